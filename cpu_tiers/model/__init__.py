@@ -1,0 +1,1 @@
+"""The nouns of cpu-tiers: frozen values, no I/O, no configuration."""

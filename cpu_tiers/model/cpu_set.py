@@ -1,0 +1,61 @@
+"""Sets of CPU numbers, as nova.conf and extra specs write them.
+
+Nova's syntax: ``0-3,8,^2`` (numbers, ranges, exclusions).
+"""
+
+from __future__ import annotations
+
+import re
+
+from cpu_tiers.errors import InvalidInput
+
+MAX_CPU = 65535
+"""No kernel numbers CPUs higher; a larger range is a slip, not a host."""
+
+_PART = r"(\^?)\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?"
+_SYNTAX = f"give CPU numbers up to {MAX_CPU}, ranges and exclusions, such as 0-3,8,^2"
+
+
+class CpuSet(frozenset[int]):
+    """A set of CPU numbers; ``str()`` gives the shortest ranges, ``0-3,8``."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: str, *, where: str, every: frozenset[int] = frozenset()) -> CpuSet:
+        """Read ``0-3,8,^2``.
+
+        :param where: what to call the text in an error.
+        :param every: what a text of exclusions alone is taken from.
+        :raises InvalidInput: the text is malformed, or no CPU is left.
+        """
+        included: set[int] = set()
+        excluded: set[int] = set()
+        parts = [part.strip() for part in text.split(",")]
+        for part in parts:
+            match = re.fullmatch(_PART, part)
+            if match is None:
+                raise InvalidInput.of(where, f"{part!r} in {text!r} is no CPU or range", _SYNTAX)
+            first, last = int(match[2]), int(match[3] or match[2])
+            if last < first or last > MAX_CPU:
+                raise InvalidInput.of(where, f"{part!r} in {text!r} is no range of CPUs", _SYNTAX)
+            (excluded if match[1] else included).update(range(first, last + 1))
+        if all(part.startswith("^") for part in parts):
+            included.update(every)
+        if not included - excluded:
+            raise InvalidInput.of(where, f"{text!r} leaves no CPU", _SYNTAX)
+        return cls(included - excluded)
+
+    def __str__(self) -> str:
+        """Return the numbers as ranges, in order."""
+        ranges: list[list[int]] = []
+        for cpu in sorted(self):
+            if ranges and cpu == ranges[-1][1] + 1:
+                ranges[-1][1] = cpu
+            else:
+                ranges.append([cpu, cpu])
+        return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
+
+    def __repr__(self) -> str:
+        """Return the class and the ranges."""
+        return f"CpuSet({str(self)!r})"

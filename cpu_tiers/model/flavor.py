@@ -1,0 +1,76 @@
+"""What a server is made of: flavor and image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from cpu_tiers.errors import FaultList
+from cpu_tiers.model.names import MAX_AMOUNT
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class _Flavor(NamedTuple):
+    name: str
+    vcpus: int
+    memory_mb: int
+    root_gb: int
+    ephemeral_gb: int
+    swap_mb: int
+    extra_specs: Mapping[str, str]
+
+
+class Flavor(_Flavor):
+    """A flavor, in Nova's names and units.
+
+    :raises InvalidInput: sizes that are no whole numbers, or out of range.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        *,
+        name: str,
+        vcpus: int,
+        memory_mb: int,
+        root_gb: int = 0,
+        ephemeral_gb: int = 0,
+        swap_mb: int = 0,
+        extra_specs: Mapping[str, str] = _NOTHING,
+    ) -> Flavor:
+        """Check every size, and report all that are wrong at once."""
+        faults = FaultList()
+        for size, value, least in (
+            ("vcpus", vcpus, 1),
+            ("memory_mb", memory_mb, 1),
+            ("root_gb", root_gb, 0),
+            ("ephemeral_gb", ephemeral_gb, 0),
+            ("swap_mb", swap_mb, 0),
+        ):
+            if type(value) is not int or not least <= value <= MAX_AMOUNT:
+                faults.add(
+                    f"flavor {name}, {size}",
+                    f"got {value!r}",
+                    f"give a whole number from {least} to {MAX_AMOUNT}",
+                )
+        faults.raise_if_any()
+        sizes = (vcpus, memory_mb, root_gb, ephemeral_gb, swap_mb)
+        return super().__new__(cls, name, *sizes, extra_specs)
+
+    def spec(self, key: str) -> str:
+        """Return how an error names the extra spec ``key`` of this flavor."""
+        return f"flavor {self.name}, extra spec {key}"
+
+
+class Image(NamedTuple):
+    """An image, as far as its properties decide about the server.
+
+    ``properties`` has the image's own names, such as ``hw_cpu_policy`` and
+    ``trait:HW_CPU_X86_AVX2``.
+    """
+
+    name: str
+    properties: Mapping[str, str] = _NOTHING

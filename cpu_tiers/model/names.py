@@ -1,0 +1,61 @@
+"""Names that Placement knows, or has to be taught (decision D1).
+
+A name that the installed os-resource-classes or os-traits has is used as it
+stands; one that it lacks becomes ``CUSTOM_…`` and is created in Placement
+before first use. Every other module names resource classes and traits
+through this one.
+
+os-traits is read at first use only: importing it costs more than the rest of
+the translators together.
+"""
+
+import functools
+import re
+
+import os_resource_classes as orc
+
+VCPU: str = orc.VCPU
+PCPU: str = orc.PCPU
+MEMORY_MB: str = orc.MEMORY_MB
+DISK_GB: str = orc.DISK_GB
+
+MAX_AMOUNT = 2**31 - 1
+"""The largest amount that Placement accepts anywhere."""
+
+_CUSTOM = r"CUSTOM_[A-Z0-9_]{1,248}"
+
+
+def resource_class(name: str) -> str:
+    """Return ``name`` where os-resource-classes has it, else ``CUSTOM_name``."""
+    return name if name in orc.STANDARDS else f"CUSTOM_{name}"
+
+
+VCPU_SHARES: str = resource_class("VCPU_SHARES")
+
+
+@functools.cache
+def standard_traits() -> frozenset[str]:
+    """Return every trait of the installed os-traits."""
+    import os_traits  # read at first use, see the module docstring
+
+    return frozenset(os_traits.get_traits())
+
+
+def trait(name: str) -> str:
+    """Return ``name`` where os-traits has it, else ``CUSTOM_name``."""
+    return name if name in standard_traits() else f"CUSTOM_{name}"
+
+
+def is_custom(name: str) -> bool:
+    """Tell whether ``name`` is a well-formed custom class or trait."""
+    return re.fullmatch(_CUSTOM, name) is not None
+
+
+def is_resource_class(name: str) -> bool:
+    """Tell whether Placement can know ``name`` as a resource class."""
+    return name in orc.STANDARDS or is_custom(name)
+
+
+def is_trait(name: str) -> bool:
+    """Tell whether Placement can know ``name`` as a trait."""
+    return is_custom(name) or name in standard_traits()
