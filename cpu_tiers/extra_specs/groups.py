@@ -1,0 +1,103 @@
+"""The request groups that a flavor writes itself.
+
+``resources[N]:CLASS=AMOUNT``, ``trait[N]:TRAIT=required|forbidden`` and
+``group_policy=none|isolate``, as Nova's flavors guide has them; suffixes as
+Placement microversion 1.33 allows them. Pure.
+"""
+
+import re
+from typing import NamedTuple
+
+from cpu_tiers.errors import FaultList
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import MAX_AMOUNT, is_resource_class, is_trait
+from cpu_tiers.model.request import GroupDraft, RequestGroup
+
+GROUP_POLICY = "group_policy"
+
+_KEY = r"(resources|trait)([A-Za-z0-9_-]{0,64}):(.+)"
+_AMOUNT = r"[0-9]{1,10}"
+
+
+class OwnGroups(NamedTuple):
+    """The groups of a flavor; an amount of 0 says that none is to be claimed."""
+
+    groups: tuple[RequestGroup, ...] = ()
+    group_policy: str | None = None
+
+    def amount(self, resource_class: str) -> int | None:
+        """Return the amount over all groups, or ``None`` where none states it."""
+        stated = [
+            g.resources[resource_class] for g in self.groups if resource_class in g.resources
+        ]
+        return sum(stated) if stated else None
+
+
+def parse_groups(flavor: Flavor) -> OwnGroups:
+    """Read the groups of a flavor.
+
+    :raises InvalidInput: malformed keys, amounts that are no whole numbers,
+        names that Placement cannot know, an unknown policy; all at once.
+    """
+    drafts: dict[str, GroupDraft] = {}
+    faults = FaultList()
+    for key, value in flavor.extra_specs.items():
+        if key.startswith(("resources", "trait")):
+            _parse_spec(flavor.spec(key), key, value, drafts, faults)
+    policy = flavor.extra_specs.get(GROUP_POLICY)
+    if policy not in (None, "none", "isolate"):
+        faults.add(flavor.spec(GROUP_POLICY), f"got {policy!r}", "give none or isolate")
+    faults.raise_if_any()
+    return OwnGroups(
+        groups=tuple(draft.freeze(suffix) for suffix, draft in drafts.items()),
+        group_policy=policy,
+    )
+
+
+def _parse_spec(
+    where: str, key: str, value: str, drafts: dict[str, GroupDraft], faults: FaultList
+) -> None:
+    match = re.fullmatch(_KEY, key)
+    if match is None:
+        if ":" in key or key in ("resources", "trait"):
+            faults.add(where, "malformed key", "write resources[N]:CLASS or trait[N]:TRAIT")
+        return
+    kind, suffix, name = match.groups()
+    draft = drafts.setdefault(suffix, GroupDraft())
+    if kind == "resources":
+        _add_resource(where, name, value, draft, faults)
+    else:
+        _add_trait(where, name, value, draft, faults)
+
+
+def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: FaultList) -> None:
+    if not is_resource_class(name):
+        faults.add(
+            where,
+            f"unknown resource class {name!r}",
+            "use one of os-resource-classes, or CUSTOM_ and capitals, digits and _",
+        )
+    if not re.fullmatch(_AMOUNT, value) or int(value) > MAX_AMOUNT:
+        faults.add(where, f"got {value!r}", f"give a whole number from 0 to {MAX_AMOUNT}")
+    else:
+        draft.resources[name] = int(value)
+
+
+def _add_trait(where: str, name: str, value: str, draft: GroupDraft, faults: FaultList) -> None:
+    check_trait(where, name, faults)
+    if value == "required":
+        draft.required.add(name)
+    elif value == "forbidden":
+        draft.forbidden.add(name)
+    else:
+        faults.add(where, f"got {value!r}", "give required or forbidden")
+
+
+def check_trait(where: str, name: str, faults: FaultList) -> None:
+    """Add a fault where Placement cannot know the trait ``name``."""
+    if not is_trait(name):
+        faults.add(
+            where,
+            f"unknown trait {name!r}",
+            "use one of os-traits, or CUSTOM_ and capitals, digits and _",
+        )

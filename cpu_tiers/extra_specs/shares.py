@@ -1,0 +1,101 @@
+"""CPU shares: ``quota:cpu_shares_multiplier`` and ``quota:cpu_shares``.
+
+Spec: cpu-performance-service-levels, "CPU Share Management"; decision D2.
+Pure: no I/O, no configuration, no Nova. Computed in decimal, exactly.
+"""
+
+import re
+from decimal import MAX_EMAX, MAX_PREC, ROUND_HALF_UP, Context, Decimal
+from typing import NamedTuple
+
+from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
+from cpu_tiers.model.flavor import Flavor
+
+MULTIPLIER = "quota:cpu_shares_multiplier"
+SHARES = "quota:cpu_shares"
+
+MIN_WEIGHT = 1
+MAX_WEIGHT = 10000
+"""The range of a weight in cgroup v2 (``cpu.weight``), which libvirt enforces."""
+
+_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX)
+_DECIMAL = r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+_WHOLE = r"\+?[0-9]+"
+
+
+class Shares(NamedTuple):
+    """What a flavor says about shares.
+
+    :param amount: the multiplier, or the shares of the whole domain.
+    :param per_vcpu: whether ``amount`` is a multiplier.
+    """
+
+    amount: Decimal
+    per_vcpu: bool
+
+    def weight(self, vcpus: int) -> int:
+        """Return the weight of a domain of ``vcpus`` vCPUs of any kind."""
+        return self._scaled(vcpus)
+
+    def claim(self, shared_vcpus: int) -> int:
+        """Return the VCPU_SHARES that a server with ``shared_vcpus`` claims.
+
+        Dedicated vCPUs do not compete for the shared pool and claim none.
+        """
+        return self._scaled(shared_vcpus) if shared_vcpus else 0
+
+    def _scaled(self, vcpus: int) -> int:
+        factor = vcpus if self.per_vcpu else 1
+        product = _EXACT.multiply(self.amount, Decimal(factor))
+        return int(product.to_integral_value(ROUND_HALF_UP, _EXACT))
+
+
+def parse_shares(flavor: Flavor) -> Shares | None:
+    """Return the shares of a flavor, or ``None`` where it sets neither spec.
+
+    :raises ConflictingExtraSpecs: both specs are set.
+    :raises InvalidInput: a value is no number, or its weight out of range.
+    """
+    multiplier = flavor.extra_specs.get(MULTIPLIER)
+    shares = flavor.extra_specs.get(SHARES)
+    if multiplier is not None and shares is not None:
+        raise ConflictingExtraSpecs.of(
+            f"flavor {flavor.name}, extra specs {MULTIPLIER} and {SHARES}",
+            f"both are set ({multiplier!r} and {shares!r})",
+            "they say the same thing in two ways: remove one",
+        )
+    if multiplier is not None:
+        return _checked(flavor, MULTIPLIER, parse_multiplier(multiplier, flavor.spec(MULTIPLIER)))
+    if shares is not None:
+        return _checked(flavor, SHARES, _parse_domain_shares(shares, flavor.spec(SHARES)))
+    return None
+
+
+def parse_multiplier(text: str, where: str) -> Shares:
+    """Read a multiplier, without knowing the vCPUs that it will multiply.
+
+    :param where: what to call the text in an error.
+    :raises InvalidInput: it is no decimal number above 0 and up to 10000.
+    """
+    if not re.fullmatch(_DECIMAL, text) or not 0 < Decimal(text) <= MAX_WEIGHT:
+        allowed = f"give a decimal number above 0 and up to {MAX_WEIGHT}, such as 100 or 2.5"
+        raise InvalidInput.of(where, f"got {text!r}", allowed)
+    return Shares(amount=Decimal(text), per_vcpu=True)
+
+
+def _parse_domain_shares(text: str, where: str) -> Shares:
+    if not re.fullmatch(_WHOLE, text) or not MIN_WEIGHT <= Decimal(text) <= MAX_WEIGHT:
+        allowed = f"give a whole number from {MIN_WEIGHT} to {MAX_WEIGHT}"
+        raise InvalidInput.of(where, f"got {text!r}", allowed)
+    return Shares(amount=Decimal(text), per_vcpu=False)
+
+
+def _checked(flavor: Flavor, key: str, shares: Shares) -> Shares:
+    weight = shares.weight(flavor.vcpus)
+    if MIN_WEIGHT <= weight <= MAX_WEIGHT:
+        return shares
+    raise InvalidInput.of(
+        flavor.spec(key),
+        f"{shares.amount} x {flavor.vcpus} vCPUs is a weight of {weight}",
+        f"the kernel takes weights from {MIN_WEIGHT} to {MAX_WEIGHT}",
+    )

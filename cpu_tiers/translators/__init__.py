@@ -1,0 +1,46 @@
+"""Flavor and image to one Placement query.
+
+``translate`` asks every translator (see :mod:`cpu_tiers.translators.contract`)
+and puts what they claim and what the flavor states itself into one
+:class:`~cpu_tiers.model.request.CandidateQuery`. Pure, and cheap to import:
+neither keystoneauth1 nor stevedore is loaded.
+"""
+
+from collections.abc import Mapping
+
+from cpu_tiers.errors import FaultList
+from cpu_tiers.extra_specs.groups import parse_groups
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.translators import image_traits, shares, sizes
+from cpu_tiers.translators.compose import compose
+from cpu_tiers.translators.contract import ServerRequest, Translator
+
+__all__ = ["BUILT_IN", "ServerRequest", "Translator", "translate"]
+
+BUILT_IN: Mapping[str, Translator] = {
+    "image_traits": image_traits.translate,
+    "shares": shares.translate,
+    "sizes": sizes.translate,
+}
+"""The translators of cpu-tiers itself, by the names of their entry points."""
+
+
+def translate(
+    server: ServerRequest, translators: Mapping[str, Translator] = BUILT_IN
+) -> CandidateQuery:
+    """Return the query for one server.
+
+    :param translators: by name; those of all installed distributions are
+        ``cpu_tiers.extensions.load("cpu_tiers.translators")``.
+    :raises InvalidInput: with every fault of flavor and image.
+    :raises ExtensionError: two translators claim the same class.
+    """
+    faults = FaultList()
+    contributions = {}
+    with faults:
+        own = parse_groups(server.flavor)
+    for name, translator in translators.items():
+        with faults:
+            contributions[name] = tuple(translator(server))
+    faults.raise_if_any()
+    return compose(server.flavor, own, contributions)

@@ -1,0 +1,41 @@
+"""What a translator is: the contract of ``cpu_tiers.translators``.
+
+A translator is a callable that is given a :class:`ServerRequest` and returns
+the request groups that it adds to the query, as plain values: group names
+(``suffix``), amounts by resource class, required and forbidden traits. It
+edits nothing, does no I/O and reads no configuration.
+
+* Groups of the same suffix are merged: traits are united, and a resource class
+  may be claimed by one translator alone; two are an
+  :class:`~cpu_tiers.errors.ExtensionError` that names both.
+* What the flavor states itself (``resources[N]:CLASS``) replaces whatever a
+  translator claims of that class, as in Nova.
+* Input that cannot be translated is an
+  :class:`~cpu_tiers.errors.InvalidInput` with every fault.
+
+Another distribution takes part through an entry point of the namespace::
+
+    [project.entry-points."cpu_tiers.translators"]
+    my_name = "my_package.my_module:translate"
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.request import RequestGroup
+
+
+class ServerRequest(NamedTuple):
+    """The server that a query is made for.
+
+    :param query_vcpu_shares: ``[filter_scheduler]
+        query_placement_for_vcpu_shares``.
+    """
+
+    flavor: Flavor
+    image: Image | None = None
+    query_vcpu_shares: bool = False
+
+
+Translator = Callable[[ServerRequest], Iterable[RequestGroup]]

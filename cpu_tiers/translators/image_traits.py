@@ -1,0 +1,34 @@
+"""The traits that an image requires: ``trait:NAME=required``.
+
+An image may require traits, of the unsuffixed group alone, and forbid none
+(Nova, "image properties": ``traits_required``).
+"""
+
+from collections.abc import Iterable
+
+from cpu_tiers.errors import FaultList
+from cpu_tiers.extra_specs.groups import check_trait
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.translators.contract import ServerRequest
+
+
+def translate(server: ServerRequest) -> Iterable[RequestGroup]:
+    """Return the unsuffixed group with the image's traits.
+
+    :raises InvalidInput: an unknown trait, or a value other than ``required``.
+    """
+    image = server.image
+    if image is None:
+        return []
+    faults = FaultList()
+    required = set()
+    for key, value in image.properties.items():
+        if not key.startswith("trait:"):
+            continue
+        where, name = f"image {image.name}, property {key}", key.removeprefix("trait:")
+        check_trait(where, name, faults)
+        if value != "required":
+            faults.add(where, f"got {value!r}", "an image can only say required")
+        required.add(name)
+    faults.raise_if_any()
+    return [RequestGroup(required=frozenset(required))] if required else []

@@ -1,0 +1,28 @@
+"""The sizes of a flavor: VCPU, PCPU, MEMORY_MB and DISK_GB.
+
+DISK_GB is root + ephemeral + swap, swap rounded up to GiB, as Nova counts.
+"""
+
+from collections.abc import Iterable
+
+from cpu_tiers.extra_specs.cpu_policy import cpu_counts
+from cpu_tiers.extra_specs.groups import parse_groups
+from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.translators.contract import ServerRequest
+
+
+def translate(server: ServerRequest) -> Iterable[RequestGroup]:
+    """Return the unsuffixed group of the flavor's sizes.
+
+    :raises InvalidInput: the CPU policy is unknown or contradicts itself.
+    """
+    flavor = server.flavor
+    cpus = cpu_counts(flavor, server.image, parse_groups(flavor))
+    amounts = {
+        VCPU: cpus.shared,
+        PCPU: cpus.dedicated + cpus.emulator,
+        MEMORY_MB: flavor.memory_mb,
+        DISK_GB: flavor.root_gb + flavor.ephemeral_gb + -(-flavor.swap_mb // 1024),
+    }
+    return [RequestGroup(resources={name: n for name, n in amounts.items() if n})]
