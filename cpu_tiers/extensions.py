@@ -1,0 +1,50 @@
+"""Plugins of all installed distributions, by stevedore namespace.
+
+Namespaces and what their plugins must be:
+
+* ``cpu_tiers.translators``: :mod:`cpu_tiers.translators.contract`
+* ``cpu_tiers.inventory``: :mod:`cpu_tiers.inventory.contract`
+* ``cpu_tiers.domain_xml``: :mod:`cpu_tiers.libvirt.contract`
+
+A plugin that does not load and a name that two distributions claim are
+errors: leaving either out would change what a server gets, silently.
+"""
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from stevedore import ExtensionManager
+
+from cpu_tiers.errors import ExtensionError
+
+TRANSLATORS = "cpu_tiers.translators"
+INVENTORY = "cpu_tiers.inventory"
+DOMAIN_XML = "cpu_tiers.domain_xml"
+
+
+def load(namespace: str) -> dict[str, Callable[..., Any]]:
+    """Return the plugins of a namespace by name, in the order of their names.
+
+    :raises ExtensionError: one does not load, is not callable, or shares its
+        name with another.
+    """
+    manager: ExtensionManager[Any] = ExtensionManager(namespace, on_load_failure_callback=_refuse)
+    plugins: dict[str, Callable[..., Any]] = {}
+    for extension in sorted(manager, key=lambda extension: str(extension.name)):
+        if extension.name in plugins:
+            raise ExtensionError(
+                f"{namespace}: two plugins are named {extension.name!r}, one of them "
+                f"{extension.entry_point_target}; uninstall one"
+            )
+        if not callable(extension.plugin):
+            raise ExtensionError(f"{namespace}: {extension.entry_point_target} is not callable")
+        plugins[extension.name] = extension.plugin
+    return plugins
+
+
+def _refuse(manager: ExtensionManager[Any], entry_point: EntryPoint, error: BaseException) -> None:
+    raise ExtensionError(
+        f"{manager.namespace}: the plugin {entry_point.name!r} ({entry_point.value}) "
+        f"does not load: {error}"
+    ) from error

@@ -1,0 +1,1 @@
+"""What a guest gets of its host."""

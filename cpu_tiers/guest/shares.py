@@ -1,0 +1,17 @@
+"""The weight of a domain among the others of its host.
+
+Spec: cpu-performance-service-levels, "CPU Share Management"; decision D2: a
+multiplier counts for all vCPUs, the dedicated ones too.
+"""
+
+from cpu_tiers.extra_specs.shares import parse_shares
+from cpu_tiers.model.flavor import Flavor
+
+
+def domain_shares(flavor: Flavor) -> int | None:
+    """Return the CPU shares of a domain, 1 to 10000, or ``None`` for the default.
+
+    :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.shares.parse_shares`.
+    """
+    shares = parse_shares(flavor)
+    return None if shares is None else shares.weight(flavor.vcpus)

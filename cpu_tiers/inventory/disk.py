@@ -1,0 +1,21 @@
+"""Local disk of a host: DISK_GB."""
+
+from collections.abc import Iterable
+
+from cpu_tiers.inventory.contract import Host, InventoryOptions
+from cpu_tiers.model.inventory import Inventory, ResourceProvider
+from cpu_tiers.model.names import DISK_GB
+
+
+def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
+    """Return DISK_GB of the host where it has a disk of its own."""
+    if not host.disk_gb:
+        return []
+    disk = Inventory(
+        total=host.disk_gb,
+        reserved=-(-options.reserved_host_disk_mb // 1024),
+        max_unit=host.disk_gb,
+        allocation_ratio=options.disk_allocation_ratio.value,
+        ratio_is_initial=options.disk_allocation_ratio.is_initial,
+    )
+    return [ResourceProvider(name=host.name, inventories={DISK_GB: disk})]

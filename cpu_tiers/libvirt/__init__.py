@@ -1,0 +1,1 @@
+"""libvirt's side: capabilities XML in, domain XML elements out."""

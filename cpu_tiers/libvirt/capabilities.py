@@ -1,0 +1,85 @@
+"""Host capabilities: libvirt's XML to a host topology.
+
+Source: ``virsh capabilities``, https://libvirt.org/formatcaps.html. The text
+may come from anywhere, so a document type is refused and no entity, external
+or not, is ever resolved.
+"""
+
+from lxml import etree
+from lxml.etree import _Element
+
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
+from cpu_tiers.model.host import HostTopology, NumaCell
+
+_ALLOWED = "give the output of `virsh capabilities`"
+_MAX_DIGITS = 15
+
+
+def parse_capabilities(text: bytes, *, where: str) -> HostTopology:
+    """Return the topology of a host.
+
+    :param text: the XML document, in the encoding that it declares.
+    :param where: what to call the document in an error.
+    :raises InvalidInput: no XML, hostile XML, or XML without a topology.
+    """
+    host = _root(text, where).find("host")
+    cells = [] if host is None else host.findall("topology/cells/cell")
+    if host is None or not cells:
+        raise InvalidInput.of(where, "no <host><topology><cells> with a cell", _ALLOWED)
+    faults = FaultList()
+    topology = HostTopology(
+        arch=(host.findtext("cpu/arch") or "x86_64").strip(),
+        cells=tuple(_cell(cell, where, faults) for cell in cells),
+    )
+    _check(topology, where, faults)
+    faults.raise_if_any()
+    return topology
+
+
+def _root(text: bytes, where: str) -> _Element:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    try:
+        root = etree.fromstring(text, parser)
+    except etree.XMLSyntaxError as error:
+        raise InvalidInput.of(where, f"not XML: {error.msg}", _ALLOWED) from error
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise InvalidInput.of(
+            where, "a document type (<!DOCTYPE>)", f"libvirt writes none: {_ALLOWED}"
+        )
+    if root.tag != "capabilities":
+        raise InvalidInput.of(where, f"a document of {root.tag!r}", _ALLOWED)
+    return root
+
+
+def _cell(cell: _Element, where: str, faults: FaultList) -> NumaCell:
+    number = _number(cell.get("id"), f"{where}, line {cell.sourceline}, cell id", faults)
+    place = f"{where}, NUMA cell {number}"
+    memory = cell.find("memory")
+    memory_kb = 0
+    if memory is not None:
+        if memory.get("unit", "KiB") != "KiB":
+            faults.add(place, f"memory in {memory.get('unit')}", "libvirt gives KiB")
+        memory_kb = _number(memory.text, f"{place}, memory", faults)
+    cpus = [_number(cpu.get("id"), f"{place}, cpu id", faults) for cpu in cell.findall("cpus/cpu")]
+    if len(set(cpus)) != len(cpus) or any(cpu > MAX_CPU for cpu in cpus):
+        faults.add(place, "a CPU twice, or past any kernel's range", _ALLOWED)
+    return NumaCell(id=number, cpus=CpuSet(cpus), memory_kb=memory_kb)
+
+
+def _number(text: str | None, place: str, faults: FaultList) -> int:
+    text = (text or "").strip()
+    if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
+        return int(text)
+    faults.add(place, f"got {text[:40]!r}", "libvirt gives a whole number")
+    return 0
+
+
+def _check(topology: HostTopology, where: str, faults: FaultList) -> None:
+    ids = [cell.id for cell in topology.cells]
+    if len(set(ids)) != len(ids):
+        faults.add(where, f"NUMA cells {ids}", "each cell has an id of its own")
+    if sum(len(cell.cpus) for cell in topology.cells) != len(topology.cpus):
+        faults.add(where, "a CPU in two NUMA cells", "a CPU belongs to one cell")
+    if not topology.cpus:
+        faults.add(where, "a host without CPUs", _ALLOWED)

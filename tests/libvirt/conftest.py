@@ -1,0 +1,68 @@
+"""A real libvirt: a daemon of our own, and QEMU guests in a private root.
+
+Nothing of the machine's own libvirt is touched. The daemon listens on sockets
+in a temporary folder; guests run under libvirt's embedded QEMU driver
+(https://libvirt.org/drvqemu.html#embedded-driver), whose configuration and
+state are in a folder of its own.
+"""
+
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import libvirt
+import pytest
+
+
+@pytest.fixture(scope="session")
+def daemon_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URI of a libvirtd that was started for these tests."""
+    folder = tmp_path_factory.mktemp("libvirtd")
+    conf, socket, log = folder / "libvirtd.conf", folder / "libvirt-sock-ro", folder / "log"
+    conf.write_text(f'unix_sock_dir = "{folder}"\nauth_unix_ro = "none"\nauth_unix_rw = "none"\n')
+    command = ["/usr/sbin/libvirtd", "--config", str(conf), "--pid-file", str(folder / "pid")]
+    with (
+        log.open("w") as output,
+        subprocess.Popen(command, stdout=output, stderr=output) as daemon,
+    ):
+        try:
+            deadline = time.monotonic() + 30
+            while not socket.exists():
+                assert daemon.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.1)
+            yield f"qemu+unix:///system?socket={socket}"
+        finally:
+            daemon.terminate()
+            daemon.wait(30)
+
+
+@pytest.fixture(scope="session")
+def hypervisor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[libvirt.virConnect]:
+    """A libvirt connection that runs guests as root, as these machines need it."""
+    root = tmp_path_factory.mktemp("embed")
+    (root / "etc").mkdir()
+    options = {"user": "root", "group": "root", "security_driver": "none", "stdio_handler": "file"}
+    lines = (f'{key} = "{value}"\n' for key, value in options.items())
+    (root / "etc" / "qemu.conf").write_text("".join(lines))
+    libvirt.virEventRegisterDefaultImpl()
+    stop = threading.Event()
+    events = threading.Thread(target=_run_events, args=(stop,), daemon=True)
+    events.start()
+    connection = libvirt.open(f"qemu:///embed?root={root}")
+    yield connection
+    connection.close()
+    stop.set()
+
+
+def _run_events(stop: threading.Event) -> None:
+    while not stop.is_set():
+        libvirt.virEventRunDefaultImpl()
+
+
+@pytest.fixture
+def kvm() -> bool:
+    """Whether guests can use KVM; else they are emulated."""
+    return Path("/dev/kvm").exists()

@@ -1,0 +1,76 @@
+"""Guests of our XML, run by QEMU, and what the kernel then has as their weight."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import libvirt
+import pytest
+
+from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import Flavor
+
+Start = Callable[[Flavor], libvirt.virDomain]
+
+
+@pytest.fixture
+def start(hypervisor: libvirt.virConnect, kvm: bool) -> Iterator[Start]:
+    """Start a guest of a flavor; it is gone after the test."""
+    guests = []
+
+    def start(flavor: Flavor) -> libvirt.virDomain:
+        guest = Guest(name=flavor.name, flavor=flavor, arch="x86_64", shared_cpus=CpuSet({0}))
+        xml = domain_xml(guest)
+        if not kvm:
+            xml = xml.replace('<domain type="kvm">', '<domain type="qemu">')
+        guests.append(hypervisor.createXML(xml, libvirt.VIR_DOMAIN_START_VALIDATE))
+        return guests[-1]
+
+    yield start
+    for guest in guests:
+        guest.destroy()
+
+
+def flavor(name: str, vcpus: int, **extra_specs: str) -> Flavor:
+    specs = {key.replace("__", ":"): value for key, value in extra_specs.items()}
+    return Flavor(name=name, vcpus=vcpus, memory_mb=64, extra_specs=specs)
+
+
+@pytest.mark.parametrize(
+    ("name", "vcpus", "multiplier", "weight"),
+    [
+        ("gold", 1, "100.0", 100),
+        ("silver", 1, "50.0", 50),
+        ("bronze", 1, "25.0", 25),
+        ("fraction", 10, "2.5", 25),
+        ("largest", 2, "5000", 10000),
+    ],
+)
+def test_libvirt_and_the_kernel_have_the_weight(
+    start: Start, name: str, vcpus: int, multiplier: str, weight: int
+) -> None:
+    guest = start(flavor(name, vcpus, quota__cpu_shares_multiplier=multiplier))
+    assert guest.schedulerParameters()["cpu_shares"] == weight
+    assert cgroup_weight(name) == weight
+
+
+def test_vcpus_float_over_the_shared_cpus(start: Start) -> None:
+    guest = start(flavor("floating", 2))
+    first_only = (True, *[False] * (len(guest.vcpus()[1][0]) - 1))
+    assert guest.vcpus()[1] == [first_only, first_only]
+
+
+def cgroup_weight(name: str) -> int:
+    """Return the weight in the cgroup of a guest, of either cgroup version.
+
+    On v2 the kernel's range is libvirt's; on v1 ``cpu.shares`` has the number.
+    """
+    (group,) = {
+        path.parent
+        for pattern in (f"cpu*/**/qemu-*-{name}.libvirt-qemu/", f"**/*-{name}.scope/")
+        for path in Path("/sys/fs/cgroup").glob(f"{pattern}cpu.*")
+        if path.name in ("cpu.shares", "cpu.weight")
+    }
+    (weight,) = (path for path in group.iterdir() if path.name in ("cpu.shares", "cpu.weight"))
+    return int(weight.read_text())

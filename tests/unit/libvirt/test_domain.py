@@ -1,0 +1,100 @@
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from lxml import etree
+from lxml.builder import E
+from lxml.etree import _Element
+
+from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError
+from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import Flavor
+
+
+def guest(vcpus: int = 1, /, **extra_specs: str) -> Guest:
+    specs = {key.replace("__", ":"): value for key, value in extra_specs.items()}
+    flavor = Flavor(name="gold", vcpus=vcpus, memory_mb=4096, extra_specs=specs)
+    return Guest(name="gold", flavor=flavor, arch="x86_64", shared_cpus=CpuSet({0, 1, 4}))
+
+
+@pytest.mark.parametrize(
+    ("vcpus", "specs", "shares"),
+    [
+        pytest.param(1, {"quota__cpu_shares_multiplier": "100.0"}, "100", id="the spec's gold"),
+        pytest.param(10, {"quota__cpu_shares_multiplier": "2.5"}, "25", id="10 x 2.5"),
+        pytest.param(10, {"quota__cpu_shares": "100"}, "100", id="shares are per domain"),
+        pytest.param(
+            4,
+            {"quota__cpu_shares_multiplier": "25", "hw__cpu_policy": "dedicated"},
+            "100",
+            id="a dedicated domain has its weight all the same: 4 x 25",
+        ),
+        pytest.param(1, {}, None, id="no tier, no element: the kernel's default"),
+    ],
+)
+def test_shares(vcpus: int, specs: dict[str, str], shares: str | None) -> None:
+    domain = etree.fromstring(domain_xml(guest(vcpus, **specs)))
+    assert domain.findtext("cputune/shares") == shares
+    assert (domain.find("cputune") is None) == (shares is None)
+
+
+def test_shared_vcpus_float_over_the_shared_cpus() -> None:
+    vcpu = etree.fromstring(domain_xml(guest(2))).find("vcpu")
+    assert vcpu is not None
+    assert (vcpu.text, vcpu.get("cpuset")) == ("2", "0-1,4")
+
+
+def test_a_server_with_dedicated_vcpus_does_not_float() -> None:
+    vcpu = etree.fromstring(domain_xml(guest(2, hw__cpu_policy="dedicated"))).find("vcpu")
+    assert vcpu is not None
+    assert vcpu.get("cpuset") is None
+
+
+def test_both_share_specs() -> None:
+    with pytest.raises(ConflictingExtraSpecs):
+        domain_xml(guest(quota__cpu_shares="1", quota__cpu_shares_multiplier="1"))
+
+
+def quota(_: Guest) -> Iterable[_Element]:
+    """A plugin as another distribution may bring it."""
+    return [E.cputune(E.period("100000"), E.quota("50000")), E.title("a guest")]
+
+
+def test_another_plugin_adds_to_the_same_element() -> None:
+    plugins = {**BUILT_IN, "quota": quota}
+    domain = etree.fromstring(domain_xml(guest(quota__cpu_shares="7"), plugins))
+    (cputune,) = domain.findall("cputune")
+    assert [child.tag for child in cputune] == ["shares", "period", "quota"]
+    assert domain.findtext("title") == "a guest"
+
+
+@pytest.mark.parametrize(
+    ("element", "part"),
+    [
+        (E.cputune(E.shares("1")), "cputune/shares"),
+        (E.vcpu("9", placement="auto"), "vcpu/@placement"),
+        (E.memory("1"), "memory"),
+        (E.name("mine"), "name"),
+    ],
+)
+def test_two_plugins_of_one_part(element: _Element, part: str) -> None:
+    plugins = {**BUILT_IN, "rude": lambda _: [element]}
+    with pytest.raises(ExtensionError, match=f"'rude' both write {part}"):
+        domain_xml(guest(quota__cpu_shares="7"), plugins)
+
+
+@pytest.mark.skipif(
+    shutil.which("virt-xml-validate") is None, reason="libvirt-clients is not installed"
+)
+@pytest.mark.parametrize("vcpus", [1, 64])
+def test_valid_against_libvirts_schema(tmp_path: Path, vcpus: int) -> None:
+    path = tmp_path / "domain.xml"
+    path.write_text(domain_xml(guest(vcpus, quota__cpu_shares_multiplier="2.5")))
+    result = subprocess.run(
+        ["virt-xml-validate", path, "domain"], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
