@@ -1,0 +1,1 @@
+"""Placement over HTTP: the client, provider-tree sync and allocations."""

@@ -1,0 +1,105 @@
+"""Allocations: claim, move and delete, each safe to repeat.
+
+An answer may be lost after Placement did the work. So each attempt reads
+first, and what is found done already is not done again. The consumer's
+generation guards the time between the read and the write.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.conflicts import with_fresh_reads
+from cpu_tiers.placement.errors import ConsumerMismatch
+from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
+
+
+def claim(
+    client: PlacementClient,
+    consumer: str,
+    request: AllocationRequest,
+    *,
+    project_id: str,
+    user_id: str,
+    consumer_type: str = INSTANCE,
+) -> None:
+    """Allocate what ``request`` says to a new consumer.
+
+    :param consumer: its uuid, such as the server's.
+    :raises InsufficientCapacity: it does not fit any more.
+    :raises ConsumerMismatch: the consumer holds other allocations.
+    """
+    wanted = Consumer(
+        uuid=consumer,
+        allocations=request.allocations,
+        project_id=project_id,
+        user_id=user_id,
+        consumer_type=consumer_type,
+    )
+
+    def attempt() -> None:
+        present = client.consumer(consumer)
+        if present.allocations == wanted.allocations:
+            return
+        _must_be_free(present)
+        client.set_consumers(wanted)
+
+    with_fresh_reads(attempt)
+
+
+def move(
+    client: PlacementClient, source: str, target: str, *, consumer_type: str = MIGRATION
+) -> None:
+    """Hand the allocations of ``source`` to ``target``, both at once or neither.
+
+    As Nova does it: before a migration from the server to the migration, and
+    to undo one the other way round.
+
+    :param source, target: the uuids of two consumers; the target is a new one.
+    :param consumer_type: what the target is.
+    :raises ConsumerMismatch: the source holds nothing, or the target something.
+    """
+    sent: Mapping[str, Mapping[str, int]] = {}
+
+    def attempt() -> None:
+        nonlocal sent
+        giver, taker = client.consumer(source), client.consumer(target)
+        if sent and not giver.allocations and taker.allocations == sent:
+            return  # the earlier attempt was carried out, its answer was lost
+        if not giver.allocations:
+            raise ConsumerMismatch(
+                f"consumer {source} holds no allocations to move", consumer=source
+            )
+        _must_be_free(taker)
+        sent = giver.allocations
+        client.set_consumers(
+            replace(giver, allocations={}),
+            replace(giver, uuid=target, generation=taker.generation, consumer_type=consumer_type),
+        )
+
+    with_fresh_reads(attempt)
+
+
+def delete(client: PlacementClient, consumer: str) -> bool:
+    """Free everything that a consumer holds; tell whether it held anything."""
+    held = False
+
+    def attempt() -> None:
+        nonlocal held
+        present = client.consumer(consumer)
+        if present.allocations:
+            held = True
+            client.set_consumers(replace(present, allocations={}))
+
+    with_fresh_reads(attempt)
+    return held
+
+
+def _must_be_free(consumer: Consumer) -> None:
+    if consumer.allocations:
+        raise ConsumerMismatch(
+            f"consumer {consumer.uuid} holds allocations already,"
+            f" on {', '.join(sorted(consumer.allocations))}; delete or move them first",
+            consumer=consumer.uuid,
+        )

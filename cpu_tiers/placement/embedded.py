@@ -1,0 +1,172 @@
+"""A real openstack-placement inside this process, on SQLite, for demos and tests.
+
+It starts empty and is gone in the end. Requests do not leave the process: the
+client's HTTP session hands them to Placement's WSGI application, and nothing
+global is patched. (``placement.direct``, Placement's own way, replaces
+keystoneauth1's ``Session.get_endpoint`` for the whole process.)
+"""
+
+import io
+import logging
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import requests
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
+from oslo_config import cfg
+from requests.adapters import BaseAdapter
+
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.errors import PlacementError, PlacementMisconfigured
+
+WsgiApp = Callable[..., Any]
+
+_URL = "http://placement.embedded"
+_ADMIN = "admin"
+"""The token that Placement's ``noauth2`` takes for an administrator's."""
+
+_ONE_AT_A_TIME = threading.Lock()
+_NOISY = ("alembic", "oslo_db", "oslo_policy", "placement")
+
+
+@contextmanager
+def embedded_placement() -> Iterator[PlacementClient]:
+    """Run a Placement and yield a client of it.
+
+    Example::
+
+        with embedded_placement() as client:
+            sync(client, tree)
+
+    :raises PlacementMisconfigured: openstack-placement is not installed.
+    :raises PlacementError: another one is running in this process.
+    """
+    with placement_app() as app, requests.Session() as http:
+        http.mount(_URL, WsgiTransport(app))
+        session = Session(auth=Token(_URL, _ADMIN), session=http)
+        yield PlacementClient(Adapter(session, service_type="placement"))
+
+
+@contextmanager
+def placement_app() -> Iterator[WsgiApp]:
+    """Yield the WSGI application alone, with an empty database.
+
+    :raises PlacementMisconfigured: openstack-placement is not installed.
+    :raises PlacementError: another one is running in this process.
+    """
+    if not _ONE_AT_A_TIME.acquire(blocking=False):
+        raise PlacementError(
+            "an embedded Placement runs in this process already; its database is"
+            " global to the process, so leave that one before you start another"
+        )
+    with ExitStack() as cleanup:
+        cleanup.callback(_ONE_AT_A_TIME.release)
+        directory = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="cpu-tiers-"))
+        cleanup.enter_context(_quiet())
+        yield _one_request_at_a_time(_load(Path(directory), cleanup))
+
+
+def _load(directory: Path, cleanup: ExitStack) -> WsgiApp:
+    try:
+        with warnings.catch_warnings():
+            # WebOb imports cgi, which is deprecated: none of the user's business.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            from oslo_db.sqlalchemy import enginefacade  # type: ignore[import-untyped]  # has none
+            from placement import db_api, deploy, policy
+            from placement.objects import resource_class, trait
+    except ImportError as error:
+        raise PlacementMisconfigured(
+            f"an embedded Placement needs openstack-placement ({error}):"
+            " pip install 'cpu-tiers[embedded]'"
+        ) from error
+    config = _config(directory)
+    manager = enginefacade.transaction_context()
+    manager.configure(
+        connection=config.placement_database.connection,
+        sqlite_synchronous=False,  # the data need not survive a power cut
+    )
+    cleanup.callback(manager.dispose_pool)
+    cleanup.callback(db_api.placement_context_manager.patch_factory(manager))
+    cleanup.callback(policy.reset)
+    # As Placement's own fixture does; else a second database had no traits.
+    trait._TRAITS_SYNCED = resource_class._RESOURCE_CLASSES_SYNCED = False
+    return deploy.loadapp(config)  # type: ignore[no-any-return]  # placement has no types
+
+
+def _config(directory: Path) -> cfg.ConfigOpts:
+    """Return a configuration that takes nothing from this machine's own Placement."""
+    from placement import conf as placement_conf
+
+    config = cfg.ConfigOpts()
+    placement_conf.register_opts(config)
+    database = f"sqlite:///{directory / 'placement.sqlite'}"
+    config.set_override("connection", database, "placement_database")
+    config.set_override("sync_on_startup", True, "placement_database")
+    config.set_override("auth_strategy", "noauth2", "api")
+    config([], project="placement", default_config_files=[], default_config_dirs=[])
+    # There is no such file, and that is all right: policies are in the code.
+    config.set_override("policy_file", str(directory / "policy.yaml"), "oslo_policy")
+    config.set_override("policy_dirs", [], "oslo_policy")
+    return config
+
+
+def _one_request_at_a_time(app: WsgiApp) -> WsgiApp:
+    """SQLite refuses ("database is locked") what would have to wait for another writer."""
+    lock = threading.Lock()
+
+    def serve(environ: Any, start_response: Any) -> Any:
+        with lock:
+            return app(environ, start_response)
+
+    return serve
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Placement's log off the terminal: a failure is in its answer too."""
+    with ExitStack() as cleanup:
+        for name in _NOISY:
+            logger = logging.getLogger(name)
+            handler = logging.NullHandler()
+            logger.addHandler(handler)
+            cleanup.callback(logger.removeHandler, handler)
+            cleanup.callback(setattr, logger, "propagate", logger.propagate)
+            logger.propagate = False
+        yield
+
+
+class WsgiTransport(BaseAdapter):
+    """Carries the requests of a ``requests.Session`` to a WSGI application, not to a socket."""
+
+    def __init__(self, app: WsgiApp) -> None:
+        """Keep the application."""
+        super().__init__()
+        self._app = app
+
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+        """Return the application's answer."""
+        import webob  # type: ignore[import-untyped]  # has none; comes with Placement
+
+        asked = webob.Request.blank(
+            request.url, method=request.method, headers=dict(request.headers)
+        )
+        body = request.body or b""
+        asked.body = body.encode() if isinstance(body, str) else body
+        answered = asked.get_response(self._app)
+        response = requests.Response()
+        response.status_code = answered.status_code
+        response.headers.update(answered.headers)
+        response.raw = io.BytesIO(answered.body)
+        response.url = request.url or ""
+        response.request = request
+        return response
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,170 @@
+"""What can go wrong between us and Placement.
+
+Every error tells which request failed, and, where several writes belong
+together (:mod:`~cpu_tiers.placement.sync`), what is written and what is not.
+"""
+
+from collections.abc import Sequence
+
+from cpu_tiers.errors import CpuTiersError
+
+
+class PlacementError(CpuTiersError):
+    """A request to Placement, or a plan made from its answers, failed.
+
+    :param method, path: the request that failed; None where none was sent.
+    :param status: the HTTP status of the answer; None without an answer.
+    :param details: Placement's own words, one for each of its ``errors``.
+
+    ``written``, ``unconfirmed`` and ``unwritten`` are filled by
+    :meth:`report`: ``unconfirmed`` was sent, but no answer told its fate.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        method: str | None = None,
+        path: str | None = None,
+        status: int | None = None,
+        details: Sequence[str] = (),
+    ) -> None:
+        """Keep the parts; the message stands for itself."""
+        super().__init__(message)
+        self.method = method
+        self.path = path
+        self.status = status
+        self.details = tuple(details)
+        self.written: tuple[object, ...] = ()
+        self.unconfirmed: tuple[object, ...] = ()
+        self.unwritten: tuple[object, ...] = ()
+        self._reported = False
+
+    def report(
+        self,
+        *,
+        written: Sequence[object] = (),
+        unconfirmed: Sequence[object] = (),
+        unwritten: Sequence[object] = (),
+    ) -> None:
+        """Say how far a series of writes came; ``str()`` tells it from then on."""
+        self.written = tuple(written)
+        self.unconfirmed = tuple(unconfirmed)
+        self.unwritten = tuple(unwritten)
+        self._reported = True
+
+    def __str__(self) -> str:
+        """Return the message, then a line for each change that was meant."""
+        lines = [super().__str__()]
+        if self._reported and not self.written and not self.unconfirmed:
+            lines.append("Nothing was written.")
+        for label, changes in (
+            ("written", self.written),
+            ("perhaps written", self.unconfirmed),
+            ("not written", self.unwritten),
+        ):
+            lines.extend(f"{label}: {change}" for change in changes)
+        return "\n".join(lines)
+
+
+class PlacementMisconfigured(PlacementError):
+    """``[placement]`` in nova.conf does not lead to a Placement."""
+
+
+class PlacementUnavailable(PlacementError):
+    """No answer: no connection, a closed one, silence, or 503 and 504."""
+
+
+class PlacementAnswerInvalid(PlacementError):
+    """The answer is no JSON, or JSON of another shape than Placement's."""
+
+
+class PlacementVersionTooOld(PlacementError):
+    """The server lacks microversion 1.36.
+
+    :param maximum: the newest that it has, such as ``1.30``.
+    """
+
+    def __init__(self, message: str, *, maximum: str) -> None:
+        """Keep the newest microversion of the server."""
+        super().__init__(message, method="GET", path="/", status=200)
+        self.maximum = maximum
+
+
+class PlacementRefused(PlacementError):
+    """Placement, or something in front of it, answered 4xx or 5xx."""
+
+
+class NotAuthorised(PlacementRefused):
+    """401 or 403: the credentials are wrong, or lack the role."""
+
+
+class GenerationConflict(PlacementRefused):
+    """Somebody else wrote between our read and our write, again and again."""
+
+
+class InventoryInUse(PlacementRefused):
+    """An inventory cannot go, servers hold allocations of it.
+
+    :param provider: the name of the provider, where it is known.
+    :param resource_classes: the classes in use, as far as Placement names them.
+    """
+
+    provider: str | None = None
+    resource_classes: tuple[str, ...] = ()
+
+
+class InsufficientCapacity(PlacementRefused):
+    """An allocation does not fit: too much, or out of the inventory's units."""
+
+
+class DuplicateName(PlacementRefused):
+    """A resource provider of this name exists already."""
+
+
+class UnknownNames(PlacementError):
+    """Standard names that this Placement does not know, and cannot be taught.
+
+    :param names: the resource classes and traits.
+    """
+
+    def __init__(self, message: str, *, names: Sequence[str]) -> None:
+        """Keep the names."""
+        super().__init__(message)
+        self.names = tuple(names)
+
+
+class ProviderMismatch(PlacementError):
+    """A provider of ours exists elsewhere in Placement.
+
+    :param provider: the name of the provider.
+    """
+
+    def __init__(self, message: str, *, provider: str) -> None:
+        """Keep the provider's name."""
+        super().__init__(message)
+        self.provider = provider
+
+
+class ReportingCannotBeDisabled(PlacementError):
+    """CPU shares were reported for this host, and may not vanish (decision D2).
+
+    :param provider: the name of the provider that has them.
+    """
+
+    def __init__(self, message: str, *, provider: str) -> None:
+        """Keep the provider's name."""
+        super().__init__(message)
+        self.provider = provider
+
+
+class ConsumerMismatch(PlacementError):
+    """A consumer holds other allocations than the operation takes for granted.
+
+    :param consumer: its uuid.
+    """
+
+    def __init__(self, message: str, *, consumer: str) -> None:
+        """Keep the consumer's uuid."""
+        super().__init__(message)
+        self.consumer = consumer

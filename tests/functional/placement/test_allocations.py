@@ -1,0 +1,156 @@
+"""Claim, move and delete on a real Placement."""
+
+import pytest
+
+from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.placement.allocations import claim, delete, move
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.errors import (
+    ConsumerMismatch,
+    GenerationConflict,
+    InsufficientCapacity,
+    PlacementRefused,
+)
+from cpu_tiers.placement.records import Inventories
+
+SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
+OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"
+MIGRATION = "b0a4ea0d-5f42-4b2e-8a8f-3e5f0c4a7c33"
+NOBODY = "c3f5d1d8-6f7e-4e39-9f4c-4d4e0a1b2c44"
+
+
+@pytest.fixture
+def host(client: PlacementClient) -> str:
+    """A host with 8 VCPU."""
+    uuid = client.create_provider("compute1").uuid
+    by_class = {"VCPU": Inventory(total=8, max_unit=8)}
+    client.set_inventories(uuid, Inventories(generation=0, by_class=by_class))
+    return uuid
+
+
+def vcpus(host: str, amount: int) -> AllocationRequest:
+    return AllocationRequest(allocations={host: {"VCPU": amount}})
+
+
+def claim_as(client: PlacementClient, consumer: str, request: AllocationRequest) -> None:
+    claim(client, consumer, request, project_id="project", user_id="user")
+
+
+def test_claim(client: PlacementClient, host: str) -> None:
+    claim_as(client, SERVER, vcpus(host, 3))
+    consumer = client.consumer(SERVER)
+    assert consumer.allocations == {host: {"VCPU": 3}}
+    assert (consumer.project_id, consumer.user_id) == ("project", "user")
+    assert consumer.consumer_type == "INSTANCE"
+
+
+def test_the_same_claim_twice_is_one(client: PlacementClient, host: str, seen: list[str]) -> None:
+    claim_as(client, SERVER, vcpus(host, 3))
+    claim_as(client, SERVER, vcpus(host, 3))
+    assert seen.count("POST /allocations") == 1
+
+
+def test_a_consumer_that_holds_something_else_is_not_overwritten(
+    client: PlacementClient, host: str
+) -> None:
+    claim_as(client, SERVER, vcpus(host, 3))
+    with pytest.raises(ConsumerMismatch, match=SERVER) as error:
+        claim_as(client, SERVER, vcpus(host, 4))
+    assert error.value.consumer == SERVER
+    assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
+
+
+def test_what_does_not_fit_is_refused_at_once(
+    client: PlacementClient, host: str, seen: list[str]
+) -> None:
+    claim_as(client, SERVER, vcpus(host, 6))
+    seen.clear()
+    with pytest.raises(InsufficientCapacity, match="would exceed the capacity"):
+        claim_as(client, OTHER, vcpus(host, 3))  # 6 + 3 > 8
+    assert seen.count("POST /allocations") == 1
+    assert client.consumer(OTHER).allocations == {}
+    claim_as(client, OTHER, vcpus(host, 2))
+
+
+def test_a_provider_that_is_gone_is_no_matter_of_capacity(client: PlacementClient) -> None:
+    with pytest.raises(PlacementRefused, match="does not exist") as error:
+        claim_as(client, SERVER, vcpus(NOBODY, 1))
+    assert not isinstance(error.value, InsufficientCapacity)
+
+
+@pytest.mark.parametrize("fault", ["answer lost", "silence", "closed", "HTML 503", "JSON 409"])
+def test_a_claim_is_neither_lost_nor_doubled(
+    client: PlacementClient, host: str, faults: list[tuple[str, str]], fault: str
+) -> None:
+    faults += [("POST /allocations", fault)] * 2
+    claim_as(client, SERVER, vcpus(host, 5))
+    assert client.consumer(SERVER).allocations == {host: {"VCPU": 5}}
+
+
+def test_move_to_a_migration_and_back(client: PlacementClient, host: str, seen: list[str]) -> None:
+    claim_as(client, SERVER, vcpus(host, 5))
+    seen.clear()
+    move(client, SERVER, MIGRATION)  # 5 + 5 > 8: only both at once will fit
+    assert client.consumer(SERVER).allocations == {}
+    moved = client.consumer(MIGRATION)
+    assert moved.allocations == {host: {"VCPU": 5}}
+    assert (moved.project_id, moved.consumer_type) == ("project", "MIGRATION")
+    assert seen.count("POST /allocations") == 1
+
+    move(client, MIGRATION, SERVER, consumer_type="INSTANCE")
+    assert client.consumer(SERVER).allocations == {host: {"VCPU": 5}}
+    assert client.consumer(SERVER).consumer_type == "INSTANCE"
+    assert client.consumer(MIGRATION).allocations == {}
+
+
+@pytest.mark.parametrize("fault", ["answer lost", "silence", "closed", "JSON 409"])
+def test_a_move_is_done_once(
+    client: PlacementClient, host: str, faults: list[tuple[str, str]], fault: str
+) -> None:
+    claim_as(client, SERVER, vcpus(host, 5))
+    faults += [("POST /allocations", fault)]
+    move(client, SERVER, MIGRATION)
+    assert client.consumer(SERVER).allocations == {}
+    assert client.consumer(MIGRATION).allocations == {host: {"VCPU": 5}}
+
+
+def test_nothing_cannot_be_moved(client: PlacementClient, host: str) -> None:
+    with pytest.raises(ConsumerMismatch, match="holds no allocations to move"):
+        move(client, NOBODY, MIGRATION)
+
+
+def test_a_move_overwrites_nothing(client: PlacementClient, host: str) -> None:
+    claim_as(client, SERVER, vcpus(host, 5))
+    claim_as(client, OTHER, vcpus(host, 1))
+    with pytest.raises(ConsumerMismatch, match=OTHER):
+        move(client, SERVER, OTHER)
+    assert client.consumer(SERVER).allocations == {host: {"VCPU": 5}}
+    assert client.consumer(OTHER).allocations == {host: {"VCPU": 1}}
+
+
+def test_delete_tells_whether_there_was_something(client: PlacementClient, host: str) -> None:
+    claim_as(client, SERVER, vcpus(host, 8))
+    assert delete(client, SERVER) is True
+    assert delete(client, SERVER) is False
+    claim_as(client, OTHER, vcpus(host, 8))
+
+
+@pytest.mark.parametrize("fault", ["answer lost", "silence", "closed", "JSON 409"])
+def test_a_delete_whose_answer_is_lost_was_one(
+    client: PlacementClient, host: str, faults: list[tuple[str, str]], fault: str
+) -> None:
+    claim_as(client, SERVER, vcpus(host, 8))
+    faults += [("POST /allocations", fault)]
+    assert delete(client, SERVER) is True
+    assert client.consumer(SERVER).allocations == {}
+
+
+def test_after_four_conflicts_it_gives_up(
+    client: PlacementClient, host: str, faults: list[tuple[str, str]], seen: list[str]
+) -> None:
+    faults += [("POST /allocations", "JSON 409")] * 9
+    with pytest.raises(GenerationConflict):
+        claim_as(client, SERVER, vcpus(host, 1))
+    assert seen.count("POST /allocations") == 4
+    assert client.consumer(SERVER).allocations == {}

@@ -1,0 +1,202 @@
+from dataclasses import replace
+
+import pytest
+
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.placement.errors import ProviderMismatch, ReportingCannotBeDisabled
+from cpu_tiers.placement.plan import (
+    AddTraits,
+    Change,
+    CreateName,
+    CreateProvider,
+    ProviderState,
+    SetInventories,
+    State,
+    Step,
+    steps,
+)
+from cpu_tiers.placement.records import Inventories, Traits
+
+MANAGED = frozenset({"VCPU", "PCPU", VCPU_SHARES})
+EIGHT = Inventory(total=8, max_unit=8, allocation_ratio=4.0)
+SIXTEEN = Inventory(total=16, max_unit=16, allocation_ratio=4.0)
+
+
+def host(*traits: str, **inventories: Inventory) -> ResourceProvider:
+    return ResourceProvider(name="c1", inventories=inventories, traits=frozenset(traits))
+
+
+def tree(*providers: ResourceProvider) -> ProviderTree:
+    return ProviderTree(providers=providers, managed_classes=MANAGED)
+
+
+def present(*traits: str, **inventories: Inventory) -> ProviderState:
+    return ProviderState(
+        uuid="some-uuid",
+        parent=None,
+        inventories=Inventories(generation=7, by_class=inventories),
+        traits=Traits(generation=7, names=frozenset(traits)),
+    )
+
+
+def state(**providers: ProviderState) -> State:
+    return State(providers=providers)
+
+
+NEW = (
+    CreateProvider(provider="c1", parent=None),
+    SetInventories(provider="c1", before={}, after={"VCPU": EIGHT}),
+    AddTraits(provider="c1", before=frozenset(), added=frozenset({"HW_NUMA_ROOT"})),
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "expected"),
+    [
+        pytest.param(
+            state(), host("HW_NUMA_ROOT", VCPU=EIGHT), NEW, id="a new provider gets everything"
+        ),
+        pytest.param(
+            state(),
+            host(),
+            NEW[:1],
+            id="nothing is written into a provider that has nothing",
+        ),
+        pytest.param(
+            state(c1=present("HW_NUMA_ROOT", VCPU=EIGHT)),
+            host("HW_NUMA_ROOT", VCPU=EIGHT),
+            (),
+            id="equal: nothing",
+        ),
+        pytest.param(
+            state(c1=present("CUSTOM_RACK_7", VCPU=EIGHT, DISK_GB=SIXTEEN)),
+            host(VCPU=EIGHT),
+            (),
+            id="a foreign class and a foreign trait are left alone",
+        ),
+        pytest.param(
+            state(c1=present(VCPU=EIGHT, DISK_GB=SIXTEEN)),
+            host(VCPU=SIXTEEN),
+            (
+                SetInventories(
+                    provider="c1",
+                    before={"VCPU": EIGHT, "DISK_GB": SIXTEEN},
+                    after={"VCPU": SIXTEEN, "DISK_GB": SIXTEEN},
+                ),
+            ),
+            id="a foreign class is written back as it was",
+        ),
+        pytest.param(
+            state(c1=present(VCPU=EIGHT, PCPU=EIGHT)),
+            host(VCPU=EIGHT),
+            (
+                SetInventories(
+                    provider="c1", before={"VCPU": EIGHT, "PCPU": EIGHT}, after={"VCPU": EIGHT}
+                ),
+            ),
+            id="a managed class that the tree lacks goes",
+        ),
+        pytest.param(
+            state(c1=present("A")),
+            host("A", "B"),
+            (AddTraits(provider="c1", before=frozenset({"A"}), added=frozenset({"B"})),),
+            id="a trait is added to those that are there",
+        ),
+        pytest.param(
+            State(
+                providers={"c1": present()},
+                absent_classes=frozenset({"CUSTOM_B", "CUSTOM_A"}),
+                absent_traits=frozenset({"CUSTOM_T"}),
+            ),
+            host(),
+            (
+                CreateName(kind="resource class", name="CUSTOM_A"),
+                CreateName(kind="resource class", name="CUSTOM_B"),
+                CreateName(kind="trait", name="CUSTOM_T"),
+            ),
+            id="names come first",
+        ),
+    ],
+)
+def test_steps(before: State, wanted: ResourceProvider, expected: tuple[Step, ...]) -> None:
+    assert steps(before, tree(wanted)) == expected
+
+
+@pytest.mark.parametrize(
+    ("has", "wants", "initial", "becomes"),
+    [
+        pytest.param(
+            2.0, 4.0, True, 2.0, id="an initial ratio gives way to the one that is there"
+        ),
+        pytest.param(2.0, 4.0, False, 4.0, id="a configured ratio wins"),
+        pytest.param(None, 4.0, True, 4.0, id="an initial ratio is for a new inventory"),
+        pytest.param(1.10000002, 1.1, False, 1.10000002, id="equal in single precision is equal"),
+    ],
+)
+def test_ratio(has: float | None, wants: float, initial: bool, becomes: float) -> None:
+    wanted = Inventory(total=16, max_unit=16, allocation_ratio=wants, ratio_is_initial=initial)
+    old = {} if has is None else {"VCPU": Inventory(total=8, max_unit=8, allocation_ratio=has)}
+    (step,) = steps(state(c1=present(**old)), tree(host(VCPU=wanted)))
+    assert isinstance(step, SetInventories)
+    assert step.after["VCPU"].allocation_ratio == becomes
+
+
+def test_parents_come_before_children() -> None:
+    child = ResourceProvider(name="c1_NUMA0", parent="c1", inventories={"VCPU": EIGHT})
+    assert steps(state(), tree(host(), child)) == (
+        CreateProvider(provider="c1", parent=None),
+        CreateProvider(provider="c1_NUMA0", parent="c1"),
+        SetInventories(provider="c1_NUMA0", before={}, after={"VCPU": EIGHT}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("is_under", "belongs_under"),
+    [
+        pytest.param(None, "c1", id="a root that should be a child"),
+        pytest.param("c2", "c1", id="a child of another"),
+        pytest.param("c2", None, id="a child that should be a root"),
+    ],
+)
+def test_another_parent_is_refused(is_under: str | None, belongs_under: str | None) -> None:
+    wanted = ResourceProvider(name="x", parent=belongs_under)
+    with pytest.raises(ProviderMismatch) as error:
+        steps(state(x=replace(present(), parent=is_under)), tree(wanted))
+    assert error.value.provider == "x"
+
+
+SHARES = {VCPU_SHARES: EIGHT}
+
+
+def test_shares_that_would_vanish_are_refused_with_the_way_back() -> None:
+    with pytest.raises(ReportingCannotBeDisabled) as error:
+        steps(state(c1=present(VCPU=EIGHT, **SHARES)), tree(host(VCPU=EIGHT)))
+    assert error.value.provider == "c1"
+    assert f"inventory delete some-uuid --resource-class {VCPU_SHARES}" in str(error.value)
+
+
+def test_shares_may_move_within_the_tree() -> None:
+    child = ResourceProvider(name="c1_NUMA0", parent="c1", inventories=SHARES)
+    assert [step.provider for step in steps(state(c1=present(**SHARES)), tree(host(), child))
+            if isinstance(step, SetInventories)] == ["c1", "c1_NUMA0"]  # fmt: skip
+
+
+def test_shares_that_are_not_ours_to_manage_stay() -> None:
+    foreign = ProviderTree(providers=(host(),), managed_classes=frozenset({"VCPU"}))
+    assert steps(state(c1=present(**SHARES)), foreign) == ()
+
+
+def test_a_change_is_one_line_for_a_person() -> None:
+    change = Change(provider="compute1", what="VCPU total", before="8", after="16")
+    assert str(change) == "compute1: VCPU total 8 -> 16"
+
+
+def test_each_amount_that_differs_is_a_change() -> None:
+    before = Inventory(total=8, reserved=0, max_unit=8, allocation_ratio=4.0)
+    after = Inventory(total=8, reserved=2, max_unit=8, allocation_ratio=1.5)
+    step = SetInventories(provider="c1", before={"VCPU": before}, after={"VCPU": after})
+    assert [str(change) for change in step.changes] == [
+        "c1: VCPU reserved 0 -> 2",
+        "c1: VCPU allocation_ratio 4.0 -> 1.5",
+    ]
