@@ -1,0 +1,130 @@
+"""A score for each host of one scheduler request, and why.
+
+Spec: cpu-performance-service-levels, "ResourceProviderWeigher".
+Pure: no I/O, no configuration, no Nova; the summaries are never edited.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from cpu_tiers.weights.scoring import LITERAL, Scoring
+from cpu_tiers.weights.tree import Summary, Tree
+
+_ROOT = itemgetter("root_provider_uuid")
+
+
+class HostScore(NamedTuple):
+    """A score and the parts it is made of; all of them are in [0, 1].
+
+    :param resources: class to part; ``resource_score`` is their mean.
+    :param traits: trait to part, 1.0 if asked for, else 0.0; ``trait_score``
+        is their mean. The one exception is ``boring`` for a host without any
+        trait that is asked for, see ``docs/weigher.rst``.
+    """
+
+    score: float
+    resource_score: float
+    trait_score: float
+    resources: Mapping[str, float]
+    traits: Mapping[str, float]
+
+
+class Forest:
+    """The hosts that can take a server of one request, each with its score.
+
+    Flattened once. Later servers of the same request see what :meth:`claim`
+    said the earlier ones took.
+
+    :param summaries: ``provider_summaries`` of Placement's answer.
+    :param requested: resource class to the amount that one server asks for.
+    :param required: the traits that it asks for.
+    :param only_resources: the classes to consider; empty for all.
+    :param only_traits: the traits to consider; empty for all.
+
+    A host goes by the uuid of its root provider; :exc:`KeyError` says that
+    the summaries have no such tree.
+    """
+
+    def __init__(
+        self,
+        summaries: Mapping[str, Summary],
+        requested: Mapping[str, int],
+        required: Collection[str] = (),
+        *,
+        scoring: Scoring = LITERAL,
+        only_resources: Collection[str] = (),
+        only_traits: Collection[str] = (),
+    ) -> None:
+        self._requested = requested
+        self._scoring = scoring
+        self._only_traits = frozenset(only_traits)
+        self._required = self._considered([required])
+        self._trees: dict[str, Tree] = {}
+        self._scores: dict[str, float] = {}
+        self._known_traits: dict[int, tuple[list[Collection[str]], float]] = {}
+        for root, providers in groupby(summaries.values(), key=_ROOT):
+            tree = self._trees.get(root)
+            if tree is None:
+                tree = self._trees[root] = Tree()
+            tree.add(providers)
+        if only_resources:
+            for tree in self._trees.values():
+                tree.keep(only_resources)
+
+    def score(self, root: str) -> float:
+        """Return the score of one host."""
+        score = self._scores.get(root)
+        if score is None:
+            tree = self._trees[root]
+            parts = self._scoring.resource_parts(self._requested, tree.free)
+            score = self._scores[root] = (_mean(parts) + self._trait_score(tree)) / 2
+        return score
+
+    def scores(self) -> dict[str, float]:
+        """Return the score of every host."""
+        return {root: self.score(root) for root in self._trees}
+
+    def explain(self, root: str) -> HostScore:
+        """Return the score of one host and the parts it is made of."""
+        tree = self._trees[root]
+        parts = self._scoring.resource_parts(self._requested, tree.free)
+        traits = sorted(self._considered(tree.traits))
+        return HostScore(
+            score=self.score(root),
+            resource_score=_mean(parts),
+            trait_score=self._trait_score(tree),
+            resources=dict(zip(tree.free, parts, strict=True)),
+            traits={name: float(name in self._required) for name in traits},
+        )
+
+    def claim(self, root: str, resources: Mapping[str, int]) -> None:
+        """Take what a server got from one host; classes it lacks are passed over."""
+        free = self._trees[root].free
+        for name in free.keys() & resources.keys():
+            free[name] -= resources[name]
+        self._scores.pop(root, None)
+
+    def _trait_score(self, tree: Tree) -> float:
+        """Return the trait score, worked out once for hosts of one build.
+
+        Such hosts list the same traits, and to compare lists is faster than
+        to make a set. The number of traits tells which build to compare with.
+        """
+        size = len(tree.traits[0])
+        known, score = self._known_traits.get(size, ([], 0.0))
+        if known != tree.traits:
+            names = self._considered(tree.traits)
+            matched = len(self._required & names)
+            score = self._scoring.trait_score(len(self._required), matched, len(names))
+            self._known_traits[size] = tree.traits, score
+        return score
+
+    def _considered(self, traits: Iterable[Collection[str]]) -> frozenset[str]:
+        names = frozenset().union(*traits)
+        return names & self._only_traits if self._only_traits else names
+
+
+def _mean(parts: list[float]) -> float:
+    return sum(parts) / len(parts) if parts else 0.0
