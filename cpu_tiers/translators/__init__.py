@@ -9,7 +9,6 @@ neither keystoneauth1 nor stevedore is loaded.
 from collections.abc import Mapping
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.extra_specs.groups import parse_groups
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.translators import image_traits, shares, sizes
 from cpu_tiers.translators.compose import compose
@@ -38,9 +37,9 @@ def translate(
     faults = FaultList()
     contributions = {}
     with faults:
-        own = parse_groups(server.flavor)
+        server.own_groups  # noqa: B018  # its faults come first, and once
     for name, translator in translators.items():
         with faults:
             contributions[name] = tuple(translator(server))
     faults.raise_if_any()
-    return compose(server.flavor, own, contributions)
+    return compose(server.flavor, server.own_groups, contributions)

@@ -20,22 +20,45 @@ Another distribution takes part through an entry point of the namespace::
 """
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import NamedTuple
 
+from cpu_tiers.extra_specs.cpu_policy import CpuCounts, cpu_counts
+from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.request import RequestGroup
 
 
-class ServerRequest(NamedTuple):
+class _ServerRequest(NamedTuple):
+    flavor: Flavor
+    image: Image | None = None
+    query_vcpu_shares: bool = False
+
+
+class ServerRequest(_ServerRequest):
     """The server that a query is made for.
 
     :param query_vcpu_shares: ``[filter_scheduler]
         query_placement_for_vcpu_shares``.
+
+    What several translators need to know of it is worked out once.
     """
 
-    flavor: Flavor
-    image: Image | None = None
-    query_vcpu_shares: bool = False
+    @cached_property
+    def own_groups(self) -> OwnGroups:
+        """The groups that the flavor states itself.
+
+        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.groups.parse_groups`.
+        """
+        return parse_groups(self.flavor)
+
+    @cached_property
+    def cpus(self) -> CpuCounts:
+        """How many vCPUs are shared, and how many are dedicated.
+
+        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.cpu_policy.cpu_counts`.
+        """
+        return cpu_counts(self.flavor, self.image, self.own_groups)
 
 
 Translator = Callable[[ServerRequest], Iterable[RequestGroup]]

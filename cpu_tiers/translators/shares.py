@@ -5,8 +5,6 @@ Spec: cpu-performance-service-levels, "CPU Share Management"; decision D2.
 
 from collections.abc import Iterable
 
-from cpu_tiers.extra_specs.cpu_policy import cpu_counts
-from cpu_tiers.extra_specs.groups import parse_groups
 from cpu_tiers.extra_specs.shares import parse_shares
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.request import RequestGroup
@@ -25,6 +23,5 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     shares = parse_shares(server.flavor)
     if shares is None or not server.query_vcpu_shares:
         return []
-    flavor = server.flavor
-    claim = shares.claim(cpu_counts(flavor, server.image, parse_groups(flavor)).shared)
+    claim = shares.claim(server.cpus.shared)
     return [RequestGroup(resources={VCPU_SHARES: claim})] if claim else []

@@ -5,8 +5,6 @@ DISK_GB is root + ephemeral + swap, swap rounded up to GiB, as Nova counts.
 
 from collections.abc import Iterable
 
-from cpu_tiers.extra_specs.cpu_policy import cpu_counts
-from cpu_tiers.extra_specs.groups import parse_groups
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.translators.contract import ServerRequest
@@ -17,8 +15,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
 
     :raises InvalidInput: the CPU policy is unknown or contradicts itself.
     """
-    flavor = server.flavor
-    cpus = cpu_counts(flavor, server.image, parse_groups(flavor))
+    flavor, cpus = server.flavor, server.cpus
     amounts = {
         VCPU: cpus.shared,
         PCPU: cpus.dedicated + cpus.emulator,
