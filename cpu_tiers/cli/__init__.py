@@ -1,0 +1,1 @@
+"""The command line, on cliff: the only folder that prints."""

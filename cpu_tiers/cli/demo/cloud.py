@@ -1,0 +1,154 @@
+"""A small cloud on a real Placement, from files as an operator has them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from uuid import uuid4
+
+from oslo_config import cfg
+
+from cpu_tiers.cli.documents import read_flavor
+from cpu_tiers.conf.read import inventory_options, read_config
+from cpu_tiers.inventory import BUILT_IN, Host, InventoryOptions, build_tree
+from cpu_tiers.libvirt.capabilities import parse_capabilities
+from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.placement.allocations import claim
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.sync import sync
+from cpu_tiers.translators import ServerRequest, translate
+from cpu_tiers.weights import SCORINGS, Forest, HostScore
+
+TIERS = ("gold", "silver", "bronze")
+DISK_GB = {"plain": 400, "gpu": 400, "small": 200}
+"""The hosts, and the disk that each has."""
+
+_DATA = files(__package__) / "data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server that got its place.
+
+    :param scores: of every candidate, by host name.
+    """
+
+    name: str
+    flavor: Flavor
+    host: str
+    scores: Mapping[str, HostScore]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A server that Placement has no candidate for."""
+
+    name: str
+
+
+def demo_config() -> cfg.ConfigOpts:
+    """Return the nova.conf of the demo."""
+    with as_file(_DATA / "nova.conf") as path:
+        return read_config([str(path)])
+
+
+def demo_hosts() -> dict[str, Host]:
+    """Return the hosts by name, from their capabilities."""
+    return {
+        name: Host(
+            name=name,
+            topology=parse_capabilities((_DATA / f"{name}.xml").read_bytes(), where=name),
+            disk_gb=disk_gb,
+        )
+        for name, disk_gb in DISK_GB.items()
+    }
+
+
+def demo_flavors() -> dict[str, Flavor]:
+    """Return the spec's flavors by name."""
+    flavors = {}
+    for name in TIERS:
+        with as_file(_DATA / f"{name}.json") as path:
+            flavors[name] = read_flavor(str(path))
+    return flavors
+
+
+def gpu_reporter(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
+    """Report what makes the host ``gpu`` different, as a plugin would."""
+    if host.name == "gpu":
+        yield ResourceProvider(
+            name=host.name,
+            inventories={"VGPU": Inventory(total=4, max_unit=1)},
+            traits=frozenset({"HW_CPU_X86_AVX512F", "CUSTOM_GPU_HOST"}),
+        )
+
+
+class Cloud:
+    """The hosts of the demo in one Placement."""
+
+    def __init__(self, client: PlacementClient) -> None:
+        """Report every host to an empty Placement."""
+        self.conf = demo_config()
+        self.hosts = demo_hosts()
+        self.flavors = demo_flavors()
+        self._client = client
+        options = inventory_options(self.conf)
+        self.trees: dict[str, ProviderTree] = {}
+        self._names: dict[str, str] = {}
+        for name, host in self.hosts.items():
+            self.trees[name] = build_tree(host, options, {**BUILT_IN, "gpu": gpu_reporter})
+            sync(client, self.trees[name])
+            provider = client.find_provider(name)
+            assert provider is not None, "it was just written"  # noqa: S101  # narrows the type
+            self._names[provider.uuid] = name
+
+    def query(self, flavor: Flavor) -> CandidateQuery:
+        """Return what a server of the flavor asks of Placement."""
+        asks = self.conf.filter_scheduler.query_placement_for_vcpu_shares
+        return translate(ServerRequest(flavor=flavor, query_vcpu_shares=asks))
+
+    def fill(self) -> Iterator[Server | Refused]:
+        """Start one server of each tier after the other, until none fits any more."""
+        tiers = list(TIERS)
+        count = dict.fromkeys(TIERS, 0)
+        while tiers:
+            for tier in tuple(tiers):
+                count[tier] += 1
+                outcome = self._start(f"{tier}-{count[tier]}", self.flavors[tier])
+                if isinstance(outcome, Refused):
+                    tiers.remove(tier)
+                yield outcome
+
+    def _start(self, name: str, flavor: Flavor) -> Server | Refused:
+        query = self.query(flavor)
+        answer = self._client.candidates(query)
+        scoring = SCORINGS[self.conf.filter_scheduler.resource_provider_scoring]
+        forest = Forest(
+            answer.provider_summaries, query.resources(), query.required_traits(), scoring=scoring
+        )
+        if not answer.allocation_requests:
+            return Refused(name=name)
+
+        def score(request: AllocationRequest) -> float:
+            return forest.score(next(iter(request.allocations)))
+
+        best = max(answer.allocation_requests, key=score)
+        claim(self._client, str(uuid4()), best, project_id="demo", user_id="demo")
+        return Server(
+            name=name,
+            flavor=flavor,
+            host=self._names[next(iter(best.allocations))],
+            scores={self._names[root]: forest.explain(root) for root in answer.hosts()},
+        )
+
+    def usage(self, host: str) -> dict[str, tuple[int, int]]:
+        """Return what is claimed and what can be, by resource class, as Placement has it."""
+        provider = self._client.find_provider(host)
+        assert provider is not None, "it was written at the start"  # noqa: S101  # narrows
+        used = self._client.usages(provider.uuid)
+        return {
+            name: (used.get(name, 0), inventory.capacity)
+            for name, inventory in self.trees[host].root.inventories.items()
+        }

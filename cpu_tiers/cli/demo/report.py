@@ -1,0 +1,168 @@
+"""What the demo shows, for a person at a terminal."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from cpu_tiers.cli.demo.cloud import TIERS, Cloud, Refused, Server
+from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.guest.entitlement import Contender, guaranteed_cpus
+from cpu_tiers.guest.shares import domain_shares
+from cpu_tiers.inventory.cpus import shared_cpus
+from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import MEMORY_MB, VCPU, VCPU_SHARES
+
+_STYLES = {"gold": "gold3", "silver": "grey62", "bronze": "dark_orange3"}
+"""Readable on dark and on light terminals."""
+
+_BAR_CELLS = 24
+
+
+class Report:
+    """Prints the demo, step by step."""
+
+    def __init__(self, console: Console) -> None:
+        """Print to ``console``."""
+        self._console = console
+
+    def hosts(self, cloud: Cloud) -> None:
+        """Show what each host reports."""
+        self._step(1, "Three hosts report what they have to a real Placement")
+        table = _table("host", "CPUs", VCPU, VCPU_SHARES, MEMORY_MB, "beside that")
+        for name, tree in cloud.trees.items():
+            inventories = tree.root.inventories
+            other = [f"VGPU {inventories['VGPU'].total}"] if "VGPU" in inventories else []
+            table.add_row(
+                name,
+                str(len(cloud.hosts[name].topology.cpus)),
+                *(str(inventories[c].capacity) for c in (VCPU, VCPU_SHARES, MEMORY_MB)),
+                ", ".join((*other, *sorted(tree.root.traits))),
+            )
+        self._console.print(table)
+        libvirt = cloud.conf.libvirt
+        self._note(
+            f"Each CPU is sold {cloud.conf.cpu_allocation_ratio:g} times and stands for "
+            f"{libvirt.vcpu_share_multiplier} shares each time."
+        )
+
+    def flavors(self, cloud: Cloud) -> None:
+        """Show what each flavor asks."""
+        self._step(2, "Each tier asks Placement for its shares")
+        for name, flavor in cloud.flavors.items():
+            ((key, value),) = flavor.extra_specs.items()
+            self._console.print(Text(f"  {name:7}", _STYLES[name]), f"{key}={value}")
+            self._note(f"        {cloud.query(flavor).to_query_string()}")
+
+    def placements(self, cloud: Cloud, outcomes: Sequence[Server | Refused]) -> None:
+        """Show each choice, and the scores that it was made by."""
+        scoring = cloud.conf.filter_scheduler.resource_provider_scoring
+        self._step(3, f"Placement names the candidates, the weigher ({scoring}) takes the best")
+        first = next(outcome for outcome in outcomes if isinstance(outcome, Server))
+        self._why(first)
+        table = _table("server", "goes to", *cloud.hosts)
+        for outcome in outcomes:
+            if isinstance(outcome, Refused):
+                table.add_row(_name(outcome.name), Text("Placement says no", "red"))
+                continue
+            scores = (_score(outcome, host) for host in cloud.hosts)
+            table.add_row(_name(outcome.name), outcome.host, *scores)
+        self._console.print(table)
+        self._note("The score of each candidate; a dash: too little is left for that tier.")
+
+    def _why(self, server: Server) -> None:
+        table = _table("host", "score", "resources", "traits", f"why, for {server.name}")
+        for host, score in sorted(server.scores.items(), key=lambda item: -item[1].score):
+            parts = [f"{name} {part:.2f}" for name, part in score.resources.items()]
+            unasked = [f"{name} not asked for" for name, part in score.traits.items() if not part]
+            row = (score.score, score.resource_score, score.trait_score)
+            table.add_row(host, *(f"{part:.3f}" for part in row), ", ".join((*parts, *unasked)))
+        self._console.print(table)
+
+    def guests(self, cloud: Cloud, servers: Iterable[Server]) -> None:
+        """Show what is claimed and left on each host, and what each server gets."""
+        self._step(4, "When every server wants to run, the kernel divides the CPUs by weight")
+        by_host: dict[str, dict[str, Flavor]] = {name: {} for name in cloud.hosts}
+        for server in servers:
+            by_host[server.host][server.name] = server.flavor
+        self._console.print(_usages(cloud))
+        for host, flavors in by_host.items():
+            self._console.print(Text(f"\n{host}", "bold"))
+            full_empty = "█░" if self._console.encoding.startswith("utf") else "#."
+            self._console.print(_entitlements(cloud, host, flavors, full_empty))
+
+    def domain(self, cloud: Cloud, server: Server) -> None:
+        """Show the XML of one guest."""
+        self._step(5, f"What libvirt is told about {server.name}")
+        host = cloud.hosts[server.host]
+        guest = Guest(
+            name=server.name,
+            flavor=server.flavor,
+            arch=host.topology.arch,
+            shared_cpus=shared_cpus(host, inventory_options(cloud.conf)),
+        )
+        self._console.print(Syntax(domain_xml(guest), "xml", background_color="default"))
+
+    def _step(self, number: int, text: str) -> None:
+        self._console.print(f"\n[bold]{number}. {text}[/bold]\n")
+
+    def _note(self, text: str) -> None:
+        self._console.print(Text(text, "dim"), soft_wrap=True)
+
+
+def _usages(cloud: Cloud) -> Table:
+    """Return what Placement has as claimed and left, a row for each host."""
+    usages = {host: cloud.usage(host) for host in cloud.hosts}
+    classes = list(dict.fromkeys(name for usage in usages.values() for name in usage))
+    table = _table("claimed, left", *classes)
+    for host, usage in usages.items():
+        pairs = (usage.get(name) for name in classes)
+        cells = (f"{pair[0]}, {pair[1] - pair[0]}" if pair else "" for pair in pairs)
+        table.add_row(host, *cells)
+    return table
+
+
+def _entitlements(
+    cloud: Cloud, host: str, flavors: Mapping[str, Flavor], full_empty: str
+) -> Table:
+    """Return a row and a bar for each server of a host."""
+    full, empty = full_empty
+    cpus = len(shared_cpus(cloud.hosts[host], inventory_options(cloud.conf)))
+    contenders = {
+        name: Contender(weight=domain_shares(flavor) or 0, vcpus=flavor.vcpus)
+        for name, flavor in flavors.items()
+    }
+    granted = guaranteed_cpus(contenders, cpus)
+    table = _table("server", "weight", "of its vCPU", "CPUs", "of the host")
+    for name in sorted(granted, key=lambda name: (-granted[name], name)):
+        share = granted[name] / flavors[name].vcpus
+        bar = Text(full * round(share * _BAR_CELLS), _STYLES[flavors[name].name])
+        bar.append(empty * (_BAR_CELLS - len(bar)), "dim")
+        weight = str(contenders[name].weight)
+        table.add_row(
+            _name(name), weight, bar, f"{granted[name]:.2f}", f"{granted[name] / cpus:.1%}"
+        )
+    return table
+
+
+def _score(server: Server, host: str) -> Text:
+    if host not in server.scores:
+        return Text("-", "dim")
+    return Text(f"{server.scores[host].score:.3f}", "bold" if host == server.host else "")
+
+
+def _name(server: str) -> Text:
+    tier = next(tier for tier in TIERS if server.startswith(tier))
+    return Text(server, _STYLES[tier])
+
+
+def _table(*columns: str) -> Table:
+    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "left"
+    return table

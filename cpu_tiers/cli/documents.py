@@ -1,0 +1,119 @@
+"""The files that operators already have, read into our nouns.
+
+``openstack flavor show -f json``, ``openstack image show -f json`` and the
+body of ``GET /allocation_candidates``; ``-`` is standard input.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.model.flavor import Flavor, Image
+
+_SIZES: dict[str, tuple[str, Any]] = {
+    "vcpus": ("vcpus", None),
+    "ram": ("memory_mb", None),
+    "disk": ("root_gb", 0),
+    "OS-FLV-EXT-DATA:ephemeral": ("ephemeral_gb", 0),
+    "swap": ("swap_mb", 0),
+}
+"""Keys of the openstack client, what Nova calls them, and what they default to."""
+
+
+def read_bytes(path: str) -> bytes:
+    """Return the content of a file.
+
+    :raises InvalidInput: it cannot be read.
+    """
+    try:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput.of(
+            path, f"cannot be read ({reason})", "name a readable file"
+        ) from error
+
+
+def read_json(path: str) -> Any:
+    """Return the JSON document in a file.
+
+    :raises InvalidInput: no JSON, or a key twice in one object.
+    """
+    try:
+        return json.loads(read_bytes(path), object_pairs_hook=_unique, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        raise InvalidInput.of(
+            path, f"not JSON ({reason})", "give the output of -f json"
+        ) from error
+
+
+def read_flavor(path: str) -> Flavor:
+    """Return the flavor in the output of ``openstack flavor show -f json``.
+
+    :raises InvalidInput: with every fault of the document.
+    """
+    document = _object(path, "openstack flavor show FLAVOR -f json")
+    name = str(document.get("name", path))
+    faults = FaultList()
+    sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
+    if sizes["swap_mb"] == "":  # how older clients print "none"
+        sizes["swap_mb"] = 0
+    extra_specs: dict[str, str] = {}
+    with faults:
+        extra_specs = _texts(f"flavor {name}", document.get("properties", {}))
+    with faults:
+        flavor = Flavor(name=name, **sizes, extra_specs=extra_specs)
+    faults.raise_if_any()
+    return flavor
+
+
+def read_image(path: str) -> Image:
+    """Return the image in the output of ``openstack image show -f json``.
+
+    :raises InvalidInput: with every fault of the document.
+    """
+    document = _object(path, "openstack image show IMAGE -f json")
+    name = str(document.get("name", path))
+    properties = document.get("properties", {})
+    if isinstance(properties, Mapping):  # the client adds booleans and objects of Glance's own
+        properties = {key: value for key, value in properties.items() if isinstance(value, str)}
+    return Image(name=name, properties=_texts(f"image {name}", properties))
+
+
+def _object(path: str, command: str) -> Mapping[str, Any]:
+    document = read_json(path)
+    if not isinstance(document, Mapping):
+        kind = type(document).__name__
+        raise InvalidInput.of(path, f"a JSON {kind}", f"give the output of {command}")
+    return document
+
+
+def _texts(where: str, properties: object) -> dict[str, str]:
+    """Return properties as text; numbers as they are written."""
+    if not isinstance(properties, Mapping):
+        given = f"properties are {str(properties)[:40]!r}"
+        raise InvalidInput.of(where, given, "give them as a JSON object, as newer clients do")
+    faults = FaultList()
+    for key, value in properties.items():
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            faults.add(f"{where}, property {key}", f"got {value!r}", "give a text")
+    faults.raise_if_any()
+    return {key: str(value) for key, value in properties.items()}
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    pairs = list(pairs)
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        raise ValueError(f"twice in one object: {', '.join(twice)}")
+    return document
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")

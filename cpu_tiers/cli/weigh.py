@@ -1,0 +1,73 @@
+"""``cpu-tiers weigh``: which of the candidates is best, and why."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+
+from cliff.lister import Lister
+
+from cpu_tiers.cli.columns import Cell
+from cpu_tiers.cli.documents import read_json
+from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.request import add_server_arguments, read_query
+from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.weights import SCORINGS, Forest
+
+
+class Weigh(ReadsNovaConf, Lister):
+    """List the candidate hosts for a server, best first, and what each score is made of.
+
+    A part of 1.0 is best. The scores are those of nova.conf's
+    [filter_scheduler] resource_provider_scoring, over the classes and traits
+    that resource_provider_resources and resource_provider_traits name.
+    """
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Take the server, and Placement's answer for it."""
+        parser = super().get_parser(prog_name)
+        add_server_arguments(parser)
+        parser.add_argument(
+            "--candidates",
+            required=True,
+            metavar="FILE",
+            help="body of GET /allocation_candidates, microversion 1.29 or later",
+        )
+        parser.add_argument(
+            "--scoring", choices=sorted(SCORINGS), help="instead of nova.conf's scoring"
+        )
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Score every host, and lay out the parts."""
+        options = self.nova_conf().filter_scheduler
+        query = read_query(parsed_args, options.query_placement_for_vcpu_shares)
+        where = parsed_args.candidates
+        answer = CandidatesAnswer.parse(read_json(where), where=where)
+        forest = Forest(
+            answer.provider_summaries,
+            query.resources(),
+            query.required_traits(),
+            scoring=SCORINGS[parsed_args.scoring or options.resource_provider_scoring],
+            only_resources=options.resource_provider_resources,
+            only_traits=options.resource_provider_traits,
+        )
+        scores = {host: forest.explain(host) for host in answer.hosts()}
+        best_first = sorted(scores, key=lambda host: (-scores[host].score, host))
+        return ("host", "score", "resource_score", "trait_score", "resources", "traits"), [
+            (
+                host,
+                Cell(scores[host].score, _rounded),
+                Cell(scores[host].resource_score, _rounded),
+                Cell(scores[host].trait_score, _rounded),
+                Cell(dict(scores[host].resources), _lines),
+                Cell(dict(scores[host].traits), _lines),
+            )
+            for host in best_first
+        ]
+
+
+def _rounded(score: float) -> str:
+    return f"{score:.4f}"
+
+
+def _lines(parts: Mapping[str, float]) -> str:
+    return "\n".join(f"{name} {_rounded(part)}" for name, part in sorted(parts.items()))

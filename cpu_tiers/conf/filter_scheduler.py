@@ -1,0 +1,64 @@
+"""``[filter_scheduler]``: what the scheduler asks for, and how it weighs."""
+
+from oslo_config import cfg
+
+GROUP = "filter_scheduler"
+
+OPTIONS = [
+    cfg.BoolOpt(
+        "query_placement_for_vcpu_shares",
+        default=False,
+        help="""
+Ask Placement for VCPU_SHARES when a flavor sets ``quota:cpu_shares`` or
+``quota:cpu_shares_multiplier``.
+
+Switch it on once every compute that such servers may land on reports shares:
+a host without that inventory is no candidate any more.
+
+Related options:
+
+* ``[libvirt] report_vcpu_shares``
+""",
+    ),
+    cfg.StrOpt(
+        "resource_provider_scoring",
+        default="literal",
+        choices=[
+            (
+                "literal",
+                "as in the pseudocode of the spec: a resource class that was not asked "
+                "for counts as fully free, so a host with an idle GPU outranks a plain one",
+            ),
+            (
+                "boring",
+                "classes and traits that were not asked for lower the score, so plain "
+                "servers go to plain hosts",
+            ),
+        ],
+        help="""
+How a host's resources and traits become a score between 0.0 and 1.0.
+
+Related options:
+
+* ``[filter_scheduler] resource_provider_resources``
+* ``[filter_scheduler] resource_provider_traits``
+""",
+    ),
+    cfg.ListOpt(
+        "resource_provider_resources",
+        default=[],
+        help="""
+The resource classes that count in the score, such as ``VCPU,MEMORY_MB``.
+Empty: every class of the host's providers.
+""",
+    ),
+    cfg.ListOpt(
+        "resource_provider_traits",
+        default=[],
+        help="""
+The traits that count in the score, such as ``HW_CPU_X86_AVX2``. Empty: every
+trait of the host's providers. Naming only those that tell hosts apart keeps
+the many that every host has out of the score.
+""",
+    ),
+]

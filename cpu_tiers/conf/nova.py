@@ -1,0 +1,32 @@
+"""Nova's own options that decide about inventories, as the command line reads them.
+
+Nova registers these itself in its services, so they are not in our sample
+file. Names, defaults and ranges are those of Nova's configuration reference.
+"""
+
+from oslo_config import cfg
+
+OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
+    (
+        None,
+        [
+            cfg.FloatOpt("cpu_allocation_ratio", min=0.0),
+            cfg.FloatOpt("ram_allocation_ratio", min=0.0),
+            cfg.FloatOpt("disk_allocation_ratio", min=0.0),
+            cfg.FloatOpt("initial_cpu_allocation_ratio", default=4.0, min=0.0),
+            cfg.FloatOpt("initial_ram_allocation_ratio", default=1.0, min=0.0),
+            cfg.FloatOpt("initial_disk_allocation_ratio", default=1.0, min=0.0),
+            cfg.IntOpt("reserved_host_cpus", default=0, min=0),
+            cfg.IntOpt("reserved_host_memory_mb", default=512, min=0),
+            cfg.IntOpt("reserved_host_disk_mb", default=0, min=0),
+            cfg.StrOpt("instances_path", default="/var/lib/nova/instances"),
+        ],
+    ),
+    (
+        "compute",
+        [
+            cfg.StrOpt("cpu_shared_set"),
+            cfg.StrOpt("cpu_dedicated_set"),
+        ],
+    ),
+]

@@ -1,0 +1,93 @@
+"""nova.conf, read outside of Nova."""
+
+import math
+from collections.abc import Sequence
+
+from oslo_config import cfg
+
+from cpu_tiers.conf import list_opts, nova
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.inventory.contract import AllocationRatio, InventoryOptions
+from cpu_tiers.model.cpu_set import CpuSet
+
+_GROUPS = (*nova.OPTIONS, *list_opts())
+
+
+def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
+    """Return nova.conf with our options and those of Nova that we read.
+
+    :param files: later ones win; empty: where Nova's own commands look, such
+        as ``/etc/nova/nova.conf``, or the defaults where there is none.
+    :raises InvalidInput: a file cannot be read, or values are invalid; all at
+        once.
+    """
+    conf = cfg.ConfigOpts()
+    for group, options in _GROUPS:
+        conf.register_opts(options, group=group)
+    try:
+        conf(args=[], project="nova", default_config_files=list(files) or None)
+    except cfg.ConfigFilesNotFoundError as error:
+        raise InvalidInput.of(
+            "--config-file", f"cannot read {', '.join(error.config_files)}", "name a nova.conf"
+        ) from error
+    except cfg.ConfigFileParseError as error:
+        raise InvalidInput.of(
+            str(error.config_file), str(error.msg), "write nova.conf as INI"
+        ) from error
+    _check(conf)
+    return conf
+
+
+def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
+    """Return the options that decide about a host's inventories.
+
+    :raises InvalidInput: a CPU set is malformed.
+    """
+    faults = FaultList()
+    sets: dict[str, CpuSet | None] = {}
+    for name in ("cpu_shared_set", "cpu_dedicated_set"):
+        text = conf.compute[name]
+        with faults:
+            sets[name] = CpuSet.parse(text, where=f"nova.conf, [compute] {name}") if text else None
+    ratios: dict[str, AllocationRatio] = {}
+    for resource in ("cpu", "ram", "disk"):
+        with faults:
+            ratios[resource] = _ratio(conf, resource)
+    faults.raise_if_any()
+    return InventoryOptions(
+        cpu_shared_set=sets["cpu_shared_set"],
+        cpu_dedicated_set=sets["cpu_dedicated_set"],
+        cpu_allocation_ratio=ratios["cpu"],
+        ram_allocation_ratio=ratios["ram"],
+        disk_allocation_ratio=ratios["disk"],
+        reserved_host_cpus=conf.reserved_host_cpus,
+        reserved_host_memory_mb=conf.reserved_host_memory_mb,
+        reserved_host_disk_mb=conf.reserved_host_disk_mb,
+        report_vcpu_shares=conf.libvirt.report_vcpu_shares,
+        vcpu_share_multiplier=conf.libvirt.vcpu_share_multiplier,
+    )
+
+
+def _ratio(conf: cfg.ConfigOpts, resource: str) -> AllocationRatio:
+    """Return the configured ratio; unset and 0.0 mean the initial one, as in Nova."""
+    initial = not conf[f"{resource}_allocation_ratio"]
+    name = f"{'initial_' if initial else ''}{resource}_allocation_ratio"
+    value: float = conf[name]
+    if not 0 < value < math.inf:
+        raise InvalidInput.of(
+            f"nova.conf, [DEFAULT] {name}", f"got {value}", "give a number above 0"
+        )
+    return AllocationRatio(value=value, is_initial=initial)
+
+
+def _check(conf: cfg.ConfigOpts) -> None:
+    """Read every option once: oslo.config checks a value when it is read."""
+    faults = FaultList()
+    for group, options in _GROUPS:
+        for option in options:
+            try:
+                conf[group][option.name] if group else conf[option.name]
+            except (cfg.ConfigFileValueError, ValueError) as error:
+                where = f"nova.conf, [{group or 'DEFAULT'}] {option.name}"
+                faults.add(where, str(error).rpartition(": ")[2], "see Nova's or our sample file")
+    faults.raise_if_any()

@@ -1,0 +1,8 @@
+"""Sphinx configuration."""
+
+project = "cpu-tiers"
+author = "the cpu-tiers developers"
+copyright = author  # noqa: A001  # Sphinx's own name
+extensions = ["sphinx.ext.autodoc"]
+html_theme = "alabaster"
+nitpicky = False

@@ -1,0 +1,86 @@
+"""The command line as a person runs it: a process of its own."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Save = Callable[..., str]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run ``cpu-tiers`` and expect an exit status; never a traceback."""
+
+    def run(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).with_name("cpu-tiers")), *map(str, arguments)]
+        result = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert result.returncode == status, result.stdout + result.stderr
+        assert "Traceback" not in result.stdout + result.stderr
+        return result
+
+    return run
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    """Write a document, as JSON where it is no text, and return its path."""
+
+    def save(document: object, name: str = "document") -> str:
+        path = tmp_path / name
+        path.write_text(document if isinstance(document, str) else json.dumps(document))
+        return str(path)
+
+    return save
+
+
+@pytest.fixture
+def flavor(save: Save) -> Callable[..., str]:
+    """Write a flavor as ``openstack flavor show -f json`` prints it."""
+
+    def flavor(properties: Mapping[str, str], **sizes: Any) -> str:
+        document = {
+            "OS-FLV-DISABLED:disabled": False,
+            "OS-FLV-EXT-DATA:ephemeral": 0,
+            "access_project_ids": None,
+            "description": None,
+            "disk": 40,
+            "id": "1",
+            "name": "gold",
+            "os-flavor-access:is_public": True,
+            "properties": properties,
+            "ram": 4096,
+            "rxtx_factor": 1.0,
+            "swap": 0,
+            "vcpus": 1,
+            **sizes,
+        }
+        return save(document, "flavor.json")
+
+    return flavor
+
+
+@pytest.fixture
+def capabilities(save: Save) -> str:
+    """Write the capabilities of a host of 64 CPUs and 256 GiB in two cells."""
+    cells = "".join(
+        f"<cell id='{cell}'><memory unit='KiB'>{128 * 2**20}</memory><cpus num='32'>"
+        + "".join(
+            f"<cpu id='{cpu}' socket_id='{cell}' die_id='0' core_id='{cpu}' siblings='{cpu}'/>"
+            for cpu in range(32 * cell, 32 * cell + 32)
+        )
+        + "</cpus></cell>"
+        for cell in (0, 1)
+    )
+    return save(
+        "<capabilities><host><cpu><arch>x86_64</arch></cpu><topology>"
+        f"<cells num='2'>{cells}</cells></topology></host></capabilities>",
+        "capabilities.xml",
+    )

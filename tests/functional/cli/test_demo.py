@@ -1,0 +1,48 @@
+"""``cpu-tiers demo``: what it claims, and that a person can see it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cpu_tiers.cli.demo.cloud import Cloud, Refused, Server
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.placement.client import PlacementClient
+
+SHARES = {"gold": 100, "silver": 50, "bronze": 25}
+
+
+def test_the_hosts_are_filled_until_no_tier_fits(embedded: PlacementClient) -> None:
+    cloud = Cloud(embedded)
+    outcomes = list(cloud.fill())
+    servers = [outcome for outcome in outcomes if isinstance(outcome, Server)]
+    refused = [outcome.name.split("-")[0] for outcome in outcomes if isinstance(outcome, Refused)]
+    assert sorted(refused) == sorted(SHARES)  # each tier once, and never asked for again
+    for host in cloud.hosts:
+        usage = cloud.usage(host)
+        tiers = [server.flavor.name for server in servers if server.host == host]
+        assert usage["VCPU"][0] == len(tiers)
+        assert usage[VCPU_SHARES][0] == sum(SHARES[tier] for tier in tiers)
+        assert all(used <= capacity for used, capacity in usage.values())
+        # no room for a bronze, the smallest: 1 VCPU and 25 shares
+        assert (
+            usage["VCPU"][0] == usage["VCPU"][1]
+            or usage[VCPU_SHARES][1] - usage[VCPU_SHARES][0] < 25
+        )
+
+
+def test_the_weigher_decides(embedded: PlacementClient) -> None:
+    for outcome in Cloud(embedded).fill():
+        if isinstance(outcome, Server):
+            best = max(score.score for score in outcome.scores.values())
+            assert outcome.scores[outcome.host].score == best
+
+
+def test_output(run: Callable[..., Any]) -> None:
+    lines = run("demo").stdout.splitlines()
+    assert [line[0] for line in lines if line[1:3] == ". "] == ["1", "2", "3", "4", "5"]
+    assert max(map(len, lines)) <= 80
+    assert sum("Placement says no" in line for line in lines) == 3
+    # cpu_allocation_ratio 2 x 50 shares: a Gold vCPU is worth one CPU on a full host
+    golds = [line.split() for line in lines if line.startswith(" gold-") and "█" in line]
+    assert golds
+    assert {(weight, cpus) for _, weight, _, cpus, _ in golds} == {("100", "1.00")}
+    assert "    <shares>100</shares>" in "\n".join(lines)

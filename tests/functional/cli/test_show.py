@@ -1,0 +1,214 @@
+"""``flavor check``, ``request show``, ``inventory show``, ``domain show``, ``weigh``."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from lxml import etree
+
+from cpu_tiers.model.names import VCPU_SHARES
+
+Command = Callable[..., Any]
+GOLD = {"quota:cpu_shares_multiplier": "100.0"}
+ASK = "[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n"
+
+
+def test_request_show(run: Command, save: Command, flavor: Command) -> None:
+    image = save({"name": "i", "properties": {"trait:HW_CPU_X86_VMX": "required"}}, "image.json")
+    arguments = ("request", "show", flavor(GOLD, vcpus=2, swap=1), "--image", image)
+    found = json.loads(
+        run(*arguments, "--config-file", save(ASK, "nova.conf"), "-f", "json").stdout
+    )
+    assert {key: set(value[0].split(",")) for key, value in parse_qs(found["query"]).items()} == {
+        "resources": {"VCPU:2", "MEMORY_MB:4096", "DISK_GB:41", f"{VCPU_SHARES}:200"},
+        "required": {"HW_CPU_X86_VMX"},
+    }
+    assert found["groups"] == [
+        {
+            "suffix": "",
+            "resources": {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 41, VCPU_SHARES: 200},
+            "required": ["HW_CPU_X86_VMX"],
+            "forbidden": [],
+        }
+    ]
+    assert (found["same_subtree"], found["group_policy"], found["fallback_query"]) == (
+        [],
+        None,
+        None,
+    )
+
+
+def test_shares_are_asked_for_only_where_nova_conf_says_so(
+    run: Command, flavor: Command, save: Command
+) -> None:
+    conf = save("", "nova.conf")
+    result = run(
+        "--config-file", conf, "request", "show", flavor(GOLD), "-f", "value", "-c", "query"
+    )
+    assert result.stdout == "resources=DISK_GB:40,MEMORY_MB:4096,VCPU:1\n"
+
+
+def test_inventory_show_has_the_specs_6400_shares(
+    run: Command, save: Command, capabilities: str
+) -> None:
+    conf = save(
+        "[DEFAULT]\ncpu_allocation_ratio = 4.0\nram_allocation_ratio = 1.5\n"
+        "disk_allocation_ratio = 2.0\nreserved_host_memory_mb = 1024\n"
+        "[libvirt]\nreport_vcpu_shares = true\n",
+        "nova.conf",
+    )
+    arguments = ("--capabilities", capabilities, "--hostname", "compute1", "--config-file", conf)
+    result = run("inventory", "show", *arguments, "--disk-gb", "500", "-f", "json")
+
+    def inventory(total: int, ratio: float, reserved: int, most: int) -> dict[str, object]:
+        fields = {"total": total, "reserved": reserved, "min_unit": 1, "max_unit": most}
+        return {**fields, "step_size": 1, "allocation_ratio": ratio}
+
+    assert json.loads(result.stdout) == [
+        {
+            "name": "compute1",
+            "parent": None,
+            "inventories": {
+                "VCPU": inventory(64, 4.0, 0, 64),
+                VCPU_SHARES: inventory(6400, 4.0, 0, 6400),
+                "MEMORY_MB": inventory(262144, 1.5, 1024, 262144),
+                "DISK_GB": inventory(500, 2.0, 0, 500),
+            },
+            "traits": [],
+        }
+    ]
+    assert result.stderr == ""
+
+
+def test_the_disk_is_measured_where_instances_are_kept_and_said_so(
+    run: Command, save: Command, capabilities: str, tmp_path: Path
+) -> None:
+    conf = save(f"[DEFAULT]\ninstances_path = {tmp_path}/not/yet\n", "nova.conf")
+    arguments = ("--capabilities", capabilities, "--hostname", "h", "--config-file", conf)
+    result = run("inventory", "show", *arguments, "-f", "json")
+    expected = shutil.disk_usage(tmp_path).total // 2**30
+    (root,) = json.loads(result.stdout)
+    assert root["inventories"]["DISK_GB"]["total"] == expected
+    assert f"DISK_GB {expected} is the file system of {tmp_path} on this machine" in result.stderr
+
+
+def test_domain_show(run: Command, flavor: Command, capabilities: str, save: Command) -> None:
+    conf = save("[compute]\ncpu_shared_set = 0-3\n", "nova.conf")
+    result = run(
+        *("domain", "show", flavor(GOLD, vcpus=4), "--capabilities", capabilities),
+        *("--config-file", conf, "-f", "value", "-c", "xml"),
+    )
+    domain = etree.fromstring(result.stdout)
+    vcpu = domain.find("vcpu")
+    assert vcpu is not None
+    assert (vcpu.text, vcpu.get("cpuset")) == ("4", "0-3")
+    assert domain.findtext("cputune/shares") == "400"
+
+
+def summary(root: str, capacity: int, *traits: str) -> dict[str, object]:
+    return {
+        "resources": {"VCPU": {"capacity": capacity, "used": 0}},
+        "traits": traits,
+        "parent_provider_uuid": None,
+        "root_provider_uuid": root,
+    }
+
+
+def test_weigh_gives_the_specs_host_a_one_half(
+    run: Command, flavor: Command, save: Command
+) -> None:
+    a, b, pool = (letter * 8 + "-0000-4000-8000-" + letter * 12 for letter in "abc")
+    answer = {
+        "allocation_requests": [],
+        "provider_summaries": {
+            b: summary(b, 2, "CUSTOM_SSD", "HW_CPU_X86_AVX2"),
+            a: summary(a, 4, "CUSTOM_SSD", "HW_CPU_X86_AVX2"),
+            pool: {
+                **summary(pool, 1, "MISC_SHARES_VIA_AGGREGATE"),
+                "resources": {"DISK_GB": {"capacity": 9, "used": 0}},
+            },
+        },
+    }
+    arguments = (
+        *("weigh", flavor({"trait:CUSTOM_SSD": "required"}, vcpus=2)),
+        *("--candidates", save(answer, "answer.json"), "--config-file", save("", "nova.conf")),
+    )
+    # A: 1 - 2/4 = 0.5, 1 of 2 traits; B: 1 - 2/2 = 0.0, 1 of 2 traits
+    traits = {"CUSTOM_SSD": 1.0, "HW_CPU_X86_AVX2": 0.0}
+    for scoring in ("literal", "boring"):
+        result = run(*arguments, "--scoring", scoring, "-f", "json")
+        assert json.loads(result.stdout) == [
+            {
+                "host": a,
+                "score": 0.5,
+                "resource_score": 0.5,
+                "trait_score": 0.5,
+                "resources": {"VCPU": 0.5},
+                "traits": traits,
+            },
+            {
+                "host": b,
+                "score": 0.25,
+                "resource_score": 0.0,
+                "trait_score": 0.5,
+                "resources": {"VCPU": 0.0},
+                "traits": traits,
+            },
+        ]
+    table = run(*arguments).stdout
+    assert table.index(a) < table.index(b)
+    for shown in ("VCPU 0.5000", "CUSTOM_SSD 1.0000", "HW_CPU_X86_AVX2 0.0000"):
+        assert shown in table
+
+
+def test_weigh_reads_its_options_from_nova_conf(
+    run: Command, flavor: Command, save: Command
+) -> None:
+    host = "a" * 8 + "-0000-4000-8000-" + "a" * 12
+    resources = {name: {"capacity": 4, "used": 0} for name in ("VCPU", "VGPU", "MEMORY_MB")}
+    answer = {
+        "allocation_requests": [],
+        "provider_summaries": {
+            host: {**summary(host, 4, "CUSTOM_A", "CUSTOM_B", "CUSTOM_C"), "resources": resources}
+        },
+    }
+    conf = save(
+        "[filter_scheduler]\nresource_provider_scoring = boring\n"
+        "resource_provider_resources = VCPU,VGPU\nresource_provider_traits = CUSTOM_B,CUSTOM_C\n",
+        "nova.conf",
+    )
+    arguments = ("--candidates", save(answer, "answer.json"), "--config-file", conf)
+    (row,) = json.loads(run("weigh", flavor({}), *arguments, "-f", "json").stdout)
+    # boring: VCPU 1 - 1/4, VGPU not asked for; 2 traits that nobody asked for: 1/(1+2)
+    assert row["resources"] == {"VCPU": 0.75, "VGPU": 0.0}
+    assert row["traits"] == {"CUSTOM_B": 0.0, "CUSTOM_C": 0.0}
+    assert row["resource_score"] == pytest.approx(0.375)
+    assert row["trait_score"] == pytest.approx(1 / 3)
+
+
+def test_flavor_check(run: Command, flavor: Command) -> None:
+    result = run("flavor", "check", flavor(GOLD), "-f", "json")
+    assert json.loads(result.stdout) == []
+    assert result.stderr == "1 flavors, 0 faults\n"
+
+
+def test_flavor_check_lists_every_fault_of_every_flavor(
+    run: Command, flavor: Command, save: Command
+) -> None:
+    path = flavor({**GOLD, "quota:cpu_shares": "100", "trait:NOPE": "maybe"})
+    other = save("no json", "other.json")
+    result = run("flavor", "check", path, other, "-f", "json", status=1)
+    assert [(row["file"], row["where"]) for row in json.loads(result.stdout)] == [
+        (path, "flavor gold, extra spec trait:NOPE"),
+        (path, "flavor gold, extra spec trait:NOPE"),
+        (
+            path,
+            "flavor gold, extra specs quota:cpu_shares_multiplier and quota:cpu_shares",
+        ),
+        (other, other),
+    ]
+    assert "2 flavors, 4 faults" in result.stderr

@@ -1,0 +1,101 @@
+"""``inventory sync`` against a real Placement over HTTP."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.placement.client import PlacementClient
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def sync(
+    run: Command, save: Command, capabilities: str, placement_conf: Path
+) -> Callable[..., Any]:
+    """Run ``inventory sync`` with more nova.conf; shares are reported."""
+
+    def sync(conf: str = "", *arguments: str, status: int = 0) -> Any:
+        text = f"[libvirt]\nreport_vcpu_shares = true\n{conf}"
+        return run(
+            *("inventory", "sync", "--capabilities", capabilities, "--hostname", "compute1"),
+            *("--config-file", placement_conf, "--config-file", save(text, "more.conf")),
+            *("--disk-gb", "500", "-f", "json", *arguments),
+            status=status,
+        )
+
+    return sync
+
+
+def test_a_second_run_changes_nothing(
+    sync: Command, client: PlacementClient, seen: list[str]
+) -> None:
+    what = [change["what"] for change in json.loads(sync().stdout)]
+    assert f"resource class {VCPU_SHARES}" in what
+    assert {"provider", "VCPU", "MEMORY_MB", "DISK_GB", VCPU_SHARES} <= set(what)
+    seen.clear()
+    second = sync()
+    assert json.loads(second.stdout) == []
+    assert second.stderr == "Placement already has it all: nothing was changed.\n"
+    assert seen != []
+    assert [line for line in seen if not line.startswith("GET ")] == []
+
+
+def test_what_changed_is_said(sync: Command) -> None:
+    sync()
+    changes = json.loads(sync("[DEFAULT]\nreserved_host_cpus = 2\n").stdout)
+    # 2 CPUs x 100 shares
+    assert {(c["what"], c["before"], c["after"]) for c in changes} == {
+        ("VCPU reserved", "0", "2"),
+        (f"{VCPU_SHARES} reserved", "0", "200"),
+    }
+
+
+def test_turning_reporting_off_is_refused(sync: Command, seen: list[str]) -> None:
+    sync()
+    seen.clear()
+    result = sync("report_vcpu_shares = false\n", status=1)
+    assert "report_vcpu_shares" in result.stderr
+    assert [line for line in seen if not line.startswith("GET ")] == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("HTML 200", "JSON"),
+        ("HTML 502", "502"),
+        ("JSON list", "JSON"),
+    ],
+)
+def test_answers_that_are_no_answers(
+    sync: Command, faults: list[tuple[str, str]], fault: str, message: str
+) -> None:
+    faults.append(("GET /resource_providers", fault))
+    assert message in sync(status=1).stderr
+
+
+@pytest.mark.parametrize("fault", ["JSON 503", "HTML 503", "closed", "silence"])
+def test_a_placement_that_stays_away(
+    sync: Command, faults: list[tuple[str, str]], fault: str
+) -> None:
+    faults += [("PUT /resource_providers", fault)] * 9
+    stderr = sync(status=1).stderr
+    assert "PUT /resource_providers" in stderr
+    assert "provider" in stderr.partition("PUT ")[2]
+
+
+def test_a_placement_that_comes_back(sync: Command, faults: list[tuple[str, str]]) -> None:
+    faults += [("PUT ", "JSON 503"), ("PUT ", "closed"), ("PUT ", "JSON 409")]
+    sync()
+    assert faults == []
+    assert json.loads(sync().stdout) == []
+
+
+def test_embedded(run: Command, capabilities: str) -> None:
+    arguments = ("--capabilities", capabilities, "--hostname", "h", "--placement", "embedded")
+    result = run("inventory", "sync", *arguments, "--disk-gb", "0", "-f", "json")
+    assert {"provider", "VCPU", "MEMORY_MB"} <= {c["what"] for c in json.loads(result.stdout)}

@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpu_tiers.cli.documents import read_flavor, read_image
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.flavor import Flavor, Image
+
+# As `openstack flavor show -f json` prints it.
+GOLD = {
+    "OS-FLV-DISABLED:disabled": False,
+    "OS-FLV-EXT-DATA:ephemeral": 5,
+    "access_project_ids": None,
+    "description": None,
+    "disk": 40,
+    "id": "6d6d0d0f-4f8e-4f5a-9d0b-3a1a2a6e4f10",
+    "name": "gold",
+    "os-flavor-access:is_public": True,
+    "properties": {"quota:cpu_shares_multiplier": "100.0"},
+    "ram": 4096,
+    "rxtx_factor": 1.0,
+    "swap": 512,
+    "vcpus": 1,
+}
+
+
+def write(tmp_path: Path, document: object) -> str:
+    path = tmp_path / "document.json"
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return str(path)
+
+
+def test_flavor(tmp_path: Path) -> None:
+    assert read_flavor(write(tmp_path, GOLD)) == Flavor(
+        name="gold",
+        vcpus=1,
+        memory_mb=4096,
+        root_gb=40,
+        ephemeral_gb=5,
+        swap_mb=512,
+        extra_specs={"quota:cpu_shares_multiplier": "100.0"},
+    )
+
+
+def test_older_clients_print_no_swap_as_an_empty_text(tmp_path: Path) -> None:
+    assert read_flavor(write(tmp_path, {**GOLD, "swap": ""})).swap_mb == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "given"),
+    [
+        ({"vcpus": "four"}, "flavor gold, vcpus", "'four'"),
+        ({"vcpus": "4"}, "flavor gold, vcpus", "'4'"),
+        ({"vcpus": 0}, "flavor gold, vcpus", "0"),
+        ({"vcpus": -2}, "flavor gold, vcpus", "-2"),
+        ({"vcpus": 1.5}, "flavor gold, vcpus", "1.5"),
+        ({"vcpus": None}, "flavor gold, vcpus", "None"),
+        ({"ram": True}, "flavor gold, memory_mb", "True"),
+        ({"disk": 10**40}, "flavor gold, root_gb", "1000"),
+        ({"properties": "quota:cpu_shares='5'"}, "flavor gold", "quota:cpu_shares"),
+        ({"properties": None}, "flavor gold", "None"),
+        ({"properties": {"a": ["b"]}}, "flavor gold, property a", "['b']"),
+    ],
+)
+def test_faults(tmp_path: Path, change: dict[str, Any], where: str, given: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_flavor(write(tmp_path, {**GOLD, **change}))
+    (fault,) = caught.value.faults
+    assert fault.where == where
+    assert given in fault.given
+
+
+def test_faults_of_sizes_and_properties_at_once(tmp_path: Path) -> None:
+    document: dict[str, Any] = {**GOLD, "vcpus": 0, "ram": 0, "properties": {"a": [], "b": {}}}
+    with pytest.raises(InvalidInput) as caught:
+        read_flavor(write(tmp_path, document))
+    assert len(caught.value.faults) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("", "not JSON"),
+        ("<html>", "not JSON"),
+        ("[]", "a JSON list"),
+        ("null", "a JSON NoneType"),
+        ('{"vcpus": NaN}', "NaN is no JSON"),
+        ('{"vcpus": 1, "vcpus": 2}', "twice in one object: vcpus"),
+        ("[" * 100_000, "not JSON"),
+        ('{"vcpus": ' + "9" * 5000 + "}", "not JSON"),
+    ],
+)
+def test_no_flavor(tmp_path: Path, text: str, given: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(InvalidInput) as caught:
+        read_flavor(path)
+    (fault,) = caught.value.faults
+    assert fault.where == path
+    assert given in fault.given
+
+
+@pytest.mark.parametrize("path", ["/no/such/file.json", "/", "a\0b"])
+def test_files_that_cannot_be_read(path: str) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        read_flavor(path)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "flavor.json"
+    path.write_bytes(b"\xff\xfe\xfa{}")
+    with pytest.raises(InvalidInput, match="not JSON"):
+        read_flavor(str(path))
+
+
+def test_image_has_its_text_properties(tmp_path: Path) -> None:
+    document = {
+        "name": "cirros",
+        "min_ram": 0,
+        "properties": {
+            "os_hidden": False,
+            "stores": "local",
+            "trait:HW_CPU_X86_VMX": "required",
+        },
+    }
+    assert read_image(write(tmp_path, document)) == Image(
+        name="cirros", properties={"stores": "local", "trait:HW_CPU_X86_VMX": "required"}
+    )

@@ -1,0 +1,37 @@
+"""What importing the core brings in."""
+
+import subprocess
+import sys
+
+HEAVY = {
+    "cliff",
+    "dataclasses",
+    "keystoneauth1",
+    "lxml",
+    "nova",
+    "os_traits",
+    "oslo_config",
+    "oslo_log",
+    "requests",
+    "rich",
+    "stevedore",
+    "tenacity",
+}
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys; print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(result.stdout.split())
+
+
+def test_translators_and_weights_bring_in_nothing_heavy() -> None:
+    loaded = loaded_by("import cpu_tiers.translators, cpu_tiers.weights")
+    assert {"cpu_tiers.translators.shares", "cpu_tiers.weights.forest"} <= loaded
+    assert loaded & HEAVY == set()
+
+
+def test_the_client_does_not_bring_in_placement_itself() -> None:
+    assert "placement" not in loaded_by("import cpu_tiers.placement.client")

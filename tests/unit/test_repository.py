@@ -1,0 +1,73 @@
+"""What the repository says in two places is the same."""
+
+import re
+from configparser import ConfigParser
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from cpu_tiers.conf import list_opts
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "tox.ini").exists(), reason="installed without the repository"
+)
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    first, second = re.findall(
+        r"^(python3 -m venv .*)$", (ROOT / "README.md").read_text(), re.MULTILINE
+    )
+    assert first.endswith("cpu-tiers demo")
+    assert second.endswith("tox")
+    assert second in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+def test_the_sample_has_every_option_and_its_default() -> None:
+    sample = (ROOT / "etc" / "cpu-tiers" / "cpu-tiers.conf.sample").read_text()
+    for group, options in list_opts():
+        section = sample.split(f"\n[{group}]\n")[1].split("\n[")[0]
+        for option in options:
+            assert f"\n#{option.name} = {shown(option.default)}".rstrip() in section
+            assert words(option.help or "?") in words(section)
+
+
+def words(text: str) -> str:
+    """Return a text without the line breaks and marks of a comment."""
+    return " ".join(text.replace("#", "").split())
+
+
+def shown(default: object) -> str:
+    """Return a default as oslo-config-generator writes it."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return ",".join(map(str, default)) if isinstance(default, list) else str(default)
+
+
+def test_the_snippet_sets_options_that_exist() -> None:
+    snippet = ConfigParser()
+    snippet.read(ROOT / "etc" / "cpu-tiers" / "nova.conf.snippet")
+    conf = cfg.ConfigOpts()
+    for group, options in list_opts():
+        conf.register_opts(options, group=group)
+    conf([], default_config_files=[str(ROOT / "etc" / "cpu-tiers" / "nova.conf.snippet")])
+    for group in ("libvirt", "filter_scheduler"):
+        for name, value in snippet[group].items():
+            assert str(conf[group][name]).lower() == value
+
+
+def test_the_readmes_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    exec(code, {})  # noqa: S102  # it is ours
+    *_, says = code.splitlines()
+    assert capsys.readouterr().out == says.removeprefix("# ") + "\n"
+
+
+def test_every_command_is_documented() -> None:
+    page = (ROOT / "docs" / "cli.rst").read_text()
+    commands = [command.name for command in entry_points(group="cpu_tiers.commands")]
+    assert len(commands) >= 7
+    for name in commands:
+        assert f"``cpu-tiers {name.replace('_', ' ')}" in page
