@@ -93,8 +93,8 @@ class Report:
         self._console.print(_usages(cloud))
         for host, flavors in by_host.items():
             self._console.print(Text(f"\n{host}", "bold"))
-            full_empty = "█░" if self._console.encoding.startswith("utf") else "#."
-            self._console.print(_entitlements(cloud, host, flavors, full_empty))
+            marks = ("█", "░") if self._console.encoding.startswith("utf") else ("#", ".")
+            self._console.print(_entitlements(cloud, host, flavors, marks))
 
     def domain(self, cloud: Cloud, server: Server) -> None:
         """Show the XML of one guest."""
@@ -128,10 +128,10 @@ def _usages(cloud: Cloud) -> Table:
 
 
 def _entitlements(
-    cloud: Cloud, host: str, flavors: Mapping[str, Flavor], full_empty: str
+    cloud: Cloud, host: str, flavors: Mapping[str, Flavor], marks: tuple[str, str]
 ) -> Table:
     """Return a row and a bar for each server of a host."""
-    full, empty = full_empty
+    full, empty = marks
     cpus = len(shared_cpus(cloud.hosts[host], inventory_options(cloud.conf)))
     contenders = {
         name: Contender(weight=domain_shares(flavor) or 0, vcpus=flavor.vcpus)
