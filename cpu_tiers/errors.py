@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+_MOST_LINES = 20
+_MOST_CHARACTERS = 300
+
 
 class CpuTiersError(Exception):
     """Anything that cpu-tiers refuses to do, or could not do."""
@@ -23,7 +26,7 @@ class Fault(NamedTuple):
 
     def __str__(self) -> str:
         """Return the fault as one line for a person."""
-        return f"{self.where}: {self.given}; {self.allowed}"
+        return printable(f"{_short(self.where)}: {_short(self.given)}; {self.allowed}")
 
 
 class InvalidInput(CpuTiersError):
@@ -35,7 +38,10 @@ class InvalidInput(CpuTiersError):
     def __init__(self, faults: Iterable[Fault]) -> None:
         """Keep the faults and make one message of them."""
         self.faults = tuple(faults)
-        super().__init__("\n".join(map(str, self.faults)))
+        lines = list(map(str, self.faults[:_MOST_LINES]))
+        if len(self.faults) > _MOST_LINES:
+            lines.append(f"and {len(self.faults) - _MOST_LINES} faults more")
+        super().__init__("\n".join(lines))
 
     @classmethod
     def of(cls, where: str, given: str, allowed: str) -> InvalidInput:
@@ -49,6 +55,15 @@ class ConflictingExtraSpecs(InvalidInput):
 
 class ExtensionError(CpuTiersError):
     """A plugin could not be loaded, or two plugins claim the same thing."""
+
+
+def printable(text: str) -> str:
+    """Return foreign text so that it neither breaks lines nor commands a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
 
 
 class FaultList:

@@ -1,5 +1,6 @@
 """``cpu-tiers``: the application around the commands."""
 
+import logging
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ class CpuTiersApp(App):
 
     def __init__(self) -> None:
         """Find the commands by their entry points."""
+        logging.getLogger("stevedore").setLevel(logging.CRITICAL)  # a failed load is our error
         super().__init__(
             description="CPU performance tiers for OpenStack Nova: what a flavor asks of "
             "Placement, what a host reports to it, which host is best, and what a guest gets.",
@@ -56,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 done, 1 refused, 2 usage."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     app = CpuTiersApp()
-    if not arguments:  # cliff would start an interactive shell
+    options, command = app.parser.parse_known_args(arguments)
+    if not command and not options.deferred_help:  # cliff would start an interactive shell
         with suppress(SystemExit):
             app.run(["--help"])
         return USAGE

@@ -22,6 +22,8 @@ _SIZES: dict[str, tuple[str, Any]] = {
 }
 """Keys of the openstack client, what Nova calls them, and what they default to."""
 
+_READ_OF_AN_IMAGE = ("hw_", "trait:")
+
 
 def read_bytes(path: str) -> bytes:
     """Return the content of a file.
@@ -57,7 +59,7 @@ def read_flavor(path: str) -> Flavor:
     :raises InvalidInput: with every fault of the document.
     """
     document = _object(path, "openstack flavor show FLAVOR -f json")
-    name = str(document.get("name", path))
+    name = _name(path, document)
     faults = FaultList()
     sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
     if sizes["swap_mb"] == "":  # how older clients print "none"
@@ -77,11 +79,21 @@ def read_image(path: str) -> Image:
     :raises InvalidInput: with every fault of the document.
     """
     document = _object(path, "openstack image show IMAGE -f json")
-    name = str(document.get("name", path))
-    properties = document.get("properties", {})
-    if isinstance(properties, Mapping):  # the client adds booleans and objects of Glance's own
-        properties = {key: value for key, value in properties.items() if isinstance(value, str)}
-    return Image(name=name, properties=_texts(f"image {name}", properties))
+    name = _name(path, document)
+    where = f"image {name}"
+    if "properties" not in document:
+        raise InvalidInput.of(where, "no properties", "give the output of openstack image show")
+    properties = document["properties"]
+    if isinstance(properties, Mapping):  # the client adds values of Glance's own, not all texts
+        properties = {k: v for k, v in properties.items() if k.startswith(_READ_OF_AN_IMAGE)}
+    return Image(name=name, properties=_texts(where, properties))
+
+
+def _name(path: str, document: Mapping[str, Any]) -> str:
+    name = document.get("name", path)
+    if isinstance(name, str) and name.strip():
+        return name
+    raise InvalidInput.of(path, f"the name is {name!r}", "give a name")
 
 
 def _object(path: str, command: str) -> Mapping[str, Any]:

@@ -3,9 +3,8 @@
 import re
 from argparse import ArgumentParser, Namespace
 
-from cliff.show import ShowOne
-
 from cpu_tiers import extensions
+from cpu_tiers.cli.columns import Show
 from cpu_tiers.cli.documents import read_flavor, read_image
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
 from cpu_tiers.cli.options import ReadsNovaConf
@@ -18,7 +17,7 @@ from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml
 
 
-class DomainShow(ReadsNovaConf, ShowOne):
+class DomainShow(ReadsNovaConf, Show):
     """Show the libvirt domain of a server of a flavor on a host.
 
     ``-f value -c xml`` prints the XML alone.

@@ -1,5 +1,6 @@
 """``cpu-tiers flavor check``: what is wrong with flavors."""
 
+import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
@@ -9,6 +10,8 @@ from cpu_tiers import extensions
 from cpu_tiers.cli.documents import read_flavor
 from cpu_tiers.errors import FaultList
 from cpu_tiers.translators import ServerRequest, translate
+
+LOG = logging.getLogger(__name__)
 
 
 class FlavorCheck(Lister):
@@ -31,11 +34,10 @@ class FlavorCheck(Lister):
         for path in parsed_args.flavor:
             faults = FaultList()
             with faults:
-                server = ServerRequest(flavor=read_flavor(path), query_vcpu_shares=True)
-                translate(server, translators)
+                translate(ServerRequest(flavor=read_flavor(path)), translators)
             rows += [(path, *fault) for fault in faults.faults]
         self.faulty = bool(rows)
-        self.app.LOG.warning("%d flavors, %d faults", len(parsed_args.flavor), len(rows))
+        LOG.info("flavors: %d, faults: %d", len(parsed_args.flavor), len(rows))
         return ("file", "where", "given", "allowed"), rows
 
     def run(self, parsed_args: Namespace) -> int:

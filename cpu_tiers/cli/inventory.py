@@ -100,13 +100,13 @@ class InventorySync(_InventoryCommand):
         with connect(conf, embedded=self.wants_embedded) as client:
             changes = sync(client, tree)
         if not changes:
-            LOG.warning("Placement already has it all: nothing was changed.")
+            LOG.info("Placement already has it all: nothing was changed.")
         rows = [(c.provider, c.what, c.before, c.after) for c in changes]
         return ("provider", "what", "before", "after"), rows
 
 
 def _hostname(name: str) -> str:
-    if name.strip() == name and 0 < len(name) <= 200:
+    if name.strip() == name and name.isprintable() and 0 < len(name) <= 200:
         return name
     raise InvalidInput.of("--hostname", f"got {name!r}", "give a name of 1 to 200 characters")
 
@@ -119,12 +119,12 @@ def _disk_gb(parsed_args: Namespace, instances_path: str) -> int | None:
             raise InvalidInput.of("--disk-gb", f"got {given}", "give 0 or more GiB")
         return given
     if parsed_args.connect and "://" in parsed_args.connect.replace(":///", ""):
-        LOG.warning("DISK_GB is left out: %s may be another machine.", parsed_args.connect)
+        LOG.info("DISK_GB is left out: %s may be another machine.", parsed_args.connect)
         return None
     path = Path(instances_path)
     path = next(p for p in (path, *path.parents) if p.exists())
     disk_gb = shutil.disk_usage(path).total // 2**30
-    LOG.warning(
+    LOG.info(
         "DISK_GB %d is the file system of %s on this machine; --disk-gb says otherwise.",
         disk_gb,
         path,

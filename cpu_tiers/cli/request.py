@@ -4,10 +4,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from cliff.show import ShowOne
-
 from cpu_tiers import extensions
-from cpu_tiers.cli.columns import Cell
+from cpu_tiers.cli.columns import Cell, Show
 from cpu_tiers.cli.documents import read_flavor, read_image
 from cpu_tiers.cli.options import ReadsNovaConf
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
@@ -30,7 +28,7 @@ def read_query(parsed_args: Namespace, query_vcpu_shares: bool) -> CandidateQuer
     return translate(server, extensions.load(extensions.TRANSLATORS))
 
 
-class RequestShow(ReadsNovaConf, ShowOne):
+class RequestShow(ReadsNovaConf, Show):
     """Show the Placement query for a server of a flavor."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:

@@ -10,6 +10,7 @@ from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.options import ReadsNovaConf
 from cpu_tiers.cli.request import add_server_arguments, read_query
 from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.model.names import as_known
 from cpu_tiers.weights import SCORINGS, Forest
 
 
@@ -47,7 +48,7 @@ class Weigh(ReadsNovaConf, Lister):
             query.resources(),
             query.required_traits(),
             scoring=SCORINGS[parsed_args.scoring or options.resource_provider_scoring],
-            only_resources=options.resource_provider_resources,
+            only_resources=list(map(as_known, options.resource_provider_resources)),
             only_traits=options.resource_provider_traits,
         )
         scores = {host: forest.explain(host) for host in answer.hosts()}

@@ -34,6 +34,9 @@ def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
         raise InvalidInput.of(
             str(error.config_file), str(error.msg), "write nova.conf as INI"
         ) from error
+    except (OSError, UnicodeError) as error:
+        where = f"--config-file {' '.join(files)}".strip()
+        raise InvalidInput.of(where, f"cannot be read ({error})", "name a nova.conf") from error
     _check(conf)
     return conf
 
@@ -87,7 +90,8 @@ def _check(conf: cfg.ConfigOpts) -> None:
         for option in options:
             try:
                 conf[group][option.name] if group else conf[option.name]
-            except (cfg.ConfigFileValueError, ValueError) as error:
+            except (cfg.Error, ValueError) as error:
                 where = f"nova.conf, [{group or 'DEFAULT'}] {option.name}"
-                faults.add(where, str(error).rpartition(": ")[2], "see Nova's or our sample file")
+                reason = str(error).rpartition(" is not valid: ")[2]
+                faults.add(where, f"invalid ({reason})", "see Nova's or our sample file")
     faults.raise_if_any()

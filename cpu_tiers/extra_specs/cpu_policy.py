@@ -70,11 +70,10 @@ def cpu_counts(flavor: Flavor, image: Image | None, own: OwnGroups) -> CpuCounts
     isolated = isolates_emulator_threads(flavor)
     if policy is None:
         counts = _counts_from_resources(flavor, own, isolated)
-    elif policy == "shared":
-        counts = CpuCounts(shared=flavor.vcpus, dedicated=0)
     else:
         _refuse_own_amounts(flavor, policy, own)
-        dedicated = flavor.vcpus if policy == "dedicated" else _masked(flavor, image)
+        dedicated = {"dedicated": flavor.vcpus, "shared": 0}.get(policy)
+        dedicated = _masked(flavor, image) if dedicated is None else dedicated
         counts = CpuCounts(
             shared=flavor.vcpus - dedicated, dedicated=dedicated, emulator=int(isolated)
         )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import MAX_AMOUNT, is_resource_class, is_trait
+from cpu_tiers.model.names import MAX_AMOUNT, as_known, is_resource_class, is_trait
 from cpu_tiers.model.request import GroupDraft, RequestGroup
 
 GROUP_POLICY = "group_policy"
@@ -75,7 +75,9 @@ def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: 
         faults.add(
             where,
             f"unknown resource class {name!r}",
-            "use one of os-resource-classes, or CUSTOM_ and capitals, digits and _",
+            f"Placement has it as {known}"
+            if (known := as_known(name)) != name
+            else "use one of os-resource-classes, or CUSTOM_ and capitals, digits and _",
         )
     if not re.fullmatch(_AMOUNT, value) or int(value) > MAX_AMOUNT:
         faults.add(where, f"got {value!r}", f"give a whole number from 0 to {MAX_AMOUNT}")

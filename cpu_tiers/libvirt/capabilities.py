@@ -29,7 +29,7 @@ def parse_capabilities(text: bytes, *, where: str) -> HostTopology:
         raise InvalidInput.of(where, "no <host><topology><cells> with a cell", _ALLOWED)
     faults = FaultList()
     topology = HostTopology(
-        arch=(host.findtext("cpu/arch") or "x86_64").strip(),
+        arch=host.findtext("cpu/arch", "").strip() or "x86_64",
         cells=tuple(_cell(cell, where, faults) for cell in cells),
     )
     _check(topology, where, faults)
@@ -38,7 +38,9 @@ def parse_capabilities(text: bytes, *, where: str) -> HostTopology:
 
 
 def _root(text: bytes, where: str) -> _Element:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
+    )
     try:
         root = etree.fromstring(text, parser)
     except etree.XMLSyntaxError as error:

@@ -23,7 +23,8 @@ class AllocationRequest:
     """One way to place the server.
 
     :param allocations: provider uuid to resource class to amount.
-    :param mappings: suffix of a request group to the providers that serve it.
+    :param mappings: suffix of a request group to the providers that serve it;
+        empty in an answer of before microversion 1.34.
     """
 
     allocations: Mapping[str, Mapping[str, int]]
@@ -67,17 +68,20 @@ class CandidatesAnswer:
     def hosts(self) -> tuple[str, ...]:
         """Return the uuids of the root providers that a server can run on.
 
-        A provider that only shares what it has, such as a storage pool, is the
-        root of a tree of its own, but no host.
+        A tree that shares what it has with other trees, such as a storage
+        pool, and has neither CPUs nor memory is no host.
         """
+        classes: dict[str, set[str]] = {}
+        sharing = set()
+        for summary in self.provider_summaries.values():
+            root = summary["root_provider_uuid"]
+            classes.setdefault(root, set()).update(summary["resources"])
+            if "MISC_SHARES_VIA_AGGREGATE" in summary["traits"]:
+                sharing.add(root)
         return tuple(
-            uuid
-            for uuid, summary in self.provider_summaries.items()
-            if summary["root_provider_uuid"] == uuid
-            and not (
-                "MISC_SHARES_VIA_AGGREGATE" in summary["traits"]
-                and _CPUS_AND_MEMORY.isdisjoint(summary["resources"])
-            )
+            root
+            for root, present in classes.items()
+            if root not in sharing or not _CPUS_AND_MEMORY.isdisjoint(present)
         )
 
 
@@ -154,7 +158,8 @@ def _check_request(at: _Place, body: object, summaries: Mapping[str, Any]) -> No
         if place.of(allocation, dict) is allocation:
             for name, amount in place.get(allocation, "resources", dict).items():
                 (place / name).check_amount(amount)
-    for suffix, uuids in at.get(request, "mappings", dict).items():
+    mappings = (at / "mappings").of(request.get("mappings", {}), dict)
+    for suffix, uuids in mappings.items():
         place = at / f"mappings {suffix!r}"
         for uuid in place.of(uuids, list):
             place.check_provider(uuid, summaries)
@@ -163,5 +168,5 @@ def _check_request(at: _Place, body: object, summaries: Mapping[str, Any]) -> No
 def _request(request: Mapping[str, Any]) -> AllocationRequest:
     return AllocationRequest(
         allocations={uuid: a["resources"] for uuid, a in request["allocations"].items()},
-        mappings={suffix: tuple(uuids) for suffix, uuids in request["mappings"].items()},
+        mappings={suffix: tuple(uuids) for suffix, uuids in request.get("mappings", {}).items()},
     )

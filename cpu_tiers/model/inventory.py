@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.names import MAX_AMOUNT
 
+MAX_RATIO = 3.40282e38
+"""The largest allocation ratio that Placement accepts."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
@@ -59,6 +62,9 @@ class ResourceProvider:
                     f"reserved {inventory.reserved} of total {inventory.total}",
                     "reserve no more than there is",
                 )
+            if not 0 < inventory.allocation_ratio <= MAX_RATIO:
+                given = f"allocation ratio {inventory.allocation_ratio}"
+                faults.add(where, given, f"it must be above 0 and up to {MAX_RATIO}")
         faults.raise_if_any()
 
 

@@ -32,6 +32,13 @@ def resource_class(name: str) -> str:
 
 VCPU_SHARES: str = resource_class("VCPU_SHARES")
 
+_OURS = {"VCPU_SHARES": VCPU_SHARES}
+
+
+def as_known(name: str) -> str:
+    """Return what Placement calls a class that the specs name, and others as they are."""
+    return _OURS.get(name, name)
+
 
 @functools.cache
 def standard_traits() -> frozenset[str]:

@@ -36,6 +36,17 @@ class Answer:
                 " (does the endpoint lead to Placement, or does a proxy answer for it?)"
             ) from error
 
+    def must_be(self, *statuses: int) -> None:
+        """Make sure that it was Placement that answered, where no body can tell.
+
+        :raises PlacementAnswerInvalid: the status is none of ``statuses``.
+        """
+        if self.status not in statuses:
+            allowed = " or ".join(map(str, statuses))
+            raise self.invalid(
+                f"not Placement's, which would be HTTP {allowed} (does a proxy answer for it?)"
+            )
+
     def read(self, container: object, key: str, kind: type[T]) -> T:
         """Return ``container[key]``, which must be of this ``kind``.
 

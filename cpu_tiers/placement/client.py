@@ -85,11 +85,11 @@ class PlacementClient:
 
     def create_resource_class(self, name: str) -> None:
         """Create a custom resource class; one that exists is left as it is."""
-        self._exchange.request("PUT", f"/resource_classes/{name}")
+        self._exchange.request("PUT", f"/resource_classes/{name}").must_be(201, 204)
 
     def create_trait(self, name: str) -> None:
         """Create a custom trait; one that exists is left as it is."""
-        self._exchange.request("PUT", f"/traits/{name}")
+        self._exchange.request("PUT", f"/traits/{name}").must_be(201, 204)
 
     def ensure_names(
         self, classes: Collection[str] = (), traits: Collection[str] = ()
@@ -196,4 +196,4 @@ class PlacementClient:
         """
         with_type = self.microversion >= (1, 38)
         body = {consumer.uuid: consumer.to_json(with_type=with_type) for consumer in consumers}
-        self._exchange.request("POST", "/allocations", json=body)
+        self._exchange.request("POST", "/allocations", json=body).must_be(204)

@@ -11,6 +11,7 @@ from typing import Any
 from keystoneauth1 import exceptions as ksa
 from requests.exceptions import RequestException
 
+from cpu_tiers.errors import printable
 from cpu_tiers.placement.answer import Answer
 from cpu_tiers.placement.errors import (
     DuplicateName,
@@ -48,7 +49,9 @@ def no_answer(error: Exception, method: str, path: str) -> PlacementError:
         )
     if _may_pass(error):
         return PlacementUnavailable(
-            f"{method} {path}: no answer: {error}{_fate(method)}", method=method, path=path
+            f"{method} {path}: no answer: {printable(str(error)[:1000])}{_fate(method)}",
+            method=method,
+            path=path,
         )
     return PlacementMisconfigured(
         f"{method} {path}: cannot be sent: {error}; {_CHECK_SECTION}", method=method, path=path
@@ -92,7 +95,10 @@ def refusal(answer: Answer) -> PlacementError:
         advice = "; somebody else writes there at the same time: run it again"
     elif kind is PlacementRefused and details and _is_an_allocation_conflict(answer):
         kind = InsufficientCapacity  # Placement has no code of its own for it
-    said = "; ".join(details) or f"the body is {answer.content_type or 'empty'}, not Placement's"
+    said = (
+        printable("; ".join(details))
+        or f"the body is {answer.content_type or 'empty'}, not Placement's"
+    )
     return kind(
         f"{answer.method} {answer.path}: HTTP {answer.status}: {said}{advice}",
         method=answer.method,

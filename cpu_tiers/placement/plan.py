@@ -232,7 +232,8 @@ def _refuse_vanishing_shares(state: State, tree: ProviderTree) -> None:
             raise ReportingCannotBeDisabled(
                 f"{name} reports {VCPU_SHARES}, which must not vanish: servers may hold"
                 " allocations of it, and those that ask for shares would find no host."
-                " Set [libvirt] report_vcpu_shares = true; or, when no server is left on the"
+                " Set [libvirt] report_vcpu_shares = true, and leave CPUs to share ([compute]"
+                " cpu_shared_set); or, when no server is left on the"
                 " host, run"
                 f" openstack resource provider inventory delete {present.uuid}"
                 f" --resource-class {VCPU_SHARES}, then repeat",

@@ -193,7 +193,7 @@ def test_weigh_reads_its_options_from_nova_conf(
 def test_flavor_check(run: Command, flavor: Command) -> None:
     result = run("flavor", "check", flavor(GOLD), "-f", "json")
     assert json.loads(result.stdout) == []
-    assert result.stderr == "1 flavors, 0 faults\n"
+    assert result.stderr == "flavors: 1, faults: 0\n"
 
 
 def test_flavor_check_lists_every_fault_of_every_flavor(
@@ -211,4 +211,4 @@ def test_flavor_check_lists_every_fault_of_every_flavor(
         ),
         (other, other),
     ]
-    assert "2 flavors, 4 faults" in result.stderr
+    assert "flavors: 2, faults: 4" in result.stderr

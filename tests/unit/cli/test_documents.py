@@ -114,16 +114,37 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
         read_flavor(str(path))
 
 
-def test_image_has_its_text_properties(tmp_path: Path) -> None:
+def test_image_has_the_properties_that_decide(tmp_path: Path) -> None:
     document = {
         "name": "cirros",
         "min_ram": 0,
         "properties": {
             "os_hidden": False,
             "stores": "local",
+            "hw_cpu_policy": "shared",
             "trait:HW_CPU_X86_VMX": "required",
         },
     }
-    assert read_image(write(tmp_path, document)) == Image(
-        name="cirros", properties={"stores": "local", "trait:HW_CPU_X86_VMX": "required"}
-    )
+    properties = {"hw_cpu_policy": "shared", "trait:HW_CPU_X86_VMX": "required"}
+    assert read_image(write(tmp_path, document)) == Image(name="cirros", properties=properties)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (
+            {"properties": {"trait:HW_CPU_X86_VMX": True}},
+            "property trait:HW_CPU_X86_VMX: got True",
+        ),
+        ({"properties": {"hw_cpu_policy": ["shared"]}}, "property hw_cpu_policy: got"),
+        ({"properties": "hw_cpu_policy='shared'"}, "give them as a JSON object"),
+        ({"hw_cpu_policy": "shared"}, "no properties"),
+        ({"name": "", "properties": {}}, "the name is ''"),
+        ({"name": None, "properties": {}}, "the name is None"),
+    ],
+)
+def test_an_image_whose_wishes_would_be_lost(
+    tmp_path: Path, document: object, message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        read_image(write(tmp_path, document))

@@ -107,3 +107,22 @@ def test_files_that_cannot_be_read(write: Write, tmp_path: Path) -> None:
         read_config([str(tmp_path / "absent.conf")])
     with pytest.raises(InvalidInput, match="as INI"):
         read_config([write("[DEFAULT\n")])
+
+
+def test_an_invalid_value_is_named_with_the_reason(write: Write) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_config([write("[DEFAULT]\nreserved_host_cpus = 2.5\n")])
+    (fault,) = caught.value.faults
+    assert "invalid literal for int" in fault.given
+
+
+def test_a_reference_to_nothing(write: Write) -> None:
+    with pytest.raises(InvalidInput, match=r"\[compute\] cpu_shared_set: .*nope"):
+        read_config([write("[compute]\ncpu_shared_set = $nope\n")])
+
+
+def test_a_folder_and_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "bytes.conf").write_bytes(b"[DEFAULT]\n\xff = 1\n")
+    for path in (tmp_path, tmp_path / "bytes.conf"):
+        with pytest.raises(InvalidInput, match=f"--config-file {path}: cannot be read"):
+            read_config([str(path)])

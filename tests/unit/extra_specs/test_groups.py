@@ -3,6 +3,7 @@ import pytest
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import is_resource_class
 from cpu_tiers.model.request import RequestGroup
 
 
@@ -60,6 +61,7 @@ def test_amounts_add_up_over_groups() -> None:
         ("resources:VCPU", "1" * 5000, "1111"),
         ("resources:vcpu", "1", "unknown resource class 'vcpu'"),
         ("resources:CUSTOM_lower", "1", "unknown resource class"),
+        ("resources:VCPU_SHARE", "1", "unknown resource class 'VCPU_SHARE'"),
         ("resources:", "1", "malformed key"),
         ("resources", "1", "malformed key"),
         ("resources!:VCPU", "1", "malformed key"),
@@ -82,3 +84,9 @@ def test_all_faults_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
         parse({"resources:VCPU": "x", "trait:NOPE": "maybe", "group_policy": "?"})
     assert len(caught.value.faults) == 4
+
+
+@pytest.mark.skipif(is_resource_class("VCPU_SHARES"), reason="os-resource-classes has it")
+def test_the_specs_own_name_of_the_class_is_told_apart() -> None:
+    with pytest.raises(InvalidInput, match="Placement has it as CUSTOM_VCPU_SHARES"):
+        parse({"resources:VCPU_SHARES": "10"})

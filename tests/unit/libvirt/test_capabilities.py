@@ -35,6 +35,11 @@ def test_a_cell_without_memory_and_one_without_cpus() -> None:
     assert [(len(cell.cpus), cell.memory_kb) for cell in topology.cells] == [(1, 0), (0, 1024)]
 
 
+def test_comments_and_a_blank_arch(capabilities: str) -> None:
+    text = capabilities.replace("8388608", "838<!-- x -->8608").replace(">x86_64<", "> <")
+    assert parse(text) == parse(capabilities)
+
+
 @pytest.mark.parametrize(
     ("text", "given"),
     [

@@ -72,6 +72,13 @@ def test_another_plugin_adds_to_the_same_element() -> None:
     assert domain.findtext("title") == "a guest"
 
 
+def test_another_plugin_adds_an_attribute() -> None:
+    plugins = {**BUILT_IN, "current": lambda _: [E.vcpu(current="1")]}
+    vcpu = etree.fromstring(domain_xml(guest(2), plugins)).find("vcpu")
+    assert vcpu is not None
+    assert (vcpu.text, vcpu.get("current"), vcpu.get("placement")) == ("2", "1", "static")
+
+
 @pytest.mark.parametrize(
     ("element", "part"),
     [

@@ -160,9 +160,9 @@ OLD = "ask Placement with microversion 1.36 or newer"
             id="the parent is no text",
         ),
         pytest.param(
-            f"{REQUEST}/mappings", ABSENT,
-            f"allocation_requests[0], mappings: it is missing; {OLD}",
-            id="no mappings",
+            f"{REQUEST}/mappings", ["root"],
+            "allocation_requests[0], mappings: got a list; give an object",
+            id="mappings are no object",
         ),
         pytest.param(
             f"{REQUEST}/mappings/_NUMA0", ["gone"],
@@ -205,3 +205,35 @@ def test_all_faults_at_once() -> None:
 def test_a_long_value_is_cut() -> None:
     (fault,) = faults(edited(f"{CHILD}/traits", ["COMPUTE_NODE", 10**500]))
     assert len(fault) < 150
+
+
+def test_an_answer_of_before_1_34_has_no_mappings() -> None:
+    answer = CandidatesAnswer.parse(edited(f"{REQUEST}/mappings", ABSENT), where="answer.json")
+    assert answer.allocation_requests[0].mappings == {}
+
+
+def summary(root: str, classes: str, *traits: str) -> dict[str, Any]:
+    return {
+        "resources": {name: {"capacity": 8, "used": 0} for name in classes.split()},
+        "traits": list(traits),
+        "parent_provider_uuid": None,
+        "root_provider_uuid": root,
+    }
+
+
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+
+
+def test_hosts_are_trees_that_a_server_can_run_on() -> None:
+    summaries = {
+        "host": summary("host", "VCPU MEMORY_MB DISK_GB"),
+        "pool": summary("pool", "DISK_GB", SHARES),
+        "sharer": summary("sharer", "DISK_GB", SHARES),
+        "sharer_numa": summary("sharer", "PCPU"),
+        "memory only": summary("memory only", "MEMORY_MB", SHARES),
+        "storage": summary("storage", ""),
+        "storage_array": summary("storage", "DISK_GB", SHARES),
+        "baremetal": summary("baremetal", "CUSTOM_BAREMETAL"),
+    }
+    answer = CandidatesAnswer(allocation_requests=(), provider_summaries=summaries)
+    assert answer.hosts() == ("host", "sharer", "memory only", "baremetal")

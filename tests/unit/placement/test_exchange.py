@@ -75,7 +75,7 @@ def test_microversion(maximum: str, agreed: tuple[int, int]) -> None:
     assert headers == {"OpenStack-API-Version": "placement {}.{}".format(*agreed)}
 
 
-@pytest.mark.parametrize("maximum", ["1.30", "1.9", "1.0"])
+@pytest.mark.parametrize("maximum", ["1.35", "1.30", "1.9", "1.0"])
 def test_an_old_server_is_named_and_the_release_that_will_do(maximum: str) -> None:
     with pytest.raises(PlacementVersionTooOld, match=r"1\.36.*2\.0\.0.*Train") as error:
         Play(version(maximum)).client().find_provider("x")
