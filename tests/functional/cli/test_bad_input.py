@@ -110,7 +110,8 @@ def test_candidates(run: Command, flavor: Command, save: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("nonsense",), ("request", "show"), ("inventory", "show")]
+    "arguments",
+    [(), ("--debug",), ("-v",), ("nonsense",), ("request", "show"), ("inventory", "show")],
 )
 def test_usage(run: Command, arguments: tuple[str, ...]) -> None:
     run(*arguments, status=2)

@@ -10,6 +10,7 @@ from cpu_tiers.placement.errors import (
     ConsumerMismatch,
     GenerationConflict,
     InsufficientCapacity,
+    PlacementAnswerInvalid,
     PlacementRefused,
 )
 from cpu_tiers.placement.records import Inventories
@@ -154,3 +155,18 @@ def test_after_four_conflicts_it_gives_up(
         claim_as(client, SERVER, vcpus(host, 1))
     assert seen.count("POST /allocations") == 4
     assert client.consumer(SERVER).allocations == {}
+
+
+def test_an_answer_that_is_not_placements_claims_nothing(
+    client: PlacementClient, host: str, faults: list[tuple[str, str]]
+) -> None:
+    faults.append(("POST /allocations", "HTML 200"))
+    with pytest.raises(PlacementAnswerInvalid, match="does a proxy answer for it"):
+        claim_as(client, SERVER, vcpus(host, 2))
+    assert client.usages(host) == {"VCPU": 0}
+
+
+def test_usages_are_what_is_claimed(client: PlacementClient, host: str) -> None:
+    claim_as(client, SERVER, vcpus(host, 2))
+    claim_as(client, OTHER, vcpus(host, 3))
+    assert client.usages(host) == {"VCPU": 5}
