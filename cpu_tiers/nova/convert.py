@@ -1,0 +1,33 @@
+"""Nova's objects as our nouns."""
+
+from collections.abc import Mapping
+
+from nova import objects
+
+from cpu_tiers.model.flavor import Flavor, Image
+
+_TEXT_PROPERTIES = ("hw_cpu_policy", "hw_cpu_realtime_mask")
+
+
+def to_flavor(flavor: objects.Flavor) -> Flavor:
+    """Return Nova's flavor as ours."""
+    extra_specs: Mapping[str, str] = flavor.extra_specs if "extra_specs" in flavor else {}
+    return Flavor(
+        name=flavor.name,
+        vcpus=flavor.vcpus,
+        memory_mb=flavor.memory_mb,
+        root_gb=flavor.root_gb,
+        ephemeral_gb=flavor.ephemeral_gb,
+        swap_mb=flavor.swap,
+        extra_specs=extra_specs,
+    )
+
+
+def to_image(image: objects.ImageMeta | None) -> Image | None:
+    """Return what of Nova's image decides about CPUs and traits, as ours."""
+    if image is None or "properties" not in image:
+        return None
+    found = {name: str(v) for name in _TEXT_PROPERTIES if (v := image.properties.get(name))}
+    traits = {f"trait:{name}": "required" for name in image.properties.get("traits_required", [])}
+    name = image.name if "name" in image and image.name else "(unnamed)"
+    return Image(name=name, properties={**found, **traits})
