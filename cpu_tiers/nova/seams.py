@@ -24,7 +24,7 @@ _MARK = "__cpu_tiers_seam__"
 
 
 class SeamMismatch(CpuTiersError):
-    """This Nova's function is not the one that a seam was written for."""
+    """A function of the installed Nova is not the one that a seam was written for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +68,13 @@ def install(seams: Sequence[Seam]) -> None:
 
 def _find(seam: Seam) -> tuple[Any, str, Any]:
     """Return what holds the function, its name there, and the function as stored."""
-    owner: Any = importlib.import_module(seam.module)
     *holders, name = seam.path.split(".")
     try:
+        owner: Any = importlib.import_module(seam.module)
         for holder in holders:
             owner = getattr(owner, holder)
         found = inspect.getattr_static(owner, name)
-    except AttributeError as error:
+    except (AttributeError, ModuleNotFoundError) as error:
         raise SeamMismatch(_message(seam, "it does not exist")) from error
     function = found.__func__ if isinstance(found, classmethod) else found
     parameters = tuple(inspect.signature(inspect.unwrap(function)).parameters)

@@ -1,0 +1,136 @@
+"""A cloud of Nova's own services, with cpu-tiers loaded as an operator loads it."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import fixtures
+from nova.conf import paths
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.libvirt import base
+
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova import options
+
+SHARES = "CUSTOM_VCPU_SHARES"
+MULTIPLIER = "quota:cpu_shares_multiplier"
+WEIGHER = "cpu_tiers.nova.weigher.ResourceProviderWeigher"
+
+
+def installed_path(*args: str) -> str:
+    """Return where the wheel has a file that Nova's fixtures look for beside the package."""
+    installed = Path(sys.prefix, *args)
+    return str(installed) if installed.exists() else str(Path("$state_path", *args))
+
+
+class Cloud(base.ServersTestBase):
+    """API, conductor and scheduler; computes start with :meth:`start_host`.
+
+    Nothing of Nova's own weighers is loaded, so that a test knows who decided.
+    """
+
+    api_major_version = "v2.1"
+    microversion = "latest"
+    ADMIN_API = True
+    weighers: tuple[str, ...] = (WEIGHER,)
+    scheduler_options: dict[str, Any] = {}  # noqa: RUF012  # as Nova's test classes have it
+
+    def setUp(self) -> None:
+        # Nova deletes every attribute in the end, and pytest wants to delete this one itself.
+        name = self._testMethodName
+        self.addCleanup(setattr, self, name, getattr(self, name))
+        self.useFixture(fixtures.MonkeyPatch("nova.conf.paths.state_path_def", installed_path))
+        assert paths.state_path_def is installed_path
+        super().setUp()
+
+    def _setup_scheduler_service(self) -> Any:
+        options.register(filter_scheduler)
+        self.configure(
+            weight_classes=list(self.weighers),
+            shuffle_best_same_weighed_hosts=False,
+            query_placement_for_vcpu_shares=True,
+        )
+        self.configure(**self.scheduler_options)
+        return super()._setup_scheduler_service()
+
+    def configure(self, **values: Any) -> None:
+        """Set options of ``[filter_scheduler]``."""
+        self.flags(group="filter_scheduler", **values)
+
+    def start_host(self, name: str, **classes: int) -> str:
+        """Start a compute of 8 CPUs and 16 GiB; return the uuid of its provider.
+
+        :param classes: what else it has, such as ``CUSTOM_VCPU_SHARES=800``;
+            Nova reports it from a provider.yaml.
+        """
+        folder = Path(self.useFixture(fixtures.TempDir()).path)
+        provider = {
+            "identification": {"uuid": "$COMPUTE_NODE"},
+            "inventories": {"additional": [{key: {"total": n}} for key, n in classes.items()]},
+        }
+        document = {"meta": {"schema_version": "1.0"}, "providers": [provider] if classes else []}
+        (folder / "provider.yaml").write_text(json.dumps(document))  # JSON is YAML
+        self.flags(group="compute", provider_config_location=str(folder))
+        cpus = fakelibvirt.HostInfo(cpu_nodes=1, cpu_sockets=1, cpu_cores=4, cpu_threads=2)
+        self.start_compute(name, host_info=cpus)
+        uuid: str = self.compute_rp_uuids[name]
+        return uuid
+
+    def flavor(self, name: str, *, vcpus: int = 1, **specs: str) -> str:
+        """Make a flavor of 512 MiB without a disk; return its id."""
+        flavor: str = self._create_flavor(
+            name=name, vcpu=vcpus, memory_mb=512, disk=0, ephemeral=0, extra_spec=specs
+        )
+        return flavor
+
+    def tier(self, name: str, multiplier: str, *, vcpus: int = 1) -> str:
+        """Make a flavor with a multiplier; return its id."""
+        return self.flavor(name, vcpus=vcpus, **{MULTIPLIER: multiplier})
+
+    def boot(self, flavor: str, *, state: str = "ACTIVE", **values: Any) -> dict[str, Any]:
+        """Boot a server and wait for it."""
+        server: dict[str, Any] = self._create_server(
+            flavor_id=flavor, networks="none", expected_state=state, **values
+        )
+        return server
+
+    def allocated(self, consumer: str) -> dict[str, int]:
+        """Return the VCPU_SHARES of a consumer, by the name of the host."""
+        names = {uuid: name for name, uuid in self.compute_rp_uuids.items()}
+        allocations = self.placement.get(f"/allocations/{consumer}").body["allocations"]
+        return {
+            names[uuid]: allocation["resources"].get(SHARES, 0)
+            for uuid, allocation in allocations.items()
+        }
+
+    def host_of(self, server: dict[str, Any]) -> str:
+        """Return where a server is now."""
+        host: str = self.api.get_server(server["id"])["OS-EXT-SRV-ATTR:host"]
+        return host
+
+    def fault_of(self, server: dict[str, Any]) -> str:
+        """Return the fault that the user sees."""
+        message: str = self.api.get_server(server["id"])["fault"]["message"]
+        return message
+
+    def last_failure_of(self, server: dict[str, Any]) -> str:
+        """Return what the user sees of the last action: the details of its failed event."""
+        actions = self.api.get_instance_actions(server["id"])
+        url = f"/servers/{server['id']}/os-instance-actions/{actions[0]['request_id']}"
+        events = self.api.api_get(url).body["instanceAction"]["events"]
+        return next(str(one["details"]) for one in events if one["result"] == "Error")
+
+    @contextlib.contextmanager
+    def no_bad_query(self) -> Iterator[None]:
+        """Fail where Placement refuses a query."""
+        with mock.patch("nova.scheduler.client.report.LOG.error") as error:
+            yield
+        error.assert_not_called()
+
+    def reading_is_an_error(self) -> Any:
+        """Return a context in which nobody may read provider summaries."""
+        return mock.patch("cpu_tiers.nova.answer.Forest", side_effect=AssertionError)

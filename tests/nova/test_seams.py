@@ -1,0 +1,127 @@
+"""Wrapping functions: verified first, once, and all or none."""
+
+import functools
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from importlib.metadata import version
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from cpu_tiers.nova.seams import Seam, SeamMismatch, install
+
+
+class Service:
+    def name(self, suffix: str) -> str:
+        return f"service{suffix}"
+
+    @classmethod
+    def made(cls, number: int) -> str:
+        return f"{cls.__name__} {number}"
+
+
+def double(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wrapper(*args: Any) -> Any:
+        return original(*args) * 2
+
+    return wrapper
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module of a service, with a class and a function."""
+    fake = ModuleType("fake_nova")
+    fake.Service = type("Service", (), dict(vars(Service)))  # type: ignore[attr-defined]
+    fake.plain = lambda text: text  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fake_nova", fake)
+    return fake
+
+
+def seam(path: str, *parameters: str) -> Seam:
+    return Seam(module="fake_nova", path=path, parameters=parameters, wrap=double)
+
+
+NAME = seam("Service.name", "self", "suffix")
+MADE = seam("Service.made", "cls", "number")
+PLAIN = seam("plain", "text")
+
+
+def test_methods_class_methods_and_functions(module: ModuleType) -> None:
+    install([NAME, MADE, PLAIN])
+    assert module.Service().name("!") == "service!service!"
+    assert module.Service.made(1) == "Service 1Service 1"
+    assert module.plain("a") == "aa"
+
+
+def test_a_class_method_still_knows_its_class(module: ModuleType) -> None:
+    install([MADE])
+    special: Any = type("Special", (module.Service,), {})
+    assert special.made(2) == "Special 2Special 2"
+
+
+def test_again_changes_nothing(module: ModuleType) -> None:
+    install([NAME])
+    install([NAME, PLAIN])
+    install([NAME, PLAIN])
+    assert module.Service().name("") == "service" * 2
+    assert module.plain("a") == "aa"
+
+
+def test_many_threads_wrap_once(module: ModuleType) -> None:
+    ready = threading.Barrier(8)
+
+    def start() -> None:
+        ready.wait()
+        install([NAME])
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert module.Service().name("") == "service" * 2
+
+
+def test_an_outer_wrapper_of_another_does_not_hide_ours(module: ModuleType) -> None:
+    install([PLAIN])
+    module.plain = double(module.plain)  # type: ignore[attr-defined]
+    install([PLAIN])
+    assert module.plain("a") == "aaaa"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        pytest.param(seam("plain", "text", "more"), "its parameters are text", id="fewer"),
+        pytest.param(seam("Service.name", "self"), "its parameters are self, suffix", id="more"),
+        pytest.param(seam("Service.name", "self", "word"), "self, suffix", id="another name"),
+        pytest.param(seam("Service.gone", "self"), "it does not exist", id="no such method"),
+        pytest.param(seam("Gone.name", "self"), "it does not exist", id="no such class"),
+        pytest.param(
+            Seam(module="fake_nova.gone", path="plain", parameters=("text",), wrap=double),
+            "it does not exist",
+            id="no such module",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_is_wrapped(
+    module: ModuleType, wrong: Seam, found: str
+) -> None:
+    with pytest.raises(SeamMismatch) as caught:
+        install([PLAIN, wrong])
+    assert f"cpu-tiers does not fit Nova {version('nova')}: {wrong}" in str(caught.value)
+    assert found in str(caught.value)
+    assert module.plain("a") == "a"
+
+
+def test_what_was_wrapped_is_logged_once(
+    module: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "cpu_tiers"):
+        install([PLAIN])
+        install([PLAIN])
+    assert caplog.messages == [f"cpu-tiers wraps fake_nova.plain of Nova {version('nova')}"]
