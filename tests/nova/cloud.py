@@ -3,9 +3,10 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 from unittest import mock
 
 import fixtures
@@ -37,7 +38,7 @@ class Cloud(base.ServersTestBase):
     microversion = "latest"
     ADMIN_API = True
     weighers: tuple[str, ...] = (WEIGHER,)
-    scheduler_options: dict[str, Any] = {}  # noqa: RUF012  # as Nova's test classes have it
+    scheduler_options: ClassVar[Mapping[str, Any]] = {}
 
     def setUp(self) -> None:
         # Nova deletes every attribute in the end, and pytest wants to delete this one itself.
@@ -80,16 +81,18 @@ class Cloud(base.ServersTestBase):
         uuid: str = self.compute_rp_uuids[name]
         return uuid
 
-    def flavor(self, name: str, *, vcpus: int = 1, **specs: str) -> str:
+    def flavor(
+        self, name: str, specs: Mapping[str, str] = MappingProxyType({}), *, vcpus: int = 1
+    ) -> str:
         """Make a flavor of 512 MiB without a disk; return its id."""
         flavor: str = self._create_flavor(
-            name=name, vcpu=vcpus, memory_mb=512, disk=0, ephemeral=0, extra_spec=specs
+            name=name, vcpu=vcpus, memory_mb=512, disk=0, ephemeral=0, extra_spec=dict(specs)
         )
         return flavor
 
     def tier(self, name: str, multiplier: str, *, vcpus: int = 1) -> str:
         """Make a flavor with a multiplier; return its id."""
-        return self.flavor(name, vcpus=vcpus, **{MULTIPLIER: multiplier})
+        return self.flavor(name, {MULTIPLIER: multiplier}, vcpus=vcpus)
 
     def boot(self, flavor: str, *, state: str = "ACTIVE", **values: Any) -> dict[str, Any]:
         """Boot a server and wait for it."""
@@ -116,6 +119,13 @@ class Cloud(base.ServersTestBase):
         """Return the fault that the user sees."""
         message: str = self.api.get_server(server["id"])["fault"]["message"]
         return message
+
+    def fail_to_resize(self, server: dict[str, Any], flavor: str) -> str:
+        """Resize in vain; return what the user sees of it."""
+        self.api.post_server_action(server["id"], {"resize": {"flavorRef": flavor}})
+        self._wait_for_action_fail_completion(server, "resize", "conductor_migrate_server")
+        self._wait_for_state_change(server, "ACTIVE")
+        return self.last_failure_of(server)
 
     def last_failure_of(self, server: dict[str, Any]) -> str:
         """Return what the user sees of the last action: the details of its failed event."""

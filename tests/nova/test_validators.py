@@ -39,5 +39,5 @@ class TestApi(Cloud):
 
     def test_below_2_86_nothing_is_validated(self) -> None:
         self.api.microversion = "2.85"
-        flavor = self.flavor("bronze", **{MULTIPLIER: "gold"})
+        flavor = self.flavor("bronze", {MULTIPLIER: "gold"})
         assert self.api.get_extra_specs(flavor) == {MULTIPLIER: "gold"}
