@@ -1,5 +1,7 @@
 """Nova's objects as our nouns."""
 
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
 from collections.abc import Mapping
 
 from nova import objects
@@ -9,9 +11,17 @@ from cpu_tiers.model.flavor import Flavor, Image
 _TEXT_PROPERTIES = ("hw_cpu_policy", "hw_cpu_realtime_mask")
 
 
+def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
+    """Return the extra specs of Nova's flavor, which may not have been loaded."""
+    specs: Mapping[str, str] = flavor.extra_specs if "extra_specs" in flavor else {}
+    return specs
+
+
 def to_flavor(flavor: objects.Flavor) -> Flavor:
-    """Return Nova's flavor as ours."""
-    extra_specs: Mapping[str, str] = flavor.extra_specs if "extra_specs" in flavor else {}
+    """Return Nova's flavor as ours.
+
+    :raises InvalidInput: a size is out of range.
+    """
     return Flavor(
         name=flavor.name,
         vcpus=flavor.vcpus,
@@ -19,7 +29,7 @@ def to_flavor(flavor: objects.Flavor) -> Flavor:
         root_gb=flavor.root_gb,
         ephemeral_gb=flavor.ephemeral_gb,
         swap_mb=flavor.swap,
-        extra_specs=extra_specs,
+        extra_specs=extra_specs(flavor),
     )
 
 

@@ -4,6 +4,8 @@
 migration, evacuation and unshelving have in common.
 """
 
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
 import functools
 import logging
 from collections.abc import Callable
