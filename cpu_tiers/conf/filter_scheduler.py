@@ -20,6 +20,25 @@ Related options:
 * ``[libvirt] report_vcpu_shares``
 """,
     ),
+    cfg.FloatOpt(
+        "resource_provider_weight_multiplier",
+        default=0.0,
+        help="""
+How much the score of a host's resources and traits counts, beside the other
+weighers: the score, from 0.0 to 1.0, is multiplied by this number. Negative
+numbers prefer the hosts with the lowest scores. At 0.0 scores are not even
+worked out.
+
+The metadata key ``resource_provider_weight_multiplier`` of a host aggregate
+overrides it for the hosts of the aggregate. Where several say different
+numbers, the smallest counts.
+
+Related options:
+
+* ``[filter_scheduler] weight_classes``
+* ``[filter_scheduler] resource_provider_scoring``
+""",
+    ),
     cfg.StrOpt(
         "resource_provider_scoring",
         default="literal",

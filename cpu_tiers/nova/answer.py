@@ -4,6 +4,8 @@ Nova builds its host states anew for every request, so what hangs on them
 lives as long as the request, and no other thread sees it.
 """
 
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

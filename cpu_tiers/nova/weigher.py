@@ -7,6 +7,8 @@ installed with it::
     weight_classes = nova.scheduler.weights.all_weighers, cpu_tiers.nova.weigher.ResourceProviderWeigher
 """  # noqa: E501  # nova.conf knows no continuation inside a value that people copy
 
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,6 @@
 """The weigher in Nova's scheduler: who gets a server, and when nobody looks."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tests.nova.cloud import SHARES, Cloud
@@ -10,7 +11,7 @@ MULTIPLIER = "resource_provider_weight_multiplier"
 class Weighed(Cloud):
     """Only the shares and the GPUs of hosts count, so that a test can add up."""
 
-    scheduler_options: ClassVar[dict[str, Any]] = {
+    scheduler_options: ClassVar[Mapping[str, Any]] = {
         MULTIPLIER: 1.0,
         "resource_provider_resources": [SHARES, "CUSTOM_GPU"],
         "resource_provider_traits": ["CUSTOM_NONE"],
@@ -49,7 +50,7 @@ class TestScoring(Weighed):
 
     def test_a_server_that_asks_for_the_gpu_gets_it(self) -> None:
         self.configure(resource_provider_scoring="boring")
-        assert self.boot_on(self.flavor("gpu", **{"resources:CUSTOM_GPU": "1"})) == "gpu"
+        assert self.boot_on(self.flavor("gpu", {"resources:CUSTOM_GPU": "1"})) == "gpu"
 
 
 class TestMultiplier(Weighed):

@@ -1,0 +1,83 @@
+"""How the services load our parts, and what that does and does not touch."""
+
+import subprocess
+import sys
+
+import pytest
+
+# Nova and its libraries warn while they are imported, so they are imported first.
+QUIET = """
+import warnings
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import nova.monkey_patch, nova.conf, nova.objects
+    import nova.scheduler.manager, nova.scheduler.weights, nova.api.validation.extra_specs.base
+    from nova.scheduler.host_manager import HostState
+    from nova.scheduler.utils import ResourceRequest
+"""
+
+
+def run(code: str) -> str:
+    command = [sys.executable, "-W", "error", "-c", QUIET + code]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    "module", ["answer", "convert", "options", "request", "seams", "validators", "weigher"]
+)
+def test_importing_warns_of_nothing_and_touches_nothing(module: str) -> None:
+    code = f"""
+before = vars(HostState)["consume_from_request"], vars(ResourceRequest)["from_request_spec"]
+import cpu_tiers.nova.{module}
+assert before == (
+    vars(HostState)["consume_from_request"], vars(ResourceRequest)["from_request_spec"]
+)
+assert "resource_provider_scoring" not in nova.conf.CONF.filter_scheduler
+"""
+    run(code)
+
+
+def test_the_scheduler_starts_with_our_line_in_nova_conf() -> None:
+    code = """
+from nova.scheduler.weights import HostWeightHandler
+names = ["nova.scheduler.weights.all_weighers", "cpu_tiers.nova.weigher.ResourceProviderWeigher"]
+nova.conf.CONF([], default_config_files=[])
+weighers = [cls() for cls in HostWeightHandler().get_matching_classes(names)]
+print(type(weighers[-1]).__name__, any(type(w).__name__ == "RAMWeigher" for w in weighers))
+"""
+    assert run(code) == "ResourceProviderWeigher True\n"
+
+
+def test_a_bad_option_stops_the_scheduler() -> None:
+    code = """
+from oslo_config import cfg
+import tempfile, pathlib
+conf = pathlib.Path(tempfile.mkdtemp(), "nova.conf")
+conf.write_text("[filter_scheduler]\\nresource_provider_scoring = exciting\\n")
+nova.conf.CONF([], default_config_files=[str(conf)])
+from cpu_tiers.nova.weigher import ResourceProviderWeigher
+try:
+    ResourceProviderWeigher()
+except cfg.ConfigFileValueError as error:
+    print(error)
+"""
+    assert "exciting" in run(code)
+
+
+def test_a_nova_that_does_not_fit_stops_the_scheduler() -> None:
+    code = """
+def consume_from_request(self, spec_obj, more): ...
+HostState.consume_from_request = consume_from_request
+nova.conf.CONF([], default_config_files=[])
+from cpu_tiers.nova.seams import SeamMismatch
+from cpu_tiers.nova.weigher import ResourceProviderWeigher
+try:
+    ResourceProviderWeigher()
+except SeamMismatch as error:
+    print(error)
+"""
+    assert "HostState.consume_from_request was expected with the parameters self, spec_obj" in run(
+        code
+    )
