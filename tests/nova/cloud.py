@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -47,6 +48,7 @@ class Cloud(base.ServersTestBase):
         self.useFixture(fixtures.MonkeyPatch("nova.conf.paths.state_path_def", installed_path))
         assert paths.state_path_def is installed_path
         super().setUp()
+        warnings.filterwarnings("error", module="cpu_tiers")  # Nova has set filters of its own
 
     def _setup_scheduler_service(self) -> Any:
         options.register(filter_scheduler)

@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+SNIPPET = Path(__file__).parents[2] / "etc" / "cpu-tiers" / "nova.conf.snippet"
 
 # Nova and its libraries warn while they are imported, so they are imported first.
 QUIET = """
@@ -39,11 +42,14 @@ assert "resource_provider_scoring" not in nova.conf.CONF.filter_scheduler
     run(code)
 
 
-def test_the_scheduler_starts_with_our_line_in_nova_conf() -> None:
-    code = """
+def test_the_scheduler_starts_with_our_lines_in_nova_conf() -> None:
+    code = f"""
+SNIPPET = {str(SNIPPET)!r}
+"""
+    code += """
 from nova.scheduler.weights import HostWeightHandler
-names = ["nova.scheduler.weights.all_weighers", "cpu_tiers.nova.weigher.ResourceProviderWeigher"]
-nova.conf.CONF([], default_config_files=[])
+nova.conf.CONF([], default_config_files=[SNIPPET])
+names = nova.conf.CONF.filter_scheduler.weight_classes
 weighers = [cls() for cls in HostWeightHandler().get_matching_classes(names)]
 print(type(weighers[-1]).__name__, any(type(w).__name__ == "RAMWeigher" for w in weighers))
 """
@@ -81,3 +87,14 @@ except SeamMismatch as error:
     assert "HostState.consume_from_request was expected with the parameters self, spec_obj" in run(
         code
     )
+
+
+def test_nova_api_loads_the_validator_and_wraps_nothing() -> None:
+    code = """
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from nova.api.validation.extra_specs import validators
+print(type(validators.VALIDATORS["quota:cpu_shares_multiplier"]).__module__)
+print(hasattr(ResourceRequest.from_request_spec, "__wrapped__"))
+"""
+    assert run(code) == "cpu_tiers.nova.validators\nFalse\n"

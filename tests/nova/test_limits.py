@@ -1,0 +1,43 @@
+"""Unified limits, with the shares in the picture."""
+
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import fixtures
+import pytest
+from nova.limit import local
+from nova.tests.functional.api.client import OpenStackApiException
+from oslo_limit import fixture
+
+from tests.nova.cloud import SHARES, Cloud
+
+ANY = 1000
+
+
+class TestUnifiedLimits(Cloud):
+    """All services are in this process, so that the API sees our seams as well: the harder case.
+
+    In a cloud it loads the validator alone, see test_loading.
+    """
+
+    def setUp(self) -> None:
+        self.flags(driver="nova.quota.UnifiedLimitsDriver", group="quota")
+        super().setUp()
+        local_limits = dict.fromkeys((*local.API_LIMITS, *local.DB_LIMITS), ANY)
+        placement = {"servers": 3, "class:VCPU": 4, "class:MEMORY_MB": 4096}
+        self.useFixture(fixture.LimitFixture({**local_limits, **placement}, {}))
+        keystone = Mock()
+        keystone.registered_limits.return_value = [
+            SimpleNamespace(resource_name=name) for name in placement
+        ]
+        self.useFixture(fixtures.MockPatch("nova.limit.utils._identity_client", lambda: keystone))
+        self.start_host("one", **{SHARES: 800})
+
+    def test_shares_without_a_limit_are_not_in_the_way(self) -> None:
+        gold = self.tier("gold", "100", vcpus=2)
+        for _ in range(2):
+            assert self.allocated(self.boot(gold)["id"]) == {"one": 200}
+        with pytest.raises(OpenStackApiException) as caught:
+            self.boot(gold)  # 6 VCPU > 4
+        assert caught.value.response.status_code == 403
+        assert "class:VCPU" in caught.value.response.text
