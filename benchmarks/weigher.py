@@ -45,14 +45,15 @@ def request_spec() -> objects.RequestSpec:
 
 
 def host_states(spec: objects.RequestSpec) -> list[HostState]:
-    """Return host states as a request has them, all with one answer of Placement."""
+    """Return host states as a request has them: in aggregates, all with one answer."""
     summaries = answer(HOSTS)["provider_summaries"]
     shared = cpu_tiers.nova.answer.Answer(summaries, spec)
     roots = [uuid for uuid, one in summaries.items() if one["parent_provider_uuid"] is None]
+    aggregates = [objects.Aggregate(metadata={"availability_zone": f"az{i}"}) for i in range(3)]
     states = []
     for index, root in enumerate(roots):
         state = HostState(f"compute{index}", f"compute{index}", "cell")
-        state.uuid, state.free_ram_mb, state.aggregates = root, 1024 * index, []
+        state.uuid, state.free_ram_mb, state.aggregates = root, 1024 * index, aggregates
         state.placement_answer = shared
         states.append(state)
     return states

@@ -59,8 +59,13 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
         return score
 
     def _counts(self, hosts: Sequence[Any]) -> bool:
-        """Tell whether the score of any host is multiplied by other than 0."""
-        return (
-            CONF.filter_scheduler.resource_provider_weight_multiplier
-            or any(MULTIPLIER in one.metadata for host in hosts for one in host.aggregates)
-        ) and any(map(self.weight_multiplier, hosts))
+        """Tell whether the score of any host is multiplied by other than 0.
+
+        That is asked for every request of a scheduler that does not weigh by
+        us, so aggregates, which hosts share, are looked at once.
+        """
+        if not CONF.filter_scheduler.resource_provider_weight_multiplier:
+            aggregates = {id(one): one for host in hosts for one in host.aggregates}
+            if not any(MULTIPLIER in one.metadata for one in aggregates.values()):
+                return False
+        return any(map(self.weight_multiplier, hosts))
