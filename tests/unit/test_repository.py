@@ -54,8 +54,8 @@ def test_the_snippet_sets_options_that_exist() -> None:
         conf.register_opts(options, group=group)
     conf([], default_config_files=[str(ROOT / "etc" / "cpu-tiers" / "nova.conf.snippet")])
     for group in ("libvirt", "filter_scheduler"):
-        for name, value in snippet[group].items():
-            assert str(conf[group][name]).lower() == value
+        for name in snippet[group].keys() - {"weight_classes"}:  # Nova's own: tests/nova
+            assert str(conf[group][name]).lower() == snippet[group][name]
 
 
 def test_the_readmes_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
