@@ -20,7 +20,7 @@ from cpu_tiers.errors import CpuTiersError
 LOG = logging.getLogger(__name__)
 
 _INSTALLING = threading.Lock()
-_MARK = "__cpu_tiers_seam__"
+_MARK = "__cpu_tiers_seams__"
 
 
 class SeamMismatch(CpuTiersError):
@@ -55,15 +55,23 @@ def install(seams: Sequence[Seam]) -> None:
     :raises SeamMismatch: one does not fit this Nova; none is wrapped then.
     """
     with _INSTALLING:
-        fitting = [(seam, *_find(seam)) for seam in seams]
-        for seam, owner, name, found in fitting:
-            function = found.__func__ if isinstance(found, classmethod) else found
-            if getattr(function, _MARK, None) == str(seam):
-                continue
-            wrapper = seam.wrap(function)
-            setattr(wrapper, _MARK, str(seam))
-            setattr(owner, name, classmethod(wrapper) if function is not found else wrapper)
-            LOG.info("cpu-tiers wraps %s of Nova %s", seam, version("nova"))
+        for seam in seams:
+            _find(seam)
+        for seam in seams:
+            _wrap(seam)
+
+
+def _wrap(seam: Seam) -> None:
+    """Wrap the function of one seam; several seams may stand around one function."""
+    owner, name, found = _find(seam)
+    function = found.__func__ if isinstance(found, classmethod) else found
+    installed: tuple[Seam, ...] = getattr(function, _MARK, ())
+    if seam in installed:
+        return
+    wrapper = seam.wrap(function)
+    setattr(wrapper, _MARK, (*installed, seam))
+    setattr(owner, name, classmethod(wrapper) if function is not found else wrapper)
+    LOG.info("cpu-tiers wraps %s of Nova %s", seam, version("nova"))
 
 
 def _find(seam: Seam) -> tuple[Any, str, Any]:

@@ -71,6 +71,17 @@ def test_again_changes_nothing(module: ModuleType) -> None:
     assert module.plain("a") == "aa"
 
 
+def test_several_seams_around_one_function(module: ModuleType) -> None:
+    def shout(original: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.wraps(original)(lambda text: original(text) + "!")
+
+    loud = Seam(module="fake_nova", path="plain", parameters=("text",), wrap=shout)
+    install([PLAIN, loud])
+    install([PLAIN])
+    install([loud])
+    assert module.plain("a") == "aa!"
+
+
 def test_many_threads_wrap_once(module: ModuleType) -> None:
     ready = threading.Barrier(8)
 
