@@ -18,7 +18,7 @@ from nova import exception, objects
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.shares import MULTIPLIER
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.names import VCPU_SHARES, is_custom
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
@@ -60,7 +60,8 @@ def _ask_for_shares(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             amount = vcpu_shares(request_spec)
         except InvalidInput as error:
-            # The one error of the scheduler whose reason reaches the user in every operation.
+            # The error that leaves the server as it was in every operation, and that brings
+            # its reason to the user in all but resize.
             raise exception.NoValidHost(reason=str(error)) from error
         request = original(cls, request_spec, enable_pinning_translate)
         if amount:
@@ -80,15 +81,30 @@ def _ensure_class(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
-        if self not in ensured and VCPU_SHARES in resources.merged_resources():
-            try:
-                self._ensure_resource_classes(context, [VCPU_SHARES])
-                ensured.add(self)
-            except (ClientException, exception.InvalidResourceClass) as error:
-                LOG.warning("Could not create %s in Placement: %s", VCPU_SHARES, error)
+        asked = self not in ensured and VCPU_SHARES in resources.merged_resources()
+        if asked and _create_class(self, context):
+            ensured.add(self)
         return original(self, context, resources)
 
     return get_allocation_candidates
+
+
+def _create_class(client: Any, context: Any) -> bool:
+    """Create the class, or tell that it could not be: the query goes on and fails by itself.
+
+    Nova's own ``_ensure_resource_classes`` does not tell when nobody answers.
+    """
+    if not is_custom(VCPU_SHARES):
+        return True  # Placement has it
+    url = f"/resource_classes/{VCPU_SHARES}"
+    try:
+        response = client.put(url, None, version="1.7", global_request_id=context.global_id)
+        outcome = "" if response else f"{response.status_code} {response.text}"
+    except ClientException as error:
+        outcome = str(error)
+    if outcome:
+        LOG.warning("Placement did not create %s: %s", VCPU_SHARES, outcome)
+    return not outcome
 
 
 SHARES = Seam(

@@ -1,8 +1,10 @@
 """The weigher in Nova's scheduler: who gets a server, and when nobody looks."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
+from cpu_tiers.nova.weigher import ResourceProviderWeigher
 from tests.nova.cloud import SHARES, Cloud
 
 MULTIPLIER = "resource_provider_weight_multiplier"
@@ -92,6 +94,12 @@ class TestMultiplier(Weighed):
     def test_an_aggregate_that_makes_no_sense_is_passed_over(self) -> None:
         self.aggregate("plain", "much")
         assert self.boot_on(self.gold) == "plain"
+
+
+def test_without_an_answer_all_hosts_are_alike() -> None:
+    """As for a rebuild, which does not ask Placement."""
+    weighed = [SimpleNamespace(obj=SimpleNamespace(placement_answer=None))] * 2
+    assert ResourceProviderWeigher().weigh_objects(weighed, None) == [0.0, 0.0]
 
 
 class TestOneRequest(Weighed):
