@@ -20,18 +20,26 @@ def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     """
     check_cpu_sets(host, options)
     inventories = {}
-    shared, dedicated = len(shared_cpus(host, options)), len(options.cpu_dedicated_set or ())
+    shared, dedicated = vcpu_inventory(host, options), len(options.cpu_dedicated_set or ())
     if shared:
-        inventories[VCPU] = Inventory(
-            total=shared,
-            reserved=options.reserved_host_cpus,
-            max_unit=shared,
-            allocation_ratio=options.cpu_allocation_ratio.value,
-            ratio_is_initial=options.cpu_allocation_ratio.is_initial,
-        )
+        inventories[VCPU] = shared
     if dedicated:
         inventories[PCPU] = Inventory(total=dedicated, max_unit=dedicated)
     return [ResourceProvider(name=host.name, inventories=inventories)]
+
+
+def vcpu_inventory(host: Host, options: InventoryOptions) -> Inventory | None:
+    """Return VCPU of the host, or ``None`` where no CPU is shared."""
+    shared = len(shared_cpus(host, options))
+    if not shared:
+        return None
+    return Inventory(
+        total=shared,
+        reserved=options.reserved_host_cpus,
+        max_unit=shared,
+        allocation_ratio=options.cpu_allocation_ratio.value,
+        ratio_is_initial=options.cpu_allocation_ratio.is_initial,
+    )
 
 
 def shared_cpus(host: Host, options: InventoryOptions) -> CpuSet:

@@ -6,24 +6,35 @@ allocation ratio is VCPU's, and no server can weigh more than the kernel takes.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from cpu_tiers.extra_specs.shares import MAX_WEIGHT
 from cpu_tiers.inventory.contract import Host, InventoryOptions
-from cpu_tiers.inventory.cpus import shared_cpus
+from cpu_tiers.inventory.cpus import vcpu_inventory
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 
 
 def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     """Return VCPU_SHARES where ``[libvirt] report_vcpu_shares`` is on."""
-    total = options.vcpu_share_multiplier * len(shared_cpus(host, options))
-    if not options.report_vcpu_shares or not total:
+    vcpu = vcpu_inventory(host, options)
+    if not options.report_vcpu_shares or vcpu is None:
         return []
-    shares = Inventory(
-        total=total,
-        reserved=options.vcpu_share_multiplier * options.reserved_host_cpus,
-        max_unit=min(total, MAX_WEIGHT),
-        allocation_ratio=options.cpu_allocation_ratio.value,
-        ratio_is_initial=options.cpu_allocation_ratio.is_initial,
-    )
+    shares = shares_inventory(vcpu, options.vcpu_share_multiplier)
     return [ResourceProvider(name=host.name, inventories={VCPU_SHARES: shares})]
+
+
+def shares_inventory(vcpu: Inventory, multiplier: int) -> Inventory:
+    """Return the shares of the CPUs that an inventory of VCPU stands for.
+
+    :param multiplier: ``[libvirt] vcpu_share_multiplier``.
+    """
+    total = multiplier * vcpu.total
+    return replace(
+        vcpu,
+        total=total,
+        reserved=multiplier * vcpu.reserved,
+        min_unit=1,
+        max_unit=min(total, MAX_WEIGHT),
+        step_size=1,
+    )

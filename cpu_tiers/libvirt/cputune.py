@@ -7,7 +7,7 @@ cgroup's ``cpu.shares`` (v1) or ``cpu.weight`` (v2) of the whole domain.
 from collections.abc import Iterable
 
 from lxml.builder import E
-from lxml.etree import _Element
+from lxml.etree import SubElement, _Element
 
 from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.libvirt.contract import Guest
@@ -20,3 +20,14 @@ def elements(guest: Guest) -> Iterable[_Element]:
     """
     shares = domain_shares(guest.flavor)
     return [] if shares is None else [E.cputune(E.shares(str(shares)))]
+
+
+def set_shares(domain: _Element, shares: int) -> None:
+    """Give a domain this weight, whatever it had, in place."""
+    cputune = domain.find("cputune")
+    if cputune is None:
+        cputune = SubElement(domain, "cputune")
+    element = cputune.find("shares")
+    if element is None:
+        element = SubElement(cputune, "shares")
+    element.text = str(shares)

@@ -35,12 +35,13 @@ class Seam:
     :param path: its qualified name there, such as ``ResourceRequest.from_request_spec``.
     :param parameters: the names of its parameters, with ``self`` or ``cls``.
     :param wrap: called with the original function, and returns the wrapper.
+        Not given for a function that is only verified.
     """
 
     module: str
     path: str
     parameters: tuple[str, ...]
-    wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
+    wrap: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function
 
     def __str__(self) -> str:
         """Return the full name of the function."""
@@ -55,10 +56,18 @@ def install(seams: Sequence[Seam]) -> None:
     :raises SeamMismatch: one does not fit this Nova; none is wrapped then.
     """
     with _INSTALLING:
-        for seam in seams:
-            _find(seam)
+        verify(seams)
         for seam in seams:
             _wrap(seam)
+
+
+def verify(seams: Sequence[Seam]) -> None:
+    """Check functions of Nova that we override, call or wrap, and wrap none of them.
+
+    :raises SeamMismatch: one does not fit this Nova.
+    """
+    for seam in seams:
+        _find(seam)
 
 
 def _wrap(seam: Seam) -> None:

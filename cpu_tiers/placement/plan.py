@@ -11,12 +11,12 @@ the order in which they must be taken. The rules:
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderMismatch, ReportingCannotBeDisabled
-from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.placement.records import AMOUNTS, Inventories, Traits
 
 ABSENT, PRESENT = "absent", "present"
 
@@ -186,9 +186,6 @@ def _with_ratio(wanted: Inventory, present: Inventory | None) -> Inventory:
     return wanted
 
 
-_AMOUNTS = tuple(field.name for field in fields(Inventory) if field.name != "ratio_is_initial")
-
-
 def _differences(
     name: str, before: Inventory | None, after: Inventory | None
 ) -> Iterator[tuple[str, str, str]]:
@@ -196,7 +193,7 @@ def _differences(
         if before != after:
             yield name, _described(before), _described(after)
         return
-    for amount in _AMOUNTS:
+    for amount in AMOUNTS:
         was, becomes = getattr(before, amount), getattr(after, amount)
         if was != becomes:
             yield f"{name} {amount}", str(was), str(becomes)
@@ -205,7 +202,7 @@ def _differences(
 def _described(inventory: Inventory | None) -> str:
     if inventory is None:
         return ABSENT
-    return ", ".join(f"{amount} {getattr(inventory, amount)}" for amount in _AMOUNTS)
+    return ", ".join(f"{amount} {getattr(inventory, amount)}" for amount in AMOUNTS)
 
 
 def _refuse_other_parents(state: State, tree: ProviderTree) -> None:
@@ -229,13 +226,17 @@ def _refuse_vanishing_shares(state: State, tree: ProviderTree) -> None:
         return  # moved to another provider of the tree, perhaps, but still reported
     for name, present in state.providers.items():
         if VCPU_SHARES in present.inventories.by_class and VCPU_SHARES in tree.managed_classes:
-            raise ReportingCannotBeDisabled(
-                f"{name} reports {VCPU_SHARES}, which must not vanish: servers may hold"
-                " allocations of it, and those that ask for shares would find no host."
-                " Set [libvirt] report_vcpu_shares = true, and leave CPUs to share ([compute]"
-                " cpu_shared_set); or, when no server is left on the"
-                " host, run"
-                f" openstack resource provider inventory delete {present.uuid}"
-                f" --resource-class {VCPU_SHARES}, then repeat",
-                provider=name,
-            )
+            raise vanishing_shares(name, present.uuid)
+
+
+def vanishing_shares(name: str, uuid: str) -> ReportingCannotBeDisabled:
+    """Return the refusal to stop reporting the shares of a provider (decision D2)."""
+    return ReportingCannotBeDisabled(
+        f"{name} reports {VCPU_SHARES}, which must not vanish: servers may hold"
+        " allocations of it, and those that ask for shares would find no host."
+        " Set [libvirt] report_vcpu_shares = true, and leave CPUs to share ([compute]"
+        " cpu_shared_set); or, when no server is left on the host, run"
+        f" openstack resource provider inventory delete {uuid}"
+        f" --resource-class {VCPU_SHARES}, then repeat",
+        provider=name,
+    )

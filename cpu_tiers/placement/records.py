@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.answer import Answer
@@ -47,18 +48,18 @@ class Inventories:
         by_class = answer.read(body, "inventories", dict)
         return cls(
             generation=answer.read(body, "resource_provider_generation", int),
-            by_class={name: _inventory(answer, item) for name, item in by_class.items()},
+            by_class={name: _read(answer, item) for name, item in by_class.items()},
         )
 
     def to_json(self) -> dict[str, object]:
         """Return the body that sets these inventories."""
         return {
             "resource_provider_generation": self.generation,
-            "inventories": {name: _to_json(item) for name, item in self.by_class.items()},
+            "inventories": {name: inventory_json(item) for name, item in self.by_class.items()},
         }
 
 
-def _inventory(answer: Answer, body: object) -> Inventory:
+def _read(answer: Answer, body: object) -> Inventory:
     return Inventory(
         total=answer.read(body, "total", int),
         reserved=answer.read(body, "reserved", int),
@@ -69,15 +70,18 @@ def _inventory(answer: Answer, body: object) -> Inventory:
     )
 
 
-def _to_json(inventory: Inventory) -> dict[str, float]:
-    return {
-        "total": inventory.total,
-        "reserved": inventory.reserved,
-        "min_unit": inventory.min_unit,
-        "max_unit": inventory.max_unit,
-        "step_size": inventory.step_size,
-        "allocation_ratio": inventory.allocation_ratio,
-    }
+AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+"""What an inventory is made of, in Placement's shape and in ours."""
+
+
+def read_inventory(body: Mapping[str, Any]) -> Inventory:
+    """Return an inventory that is known to have Placement's shape."""
+    return Inventory(**{name: body[name] for name in AMOUNTS})
+
+
+def inventory_json(inventory: Inventory) -> dict[str, float]:
+    """Return an inventory in Placement's shape."""
+    return {name: getattr(inventory, name) for name in AMOUNTS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,3 +25,19 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
         return []
     claim = shares.claim(server.cpus.shared)
     return [RequestGroup(resources={VCPU_SHARES: claim})] if claim else []
+
+
+def claimed_shares(server: ServerRequest) -> int:
+    """Return the VCPU_SHARES that a server holds once the cloud asks for them.
+
+    What the flavor states itself (``resources:CUSTOM_VCPU_SHARES``) wins, as
+    in the query.
+
+    :raises InvalidInput: flavor and image do not say which vCPUs are shared,
+        or their shares are invalid.
+    """
+    stated = server.own_groups.amount(VCPU_SHARES)
+    if stated is not None:
+        return stated
+    shares = parse_shares(server.flavor)
+    return 0 if shares is None else shares.claim(server.cpus.shared)

@@ -1,0 +1,70 @@
+"""The weight of a guest, where Nova itself knows ``quota:cpu_shares`` alone.
+
+Spec: cpu-performance-service-levels, "CPU Share Management".
+"""
+
+from __future__ import annotations  # Nova fills `objects` when a service starts
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from nova import objects
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES
+from cpu_tiers.guest.shares import domain_shares
+from cpu_tiers.libvirt.cputune import set_shares
+from cpu_tiers.nova.convert import to_flavor
+from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
+
+
+def multiplied_shares(flavor: objects.Flavor) -> int | None:
+    """Return the weight that a flavor's multiplier gives, or ``None`` without one.
+
+    A multiplier that is no number, or that stands beside plain shares, gives
+    none and is logged: such a server may run since before we were installed,
+    and must start again all the same.
+    """
+    if MULTIPLIER not in flavor.extra_specs:
+        return None
+    try:
+        return domain_shares(to_flavor(flavor))
+    except InvalidInput as error:
+        LOG.error("The guest gets no weight by %s: %s", MULTIPLIER, error)
+        return None
+
+
+def with_plain_shares(flavor: objects.Flavor) -> objects.Flavor:
+    """Return a flavor that says in Nova's own words what its multiplier says."""
+    shares = multiplied_shares(flavor)
+    if shares is None:
+        return flavor
+    plain = flavor.obj_clone()
+    plain.extra_specs = {**flavor.extra_specs, SHARES: str(shares)}
+    return plain
+
+
+def _wrap(update_quota_xml: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(update_quota_xml)
+    def weighted(instance: Any, xml_doc: Any) -> Any:
+        """Keep, or set, the weight of a guest that migrates live."""
+        shares = multiplied_shares(instance.flavor)
+        if shares is None:
+            return update_quota_xml(instance, xml_doc)
+        set_shares(xml_doc, shares)
+        return xml_doc
+
+    return weighted
+
+
+LIVE_MIGRATION = Seam(
+    module="nova.virt.libvirt.migration",
+    path="_update_quota_xml",
+    parameters=("instance", "xml_doc"),
+    wrap=_wrap,
+)
+"""Nova strips ``<shares>`` of a guest whose flavor has no ``quota:cpu_shares``."""

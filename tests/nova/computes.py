@@ -1,0 +1,158 @@
+"""Computes with our driver, over a fake libvirt, and what to ask of them."""
+
+import copy
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import fixtures
+import pytest
+from lxml import etree
+from nova.conf import paths
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.libvirt import base
+
+from cpu_tiers.conf import libvirt
+from cpu_tiers.nova import options
+from tests.nova.cloud import MULTIPLIER, SHARES, installed_path
+
+__all__ = ["FAKE", "MULTIPLIER", "OURS", "PLAIN", "SHARES", "Computes"]
+
+PLAIN = "quota:cpu_shares"
+FAKE = "nova.tests.fixtures.libvirt"
+OURS = "cpu_tiers.LibvirtDriver"
+
+
+class KeepsCputune(fixtures.Fixture):
+    """Nova's fake libvirt forgets ``<cputune>``; a real one hands it back."""
+
+    def _setUp(self) -> None:  # noqa: N802  # fixtures looks for this name
+        parse, describe = fakelibvirt.Domain._parse_definition, fakelibvirt.Domain.XMLDesc
+
+        def kept(domain: Any, xml: str) -> Any:
+            return {**parse(domain, xml), "cputune": etree.fromstring(xml).find("cputune")}
+
+        def described(domain: Any, flags: int) -> str:
+            root = etree.fromstring(describe(domain, flags))
+            if domain._def["cputune"] is not None:
+                root.append(copy.deepcopy(domain._def["cputune"]))
+            return etree.tostring(root, encoding="unicode")
+
+        self.useFixture(fixtures.MonkeyPatch(f"{FAKE}.Domain._parse_definition", kept))
+        self.useFixture(fixtures.MonkeyPatch(f"{FAKE}.Domain.XMLDesc", described))
+
+
+class Computes(base.ServersTestBase):
+    """API, conductor and scheduler; computes start with :meth:`start_host`.
+
+    The scheduler asks for no shares: a server has some because the driver
+    gave them to it, or because its flavor names the class itself.
+    """
+
+    api_major_version = "v2.1"
+    # Nova checks extra specs from 2.86 on, and knows no multiplier without our validator.
+    microversion = "2.85"
+    ADMIN_API = True
+
+    def setUp(self) -> None:
+        # Nova deletes every attribute in the end, and pytest wants to delete this one itself.
+        name = self._testMethodName
+        self.addCleanup(setattr, self, name, getattr(self, name))
+        self.useFixture(fixtures.MonkeyPatch("nova.conf.paths.state_path_def", installed_path))
+        assert paths.state_path_def is installed_path
+        super().setUp()
+        self.useFixture(KeepsCputune())
+        options.register(libvirt)
+        self.flags(compute_driver=OURS)
+        self.reporting(True)
+
+    def reporting(self, on: bool) -> None:
+        self.flags(report_vcpu_shares=on, group="libvirt")
+
+    def start_host(self, name: str) -> str:
+        """Start a compute, return the uuid of its provider: 16 CPUs online, 16 GiB."""
+        self.start_compute(name)
+        uuid: str = self.compute_rp_uuids[name]
+        return uuid
+
+    def restart(self, name: str) -> None:
+        """Stop a compute and start it again; its provider and guests stay."""
+        self.restart_compute_service(name)
+
+    def restart_refused(self, name: str, kind: type[BaseException]) -> str:
+        """Restart a compute that must refuse to start; return what it says."""
+        uuid = self.compute_rp_uuids[name]
+        compute = self.computes[name]
+        with pytest.raises(kind) as caught:
+            self.restart(name)
+        # What the fixture forgot on the way, so that the test can go on.
+        self.compute_rp_uuids[name] = uuid
+        self.computes[name] = compute
+        return str(caught.value)
+
+    def provider_yaml(self, name: str, total: int) -> Path:
+        """Have Nova read a file that gives shares to a host, or to all by ``$COMPUTE_NODE``."""
+        folder = Path(self.useFixture(fixtures.TempDir()).path)
+        provider = {
+            "identification": {"uuid" if name.startswith("$") else "name": name},
+            "inventories": {"additional": [{SHARES: {"total": total}}]},
+        }
+        document = {"meta": {"schema_version": "1.0"}, "providers": [provider]}
+        path = folder / "provider.yaml"
+        path.write_text(json.dumps(document))  # JSON is YAML
+        self.flags(group="compute", provider_config_location=str(folder))
+        return path
+
+    def no_provider_yaml(self) -> None:
+        self.flags(group="compute", provider_config_location="/nowhere")
+
+    def inventory(self, name: str) -> dict[str, Any] | None:
+        """Return the shares that Placement has of a host."""
+        uuid = self.compute_rp_uuids[name]
+        inventories = self.placement.get(f"/resource_providers/{uuid}/inventories").body
+        found: dict[str, Any] | None = inventories["inventories"].get(SHARES)
+        return found
+
+    def allocated(self, consumer: str) -> dict[str, int | None]:
+        """Return the shares of a consumer, by the name of the host."""
+        names = {uuid: name for name, uuid in self.compute_rp_uuids.items()}
+        allocations = self.placement.get(f"/allocations/{consumer}").body["allocations"]
+        return {
+            names[uuid]: allocation["resources"].get(SHARES)
+            for uuid, allocation in allocations.items()
+        }
+
+    def flavor(self, name: str, specs: Mapping[str, str] | None = None, *, vcpus: int = 1) -> str:
+        """Make a flavor of 512 MiB without a disk; return its id."""
+        flavor: str = self._create_flavor(
+            name=name, vcpu=vcpus, memory_mb=512, disk=0, ephemeral=0, extra_spec=specs or {}
+        )
+        return flavor
+
+    def tier(self, name: str, multiplier: str, *, vcpus: int = 1) -> str:
+        """Make a flavor with a multiplier; return its id."""
+        return self.flavor(name, {MULTIPLIER: multiplier}, vcpus=vcpus)
+
+    def boot(self, flavor: str, host: str, *, state: str = "ACTIVE") -> str:
+        """Boot a server on a host; return its uuid."""
+        server = self._create_server(
+            flavor_id=flavor, host=host, networks="none", expected_state=state
+        )
+        uuid: str = server["id"]
+        return uuid
+
+    def domain_shares(self, server: str, host: str) -> str | None:
+        """Return ``<shares>`` of a guest, as libvirt has it."""
+        connection = self.computes[host].driver._host.get_connection()
+        xml = connection.lookupByUUIDString(server).XMLDesc(0)
+        found: str | None = etree.fromstring(xml).findtext("cputune/shares")
+        return found
+
+    def migration_of(self, server: str) -> str:
+        """Return the uuid of a server's only migration."""
+        (migration,) = self.api.api_get(f"/os-migrations?instance_uuid={server}").body[
+            "migrations"
+        ]
+        uuid: str = migration["uuid"]
+        return uuid

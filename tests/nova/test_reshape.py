@@ -1,0 +1,321 @@
+"""Servers that run before their host reports shares, in Nova's services and a real Placement."""
+
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+from nova import context, exception, objects
+from nova.scheduler.client import report
+
+from tests.nova.computes import OURS, PLAIN, SHARES, Computes
+
+POWER_OFF = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
+RPC = "nova.compute.rpcapi.ComputeAPI"
+CLIENT = report.SchedulerReportClient
+RESHAPE = CLIENT._reshape
+
+
+class Killed(BaseException):
+    """The service is gone from one moment to the next: nothing of Nova catches this."""
+
+
+def killed(*_: Any) -> None:
+    raise Killed
+
+
+class Reshapes(Computes):
+    def setUp(self) -> None:
+        super().setUp()
+        self.reporting(False)
+        self.flags(initial_cpu_allocation_ratio=1.0)
+
+    def report(self, *hosts: str) -> int:
+        """Restart hosts with reporting on; return how often Placement was asked to reshape."""
+        self.reporting(True)
+        calls = []
+
+        def counted(*args: Any) -> Any:
+            calls.append(args)
+            return RESHAPE(*args)
+
+        with mock.patch.object(CLIENT, "_reshape", counted):
+            for host in hosts:
+                self.restart(host)
+        return len(calls)
+
+
+class TestReshape(Reshapes):
+    def test_servers_of_both_kinds_get_what_their_flavors_ask_for(self) -> None:
+        self.flags(initial_cpu_allocation_ratio=4.0)
+        self.flags(cpu_shared_set="0-3", cpu_dedicated_set="4-7", group="compute")
+        self.start_host("one")
+        gold = self.boot(self.tier("gold", "100", vcpus=2), "one")
+        bronze = self.boot(self.tier("bronze", "2.5", vcpus=3), "one")
+        plain = self.boot(self.flavor("plain", {PLAIN: "70"}, vcpus=2), "one")
+        none = self.boot(self.flavor("none"), "one")
+        pinned_specs = {PLAIN: "70", "hw:cpu_policy": "dedicated"}
+        pinned = self.boot(self.flavor("pinned", pinned_specs, vcpus=2), "one")
+        assert self.report("one") == 1
+        assert self.allocated(gold) == {"one": 200}  # 100 x 2
+        assert self.allocated(bronze) == {"one": 8}  # 2.5 x 3 = 7.5
+        assert self.allocated(plain) == {"one": 70}
+        assert self.allocated(none) == {"one": None}
+        assert self.allocated(pinned) == {"one": None}  # no shared vCPU
+        assert self.inventory("one") is not None
+        assert self.report("one") == 0
+
+    def test_an_empty_host_just_reports(self) -> None:
+        self.start_host("one")
+        self.boot(self.flavor("none"), "one")
+        assert self.report("one") == 0
+        assert self.inventory("one") is not None
+
+    def test_servers_that_came_before_the_scheduler_asked_get_theirs_at_the_next_start(
+        self,
+    ) -> None:
+        self.reporting(True)
+        self.start_host("one")
+        server = self.boot(self.tier("gold", "100"), "one")
+        assert self.allocated(server) == {"one": None}
+        assert self.report("one") == 1
+        assert self.allocated(server) == {"one": 100}
+
+    def test_outside_of_a_start_nothing_is_reshaped_or_reported(self) -> None:
+        self.start_host("one")
+        server = self.boot(self.tier("gold", "100"), "one")
+        self.reporting(True)
+        away = exception.PlacementAPIConnectFailure()
+        with mock.patch.object(CLIENT, "get_provider_subtree_and_ensure_root", side_effect=away):
+            self.restart("one")
+        self._run_periodics()
+        assert self.inventory("one") is None
+        assert "one reports CUSTOM_VCPU_SHARES after a restart" in self.stdlog.logger.output
+        self.flags(vcpu_share_multiplier=1, group="libvirt")  # it would not fit
+        self.boot(self.flavor("none"), "one")  # builds go on
+        assert self.inventory("one") is None
+        self.flags(vcpu_share_multiplier=100, group="libvirt")
+        assert self.report("one") == 1
+        assert self.allocated(server) == {"one": 100}
+
+
+class TestHandOver(Reshapes):
+    """From a provider.yaml to the driver, and back to Nova's own driver with one."""
+
+    def test_the_driver_takes_over_from_a_file(self) -> None:
+        self.provider_yaml("$COMPUTE_NODE", 640)
+        self.start_host("one")
+        server = self.boot(self.tier("gold", "100"), "one")
+        self.no_provider_yaml()
+        assert self.report("one") == 1
+        inventory = self.inventory("one")
+        assert inventory is not None
+        assert inventory["total"] == 1600  # 16 x 100
+        assert self.allocated(server) == {"one": 100}
+
+    def test_a_file_takes_over_from_the_driver(self) -> None:
+        self.start_host("one")
+        server = self.boot(self.tier("gold", "100"), "one")
+        self.report("one")
+        self.reporting(False)
+        self.provider_yaml("one", 1600)
+        for driver in (OURS, "libvirt.LibvirtDriver"):
+            self.flags(compute_driver=driver)
+            self.restart("one")
+            self._run_periodics()
+            inventory = self.inventory("one")
+            assert inventory is not None
+            assert inventory["total"] == 1600
+            assert self.allocated(server) == {"one": 100}
+
+
+class TestStrangers(Reshapes):
+    def test_a_consumer_that_nova_does_not_know_is_left_alone(self) -> None:
+        one = self.start_host("one")
+        stranger = "5f5a0a4e-0000-4000-8000-000000000001"
+        body = {
+            "allocations": {one: {"resources": {"VCPU": 1}}},
+            "consumer_generation": None,
+            "project_id": "p",
+            "user_id": "u",
+        }
+        assert self.placement.put(f"/allocations/{stranger}", body, version="1.28").status == 204
+        server = self.boot(self.tier("gold", "100"), "one")
+        assert self.report("one") == 1
+        assert self.allocated(stranger) == {"one": None}
+        assert self.allocated(server) == {"one": 100}
+        assert f"Consumer {stranger} on one is left as it is" in self.stdlog.logger.output
+
+
+class TestMoves(Reshapes):
+    """A migration holds the source with the old flavor, the server holds the destination."""
+
+    def resize(self, *, stop: str | None = None, same_host: bool = False) -> tuple[str, str]:
+        """Resize from bronze on one; return the uuids of server and migration.
+
+        :param stop: the call to a compute that is lost on the way.
+        """
+        self.flags(allow_resize_to_same_host=same_host)
+        self.start_host("one")
+        if not same_host:
+            self.start_host("two")
+        server = self.boot(self.tier("bronze", "25", vcpus=2), "one")
+        gold = self.tier("gold", "100", vcpus=3)
+        with mock.patch(POWER_OFF, return_value="{}"):
+            if stop is None:
+                self._resize_server({"id": server}, gold)
+            else:
+                with mock.patch(f"{RPC}.{stop}") as lost:
+                    self.api.post_server_action(server, {"resize": {"flavorRef": gold}})
+                    self._wait_for_assert(lost.assert_called)
+        return server, self.migration_of(server)
+
+    def test_a_resize_that_waits_for_its_user(self) -> None:
+        server, migration = self.resize()
+        assert self.report("one", "two") == 2
+        assert self.allocated(migration) == {"one": 50}  # 25 x 2, the old flavor
+        assert self.allocated(server) == {"two": 300}  # 100 x 3, the new one
+        assert self.report("one", "two") == 0
+        self._revert_resize({"id": server})
+        assert self.allocated(server) == {"one": 50}
+        assert self.allocated(migration) == {}
+
+    def test_a_confirmed_resize_leaves_the_destination(self) -> None:
+        server, migration = self.resize()
+        assert self.report("one", "two") == 2
+        self._confirm_resize({"id": server})
+        assert self.allocated(server) == {"two": 300}
+        assert self.allocated(migration) == {}
+
+    def test_a_resize_on_one_host(self) -> None:
+        server, migration = self.resize(same_host=True)
+        assert self.report("one") == 1
+        assert self.allocated(migration) == {"one": 50}
+        assert self.allocated(server) == {"one": 300}
+
+    def test_a_resize_that_the_source_has_not_heard_of(self) -> None:
+        server, migration = self.resize(stop="resize_instance")
+        assert self.report("one", "two") == 2
+        assert self.allocated(migration) == {"one": 50}
+        assert self.allocated(server) == {"two": 300}
+
+    def test_a_resize_that_the_destination_has_not_finished(self) -> None:
+        server, migration = self.resize(stop="finish_resize")
+        assert self.report("one", "two") == 2
+        assert self.allocated(migration) == {"one": 50}
+        assert self.allocated(server) == {"two": 300}
+
+    def test_a_resize_that_the_destination_has_not_heard_of_waits(self) -> None:
+        server, migration = self.resize(stop="prep_resize")
+        assert self.report("one", "two") == 1
+        assert self.allocated(migration) == {"one": 50}
+        assert self.allocated(server) == {"two": None}
+        assert f"Consumer {server} on two is left as it is" in self.stdlog.logger.output
+
+    def test_a_live_migration_on_its_way(self) -> None:
+        one, two = self.start_host("one"), self.start_host("two")
+        server = self.boot(self.tier("bronze", "25", vcpus=2), "one")
+        # As Nova has it while the guest's memory is copied; the allocations are put directly.
+        admin = context.get_admin_context()
+        node = objects.ComputeNode.get_by_host_and_nodename(admin, "two", "two")
+        migration = objects.Migration(
+            admin,
+            instance_uuid=server,
+            migration_type="live-migration",
+            status="running",
+            source_compute="one",
+            source_node="one",
+            dest_compute="two",
+            dest_node="two",
+            dest_compute_id=node.id,
+        )
+        migration.create()
+        held = self.placement.get(f"/allocations/{server}", version="1.28").body
+        resources = held["allocations"][one]["resources"]
+        keeper = {
+            **held,
+            "allocations": {one: {"resources": resources}},
+            "consumer_generation": None,
+        }
+        mover = {**held, "allocations": {two: {"resources": resources}}}
+        answer = self.placement.post(
+            "/allocations", {migration.uuid: keeper, server: mover}, version="1.28"
+        )
+        assert answer.status == 204, answer.body
+        assert self.report("one", "two") == 2
+        assert self.allocated(migration.uuid) == {"one": 50}
+        assert self.allocated(server) == {"two": 50}
+
+
+class TestDoesNotFit(Reshapes):
+    def test_a_server_without_room_is_named_and_nothing_is_changed(self) -> None:
+        self.flags(vcpu_share_multiplier=5, group="libvirt")  # 16 CPUs x 5 = 80
+        self.start_host("one")
+        bronze = self.boot(self.tier("bronze", "30"), "one")
+        silver = self.boot(self.tier("silver", "60"), "one")
+        gold = self.boot(self.tier("gold", "100"), "one")
+        self.reporting(True)
+        message = self.restart_refused("one", exception.ReshapeFailed)
+        # bronze takes 30 of 80
+        assert f"({silver}), flavor silver: asks for 60 {SHARES} of one" in message
+        assert "50 of 80 are left" in message
+        assert f"({gold}), flavor gold: asks for 100 {SHARES} of one" in message
+        assert "one server may have 80 there" in message
+        assert bronze not in message
+        assert self.inventory("one") is None
+        for server in (bronze, silver, gold):
+            assert self.allocated(server) == {"one": None}
+        self.reporting(False)  # the way back that the message names
+        self.restart("one")
+        self.flags(vcpu_share_multiplier=100, group="libvirt")  # and the way on
+        assert self.report("one") == 1
+        assert self.allocated(gold) == {"one": 100}
+
+
+class TestKilled(Reshapes):
+    def killed(self, method: str, doing: Callable[..., Any]) -> str:
+        """Kill a compute that reshapes, in a method of the report client; return its server."""
+        self.start_host("one")
+        server = self.boot(self.tier("gold", "100", vcpus=2), "one")
+        self.reporting(True)
+        with mock.patch.object(CLIENT, method, doing):
+            self.restart_refused("one", Killed)
+        return server
+
+    def finished(self, server: str) -> None:
+        inventory = self.inventory("one")
+        assert inventory is not None
+        assert inventory["total"] == 1600  # 16 x 100
+        assert self.allocated(server) == {"one": 200}  # 100 x 2
+        assert self.report("one") == 0
+
+    def test_before_the_call(self) -> None:
+        server = self.killed("_reshape", killed)
+        assert self.allocated(server) == {"one": None}
+        assert self.inventory("one") is None
+        assert self.report("one") == 1
+        self.finished(server)
+
+    def test_during_the_call(self) -> None:
+        def answer_lost(*args: Any) -> None:
+            RESHAPE(*args)
+            raise Killed
+
+        server = self.killed("_reshape", answer_lost)
+        assert self.report("one") == 0
+        self.finished(server)
+
+    def test_after_the_call(self) -> None:
+        server = self.killed("set_traits_for_provider", killed)
+        assert self.report("one") == 0
+        self.finished(server)
+
+
+class TestOvercommitted(Reshapes):
+    def test_a_host_that_has_promised_more_vcpu_than_its_ratio_now_allows(self) -> None:
+        self.flags(initial_cpu_allocation_ratio=4.0)
+        self.start_host("one")
+        servers = [self.boot(self.tier(f"t{n}", "10", vcpus=6), "one") for n in range(3)]
+        self.flags(cpu_allocation_ratio=1.0)  # 16 VCPU, 18 are held
+        assert self.report("one") == 1
+        for server in servers:
+            assert self.allocated(server) == {"one": 60}

@@ -1,0 +1,109 @@
+"""Who lacks shares, and who finds no room for them."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.placement.reshape import (
+    Demand,
+    Holder,
+    SharesDoNotFit,
+    missing_shares,
+    refuse_what_does_not_fit,
+)
+
+SHARES = "CUSTOM_VCPU_SHARES"
+MULTIPLIER = "quota:cpu_shares_multiplier"
+PLAIN = "quota:cpu_shares"
+DEDICATED = Image(name="rt", properties={"hw_cpu_policy": "dedicated"})
+
+
+def holder(specs: Mapping[str, str], *, vcpus: int = 2, image: Image | None = None) -> Holder:
+    flavor = Flavor(name="tier", vcpus=vcpus, memory_mb=512, extra_specs=specs)
+    return Holder(name="server web (1)", flavor=flavor, image=image)
+
+
+@pytest.mark.parametrize(
+    ("specs", "vcpus", "amount"),
+    [
+        pytest.param({MULTIPLIER: "100"}, 2, 200, id="a multiplier: 100 x 2"),
+        pytest.param({MULTIPLIER: "2.5"}, 3, 8, id="rounded once, half up: 2.5 x 3 = 7.5"),
+        pytest.param({PLAIN: "70"}, 3, 70, id="shares of the domain as they stand"),
+        pytest.param({MULTIPLIER: "5", f"resources:{SHARES}": "7"}, 2, 7, id="the flavor's own"),
+        pytest.param({MULTIPLIER: "5", f"resources:{SHARES}": "0"}, 2, None, id="its own 0"),
+        pytest.param({}, 2, None, id="no tier"),
+        pytest.param({MULTIPLIER: "0.1"}, 4, None, id="0.1 x 4 = 0.4 is no weight"),
+        pytest.param({MULTIPLIER: "gold"}, 2, None, id="garbage"),
+        pytest.param({MULTIPLIER: "1", PLAIN: "1"}, 2, None, id="both specs"),
+        pytest.param({PLAIN: "70", "hw:cpu_policy": "dedicated"}, 2, None, id="dedicated"),
+    ],
+)
+def test_a_flavor_decides_what_is_missing(
+    specs: Mapping[str, str], vcpus: int, amount: int | None
+) -> None:
+    demands = missing_shares({"c": {"VCPU": vcpus}}, {"c": holder(specs, vcpus=vcpus)})
+    assert [demand.amount for demand in demands] == ([] if amount is None else [amount])
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param({"VCPU": 2, SHARES: 200}, id="has what it asks for"),
+        pytest.param({"VCPU": 2, SHARES: 1}, id="has another amount, which is not ours to change"),
+        pytest.param({"PCPU": 2}, id="has no shared CPU of this provider"),
+        pytest.param({"DISK_GB": 2}, id="has its CPUs elsewhere"),
+    ],
+)
+def test_what_is_held_decides_who_is_asked(held: Mapping[str, int]) -> None:
+    assert missing_shares({"c": held}, {"c": holder({MULTIPLIER: "100"})}) == ()
+
+
+def test_an_image_can_make_a_server_dedicated() -> None:
+    pinned = holder({MULTIPLIER: "100"}, image=DEDICATED)
+    assert missing_shares({"c": {"VCPU": 2}}, {"c": pinned}) == ()
+
+
+def test_a_consumer_that_nobody_knows_lacks_nothing() -> None:
+    assert missing_shares({"c": {"VCPU": 2}}, {}) == ()
+
+
+def demand(consumer: str, amount: int) -> Demand:
+    return Demand(consumer=consumer, holder=holder({}), amount=amount)
+
+
+def refused(shares: Inventory, used: int, *demands: Demand) -> list[str]:
+    held = {"old": {"VCPU": 1, SHARES: used}, "none": {"VCPU": 1}}
+    try:
+        refuse_what_does_not_fit("one", shares, held, demands)
+    except SharesDoNotFit as error:
+        return [fault.given for fault in error.faults]
+    return []
+
+
+def test_all_that_fits_is_let_in() -> None:
+    # (100 - 20) x 2.0 = 160 = 60 + 40 + 60
+    shares = Inventory(total=100, reserved=20, max_unit=100, allocation_ratio=2.0)
+    assert refused(shares, 60, demand("a", 60), demand("b", 40)) == []
+
+
+def test_the_largest_are_named_whatever_their_order() -> None:
+    shares = Inventory(total=100, max_unit=100)  # 100 - 30 = 70 are left
+    assert refused(shares, 30, demand("a", 60), demand("b", 40), demand("c", 20)) == [
+        f"asks for 60 {SHARES} of one, and 10 of 100 are left"  # 70 - 20 - 40
+    ]
+
+
+def test_one_server_may_not_exceed_a_unit() -> None:
+    shares = Inventory(total=50, max_unit=50, allocation_ratio=4.0)  # 200
+    assert refused(shares, 0, demand("a", 60), demand("b", 50)) == [
+        f"asks for 60 {SHARES} of one, and one server may have 50 there (max_unit)"
+    ]
+
+
+def test_nothing_is_left_where_too_much_is_held() -> None:
+    shares = Inventory(total=50, max_unit=50)
+    assert refused(shares, 80, demand("a", 10)) == [
+        f"asks for 10 {SHARES} of one, and 0 of 50 are left"
+    ]
