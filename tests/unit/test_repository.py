@@ -55,9 +55,9 @@ def test_the_snippet_sets_options_that_exist() -> None:
         conf.register_opts(options, group=group)
     conf([], default_config_files=[str(path)])
     novas = {"compute_driver", "cpu_shared_set", "weight_classes"}
-    for group, options in snippet.items():
-        for name in options.keys() - novas:
-            assert str(conf[group][name]).lower() == options[name]
+    for group, section in snippet.items():
+        for name in section.keys() - novas:
+            assert str(conf[group][name]).lower() == section[name]
 
 
 def test_the_readmes_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
