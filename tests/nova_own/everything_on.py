@@ -1,0 +1,90 @@
+"""Nova's own functional tests, with everything of cpu-tiers loaded and switched on.
+
+A pytest plugin. The options are set as an operator can set them, in the
+environment, which oslo.config reads above any nova.conf.
+
+``--stock`` switches nothing on, so that a failure can be told from one that
+Nova has by itself. (Its API loads our validators all the same, being an entry
+point of what is installed.)
+"""
+
+import sys
+from collections import Counter
+from typing import Any
+
+import nova.tests.functional  # noqa: F401  # first: it takes eventlet, or native threads
+import pytest
+from nova.conf import CONF
+from nova.scheduler.weights import HostWeightHandler
+from nova.test import TestCase
+from nova.virt import driver
+
+OPTIONS = {
+    "OS_FILTER_SCHEDULER__RESOURCE_PROVIDER_WEIGHT_MULTIPLIER": "1.0",
+    "OS_FILTER_SCHEDULER__RESOURCE_PROVIDER_SCORING": "boring",
+    "OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_VCPU_SHARES": "true",
+    "OS_LIBVIRT__REPORT_VCPU_SHARES": "true",
+}
+
+# Tests name their weighers and their driver themselves, with overrides that no option beats.
+# Our weigher joins theirs, and our driver takes the place of the one it is made from: none yet;
+# then {"libvirt.LibvirtDriver": "cpu_tiers.LibvirtDriver"}.
+WEIGHER = "cpu_tiers.nova.weigher.ResourceProviderWeigher"
+COMPUTE_DRIVERS: dict[str, str] = {}
+
+LOADED: Counter[str] = Counter()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer a run without us."""
+    parser.addoption("--stock", action="store_true", help="switch nothing of cpu-tiers on")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which of the two runs this is."""
+    return f"cpu-tiers: {'nothing' if config.option.stock else 'everything'} on"
+
+
+@pytest.fixture(autouse=True)
+def _nova_fits_pytest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put right what is not about us."""
+    # The wheel has etc/nova/api-paste.ini here, Nova's fixtures look beside the package.
+    monkeypatch.setenv("OS_DEFAULT__STATE_PATH", sys.prefix)
+    clear = TestCase._clear_attrs
+
+    def clear_but_the_test(self: TestCase) -> None:
+        """Delete every attribute, but put back the one that pytest deletes itself."""
+        clear(self)
+        setattr(self, request.node.name, None)
+
+    monkeypatch.setattr(TestCase, "_clear_attrs", clear_but_the_test)
+
+
+@pytest.fixture(autouse=True)
+def _everything_on(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set our options, and have the services load our classes."""
+    if pytestconfig.option.stock:
+        return
+    for name, value in OPTIONS.items():
+        monkeypatch.setenv(name, value)
+    weighers, load = HostWeightHandler.get_matching_classes, driver.load_compute_driver
+
+    def get_matching_classes(self: HostWeightHandler, names: list[str]) -> Any:
+        LOADED[WEIGHER] += 1
+        return weighers(self, [*names, WEIGHER])
+
+    def load_compute_driver(virtapi: Any, compute_driver: str | None = None) -> Any:
+        asked = compute_driver or CONF.compute_driver
+        ours = COMPUTE_DRIVERS.get(asked, asked)
+        LOADED[ours] += ours != asked
+        return load(virtapi, ours)
+
+    monkeypatch.setattr(HostWeightHandler, "get_matching_classes", get_matching_classes)
+    monkeypatch.setattr(driver, "load_compute_driver", load_compute_driver)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how often our classes were loaded, so that nobody trusts a run without us."""
+    for name, times in LOADED.items():
+        if times:
+            terminalreporter.write_line(f"{name} was loaded {times} times")
