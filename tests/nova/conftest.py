@@ -19,7 +19,7 @@ with warnings.catch_warnings():
     if hasattr(nova.monkey_patch, "patch"):
         nova.monkey_patch.patch()
     # Loads most of what warns.
-    import nova.tests.functional.libvirt.base  # noqa: F401
+    import nova.tests.functional.libvirt.base
 
 from cpu_tiers.nova import answer, guest, request, seams, tracking
 

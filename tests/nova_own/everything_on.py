@@ -27,10 +27,9 @@ OPTIONS = {
 }
 
 # Tests name their weighers and their driver themselves, with overrides that no option beats.
-# Our weigher joins theirs, and our driver takes the place of the one it is made from: none yet;
-# then {"libvirt.LibvirtDriver": "cpu_tiers.LibvirtDriver"}.
+# Our weigher joins theirs, and our driver takes the place of the one it is made from.
 WEIGHER = "cpu_tiers.nova.weigher.ResourceProviderWeigher"
-COMPUTE_DRIVERS: dict[str, str] = {}
+COMPUTE_DRIVERS = {"libvirt.LibvirtDriver": "cpu_tiers.LibvirtDriver"}
 
 LOADED: Counter[str] = Counter()
 
