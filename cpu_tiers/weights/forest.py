@@ -62,7 +62,6 @@ class Forest:
         self._only_traits = frozenset(only_traits)
         self._required = self._considered([required])
         self._trees: dict[str, Tree] = {}
-        self._scores: dict[str, float] = {}
         self._known_traits: dict[int, tuple[list[Collection[str]], float]] = {}
         for root, providers in groupby(summaries.values(), key=_ROOT):
             tree = self._trees.get(root)
@@ -75,12 +74,11 @@ class Forest:
 
     def score(self, root: str) -> float:
         """Return the score of one host."""
-        score = self._scores.get(root)
-        if score is None:
-            tree = self._trees[root]
+        tree = self._trees[root]
+        if tree.score is None:
             parts = self._scoring.resource_parts(self._requested, tree.free)
-            score = self._scores[root] = (_mean(parts) + self._trait_score(tree)) / 2
-        return score
+            tree.score = (_mean(parts) + self._trait_score(tree)) / 2
+        return tree.score
 
     def scores(self) -> dict[str, float]:
         """Return the score of every host."""
@@ -101,10 +99,10 @@ class Forest:
 
     def claim(self, root: str, resources: Mapping[str, int]) -> None:
         """Take what a server got from one host; classes it lacks are passed over."""
-        free = self._trees[root].free
-        for name in free.keys() & resources.keys():
-            free[name] -= resources[name]
-        self._scores.pop(root, None)
+        tree = self._trees[root]
+        for name in tree.free.keys() & resources.keys():
+            tree.free[name] -= resources[name]
+        tree.score = None
 
     def _trait_score(self, tree: Tree) -> float:
         """Return the trait score, worked out once for hosts of one build.
@@ -119,6 +117,8 @@ class Forest:
             matched = len(self._required & names)
             score = self._scoring.trait_score(len(self._required), matched, len(names))
             self._known_traits[size] = tree.traits, score
+        else:
+            tree.traits = known  # equal, and one list for all of them
         return score
 
     def _considered(self, traits: Iterable[Collection[str]]) -> frozenset[str]:

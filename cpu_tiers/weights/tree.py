@@ -15,16 +15,18 @@ to ``capacity`` and ``used``), ``traits``, ``root_provider_uuid`` and more."""
 class Tree:
     """What the providers of one tree have together.
 
+    :ivar score: what the tree was last found to be worth, until something is claimed.
     :ivar free: resource class to capacity minus use; negative if overcommitted.
     :ivar traits: the traits of each provider, as Placement lists them; they
         are not united, since a set for every host would take half as long again.
     """
 
-    __slots__ = ("free", "traits")
+    __slots__ = ("free", "score", "traits")
 
     def __init__(self) -> None:
         self.free: dict[str, int] = {}
         self.traits: list[Collection[str]] = []
+        self.score: float | None = None
 
     def add(self, providers: Iterable[Summary]) -> None:
         """Add what each provider has, reading every field once."""
