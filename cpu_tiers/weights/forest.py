@@ -62,12 +62,14 @@ class Forest:
         self._only_traits = frozenset(only_traits)
         self._required = self._considered([required])
         self._trees: dict[str, Tree] = {}
-        self._known_traits: dict[int, tuple[list[Collection[str]], float]] = {}
+        self._known_traits: dict[tuple[int, int], list[Collection[str]]] = {}
+        self._trait_scores: dict[int, tuple[list[Collection[str]], float]] = {}
         for root, providers in groupby(summaries.values(), key=_ROOT):
             tree = self._trees.get(root)
             if tree is None:
                 tree = self._trees[root] = Tree()
             tree.add(providers)
+            tree.traits = self._one_for_all(tree.traits)
         if only_resources:
             for tree in self._trees.values():
                 tree.keep(only_resources)
@@ -105,21 +107,27 @@ class Forest:
         tree.score = None
 
     def _trait_score(self, tree: Tree) -> float:
-        """Return the trait score, worked out once for hosts of one build.
-
-        Such hosts list the same traits, and to compare lists is faster than
-        to make a set. The number of traits tells which build to compare with.
-        """
-        size = len(tree.traits[0])
-        known, score = self._known_traits.get(size, ([], 0.0))
-        if known != tree.traits:
+        """Return the trait score, worked out once for hosts of one build."""
+        key = id(tree.traits)  # one list for all of them, which the entry keeps alive
+        if key not in self._trait_scores:
             names = self._considered(tree.traits)
             matched = len(self._required & names)
             score = self._scoring.trait_score(len(self._required), matched, len(names))
-            self._known_traits[size] = tree.traits, score
-        else:
-            tree.traits = known  # equal, and one list for all of them
-        return score
+            self._trait_scores[key] = tree.traits, score
+        return self._trait_scores[key][1]
+
+    def _one_for_all(self, traits: list[Collection[str]]) -> list[Collection[str]]:
+        """Return the equal list of an earlier host of the same build, or this one.
+
+        To compare lists is faster than to make a set, and one list for all
+        takes less memory. The sizes tell which build to compare with.
+        """
+        size = len(traits), len(traits[0])
+        known = self._known_traits.get(size)
+        if known == traits:
+            return known
+        self._known_traits[size] = traits
+        return traits
 
     def _considered(self, traits: Iterable[Collection[str]]) -> frozenset[str]:
         names = frozenset().union(*traits)

@@ -30,11 +30,12 @@ class Tree:
 
     def add(self, providers: Iterable[Summary]) -> None:
         """Add what each provider has, reading every field once."""
-        free, traits = self.free, self.traits
+        free, traits = self.free, self.traits.copy()
         for provider in providers:
             traits.append(provider["traits"])
             for name, amount in provider["resources"].items():
                 free[name] = free.get(name, 0) + amount["capacity"] - amount["used"]
+        self.traits = traits
 
     def keep(self, names: Collection[str]) -> None:
         """Forget every class that is not one of ``names``."""
