@@ -8,15 +8,15 @@ this one with the new.
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from nova import exception, objects
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.nova.convert import to_flavor, to_image
-from cpu_tiers.nova.tracking import Run
-from cpu_tiers.placement.reshape import Holder
+from cpu_tiers.placement.reshape import Demand, Holder, lacks_shares, missing_shares
 
 LOG = logging.getLogger(__name__)
 
@@ -24,31 +24,55 @@ _OVER = ("cancelled", "completed", "confirmed", "done", "error", "failed", "reve
 """The statuses in which Nova counts a migration as no longer in progress."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A host as Nova and Placement know it.
+
+    :param context: reaches the database of its cell.
+    :param host: the name of its nova-compute.
+    :param name: its own, which is that of its root provider.
+    :param uuid: of its root provider.
+    """
+
+    context: Any
+    host: str
+    name: str
+    uuid: str
+
+
+def find_demands(node: Node, held: Mapping[str, Mapping[str, int]]) -> tuple[Demand, ...]:
+    """Return the shares that consumers of a host lack.
+
+    :param held: consumer to resource class to amount, of the host's root provider.
+    """
+    lacking = [consumer for consumer, resources in held.items() if lacks_shares(resources)]
+    return missing_shares(held, find_holders(node, lacking, held))
+
+
 def find_holders(
-    run: Run, nodename: str, asked: Collection[str], consumers: Collection[str]
+    node: Node, asked: Collection[str], consumers: Collection[str]
 ) -> dict[str, Holder]:
     """Return whose the allocations of ``asked`` are.
 
     A consumer that Nova does not know, or whose flavor it does not know yet,
     is logged and left out.
 
-    :param nodename: the host, as the hypervisor names it.
     :param consumers: all consumers that hold something of this host.
     """
-    servers = _servers(run.context, asked)
-    destinations = _destinations(run, nodename, servers.values(), consumers)
+    servers = _servers(node.context, asked)
+    destinations = _destinations(node, servers.values(), consumers)
     found: dict[str, Holder] = {}
     for uuid in asked:
         try:
             if uuid in servers:
                 holder = _server_holder(servers[uuid], uuid in destinations)
             else:
-                holder = _migration_holder(run.context, uuid)
+                holder = _migration_holder(node.context, uuid)
         except InvalidInput as error:
-            LOG.warning("Consumer %s on %s is left as it is: %s", uuid, nodename, error)
+            LOG.warning("Consumer %s on %s is left as it is: %s", uuid, node.name, error)
             continue
         if holder is None:
-            LOG.warning("Consumer %s on %s is left as it is: no flavor of it", uuid, nodename)
+            LOG.warning("Consumer %s on %s is left as it is: no flavor of it", uuid, node.name)
         else:
             found[uuid] = holder
     return found
@@ -66,7 +90,7 @@ def _servers(context: Any, uuids: Collection[str]) -> dict[str, Any]:
 
 
 def _destinations(
-    run: Run, nodename: str, servers: Iterable[Any], consumers: Collection[str]
+    node: Node, servers: Iterable[Any], consumers: Collection[str]
 ) -> frozenset[str]:
     """Return the servers that hold the destination of a resize on this host.
 
@@ -74,13 +98,13 @@ def _destinations(
     may be this host, too.
     """
     resizes = [
-        *objects.MigrationList.get_in_progress_and_error(run.context, run.tracker.host, nodename),
+        *objects.MigrationList.get_in_progress_and_error(node.context, node.host, node.name),
         *(
             migration
             for server in servers
-            if server.node != nodename
+            if server.node != node.name
             for migration in objects.MigrationList.get_by_filters(
-                run.context, {"instance_uuid": server.uuid}
+                node.context, {"instance_uuid": server.uuid}
             )
         ),
     ]
@@ -89,7 +113,7 @@ def _destinations(
         for migration in resizes
         if migration.is_resize
         and migration.status not in _OVER
-        and (migration.source_node != nodename or migration.uuid in consumers)
+        and (migration.source_node != node.name or migration.uuid in consumers)
     )
 
 
@@ -100,7 +124,7 @@ def _server_holder(server: Any, is_destination: bool) -> Holder | None:
     not tell the new flavor.
     """
     flavor = server.new_flavor if is_destination else server.flavor
-    return None if flavor is None else _holder(server, flavor, "")
+    return None if flavor is None else to_holder(server, flavor)
 
 
 def _migration_holder(context: Any, uuid: str) -> Holder | None:
@@ -113,12 +137,20 @@ def _migration_holder(context: Any, uuid: str) -> Holder | None:
     if server is None:
         return None
     old = server.old_flavor if migration.is_resize else None
-    return _holder(server, old or server.flavor, f", source of migration {uuid}")
+    return to_holder(server, old or server.flavor, f", source of migration {uuid}")
 
 
-def _holder(server: Any, flavor: objects.Flavor, part: str) -> Holder:
+def to_holder(server: Any, flavor: objects.Flavor, part: str = "") -> Holder:
+    """Return a server of Nova's as the holder of what ``flavor`` was given.
+
+    :param part: what tells this holder from the server itself.
+    :raises InvalidInput: a size of the flavor is out of range.
+    """
     return Holder(
         name=f"server {server.display_name} ({server.uuid}){part}",
+        server=server.uuid,
         flavor=to_flavor(flavor),
         image=to_image(server.image_meta),
+        project_id=server.project_id,
+        user_id=server.user_id,
     )

@@ -12,15 +12,14 @@ from nova import exception
 
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
-from cpu_tiers.nova.consumers import find_holders
+from cpu_tiers.nova import consumers
 from cpu_tiers.nova.tracking import Run
 from cpu_tiers.placement.plan import vanishing_shares
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.placement.reshape import (
     Demand,
     SharesDoNotFit,
-    lacks_shares,
-    missing_shares,
+    find_room,
     refuse_what_does_not_fit,
 )
 
@@ -79,9 +78,9 @@ def find_demands(
     run: Run, tree: Any, nodename: str, allocations: Mapping[str, Any]
 ) -> tuple[Demand, ...]:
     """Return the shares that consumers of the host lack."""
-    held = _held(allocations, tree.data(nodename).uuid)
-    lacking = [consumer for consumer, resources in held.items() if lacks_shares(resources)]
-    return missing_shares(held, find_holders(run, nodename, lacking, held))
+    uuid = tree.data(nodename).uuid
+    node = consumers.Node(context=run.context, host=run.tracker.host, name=nodename, uuid=uuid)
+    return consumers.find_demands(node, _held(allocations, uuid))
 
 
 def refuse_to_start(
@@ -102,7 +101,8 @@ def refuse_to_start(
         return
     held = _held(allocations, tree.data(nodename).uuid)
     try:
-        refuse_what_does_not_fit(nodename, read_inventory(shares), held, demands)
+        verdicts = find_room({VCPU_SHARES: read_inventory(shares)}, held, demands)
+        refuse_what_does_not_fit(nodename, verdicts)
     except SharesDoNotFit as error:
         raise exception.ReshapeFailed(
             error=f"{error}\nNothing was changed. Or give {nodename} more shares, by [libvirt]"
@@ -120,8 +120,8 @@ def add_demands(
     """
     for demand in demands:
         resources = allocations[demand.consumer]["allocations"][provider]["resources"]
-        resources[VCPU_SHARES] = demand.amount
-        LOG.info("%s gets %d %s", demand.holder.name, demand.amount, VCPU_SHARES)
+        resources[VCPU_SHARES] = demand.shares
+        LOG.info("%s gets %d %s", demand.holder.name, demand.shares, VCPU_SHARES)
 
 
 def _held(allocations: Mapping[str, Any], provider: str) -> dict[str, Mapping[str, int]]:

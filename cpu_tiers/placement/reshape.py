@@ -2,8 +2,8 @@
 
 When a host starts to report VCPU_SHARES, the servers that run on it hold
 none, though their flavors ask for them. Pure: what is held and whose it is
-in; amounts to add, or a refusal that names each server, out. Who is found to
-hold shares is left alone, so the same question asked again adds nothing.
+in; amounts to add, and what finds no room, out. Who is found to hold shares
+is left alone, so the same question asked again adds nothing.
 """
 
 import logging
@@ -29,22 +29,55 @@ class Holder:
     """Whose allocations a consumer holds.
 
     :param name: how a person knows it, such as ``server web-1 (uuid)``.
+    :param server: the uuid of the server, also where a migration holds them.
     :param flavor: that the allocations were made for: the old one for the
         consumer that keeps the source of a resize.
+    :param project_id, user_id: of the server.
     """
 
     name: str
+    server: str
     flavor: Flavor
     image: Image | None = None
+    project_id: str = ""
+    user_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """The shares that a consumer lacks."""
+    """What a consumer lacks of a provider: its shares; all, where it holds nothing.
+
+    :param resources: resource class to amount, to be added to what it holds.
+    """
 
     consumer: str
     holder: Holder
-    amount: int
+    resources: Mapping[str, int]
+
+    @property
+    def shares(self) -> int:
+        """Return the shares among it."""
+        return self.resources.get(VCPU_SHARES, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a provider has room for a demand.
+
+    :param limit: why it has none; empty where it has.
+    """
+
+    demand: Demand
+    limit: str
+
+    def fault(self, provider: str) -> Fault:
+        """Return what a person is told of a demand without room."""
+        holder = self.demand.holder
+        return Fault(
+            where=f"{holder.name}, flavor {holder.flavor.name}",
+            given=f"asks {provider} for {self.limit}",
+            allowed="move it to another host or resize it",
+        )
 
 
 def missing_shares(
@@ -57,12 +90,16 @@ def missing_shares(
     :param held: consumer to resource class to amount, of this provider.
     :param holders: whose each consumer is; one that is not here lacks nothing.
     """
-    demands = (
-        Demand(consumer=consumer, holder=holder, amount=_claim(holder))
+    claims = {
+        consumer: _claim(holder)
         for consumer, holder in holders.items()
         if lacks_shares(held.get(consumer, {}))
+    }
+    return tuple(
+        Demand(consumer=consumer, holder=holders[consumer], resources={VCPU_SHARES: amount})
+        for consumer, amount in claims.items()
+        if amount
     )
-    return tuple(demand for demand in demands if demand.amount)
 
 
 def lacks_shares(resources: Mapping[str, int]) -> bool:
@@ -70,41 +107,58 @@ def lacks_shares(resources: Mapping[str, int]) -> bool:
     return VCPU in resources and VCPU_SHARES not in resources
 
 
-def refuse_what_does_not_fit(
-    provider: str,
-    shares: Inventory,
+def find_room(
+    inventories: Mapping[str, Inventory],
     held: Mapping[str, Mapping[str, int]],
     demands: Iterable[Demand],
-) -> None:
-    """Check that the provider can hold what is asked for, all of it.
+) -> tuple[Verdict, ...]:
+    """Return which demands a provider can meet beside what is held, the smallest first.
 
-    The smallest are taken first, so as few as possible are named.
+    So as few as possible find no room.
+
+    :param inventories: that the provider has, or is going to have, by class.
+    :param held: consumer to resource class to amount, of this provider.
+    """
+    left = {
+        name: inventory.capacity - sum(resources.get(name, 0) for resources in held.values())
+        for name, inventory in inventories.items()
+    }
+    verdicts = []
+    for demand in sorted(demands, key=lambda demand: (demand.shares, demand.consumer)):
+        limits = [
+            limit
+            for name, amount in demand.resources.items()
+            if (limit := _limit(name, amount, inventories.get(name), left.get(name, 0)))
+        ]
+        if not limits:
+            left |= {name: left[name] - amount for name, amount in demand.resources.items()}
+        verdicts.append(Verdict(demand=demand, limit="; ".join(limits)))
+    return tuple(verdicts)
+
+
+def _limit(name: str, amount: int, inventory: Inventory | None, left: int) -> str:
+    """Return what is in the way of an amount; empty where nothing is."""
+    if inventory is None:
+        return f"{amount} {name}, and there is none"
+    if amount > inventory.max_unit:
+        return f"{amount} {name}, and one server may have {inventory.max_unit} (max_unit)"
+    if amount > left:
+        return f"{amount} {name}, and {max(left, 0)} of {inventory.capacity} are left"
+    if amount < inventory.min_unit or amount % inventory.step_size:
+        units = f"min_unit {inventory.min_unit}, step_size {inventory.step_size}"
+        return f"{amount} {name}, and that is no amount to have ({units})"
+    return ""
+
+
+def refuse_what_does_not_fit(provider: str, verdicts: Iterable[Verdict]) -> None:
+    """Check that a provider has room for all.
 
     :param provider: its name.
-    :param shares: the inventory that it is going to have.
     :raises SharesDoNotFit: with a fault for each server that finds no room.
     """
-    left = shares.capacity - sum(resources.get(VCPU_SHARES, 0) for resources in held.values())
-    faults = []
-    for demand in sorted(demands, key=lambda demand: (demand.amount, demand.consumer)):
-        if demand.amount > shares.max_unit:
-            limit = f"one server may have {shares.max_unit} there (max_unit)"
-        elif demand.amount > left:
-            limit = f"{max(left, 0)} of {shares.capacity} are left"
-        else:
-            left -= demand.amount
-            continue
-        faults.append(_fault(provider, demand, limit))
+    faults = [verdict.fault(provider) for verdict in verdicts if verdict.limit]
     if faults:
         raise SharesDoNotFit(faults)
-
-
-def _fault(provider: str, demand: Demand, limit: str) -> Fault:
-    return Fault(
-        where=f"{demand.holder.name}, flavor {demand.holder.flavor.name}",
-        given=f"asks for {demand.amount} {VCPU_SHARES} of {provider}, and {limit}",
-        allowed="move it to another host or resize it",
-    )
 
 
 def _claim(holder: Holder) -> int:

@@ -4,15 +4,10 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
-from nova import context, exception, objects
-from nova.scheduler.client import report
+from nova import exception
 
-from tests.nova.computes import OURS, PLAIN, SHARES, Computes
-
-POWER_OFF = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
-RPC = "nova.compute.rpcapi.ComputeAPI"
-CLIENT = report.SchedulerReportClient
-RESHAPE = CLIENT._reshape
+from tests.nova.computes import OURS, PLAIN, SHARES
+from tests.nova.reshapes import CLIENT, RESHAPE, Reshapes
 
 
 class Killed(BaseException):
@@ -21,27 +16,6 @@ class Killed(BaseException):
 
 def killed(*_: Any) -> None:
     raise Killed
-
-
-class Reshapes(Computes):
-    def setUp(self) -> None:
-        super().setUp()
-        self.reporting(False)
-        self.flags(initial_cpu_allocation_ratio=1.0)
-
-    def report(self, *hosts: str) -> int:
-        """Restart hosts with reporting on; return how often Placement was asked to reshape."""
-        self.reporting(True)
-        calls = []
-
-        def counted(*args: Any) -> Any:
-            calls.append(args)
-            return RESHAPE(*args)
-
-        with mock.patch.object(CLIENT, "_reshape", counted):
-            for host in hosts:
-                self.restart(host)
-        return len(calls)
 
 
 class TestReshape(Reshapes):
@@ -149,26 +123,6 @@ class TestStrangers(Reshapes):
 class TestMoves(Reshapes):
     """A migration holds the source with the old flavor, the server holds the destination."""
 
-    def resize(self, *, stop: str | None = None, same_host: bool = False) -> tuple[str, str]:
-        """Resize from bronze on one; return the uuids of server and migration.
-
-        :param stop: the call to a compute that is lost on the way.
-        """
-        self.flags(allow_resize_to_same_host=same_host)
-        self.start_host("one")
-        if not same_host:
-            self.start_host("two")
-        server = self.boot(self.tier("bronze", "25", vcpus=2), "one")
-        gold = self.tier("gold", "100", vcpus=3)
-        with mock.patch(POWER_OFF, return_value="{}"):
-            if stop is None:
-                self._resize_server({"id": server}, gold)
-            else:
-                with mock.patch(f"{RPC}.{stop}") as lost:
-                    self.api.post_server_action(server, {"resize": {"flavorRef": gold}})
-                    self._wait_for_assert(lost.assert_called)
-        return server, self.migration_of(server)
-
     def test_a_resize_that_waits_for_its_user(self) -> None:
         server, migration = self.resize()
         assert self.report("one", "two") == 2
@@ -212,37 +166,9 @@ class TestMoves(Reshapes):
         assert f"Consumer {server} on two is left as it is" in self.stdlog.logger.output
 
     def test_a_live_migration_on_its_way(self) -> None:
-        one, two = self.start_host("one"), self.start_host("two")
-        server = self.boot(self.tier("bronze", "25", vcpus=2), "one")
-        # As Nova has it while the guest's memory is copied; the allocations are put directly.
-        admin = context.get_admin_context()
-        node = objects.ComputeNode.get_by_host_and_nodename(admin, "two", "two")
-        migration = objects.Migration(
-            admin,
-            instance_uuid=server,
-            migration_type="live-migration",
-            status="running",
-            source_compute="one",
-            source_node="one",
-            dest_compute="two",
-            dest_node="two",
-            dest_compute_id=node.id,
-        )
-        migration.create()
-        held = self.placement.get(f"/allocations/{server}", version="1.28").body
-        resources = held["allocations"][one]["resources"]
-        keeper = {
-            **held,
-            "allocations": {one: {"resources": resources}},
-            "consumer_generation": None,
-        }
-        mover = {**held, "allocations": {two: {"resources": resources}}}
-        answer = self.placement.post(
-            "/allocations", {migration.uuid: keeper, server: mover}, version="1.28"
-        )
-        assert answer.status == 204, answer.body
+        server, migration = self.live_migration()
         assert self.report("one", "two") == 2
-        assert self.allocated(migration.uuid) == {"one": 50}
+        assert self.allocated(migration) == {"one": 50}
         assert self.allocated(server) == {"two": 50}
 
 
@@ -256,10 +182,10 @@ class TestDoesNotFit(Reshapes):
         self.reporting(True)
         message = self.restart_refused("one", exception.ReshapeFailed)
         # bronze takes 30 of 80
-        assert f"({silver}), flavor silver: asks for 60 {SHARES} of one" in message
+        assert f"({silver}), flavor silver: asks one for 60 {SHARES}" in message
         assert "50 of 80 are left" in message
-        assert f"({gold}), flavor gold: asks for 100 {SHARES} of one" in message
-        assert "one server may have 80 there" in message
+        assert f"({gold}), flavor gold: asks one for 100 {SHARES}" in message
+        assert "one server may have 80" in message
         assert bronze not in message
         assert self.inventory("one") is None
         for server in (bronze, silver, gold):

@@ -10,6 +10,7 @@ from cpu_tiers.placement.reshape import (
     Demand,
     Holder,
     SharesDoNotFit,
+    find_room,
     missing_shares,
     refuse_what_does_not_fit,
 )
@@ -22,7 +23,7 @@ DEDICATED = Image(name="rt", properties={"hw_cpu_policy": "dedicated"})
 
 def holder(specs: Mapping[str, str], *, vcpus: int = 2, image: Image | None = None) -> Holder:
     flavor = Flavor(name="tier", vcpus=vcpus, memory_mb=512, extra_specs=specs)
-    return Holder(name="server web (1)", flavor=flavor, image=image)
+    return Holder(name="server web (1)", server="1", flavor=flavor, image=image)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_a_flavor_decides_what_is_missing(
     specs: Mapping[str, str], vcpus: int, amount: int | None
 ) -> None:
     demands = missing_shares({"c": {"VCPU": vcpus}}, {"c": holder(specs, vcpus=vcpus)})
-    assert [demand.amount for demand in demands] == ([] if amount is None else [amount])
+    assert [demand.shares for demand in demands] == ([] if amount is None else [amount])
 
 
 @pytest.mark.parametrize(
@@ -70,13 +71,13 @@ def test_a_consumer_that_nobody_knows_lacks_nothing() -> None:
 
 
 def demand(consumer: str, amount: int) -> Demand:
-    return Demand(consumer=consumer, holder=holder({}), amount=amount)
+    return Demand(consumer=consumer, holder=holder({}), resources={SHARES: amount})
 
 
 def refused(shares: Inventory, used: int, *demands: Demand) -> list[str]:
     held = {"old": {"VCPU": 1, SHARES: used}, "none": {"VCPU": 1}}
     try:
-        refuse_what_does_not_fit("one", shares, held, demands)
+        refuse_what_does_not_fit("one", find_room({SHARES: shares}, held, demands))
     except SharesDoNotFit as error:
         return [fault.given for fault in error.faults]
     return []
@@ -91,19 +92,48 @@ def test_all_that_fits_is_let_in() -> None:
 def test_the_largest_are_named_whatever_their_order() -> None:
     shares = Inventory(total=100, max_unit=100)  # 100 - 30 = 70 are left
     assert refused(shares, 30, demand("a", 60), demand("b", 40), demand("c", 20)) == [
-        f"asks for 60 {SHARES} of one, and 10 of 100 are left"  # 70 - 20 - 40
+        f"asks one for 60 {SHARES}, and 10 of 100 are left"  # 70 - 20 - 40
     ]
 
 
 def test_one_server_may_not_exceed_a_unit() -> None:
     shares = Inventory(total=50, max_unit=50, allocation_ratio=4.0)  # 200
     assert refused(shares, 0, demand("a", 60), demand("b", 50)) == [
-        f"asks for 60 {SHARES} of one, and one server may have 50 there (max_unit)"
+        f"asks one for 60 {SHARES}, and one server may have 50 (max_unit)"
+    ]
+
+
+def test_units_that_an_operator_has_given_count() -> None:
+    shares = Inventory(total=400, max_unit=400, min_unit=50, step_size=25)
+    reason = "and that is no amount to have (min_unit 50, step_size 25)"
+    assert refused(shares, 0, demand("a", 25), demand("b", 60), demand("c", 75)) == [
+        f"asks one for 25 {SHARES}, {reason}",
+        f"asks one for 60 {SHARES}, {reason}",
     ]
 
 
 def test_nothing_is_left_where_too_much_is_held() -> None:
     shares = Inventory(total=50, max_unit=50)
     assert refused(shares, 80, demand("a", 10)) == [
-        f"asks for 10 {SHARES} of one, and 0 of 50 are left"
+        f"asks one for 10 {SHARES}, and 0 of 50 are left"
+    ]
+
+
+def test_a_server_that_holds_nothing_needs_room_for_all_of_it() -> None:
+    inventories = {
+        "VCPU": Inventory(total=4, max_unit=4),
+        "MEMORY_MB": Inventory(total=2048, reserved=512, max_unit=2048),
+        SHARES: Inventory(total=400, max_unit=400),
+    }
+    held = {"old": {"VCPU": 1, "MEMORY_MB": 1024, SHARES: 100}}
+    wants = [
+        {"VCPU": 1, "MEMORY_MB": 512, SHARES: 100},  # the 512 MiB that are left
+        {"VCPU": 2, "MEMORY_MB": 512, SHARES: 200},
+        {"VCPU": 1, "VGPU": 1, SHARES: 300},
+    ]
+    demands = [Demand(consumer="c", holder=holder({}), resources=want) for want in wants]
+    assert [verdict.limit for verdict in find_room(inventories, held, demands)] == [
+        "",
+        "512 MEMORY_MB, and 0 of 1536 are left",
+        f"1 VGPU, and there is none; 300 {SHARES}, and 200 of 400 are left",
     ]
