@@ -1,18 +1,19 @@
-"""Allocations: claim, move and delete, each safe to repeat.
+"""Allocations: claim, add, move and delete, each safe to repeat.
 
 An answer may be lost after Placement did the work. So each attempt reads
 first, and what is found done already is not done again. The consumer's
 generation guards the time between the read and the write.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import ConsumerMismatch
+from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
 from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
+from cpu_tiers.placement.reshape import Demand
 
 
 def claim(
@@ -46,6 +47,46 @@ def claim(
         client.set_consumers(wanted)
 
     with_fresh_reads(attempt)
+
+
+def add(
+    client: PlacementClient,
+    provider: str,
+    demands: Iterable[Demand],
+    held: Mapping[str, Mapping[str, int]],
+) -> None:
+    """Give consumers what they lack of a provider, to all at once or to none.
+
+    Not tried again here: the demands are worked out anew then.
+
+    :param provider: its uuid.
+    :param held: what consumers held of it when the demands were worked out.
+    :raises GenerationConflict: one of them holds something else by now.
+    :raises InsufficientCapacity: they do not fit.
+    """
+    client.set_consumers(
+        *(
+            _extended(client.consumer(demand.consumer), provider, demand, held)
+            for demand in demands
+        )
+    )
+
+
+def _extended(
+    present: Consumer, provider: str, demand: Demand, held: Mapping[str, Mapping[str, int]]
+) -> Consumer:
+    before = present.allocations.get(provider, {})
+    if before != held.get(demand.consumer, {}) or bool(before) != bool(present.allocations):
+        raise GenerationConflict(f"{demand.holder.name} was given other allocations just now")
+    holder = demand.holder
+    return replace(
+        present,
+        allocations={**present.allocations, provider: {**before, **demand.resources}},
+        project_id=present.project_id or holder.project_id,
+        user_id=present.user_id or holder.user_id,
+        # Nova writes no type, so Placement cannot tell.
+        consumer_type=INSTANCE if demand.consumer == holder.server else MIGRATION,
+    )
 
 
 def move(

@@ -9,7 +9,7 @@ Source: Placement API reference, https://docs.openstack.org/api-ref/placement/
 """
 
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import urlencode
 
 from cpu_tiers.errors import InvalidInput
@@ -179,6 +179,13 @@ class PlacementClient:
         """Return what is allocated of a provider, by resource class."""
         answer = self._exchange.request("GET", f"/resource_providers/{provider_uuid}/usages")
         return dict(answer.read(answer.body(), "usages", dict))
+
+    def allocations(self, provider_uuid: str) -> dict[str, Mapping[str, int]]:
+        """Return what every consumer holds of a provider, by its uuid."""
+        path = f"/resource_providers/{provider_uuid}/allocations"
+        answer = self._exchange.request("GET", path)
+        held = answer.read(answer.body(), "allocations", dict)
+        return {consumer: answer.read(held[consumer], "resources", dict) for consumer in held}
 
     # Consumers
 

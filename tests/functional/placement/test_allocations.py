@@ -1,10 +1,13 @@
 """Claim, move and delete on a real Placement."""
 
+from dataclasses import replace
+
 import pytest
 
 from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.allocations import claim, delete, move
+from cpu_tiers.placement.allocations import add, claim, delete, move
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     ConsumerMismatch,
@@ -14,6 +17,7 @@ from cpu_tiers.placement.errors import (
     PlacementRefused,
 )
 from cpu_tiers.placement.records import Inventories
+from cpu_tiers.placement.reshape import Demand, Holder
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"
@@ -170,3 +174,62 @@ def test_usages_are_what_is_claimed(client: PlacementClient, host: str) -> None:
     claim_as(client, SERVER, vcpus(host, 2))
     claim_as(client, OTHER, vcpus(host, 3))
     assert client.usages(host) == {"VCPU": 5}
+
+
+def lacks(consumer: str, server: str, **resources: int) -> Demand:
+    flavor = Flavor(name="gold", vcpus=1, memory_mb=512)
+    holder = Holder(name="web", server=server, flavor=flavor, project_id="p", user_id="u")
+    return Demand(consumer=consumer, holder=holder, resources=resources)
+
+
+def test_add_to_what_is_held_and_to_nothing(client: PlacementClient, host: str) -> None:
+    give_memory(client, host)
+    claim_as(client, SERVER, vcpus(host, 3))
+    held = client.allocations(host)
+    assert held == {SERVER: {"VCPU": 3}}
+    demands = [lacks(SERVER, SERVER, MEMORY_MB=64), lacks(OTHER, SERVER, VCPU=1, MEMORY_MB=32)]
+    add(client, host, demands, held)
+    old, new = client.consumer(SERVER), client.consumer(OTHER)
+    assert old.allocations == {host: {"VCPU": 3, "MEMORY_MB": 64}}
+    assert (old.project_id, old.user_id, old.consumer_type) == ("project", "user", "INSTANCE")
+    assert new.allocations == {host: {"VCPU": 1, "MEMORY_MB": 32}}
+    assert (new.project_id, new.user_id, new.consumer_type) == ("p", "u", "MIGRATION")
+
+
+def test_add_is_for_all_or_for_none(client: PlacementClient, host: str) -> None:
+    claim_as(client, SERVER, vcpus(host, 3))
+    with pytest.raises(InsufficientCapacity):
+        add(client, host, [lacks(OTHER, OTHER, VCPU=5), lacks(NOBODY, NOBODY, VCPU=1)], {})
+    assert client.allocations(host).keys() == {SERVER}
+
+
+@pytest.mark.parametrize(
+    "believed",
+    [
+        pytest.param({"VCPU": 2}, id="it was resized"),
+        pytest.param({}, id="it has come"),
+    ],
+)
+def test_add_to_one_that_holds_something_else_by_now(
+    client: PlacementClient, host: str, believed: dict[str, int]
+) -> None:
+    claim_as(client, SERVER, vcpus(host, 3))
+    with pytest.raises(GenerationConflict, match="web was given other allocations"):
+        add(client, host, [lacks(SERVER, SERVER, VCPU=1)], {SERVER: believed})
+    assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
+
+
+def test_add_to_one_that_holds_something_elsewhere_by_now(
+    client: PlacementClient, host: str
+) -> None:
+    elsewhere = client.create_provider("compute2").uuid
+    claim_as(client, SERVER, vcpus(host, 3))
+    with pytest.raises(GenerationConflict):
+        add(client, elsewhere, [lacks(SERVER, SERVER, VCPU=1)], {})
+    assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
+
+
+def give_memory(client: PlacementClient, host: str) -> None:
+    found = client.inventories(host)
+    memory = {"MEMORY_MB": Inventory(total=1024, max_unit=1024)}
+    client.set_inventories(host, replace(found, by_class={**found.by_class, **memory}))
