@@ -24,12 +24,17 @@ class ReadsNovaConf(Command):
         """Whether ``--placement embedded`` was given."""
         return bool(self._options.placement == "embedded")
 
+    @property
+    def config_files(self) -> list[str]:
+        """The files that ``--config-file`` names."""
+        return list(self._options.config_file)
+
     def nova_conf(self) -> cfg.ConfigOpts:
         """Return the configuration that ``--config-file`` names.
 
         :raises InvalidInput: see :func:`~cpu_tiers.conf.read.read_config`.
         """
-        return read_config(self._options.config_file)
+        return read_config(self.config_files)
 
     @property
     def _options(self) -> Namespace:

@@ -78,7 +78,7 @@ def _load(directory: Path, cleanup: ExitStack) -> WsgiApp:
         with warnings.catch_warnings():
             # WebOb imports cgi, which is deprecated: none of the user's business.
             warnings.simplefilter("ignore", DeprecationWarning)
-            from oslo_db.sqlalchemy import enginefacade  # type: ignore[import-untyped]  # has none
+            from oslo_db.sqlalchemy import enginefacade
             from placement import db_api, deploy, policy
             from placement.objects import resource_class, trait
     except ImportError as error:

@@ -1,0 +1,88 @@
+"""What servers lack, as the commands that ask Nova for it show it."""
+
+import logging
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from cpu_tiers.cli.columns import Cell
+from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.session import connect
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.nodes import Cloud
+    from cpu_tiers.nova.planning import Plan
+
+COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "reason")
+
+
+class NovaMissing(CpuTiersError):
+    """A command needs Nova, and this Python has none."""
+
+
+class AsksNova(ReadsNovaConf):
+    """A command that asks Nova and Placement, both by nova.conf."""
+
+    @contextmanager
+    def clients(self) -> Iterator[tuple["Cloud", PlacementClient]]:
+        """Yield Nova and Placement.
+
+        :raises NovaMissing: Nova is not installed here.
+        """
+        if find_spec("nova") is None or find_spec("nova.conf") is None:  # our wheel has a nova/
+            raise NovaMissing(
+                f"cpu-tiers {self.cmd_name} needs Nova: run the cpu-tiers that is installed"
+                " beside Nova"
+            )
+        conf = self.nova_conf()
+        with _quiet():
+            with warnings.catch_warnings(record=True):  # eventlet puts its own filters first
+                from cpu_tiers.nova import nodes, planning  # noqa: F401  # it imports more
+            placement = connect(conf, embedded=self.wants_embedded)
+            with nodes.connect(self.config_files) as cloud, placement as client:
+                yield cloud, client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep back what Nova tells the log of a service of what goes well."""
+    loggers = [logging.getLogger(name) for name in ("nova", "oslo_service")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
+    """Return a line for each consumer that lacks something."""
+    return [
+        (
+            plan.host,
+            verdict.demand.consumer,
+            verdict.demand.holder.server,
+            verdict.demand.holder.name,
+            verdict.demand.holder.flavor.name,
+            Cell(dict(verdict.demand.resources), _lines),
+            not verdict.limit,
+            verdict.limit,
+        )
+        for plan in plans
+        for verdict in plan.verdicts
+    ]
+
+
+def refusals(plans: Iterable["Plan"]) -> list[str]:
+    """Return what a person is told of everything that does not fit."""
+    return [str(v.fault(plan.host)) for plan in plans for v in plan.verdicts if v.limit]
+
+
+def _lines(resources: Mapping[str, int]) -> str:
+    return "\n".join(f"{name} {amount}" for name, amount in resources.items())
