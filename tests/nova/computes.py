@@ -1,15 +1,19 @@
 """Computes with our driver, over a fake libvirt, and what to ask of them."""
 
+import contextlib
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import fixtures
 import pytest
+from keystoneauth1.exceptions import ConnectFailure
 from lxml import etree
 from nova.conf import paths
+from nova.scheduler.client import report
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt import base
 
@@ -90,6 +94,14 @@ class Computes(base.ServersTestBase):
         self.compute_rp_uuids[name] = uuid
         self.computes[name] = compute
         return str(caught.value)
+
+    @contextlib.contextmanager
+    def placement_away(self) -> Iterator[None]:
+        """Have nobody answer when Nova asks Placement."""
+        away = ConnectFailure("connection refused")
+        with mock.patch.object(report.SchedulerReportClient, "get", side_effect=away) as get:
+            yield
+        get.assert_called()
 
     def provider_yaml(self, name: str, total: int) -> Path:
         """Have Nova read a file that gives shares to a host, or to all by ``$COMPUTE_NODE``."""

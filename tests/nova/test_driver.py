@@ -14,10 +14,6 @@ from tests.nova.computes import MULTIPLIER, PLAIN, SHARES, Computes
 
 POWER_OFF = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
 
-READ_TREE = (
-    "nova.scheduler.client.report.SchedulerReportClient.get_provider_subtree_and_ensure_root"
-)
-
 
 class TestInventory(Computes):
     def test_shares_stand_beside_vcpu(self) -> None:
@@ -177,7 +173,7 @@ class TestReportingStaysOn(Computes):
         self.start_host("one")
         present = self.inventory("one")
         self.reporting(False)
-        with mock.patch(READ_TREE, side_effect=exception.PlacementAPIConnectFailure()):
+        with self.placement_away():
             self.restart("one")
         self._run_periodics()
         assert self.inventory("one") == present

@@ -1,7 +1,8 @@
 """Unified limits, with the shares in the picture."""
 
+from collections.abc import Mapping
 from types import SimpleNamespace
-from unittest.mock import Mock
+from typing import Any
 
 import fixtures
 import pytest
@@ -25,13 +26,28 @@ class TestUnifiedLimits(Cloud):
         super().setUp()
         local_limits = dict.fromkeys((*local.API_LIMITS, *local.DB_LIMITS), ANY)
         placement = {"servers": 3, "class:VCPU": 4, "class:MEMORY_MB": 4096}
-        self.useFixture(fixture.LimitFixture({**local_limits, **placement}, {}))
-        keystone = Mock()
-        keystone.registered_limits.return_value = [
-            SimpleNamespace(resource_name=name) for name in placement
-        ]
-        self.useFixture(fixtures.MockPatch("nova.limit.utils._identity_client", lambda: keystone))
+        self.keystone({**local_limits, **placement})
         self.start_host("one", **{SHARES: 800})
+
+    def keystone(self, registered: Mapping[str, int]) -> None:
+        """Have Keystone know these limits, in whichever way a release of Nova asks."""
+        connection = self.useFixture(fixture.LimitFixture(dict(registered), {})).mock_conn
+        find = connection.registered_limits.side_effect
+
+        def found(**wanted: Any) -> Any:
+            """List all where none is named, which the fixture of older releases cannot."""
+            if "resource_name" in wanted:
+                return find(**wanted)
+            return [
+                SimpleNamespace(resource_name=name, default_limit=limit)
+                for name, limit in registered.items()
+            ]
+
+        connection.registered_limits.side_effect = found
+        self.flags(endpoint_id="nova", group="oslo_limit")
+        self.useFixture(
+            fixtures.MockPatch("nova.utils.get_sdk_adapter", lambda *_, **__: connection)
+        )
 
     def test_shares_without_a_limit_are_not_in_the_way(self) -> None:
         gold = self.tier("gold", "100", vcpus=2)
