@@ -17,7 +17,10 @@ import pytest
 from nova.conf import CONF
 from nova.scheduler.weights import HostWeightHandler
 from nova.test import TestCase
+from nova.tests.functional.fixtures import PlacementApiClient
 from nova.virt import driver
+
+from cpu_tiers.model.names import VCPU_SHARES
 
 OPTIONS = {
     "OS_FILTER_SCHEDULER__RESOURCE_PROVIDER_WEIGHT_MULTIPLIER": "1.0",
@@ -78,6 +81,17 @@ def _everything_on(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch)
         LOADED[ours] += ours != asked
         return load(virtapi, ours)
 
+    read = PlacementApiClient.get
+
+    def read_but_unused_shares(self: PlacementApiClient, url: str, **kwargs: Any) -> Any:
+        """Read as a test does that knows all classes of its hosts by heart."""
+        response = read(self, url, **kwargs)
+        usages = response.body.get("usages", {})
+        if usages.get(VCPU_SHARES) == 0:
+            del usages[VCPU_SHARES]
+        return response
+
+    monkeypatch.setattr(PlacementApiClient, "get", read_but_unused_shares)
     monkeypatch.setattr(HostWeightHandler, "get_matching_classes", get_matching_classes)
     monkeypatch.setattr(driver, "load_compute_driver", load_compute_driver)
 
