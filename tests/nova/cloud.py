@@ -29,8 +29,8 @@ def installed_path(*args: str) -> str:
     return str(installed) if installed.exists() else str(Path("$state_path", *args))
 
 
-class Cloud(base.ServersTestBase):
-    """API, conductor and scheduler; computes start with :meth:`start_host`.
+class Services(base.ServersTestBase):
+    """API, conductor and scheduler, and what to ask of them.
 
     Nothing of Nova's own weighers is loaded, so that a test knows who decided.
     """
@@ -64,25 +64,6 @@ class Cloud(base.ServersTestBase):
         """Set options of ``[filter_scheduler]``."""
         self.flags(group="filter_scheduler", **values)
 
-    def start_host(self, name: str, **classes: int) -> str:
-        """Start a compute of 8 CPUs and 16 GiB; return the uuid of its provider.
-
-        :param classes: what else it has, such as ``CUSTOM_VCPU_SHARES=800``;
-            Nova reports it from a provider.yaml.
-        """
-        folder = Path(self.useFixture(fixtures.TempDir()).path)
-        provider = {
-            "identification": {"uuid": "$COMPUTE_NODE"},
-            "inventories": {"additional": [{key: {"total": n}} for key, n in classes.items()]},
-        }
-        document = {"meta": {"schema_version": "1.0"}, "providers": [provider] if classes else []}
-        (folder / "provider.yaml").write_text(json.dumps(document))  # JSON is YAML
-        self.flags(group="compute", provider_config_location=str(folder))
-        cpus = fakelibvirt.HostInfo(cpu_nodes=1, cpu_sockets=1, cpu_cores=4, cpu_threads=2)
-        self.start_compute(name, host_info=cpus)
-        uuid: str = self.compute_rp_uuids[name]
-        return uuid
-
     def flavor(
         self, name: str, specs: Mapping[str, str] = MappingProxyType({}), *, vcpus: int = 1
     ) -> str:
@@ -103,14 +84,15 @@ class Cloud(base.ServersTestBase):
         )
         return server
 
-    def allocated(self, consumer: str) -> dict[str, int]:
-        """Return the VCPU_SHARES of a consumer, by the name of the host."""
+    def held(self, consumer: str) -> dict[str, dict[str, int]]:
+        """Return all that a consumer holds, by the name of the host."""
         names = {uuid: name for name, uuid in self.compute_rp_uuids.items()}
         allocations = self.placement.get(f"/allocations/{consumer}").body["allocations"]
-        return {
-            names[uuid]: allocation["resources"].get(SHARES, 0)
-            for uuid, allocation in allocations.items()
-        }
+        return {names[uuid]: body["resources"] for uuid, body in allocations.items()}
+
+    def allocated(self, consumer: str) -> dict[str, int | None]:
+        """Return the VCPU_SHARES of a consumer, by the name of the host."""
+        return {host: resources.get(SHARES) for host, resources in self.held(consumer).items()}
 
     def host_of(self, server: dict[str, Any]) -> str:
         """Return where a server is now."""
@@ -146,3 +128,26 @@ class Cloud(base.ServersTestBase):
     def reading_is_an_error(self) -> Any:
         """Return a context in which nobody may read provider summaries."""
         return mock.patch("cpu_tiers.nova.answer.Forest", side_effect=AssertionError)
+
+
+class Cloud(Services):
+    """With computes that have Nova's own driver; they start with :meth:`start_host`."""
+
+    def start_host(self, name: str, **classes: int) -> str:
+        """Start a compute of 8 CPUs and 16 GiB; return the uuid of its provider.
+
+        :param classes: what else it has, such as ``CUSTOM_VCPU_SHARES=800``;
+            Nova reports it from a provider.yaml.
+        """
+        folder = Path(self.useFixture(fixtures.TempDir()).path)
+        provider = {
+            "identification": {"uuid": "$COMPUTE_NODE"},
+            "inventories": {"additional": [{key: {"total": n}} for key, n in classes.items()]},
+        }
+        document = {"meta": {"schema_version": "1.0"}, "providers": [provider] if classes else []}
+        (folder / "provider.yaml").write_text(json.dumps(document))  # JSON is YAML
+        self.flags(group="compute", provider_config_location=str(folder))
+        cpus = fakelibvirt.HostInfo(cpu_nodes=1, cpu_sockets=1, cpu_cores=4, cpu_threads=2)
+        self.start_compute(name, host_info=cpus)
+        uuid: str = self.compute_rp_uuids[name]
+        return uuid

@@ -5,21 +5,19 @@ import copy
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import fixtures
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 from lxml import etree
-from nova.conf import paths
 from nova.scheduler.client import report
 from nova.tests.fixtures import libvirt as fakelibvirt
-from nova.tests.functional.libvirt import base
 
 from cpu_tiers.conf import libvirt
 from cpu_tiers.nova import options
-from tests.nova.cloud import MULTIPLIER, SHARES, installed_path
+from tests.nova.cloud import MULTIPLIER, SHARES, Services
 
 __all__ = ["FAKE", "MULTIPLIER", "OURS", "PLAIN", "SHARES", "Computes"]
 
@@ -47,24 +45,19 @@ class KeepsCputune(fixtures.Fixture):
         self.useFixture(fixtures.MonkeyPatch(f"{FAKE}.Domain.XMLDesc", described))
 
 
-class Computes(base.ServersTestBase):
-    """API, conductor and scheduler; computes start with :meth:`start_host`.
+class Computes(Services):
+    """With computes that have our driver; they start with :meth:`start_host`.
 
     The scheduler asks for no shares: a server has some because the driver
     gave them to it, or because its flavor names the class itself.
     """
 
-    api_major_version = "v2.1"
-    # Nova checks extra specs from 2.86 on, and knows no multiplier without our validator.
+    # Nova checks extra specs from 2.86 on: below, a flavor may say any nonsense.
     microversion = "2.85"
-    ADMIN_API = True
+    weighers: tuple[str, ...] = ("nova.scheduler.weights.all_weighers",)
+    scheduler_options: ClassVar[Mapping[str, Any]] = {"query_placement_for_vcpu_shares": False}
 
     def setUp(self) -> None:
-        # Nova deletes every attribute in the end, and pytest wants to delete this one itself.
-        name = self._testMethodName
-        self.addCleanup(setattr, self, name, getattr(self, name))
-        self.useFixture(fixtures.MonkeyPatch("nova.conf.paths.state_path_def", installed_path))
-        assert paths.state_path_def is installed_path
         super().setUp()
         self.useFixture(KeepsCputune())
         options.register(libvirt)
@@ -126,32 +119,9 @@ class Computes(base.ServersTestBase):
         found: dict[str, Any] | None = inventories["inventories"].get(SHARES)
         return found
 
-    def allocated(self, consumer: str) -> dict[str, int | None]:
-        """Return the shares of a consumer, by the name of the host."""
-        names = {uuid: name for name, uuid in self.compute_rp_uuids.items()}
-        allocations = self.placement.get(f"/allocations/{consumer}").body["allocations"]
-        return {
-            names[uuid]: allocation["resources"].get(SHARES)
-            for uuid, allocation in allocations.items()
-        }
-
-    def flavor(self, name: str, specs: Mapping[str, str] | None = None, *, vcpus: int = 1) -> str:
-        """Make a flavor of 512 MiB without a disk; return its id."""
-        flavor: str = self._create_flavor(
-            name=name, vcpu=vcpus, memory_mb=512, disk=0, ephemeral=0, extra_spec=specs or {}
-        )
-        return flavor
-
-    def tier(self, name: str, multiplier: str, *, vcpus: int = 1) -> str:
-        """Make a flavor with a multiplier; return its id."""
-        return self.flavor(name, {MULTIPLIER: multiplier}, vcpus=vcpus)
-
-    def boot(self, flavor: str, host: str, *, state: str = "ACTIVE") -> str:
+    def boot_on(self, host: str, flavor: str) -> str:
         """Boot a server on a host; return its uuid."""
-        server = self._create_server(
-            flavor_id=flavor, host=host, networks="none", expected_state=state
-        )
-        uuid: str = server["id"]
+        uuid: str = self.boot(flavor, host=host)["id"]
         return uuid
 
     def domain_shares(self, server: str, host: str) -> str | None:

@@ -45,7 +45,7 @@ class Reshapes(Computes):
         self.start_host("one")
         if not same_host:
             self.start_host("two")
-        server = self.boot(self.tier("bronze", "25", vcpus=2), "one")
+        server = self.boot_on("one", self.tier("bronze", "25", vcpus=2))
         gold = self.tier("gold", "100", vcpus=3)
         with mock.patch(POWER_OFF, return_value="{}"):
             if stop is None:
@@ -59,7 +59,7 @@ class Reshapes(Computes):
     def live_migration(self) -> tuple[str, str]:
         """Have a server migrate from one to two; return the uuids of server and migration."""
         one, two = self.start_host("one"), self.start_host("two")
-        server = self.boot(self.tier("bronze", "25", vcpus=2), "one")
+        server = self.boot_on("one", self.tier("bronze", "25", vcpus=2))
         # As Nova has it while the guest's memory is copied; the allocations are put directly.
         admin = context.get_admin_context()
         node = objects.ComputeNode.get_by_host_and_nodename(admin, "two", "two")

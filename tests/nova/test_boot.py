@@ -23,14 +23,14 @@ class TestBoot(Cloud):
     def test_a_flavor_without_shares_claims_none(self) -> None:
         self.start_host("one")
         server = self.boot(self.flavor("plain"))
-        assert self.allocated(server["id"]) == {"one": 0}
+        assert self.allocated(server["id"]) == {"one": None}
 
     def test_what_the_flavor_states_itself_wins(self) -> None:
         self.start_host("one", **{SHARES: 800})
         own = self.flavor("own", {MULTIPLIER: "100", f"resources:{SHARES}": "7"})
         assert self.allocated(self.boot(own)["id"]) == {"one": 7}
         none = self.flavor("none", {MULTIPLIER: "100", f"resources:{SHARES}": "0"})
-        assert self.allocated(self.boot(none)["id"]) == {"one": 0}
+        assert self.allocated(self.boot(none)["id"]) == {"one": None}
 
     def test_only_as_many_servers_as_there_are_shares(self) -> None:
         self.start_host("one", **{SHARES: 250})
@@ -105,7 +105,7 @@ class TestQueryOff(Cloud):
 
     def test_nothing_is_claimed(self) -> None:
         self.start_host("one")
-        assert self.allocated(self.boot(self.tier("gold", "100"))["id"]) == {"one": 0}
+        assert self.allocated(self.boot(self.tier("gold", "100"))["id"]) == {"one": None}
         assert SHARES not in self._get_all_resource_classes()
 
     def test_flavors_of_before_go_on_as_before(self) -> None:

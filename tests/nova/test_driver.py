@@ -66,7 +66,7 @@ class TestInventory(Computes):
 
     def test_a_server_of_a_flavor_that_names_the_class_claims_it(self) -> None:
         self.start_host("one")
-        server = self.boot(self.flavor("own", {f"resources:{SHARES}": "70"}), "one")
+        server = self.boot_on("one", self.flavor("own", {f"resources:{SHARES}": "70"}))
         assert self.allocated(server) == {"one": 70}
 
 
@@ -78,24 +78,24 @@ class TestGuest(Computes):
             ("silver", "50", 3, "150"),  # 50 x 3
             ("bronze", "2.5", 3, "8"),  # 2.5 x 3 = 7.5
         ):
-            server = self.boot(self.tier(name, multiplier, vcpus=vcpus), "one")
+            server = self.boot_on("one", self.tier(name, multiplier, vcpus=vcpus))
             assert self.domain_shares(server, "one") == weight, name
 
     def test_plain_shares_are_novas_business(self) -> None:
         self.start_host("one")
-        server = self.boot(self.flavor("plain", {PLAIN: "70"}, vcpus=3), "one")
+        server = self.boot_on("one", self.flavor("plain", {PLAIN: "70"}, vcpus=3))
         assert self.domain_shares(server, "one") == "70"
 
     def test_a_flavor_without_a_tier_has_the_default_weight(self) -> None:
         self.start_host("one")
-        assert self.domain_shares(self.boot(self.flavor("none"), "one"), "one") is None
+        assert self.domain_shares(self.boot_on("one", self.flavor("none")), "one") is None
 
     def test_garbage_gives_no_weight_and_stops_nothing(self) -> None:
         self.start_host("one")
         for name, text in (("text", "gold"), ("nan", "NaN"), ("huge", "9999999")):
-            server = self.boot(self.tier(name, text), "one")
+            server = self.boot_on("one", self.tier(name, text))
             assert self.domain_shares(server, "one") is None, name
-        both = self.boot(self.flavor("both", {MULTIPLIER: "5", PLAIN: "70"}), "one")
+        both = self.boot_on("one", self.flavor("both", {MULTIPLIER: "5", PLAIN: "70"}))
         assert self.domain_shares(both, "one") == "70"
         self.restart("one")  # finds the same garbage when it looks for missing shares
         assert self.allocated(both) == {"one": None}
@@ -103,7 +103,7 @@ class TestGuest(Computes):
     def test_a_resized_guest_has_the_weight_of_its_new_flavor(self) -> None:
         self.start_host("one")
         self.start_host("two")
-        server = self.boot(self.tier("bronze", "25", vcpus=2), "one")
+        server = self.boot_on("one", self.tier("bronze", "25", vcpus=2))
         with mock.patch(POWER_OFF, return_value="{}"):
             self._resize_server({"id": server}, self.tier("gold", "100", vcpus=2))
         assert self.domain_shares(server, "two") == "200"  # 100 x 2
@@ -133,7 +133,7 @@ class TestLiveMigration(base.LibvirtMigrationMixin, Computes):
         self.start_host("one")
         self.start_host("two")
         self.src, self.dest = self.computes["one"], self.computes["two"]
-        server = self.boot(flavor, "one")
+        server = self.boot_on("one", flavor)
         self.server = {"id": server}
         if before is None:
             connection = self.src.driver._host.get_connection()

@@ -49,10 +49,10 @@ class TestReshapePlan(Commands):
 
     def test_servers_at_rest(self) -> None:
         self.start_host("one")
-        gold = self.boot(self.tier("gold", "100", vcpus=2), "one")
-        bronze = self.boot(self.tier("bronze", "2.5", vcpus=3), "one")
-        plain = self.boot(self.flavor("plain", {PLAIN: "70"}), "one")
-        self.boot(self.flavor("none"), "one")
+        gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
+        bronze = self.boot_on("one", self.tier("bronze", "2.5", vcpus=3))
+        plain = self.boot_on("one", self.flavor("plain", {PLAIN: "70"}))
+        self.boot_on("one", self.flavor("none"))
         # 100 x 2; 2.5 x 3 = 7.5
         assert self.planned_and_done("one") == {gold: 200, bronze: 8, plain: 70}
 
@@ -81,9 +81,9 @@ class TestReshapePlan(Commands):
     def test_what_does_not_fit_is_named_as_the_restart_names_it(self) -> None:
         self.flags(vcpu_share_multiplier=5, group="libvirt")  # 16 CPUs x 5 = 80
         self.start_host("one")
-        bronze = self.boot(self.tier("bronze", "30"), "one")
-        silver = self.boot(self.tier("silver", "60"), "one")
-        gold = self.boot(self.tier("gold", "100"), "one")
+        bronze = self.boot_on("one", self.tier("bronze", "30"))
+        silver = self.boot_on("one", self.tier("silver", "60"))
+        gold = self.boot_on("one", self.tier("gold", "100"))
         said = self.run_command("reshape", "plan", "--host", "one", status=1)
         assert {row["consumer"]: row["reason"] for row in said.rows} == {
             bronze: "",
@@ -106,7 +106,7 @@ class TestReshapePlan(Commands):
 
     def test_nothing_to_do(self) -> None:
         self.start_host("one")
-        self.boot(self.flavor("none"), "one")
+        self.boot_on("one", self.flavor("none"))
         said = self.run_command("reshape", "plan", "--host", "one")
         assert said.rows == []
         assert "vcpu_share_multiplier 100 gives 1600 shares" in said.error  # 16 CPUs
@@ -161,7 +161,7 @@ class TestWithoutADatabase(Commands):
     def test_servers_without_allocations(self) -> None:
         self.reporting(True)
         self.start_host("one")
-        server = self.boot(self.tier("gold", "100", vcpus=2), "one")
+        server = self.boot_on("one", self.tier("gold", "100", vcpus=2))
         self.placement.delete(f"/allocations/{server}")
         said = self.ask("allocation", "heal", "--apply")
         assert [row["consumer"] for row in said.rows] == [server]
@@ -192,9 +192,9 @@ class TestHeal(Heals):
     def test_a_plan_writes_nothing_and_a_second_run_finds_nothing(self) -> None:
         self.start_host("one")
         self.start_host("two")
-        gold = self.boot(self.tier("gold", "100", vcpus=2), "one")
-        silver = self.boot(self.tier("silver", "50"), "two")
-        self.boot(self.flavor("none"), "two")
+        gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
+        silver = self.boot_on("two", self.tier("silver", "50"))
+        self.boot_on("two", self.flavor("none"))
         expected = {gold: {SHARES: 200}, silver: {SHARES: 50}}
         assert self.heal("--plan") == expected
         assert self.allocated(gold) == {"one": None}
@@ -209,7 +209,7 @@ class TestHeal(Heals):
 
     def test_the_rest_of_what_a_server_holds_stays(self) -> None:
         self.start_host("one")
-        gold = self.boot(self.tier("gold", "100", vcpus=2), "one")
+        gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
         before = self.placement.get(f"/allocations/{gold}", version="1.38").body
         self.heal("--apply")
         after = self.placement.get(f"/allocations/{gold}", version="1.38").body
@@ -233,7 +233,7 @@ class TestHeal(Heals):
         self.start_host("one")
         self.start_host("two")
         gold = self.tier("gold", "100")
-        here, other, there = (self.boot(gold, host) for host in ("one", "one", "two"))
+        here, other, there = (self.boot_on(host, gold) for host in ("one", "one", "two"))
         assert self.heal("--plan", "--host", "two") == {there: {SHARES: 100}}
         assert self.heal("--apply", "--server", here) == {here: {SHARES: 100}}
         assert self.heal("--plan", "--host", "one", "--host", "two").keys() == {other, there}
@@ -243,7 +243,7 @@ class TestHeal(Heals):
     def test_a_host_that_reports_no_shares(self) -> None:
         self.no_provider_yaml()
         self.start_host("one")
-        self.boot(self.tier("gold", "100"), "one")
+        self.boot_on("one", self.tier("gold", "100"))
         assert self.heal("--plan") == {}
         said = self.run_command("allocation", "heal", "--apply", "--host", "one", status=1)
         assert "host one: it reports no shares" in said.error
@@ -251,7 +251,7 @@ class TestHeal(Heals):
     def test_a_host_that_has_promised_more_vcpu_than_its_ratio_now_allows(self) -> None:
         self.flags(initial_cpu_allocation_ratio=4.0)
         self.start_host("one")
-        servers = [self.boot(self.tier(f"t{n}", "10", vcpus=6), "one") for n in range(3)]
+        servers = [self.boot_on("one", self.tier(f"t{n}", "10", vcpus=6)) for n in range(3)]
         self.flags(cpu_allocation_ratio=1.0)  # 16 VCPU, 18 are held
         self.restart("one")
         self.heal("--apply", "--server", servers[0])
@@ -261,10 +261,10 @@ class TestHeal(Heals):
 
     def test_a_host_is_written_whole_or_not_at_all(self) -> None:
         self.start_host("one")
-        gold = self.boot(self.tier("gold", "50", vcpus=8), "one")  # 400 of 640
-        other = self.boot(self.tier("silver", "100", vcpus=3), "one")  # 300, and 240 are left
+        gold = self.boot_on("one", self.tier("gold", "50", vcpus=8))  # 400 of 640
+        other = self.boot_on("one", self.tier("silver", "100", vcpus=3))  # 300, and 240 are left
         self.start_host("two")
-        fits = self.boot(self.tier("bronze", "1"), "two")
+        fits = self.boot_on("two", self.tier("bronze", "1"))
         said = self.run_command("allocation", "heal", "--apply", status=1)
         # The smaller is let in first: 640 - 300 = 340
         assert f"({gold}), flavor gold: asks one for 400 {SHARES}, and 340 of 640" in said.error
@@ -278,8 +278,8 @@ class TestHeal(Heals):
 class TestHealWithoutAllocations(Heals):
     def test_a_server_gets_all_that_its_flavor_asks_for(self) -> None:
         self.start_host("one")
-        gold = self.boot(self.tier("gold", "100", vcpus=2), "one")
-        none = self.boot(self.flavor("none"), "one")
+        gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
+        none = self.boot_on("one", self.flavor("none"))
         before = self.placement.get(f"/allocations/{gold}", version="1.38").body
         for server in (gold, none):
             self.placement.delete(f"/allocations/{server}")
@@ -296,7 +296,7 @@ class TestHealWithoutAllocations(Heals):
 
     def test_what_holds_the_rest_elsewhere_is_left_alone(self) -> None:
         one, two = self.start_host("one"), self.start_host("two")
-        server = self.boot(self.tier("gold", "100"), "one")
+        server = self.boot_on("one", self.tier("gold", "100"))
         body = self.placement.get(f"/allocations/{server}", version="1.28").body
         body["allocations"] = {two: body["allocations"][one]}
         assert self.placement.put(f"/allocations/{server}", body, version="1.28").status == 204
@@ -304,7 +304,7 @@ class TestHealWithoutAllocations(Heals):
 
     def test_a_server_in_the_middle_of_a_task_is_left_to_it(self) -> None:
         self.start_host("one")
-        server = self.boot(self.tier("gold", "100"), "one")
+        server = self.boot_on("one", self.tier("gold", "100"))
         self.placement.delete(f"/allocations/{server}")
         found = objects.Instance.get_by_uuid(context.get_admin_context(), server)
         found.task_state = "rebuilding"
@@ -313,9 +313,9 @@ class TestHealWithoutAllocations(Heals):
 
     def test_one_without_room_is_named(self) -> None:
         self.start_host("one")
-        server = self.boot(self.flavor("small"), "one")
+        server = self.boot_on("one", self.flavor("small"))
         self.placement.delete(f"/allocations/{server}")
-        large = self.boot(self.flavor("large", vcpus=16), "one")  # all that there are
+        large = self.boot_on("one", self.flavor("large", vcpus=16))  # all that there are
         said = self.run_command("allocation", "heal", "--apply", status=1)
         assert f"({server}), flavor small: asks one for 1 VCPU, and 0 of 16 are left" in said.error
         assert large not in said.error
@@ -342,7 +342,7 @@ class TestConflicts(Heals):
 
     def test_it_is_tried_again(self) -> None:
         self.start_host("one")
-        server = self.boot(self.tier("gold", "100"), "one")
+        server = self.boot_on("one", self.tier("gold", "100"))
         with self.conflict(server, 2):
             assert self.heal("--apply") == {server: {SHARES: 100}}
         assert self.writes == 3
@@ -350,7 +350,7 @@ class TestConflicts(Heals):
 
     def test_not_for_ever(self) -> None:
         self.start_host("one")
-        server = self.boot(self.tier("gold", "100"), "one")
+        server = self.boot_on("one", self.tier("gold", "100"))
         with self.conflict(server, 99):
             said = self.run_command("allocation", "heal", "--apply", status=1)
         assert self.writes == 4

@@ -26,12 +26,12 @@ class TestReshape(Reshapes):
         self.flags(initial_cpu_allocation_ratio=4.0)
         self.flags(cpu_shared_set="0-3", cpu_dedicated_set="4-7", group="compute")
         self.start_host("one")
-        gold = self.boot(self.tier("gold", "100", vcpus=2), "one")
-        bronze = self.boot(self.tier("bronze", "2.5", vcpus=3), "one")
-        plain = self.boot(self.flavor("plain", {PLAIN: "70"}, vcpus=2), "one")
-        none = self.boot(self.flavor("none"), "one")
+        gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
+        bronze = self.boot_on("one", self.tier("bronze", "2.5", vcpus=3))
+        plain = self.boot_on("one", self.flavor("plain", {PLAIN: "70"}, vcpus=2))
+        none = self.boot_on("one", self.flavor("none"))
         pinned_specs = {PLAIN: "70", "hw:cpu_policy": "dedicated"}
-        pinned = self.boot(self.flavor("pinned", pinned_specs, vcpus=2), "one")
+        pinned = self.boot_on("one", self.flavor("pinned", pinned_specs, vcpus=2))
         assert self.report("one") == 1
         assert self.allocated(gold) == {"one": 200}  # 100 x 2
         assert self.allocated(bronze) == {"one": 8}  # 2.5 x 3 = 7.5
@@ -43,7 +43,7 @@ class TestReshape(Reshapes):
 
     def test_an_empty_host_just_reports(self) -> None:
         self.start_host("one")
-        self.boot(self.flavor("none"), "one")
+        self.boot_on("one", self.flavor("none"))
         assert self.report("one") == 0
         assert self.inventory("one") is not None
 
@@ -52,14 +52,14 @@ class TestReshape(Reshapes):
     ) -> None:
         self.reporting(True)
         self.start_host("one")
-        server = self.boot(self.tier("gold", "100"), "one")
+        server = self.boot_on("one", self.tier("gold", "100"))
         assert self.allocated(server) == {"one": None}
         assert self.report("one") == 1
         assert self.allocated(server) == {"one": 100}
 
     def test_outside_of_a_start_nothing_is_reshaped_or_reported(self) -> None:
         self.start_host("one")
-        server = self.boot(self.tier("gold", "100"), "one")
+        server = self.boot_on("one", self.tier("gold", "100"))
         self.reporting(True)
         with self.placement_away():
             self.restart("one")
@@ -67,7 +67,7 @@ class TestReshape(Reshapes):
         assert self.inventory("one") is None
         assert "one reports CUSTOM_VCPU_SHARES after a restart" in self.stdlog.logger.output
         self.flags(vcpu_share_multiplier=1, group="libvirt")  # it would not fit
-        self.boot(self.flavor("none"), "one")  # builds go on
+        self.boot_on("one", self.flavor("none"))  # builds go on
         assert self.inventory("one") is None
         self.flags(vcpu_share_multiplier=100, group="libvirt")
         assert self.report("one") == 1
@@ -80,7 +80,7 @@ class TestHandOver(Reshapes):
     def test_the_driver_takes_over_from_a_file(self) -> None:
         self.provider_yaml("$COMPUTE_NODE", 640)
         self.start_host("one")
-        server = self.boot(self.tier("gold", "100"), "one")
+        server = self.boot_on("one", self.tier("gold", "100"))
         self.no_provider_yaml()
         assert self.report("one") == 1
         inventory = self.inventory("one")
@@ -90,7 +90,7 @@ class TestHandOver(Reshapes):
 
     def test_a_file_takes_over_from_the_driver(self) -> None:
         self.start_host("one")
-        server = self.boot(self.tier("gold", "100"), "one")
+        server = self.boot_on("one", self.tier("gold", "100"))
         self.report("one")
         self.reporting(False)
         self.provider_yaml("one", 1600)
@@ -115,7 +115,7 @@ class TestStrangers(Reshapes):
             "user_id": "u",
         }
         assert self.placement.put(f"/allocations/{stranger}", body, version="1.28").status == 204
-        server = self.boot(self.tier("gold", "100"), "one")
+        server = self.boot_on("one", self.tier("gold", "100"))
         assert self.report("one") == 1
         assert self.allocated(stranger) == {"one": None}
         assert self.allocated(server) == {"one": 100}
@@ -178,9 +178,9 @@ class TestDoesNotFit(Reshapes):
     def test_a_server_without_room_is_named_and_nothing_is_changed(self) -> None:
         self.flags(vcpu_share_multiplier=5, group="libvirt")  # 16 CPUs x 5 = 80
         self.start_host("one")
-        bronze = self.boot(self.tier("bronze", "30"), "one")
-        silver = self.boot(self.tier("silver", "60"), "one")
-        gold = self.boot(self.tier("gold", "100"), "one")
+        bronze = self.boot_on("one", self.tier("bronze", "30"))
+        silver = self.boot_on("one", self.tier("silver", "60"))
+        gold = self.boot_on("one", self.tier("gold", "100"))
         self.reporting(True)
         message = self.restart_refused("one", exception.ReshapeFailed)
         # bronze takes 30 of 80
@@ -203,7 +203,7 @@ class TestKilled(Reshapes):
     def killed(self, method: str, doing: Callable[..., Any]) -> str:
         """Kill a compute that reshapes, in a method of the report client; return its server."""
         self.start_host("one")
-        server = self.boot(self.tier("gold", "100", vcpus=2), "one")
+        server = self.boot_on("one", self.tier("gold", "100", vcpus=2))
         self.reporting(True)
         with mock.patch.object(CLIENT, method, doing):
             self.restart_refused("one", Killed)
@@ -242,7 +242,7 @@ class TestOvercommitted(Reshapes):
     def test_a_host_that_has_promised_more_vcpu_than_its_ratio_now_allows(self) -> None:
         self.flags(initial_cpu_allocation_ratio=4.0)
         self.start_host("one")
-        servers = [self.boot(self.tier(f"t{n}", "10", vcpus=6), "one") for n in range(3)]
+        servers = [self.boot_on("one", self.tier(f"t{n}", "10", vcpus=6)) for n in range(3)]
         self.flags(cpu_allocation_ratio=1.0)  # 16 VCPU, 18 are held
         if PLACEMENT < 14:
             # It checks what a reshape leaves as it was, too. Our check is of shares alone.
