@@ -99,6 +99,19 @@ class Services(base.ServersTestBase):
         host: str = self.api.get_server(server["id"])["OS-EXT-SRV-ATTR:host"]
         return host
 
+    def go_down(self, host: str) -> None:
+        """Have a compute die, and everybody know."""
+        self.computes[host].stop()
+        self._force_down(host, True)
+
+    def come_back(self, host: str) -> None:
+        """Tell everybody that a compute is back, which was started again."""
+        self._force_down(host, False)
+
+    def _force_down(self, host: str, down: bool) -> None:
+        service = self.api.get_services(host=host, binary="nova-compute")[0]
+        self.api.put_service_force_down(service["id"], down)
+
     def fault_of(self, server: dict[str, Any]) -> str:
         """Return the fault that the user sees."""
         message: str = self.api.get_server(server["id"])["fault"]["message"]

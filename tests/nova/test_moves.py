@@ -76,9 +76,7 @@ class TestLiveMigration(LibvirtMigrationMixin, Moves):
 
 class TestAway(Moves):
     def test_evacuate(self) -> None:
-        self.computes["one"].stop()
-        service = self.api.get_services(host="one", binary="nova-compute")[0]
-        self.api.put_service_force_down(service["id"], True)
+        self.go_down("one")
         self._evacuate_server(self.server, expected_host="two")
         # Nova keeps what is on the dead host until that comes back.
         assert self.allocated(self.server["id"]) == {"one": 200, "two": 200}
