@@ -95,7 +95,7 @@ def _destinations(
     """Return the servers that hold the destination of a resize on this host.
 
     They do from the time when the migration has taken over the source, which
-    may be this host, too.
+    may be this host, too. A cold migration does not change the flavor.
     """
     resizes = [
         *objects.MigrationList.get_in_progress_and_error(node.context, node.host, node.name),
@@ -111,7 +111,7 @@ def _destinations(
     return frozenset(
         migration.instance_uuid
         for migration in resizes
-        if migration.is_resize
+        if migration.migration_type == "resize"
         and migration.status not in _OVER
         and (migration.source_node != node.name or migration.uuid in consumers)
     )
@@ -136,7 +136,7 @@ def _migration_holder(context: Any, uuid: str) -> Holder | None:
     server = _servers(context, [migration.instance_uuid]).get(migration.instance_uuid)
     if server is None:
         return None
-    old = server.old_flavor if migration.is_resize else None
+    old = server.old_flavor if migration.migration_type == "resize" else None
     return to_holder(server, old or server.flavor, f", source of migration {uuid}")
 
 

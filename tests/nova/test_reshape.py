@@ -167,6 +167,59 @@ class TestMoves(Reshapes):
         assert self.allocated(server) == {"two": None}
         assert f"Consumer {server} on two is left as it is" in self.stdlog.logger.output
 
+    def test_a_cold_migration_at_each_step(self) -> None:
+        self.start_host("one")
+        self.start_host("two")
+        self.reporting(True)
+        gold = self.tier("gold", "100", vcpus=2)
+        moves = []
+        for stop in ("prep_resize", "resize_instance", "finish_resize"):
+            server = self.boot_on("one", gold)
+            with (
+                mock.patch(POWER_OFF, return_value="{}"),
+                mock.patch(f"{RPC}.{stop}") as lost,
+            ):
+                self.api.post_server_action(server, {"migrate": None})
+                self._wait_for_assert(lost.assert_called)
+            moves.append((server, self.migration_of(server)))
+        assert self.report("two", "one") == 2
+        for server, migration in moves:
+            assert self.allocated(migration) == {"one": 200}  # 100 x 2, here and there
+            assert self.allocated(server) == {"two": 200}
+        assert self.report("two", "one") == 0
+
+    def test_an_evacuation_that_the_destination_has_not_heard_of(self) -> None:
+        server = self.evacuate(stop=True)
+        assert self.report("two") == 1
+        # Nova keeps what is on the dead host until that comes back.
+        assert self.allocated(server) == {"one": None, "two": 200}
+        assert self.report("two") == 0
+
+    def test_an_evacuation_and_the_dead_host_comes_back(self) -> None:
+        server = self.evacuate()
+        assert self.report("two") == 1
+        assert self.allocated(server) == {"one": None, "two": 200}
+        assert self.report("one") == 0  # it removes what it lost, and lacks nothing
+        assert self.allocated(server) == {"two": 200}
+
+    def evacuate(self, *, stop: bool = False) -> str:
+        """Evacuate a gold server of 2 vCPUs from one to two; return its uuid.
+
+        :param stop: the call to the destination is lost on the way.
+        """
+        self.start_host("one")
+        self.start_host("two")
+        server = self.boot_on("one", self.tier("gold", "100", vcpus=2))
+        self.go_down("one")
+        if stop:
+            with mock.patch(f"{RPC}.rebuild_instance") as lost:
+                self.api.post_server_action(server, {"evacuate": {}})
+                self._wait_for_assert(lost.assert_called)
+        else:
+            self._evacuate_server({"id": server}, expected_host="two", expected_state="ACTIVE")
+        assert self.allocated(server) == {"one": None, "two": None}
+        return server
+
     def test_a_live_migration_on_its_way(self) -> None:
         server, migration = self.live_migration()
         assert self.report("one", "two") == 2
