@@ -8,7 +8,7 @@ from nova.scheduler.client import report
 
 from tests.nova.computes import Computes
 
-__all__ = ["CLIENT", "RESHAPE", "Reshapes"]
+__all__ = ["CLIENT", "POWER_OFF", "RESHAPE", "RPC", "Reshapes"]
 
 POWER_OFF = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
 RPC = "nova.compute.rpcapi.ComputeAPI"

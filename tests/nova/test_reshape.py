@@ -8,7 +8,7 @@ from unittest import mock
 from nova import exception
 
 from tests.nova.computes import OURS, PLAIN, SHARES
-from tests.nova.reshapes import CLIENT, RESHAPE, Reshapes
+from tests.nova.reshapes import CLIENT, POWER_OFF, RESHAPE, RPC, Reshapes
 
 PLACEMENT = int(version("openstack-placement").partition(".")[0])
 
