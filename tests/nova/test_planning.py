@@ -18,7 +18,7 @@ NOWHERE = "5f5a0a4e-0000-4000-8000-000000000001"
 
 
 class TestReshapePlan(Commands):
-    def held(self, host: str) -> dict[str, dict[str, int]]:
+    def held_on(self, host: str) -> dict[str, dict[str, int]]:
         uuid = self.compute_rp_uuids[host]
         body = self.placement.get(f"/resource_providers/{uuid}/allocations").body
         return {consumer: held["resources"] for consumer, held in body["allocations"].items()}
@@ -30,14 +30,14 @@ class TestReshapePlan(Commands):
 
     def planned_and_done(self, host: str) -> dict[str, int]:
         """Plan, restart, and compare the plan with what the restart changed."""
-        before, planned = self.held(host), self.planned(host)
-        assert self.held(host) == before
+        before, planned = self.held_on(host), self.planned(host)
+        assert self.held_on(host) == before
         self.report(host)
         done = {
             consumer: {
                 name: amount - before[consumer].get(name, 0) for name, amount in now.items()
             }
-            for consumer, now in self.held(host).items()
+            for consumer, now in self.held_on(host).items()
             if now != before[consumer]
         }
         expected = {consumer: {SHARES: amount} for consumer, amount in planned.items()}

@@ -70,31 +70,29 @@ class TestPlugin(Cloud):
         specs = {"our:licence": kind, **specs}
         return self.boot(self.flavor(" ".join(specs.values()), specs), **values)
 
-    def held(self, server: dict[str, Any]) -> dict[str, int]:
+    def held_by(self, server: dict[str, Any]) -> dict[str, int]:
         """Return what a server holds, of the one host there is."""
-        allocations = self.placement.get(f"/allocations/{server['id']}").body["allocations"]
-        (only,) = allocations.values()
-        resources: dict[str, int] = only["resources"]
-        return resources
+        (only,) = self.held(server["id"]).values()
+        return only
 
     def test_it_joins_what_nova_and_we_ask_for(self) -> None:
         self.start_host("one", CUSTOM_LICENCE=2, **{SHARES: 800})
         server = self.licensed("site", {MULTIPLIER: "100"})
         plain = {"VCPU": 1, "MEMORY_MB": 512}
-        assert self.held(server) == {**plain, SHARES: 100, "CUSTOM_LICENCE": 1}
-        assert self.held(self.boot(self.flavor("plain"))) == plain
+        assert self.held_by(server) == {**plain, SHARES: 100, "CUSTOM_LICENCE": 1}
+        assert self.held_by(self.boot(self.flavor("plain"))) == plain
 
     def test_groups_of_its_own(self) -> None:
         self.start_host("one", CUSTOM_LICENCE=2, CUSTOM_DONGLE=2)
-        held = self.held(self.licensed("floating"))
+        held = self.held_by(self.licensed("floating"))
         assert held == {"VCPU": 1, "MEMORY_MB": 512, "CUSTOM_LICENCE": 1, "CUSTOM_DONGLE": 1}
 
     def test_what_the_flavor_states_itself_wins(self) -> None:
         self.start_host("one", CUSTOM_LICENCE=5)
         server = self.licensed("site", {"resources:CUSTOM_LICENCE": "3"})
-        assert self.held(server)["CUSTOM_LICENCE"] == 3
+        assert self.held_by(server)["CUSTOM_LICENCE"] == 3
         none = self.licensed("site", {"resources:CUSTOM_LICENCE": "0"})
-        assert "CUSTOM_LICENCE" not in self.held(none)
+        assert "CUSTOM_LICENCE" not in self.held_by(none)
 
     def test_it_comes_along_in_a_resize(self) -> None:
         copy_disks = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
@@ -103,7 +101,7 @@ class TestPlugin(Cloud):
         self.start_host("two", CUSTOM_LICENCE=2)
         server = self.boot(self.flavor("plain"))
         self._resize_server(server, self.flavor("licensed", {"our:licence": "site"}))
-        assert self.held(server)["CUSTOM_LICENCE"] == 1
+        assert self.held_by(server)["CUSTOM_LICENCE"] == 1
 
     def test_names_are_made_in_placement_before_they_are_asked_for(self) -> None:
         self.start_host("one")
