@@ -7,8 +7,7 @@ from lxml.builder import E
 from lxml.etree import _Element
 
 from cpu_tiers.errors import ExtensionError
-from cpu_tiers.extra_specs.cpu_policy import cpu_counts
-from cpu_tiers.extra_specs.groups import parse_groups
+from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.libvirt import cputune
 from cpu_tiers.libvirt.contract import DomainElements, Guest
 
@@ -42,7 +41,7 @@ def _basics(guest: Guest) -> Iterable[_Element]:
 def _vcpu(guest: Guest) -> _Element:
     """Return ``<vcpu>``, floating over the shared CPUs where no vCPU is pinned."""
     flavor = guest.flavor
-    pinned = cpu_counts(flavor, guest.image, parse_groups(flavor)).dedicated
+    pinned = guest_cpus(flavor, guest.image).dedicated
     floats = {} if pinned or not guest.shared_cpus else {"cpuset": str(guest.shared_cpus)}
     return E.vcpu(str(flavor.vcpus), placement="static", **floats)
 
