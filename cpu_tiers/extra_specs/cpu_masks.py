@@ -5,7 +5,7 @@ over real-time vCPUs". The image's real-time mask goes ahead of the flavor's,
 as in Nova. Pure.
 """
 
-from cpu_tiers.errors import InvalidInput
+from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
 from cpu_tiers.extra_specs.choices import properties
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
@@ -33,18 +33,31 @@ def is_realtime(flavor: Flavor) -> bool:
     return word in _YES
 
 
-def has_realtime_mask(flavor: Flavor, image: Image | None) -> bool:
-    """Tell whether flavor or image say which vCPUs would be real-time."""
-    return REALTIME_MASK in flavor.extra_specs or IMAGE_REALTIME_MASK in properties(image)
-
-
-def dedicated_mask(flavor: Flavor, every: CpuSet) -> CpuSet:
-    """Return the vCPUs of the flavor's dedicated mask, which must be set.
+def mixed_mask(flavor: Flavor, image: Image | None, every: CpuSet, *, realtime: bool) -> CpuSet:
+    """Return the dedicated vCPUs of a mixed server, by its one mask of either kind.
 
     :param every: all vCPUs of the server.
-    :raises InvalidInput: the mask is malformed, empty, or not of these vCPUs.
+    :param realtime: whether it has real-time vCPUs.
+    :raises InvalidInput: the mask is malformed, or leaves none of a kind.
+    :raises ConflictingExtraSpecs: both masks are set, or neither.
     """
-    return _mask(flavor, DEDICATED_MASK, flavor.extra_specs[DEDICATED_MASK], every)
+    mask = flavor.extra_specs.get(DEDICATED_MASK)
+    by_realtime = realtime or _has_realtime_mask(flavor, image)
+    where = f"flavor {flavor.name}, CPU policy mixed"
+    if (mask is not None) == by_realtime:
+        raise ConflictingExtraSpecs.of(
+            where,
+            f"{'both' if by_realtime else 'neither'} {DEDICATED_MASK} and a real-time mask",
+            f"set either {DEDICATED_MASK} or {REALTIME_MASK}",
+        )
+    if mask is not None:
+        dedicated = _mask(flavor, DEDICATED_MASK, mask, every)
+    else:
+        dedicated = realtime_mask(flavor, image, every)
+    if dedicated == every:
+        given = f"all vCPUs {every} are dedicated"
+        raise InvalidInput.of(where, given, "leave at least one shared")
+    return dedicated
 
 
 def realtime_mask(flavor: Flavor, image: Image | None, every: CpuSet) -> CpuSet:
@@ -57,6 +70,10 @@ def realtime_mask(flavor: Flavor, image: Image | None, every: CpuSet) -> CpuSet:
         return _mask(image, IMAGE_REALTIME_MASK, image.properties[IMAGE_REALTIME_MASK], every)
     text = flavor.extra_specs.get(REALTIME_MASK)
     return every if text is None else _mask(flavor, REALTIME_MASK, text, every)
+
+
+def _has_realtime_mask(flavor: Flavor, image: Image | None) -> bool:
+    return REALTIME_MASK in flavor.extra_specs or IMAGE_REALTIME_MASK in properties(image)
 
 
 def _mask(source: Flavor | Image, key: str, text: str, every: CpuSet) -> CpuSet:

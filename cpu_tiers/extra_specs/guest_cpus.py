@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cpu_tiers.errors import ConflictingExtraSpecs, FaultList, InvalidInput
+from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.cpu_masks import (
     DEDICATED_MASK,
     REALTIME,
     REALTIME_MASK,
-    dedicated_mask,
-    has_realtime_mask,
     is_realtime,
+    mixed_mask,
     realtime_mask,
 )
 from cpu_tiers.extra_specs.cpu_policy import AskedPolicy, asked_policy
@@ -111,7 +110,7 @@ def guest_cpus(
             emulator=int(asked.emulator_threads == "isolate"),
         ),
         dedicated=dedicated,
-        realtime=_realtime(flavor, image, asked, dedicated, every) if asked.realtime else _NO_CPU,
+        realtime=_realtime(flavor, image, asked, dedicated, every),
         nodes=nodes,
     )
 
@@ -181,36 +180,26 @@ def _dedicated(
         return every
     if asked.cpus.shared:
         return CpuSet(every - shared_round_robin(nodes, asked.cpus.shared))
-    by_mask = DEDICATED_MASK in flavor.extra_specs
-    by_realtime = asked.realtime or has_realtime_mask(flavor, image)
-    where = f"flavor {flavor.name}, CPU policy mixed"
-    if by_mask == by_realtime:
-        raise ConflictingExtraSpecs.of(
-            where,
-            f"{'both' if by_mask else 'neither'} {DEDICATED_MASK} and a real-time mask",
-            f"set either {DEDICATED_MASK} or {REALTIME_MASK}",
-        )
-    dedicated = dedicated_mask(flavor, every) if by_mask else realtime_mask(flavor, image, every)
-    if dedicated == every:
-        raise InvalidInput.of(
-            where, f"all vCPUs {every} are dedicated", "leave at least one shared"
-        )
-    return dedicated
+    return mixed_mask(flavor, image, every, realtime=asked.realtime)
 
 
 def _realtime(
     flavor: Flavor, image: Image | None, asked: _Asked, dedicated: CpuSet, every: CpuSet
 ) -> CpuSet:
+    """Return the real-time vCPUs, all of them dedicated."""
+    if not asked.realtime:
+        return _NO_CPU
     realtime = realtime_mask(flavor, image, every)
-    where = f"flavor {flavor.name}, real-time vCPUs {realtime}"
     if not realtime <= dedicated:
         raise InvalidInput.of(
-            where, f"the dedicated ones are {dedicated}", "a real-time vCPU is dedicated"
+            f"flavor {flavor.name}, real-time vCPUs {realtime}",
+            f"the dedicated ones are {dedicated}",
+            "a real-time vCPU is dedicated",
         )
     if realtime == every and asked.emulator_threads is None:
         raise InvalidInput.of(
-            where,
+            f"flavor {flavor.name}, {REALTIME} of all vCPUs",
             "none is left for emulator threads",
-            f"leave one out, or set {EMULATOR_KEYS[0]}",
+            f"leave one out of {REALTIME_MASK}, or set {EMULATOR_KEYS[0]}",
         )
     return realtime

@@ -3,6 +3,8 @@
 import time
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
@@ -235,3 +237,32 @@ def test_a_million_vcpus_are_counted_but_not_told_apart() -> None:
     with pytest.raises(InvalidInput, match="no host has more than 65536"):
         resolved(DEDICATED, vcpus=million)
     assert time.process_time() - start < 1
+
+
+FLAVORS: tuple[str, ...] = (
+    *("hw:cpu_policy", "hw:cpu_thread_policy", "hw:cpu_dedicated_mask", "hw:cpu_realtime"),
+    *("hw:cpu_realtime_mask", "hw:emulator_threads_policy", "hw:cpu_emulator_threads"),
+    *("hw:numa_nodes", "hw:numa_cpus.0", "hw:numa_cpus.1", "hw:numa_mem.0", "hw:numa_mem.1"),
+    *("hw:mem_page_size", "hw:pmem", "resources:VCPU", "resources:PCPU"),
+)
+IMAGES = tuple(key.replace(":", "_", 1) for key in FLAVORS)
+VALUES = st.text("0123456789-^, KMB.ix²\0", max_size=12) | st.sampled_from(
+    ("dedicated", "mixed", "shared", "yes", "isolate", "share", "large")
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.dictionaries(st.sampled_from(FLAVORS), VALUES, max_size=8),
+    st.dictionaries(st.sampled_from(IMAGES), VALUES, max_size=3),
+)
+def test_whatever_is_written_is_understood_or_refused(
+    specs: dict[str, str], image: dict[str, str]
+) -> None:
+    try:
+        guest = resolved(specs, image)
+    except InvalidInput as error:
+        assert all(f.where.startswith(("flavor f", "image i")) for f in error.faults)  # noqa: PT017
+    else:
+        assert guest.realtime <= guest.dedicated
+        assert guest.counts.dedicated == len(guest.dedicated)
