@@ -20,7 +20,7 @@ def choose_pages(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> in
         return _lacks(guest, cell, host)
     sizes = _candidates(guest.page_size, host)
     if not sizes:
-        return f"no pages of size {guest.page_size}"
+        return f"it has no pages of size {guest.page_size}"
     for size in sizes:
         if cell.memory_mb * 1024 % size == 0 and cell.memory_mb * 1024 <= free_kb(host, size):
             return size

@@ -1,5 +1,7 @@
 """Our pinning beside Nova's, on random hosts and guests: whatever it can place, we can."""
 
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
 import copy
 import random
 from typing import Any
