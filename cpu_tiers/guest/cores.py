@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.compute import ComputeCell
-from cpu_tiers.model.guest import ThreadPolicy
+from cpu_tiers.model.policies import ThreadPolicy
 
 
 class Demand(NamedTuple):

@@ -6,7 +6,8 @@ than the cell has.
 """
 
 from cpu_tiers.model.compute import ComputeCell
-from cpu_tiers.model.guest import GuestCell, GuestTopology, PageSize
+from cpu_tiers.model.guest import GuestCell, GuestTopology
+from cpu_tiers.model.policies import PageSize
 
 
 def is_pinned(guest: GuestTopology) -> bool:
@@ -20,7 +21,7 @@ def choose_pages(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> in
         return _lacks(guest, cell, host)
     sizes = _candidates(guest.page_size, host)
     if not sizes:
-        return f"no pages of size {guest.page_size}"
+        return f"it has no pages of size {guest.page_size}"
     for size in sizes:
         if cell.memory_mb * 1024 % size == 0 and cell.memory_mb * 1024 <= free_kb(host, size):
             return size
