@@ -5,20 +5,25 @@ from argparse import ArgumentParser, Namespace
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.columns import Show
-from cpu_tiers.cli.documents import read_flavor, read_image
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
 from cpu_tiers.cli.options import ReadsNovaConf
-from cpu_tiers.cli.request import add_server_arguments
+from cpu_tiers.cli.request import add_server_arguments, read_server
 from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.extra_specs.guest_cpus import guest_cpus
+from cpu_tiers.guest.pinning import pin
 from cpu_tiers.guest.shares import domain_shares
+from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.inventory import Host
-from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus
+from cpu_tiers.inventory.contract import InventoryOptions
+from cpu_tiers.inventory.cpus import check_cpu_sets
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.model.compute import ComputeHost
+from cpu_tiers.model.host import HostTopology
 
 
 class DomainShow(ReadsNovaConf, Show):
-    """Show the libvirt domain of a server of a flavor on a host.
+    """Show the libvirt domain of a server of a flavor on a host that has no other.
 
     ``-f value -c xml`` prints the XML alone.
     """
@@ -31,22 +36,41 @@ class DomainShow(ReadsNovaConf, Show):
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        """Build the domain."""
-        flavor = read_flavor(parsed_args.flavor)
-        host = Host(name="this host", topology=read_topology(parsed_args))
-        options = inventory_options(self.nova_conf())
-        check_cpu_sets(host, options)
-        guest = Guest(
-            name=re.sub(r"[^\w.-]+", "_", flavor.name),
-            flavor=flavor,
-            image=read_image(parsed_args.image) if parsed_args.image else None,
-            arch=host.topology.arch,
-            shared_cpus=shared_cpus(host, options),
-        )
+        """Pin the server, and build the domain."""
+        guest = self._guest(parsed_args)
         xml = domain_xml(guest, extensions.load(extensions.DOMAIN_XML))
         return ("flavor", "vcpus", "shares", "xml"), (
-            flavor.name,
-            flavor.vcpus,
-            domain_shares(flavor),
+            guest.flavor.name,
+            guest.flavor.vcpus,
+            domain_shares(guest.flavor),
             xml,
         )
+
+    def _guest(self, parsed_args: Namespace) -> Guest:
+        conf = self.nova_conf()
+        server, topology = read_server(parsed_args), read_topology(parsed_args)
+        host = _compute_host(topology, inventory_options(conf))
+        wanted = guest_topology(guest_cpus(server.flavor, server.image))
+        return Guest(
+            name=re.sub(r"[^\w.-]+", "_", server.flavor.name),
+            flavor=server.flavor,
+            image=server.image,
+            arch=topology.arch,
+            host=host,
+            topology=wanted,
+            pinning=pin(wanted, host) if wanted else None,
+            realtime_priority=conf.libvirt.realtime_scheduler_priority,
+        )
+
+
+def _compute_host(topology: HostTopology, options: InventoryOptions) -> ComputeHost:
+    """Return what nova-compute makes of a host; nothing of it is taken.
+
+    :raises InvalidInput: nova.conf names CPUs that the host does not have.
+    """
+    check_cpu_sets(Host(name="this host", topology=topology), options)
+    return ComputeHost.of(
+        topology,
+        cpu_shared_set=options.cpu_shared_set,
+        cpu_dedicated_set=options.cpu_dedicated_set,
+    )

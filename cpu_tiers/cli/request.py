@@ -18,13 +18,18 @@ def add_server_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--image", metavar="IMAGE.json", help="openstack image show -f json")
 
 
-def read_query(parsed_args: Namespace, query_vcpu_shares: bool) -> CandidateQuery:
-    """Return the query of the server that the arguments describe."""
-    server = ServerRequest(
+def read_server(parsed_args: Namespace, query_vcpu_shares: bool = False) -> ServerRequest:
+    """Return the server that the arguments describe."""
+    return ServerRequest(
         flavor=read_flavor(parsed_args.flavor),
         image=read_image(parsed_args.image) if parsed_args.image else None,
         query_vcpu_shares=query_vcpu_shares,
     )
+
+
+def read_query(parsed_args: Namespace, query_vcpu_shares: bool) -> CandidateQuery:
+    """Return the query of the server that the arguments describe."""
+    server = read_server(parsed_args, query_vcpu_shares)
     return translate(server, extensions.load(extensions.TRANSLATORS))
 
 

@@ -1,4 +1,4 @@
-"""Nova's own options that decide about inventories, as the command line reads them.
+"""Nova's own options that decide about hosts and guests, as the command line reads them.
 
 Nova registers these itself in its services, so they are not in our sample
 file. Names, defaults and ranges are those of Nova's configuration reference.
@@ -28,5 +28,10 @@ OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.StrOpt("cpu_shared_set"),
             cfg.StrOpt("cpu_dedicated_set"),
         ],
+    ),
+    (
+        "libvirt",
+        # libvirt takes these alone; Nova does not check.
+        [cfg.IntOpt("realtime_scheduler_priority", default=1, min=1, max=99)],
     ),
 ]

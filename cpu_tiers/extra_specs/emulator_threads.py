@@ -1,32 +1,38 @@
-"""Whether emulator threads get a dedicated CPU of their own.
+"""Where the hypervisor's own threads of a guest run.
 
 Spec: libvirt-emulator-threads-policy; decision D5: the spec's key and the one
 that Nova released are both read. Pure.
 """
 
+from __future__ import annotations
+
 from cpu_tiers.errors import ConflictingExtraSpecs, FaultList
+from cpu_tiers.extra_specs.choices import flavor_choice
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.policies import EmulatorThreadsPolicy
 
 KEYS = ("hw:emulator_threads_policy", "hw:cpu_emulator_threads")
-_VALUES = ("share", "isolate")
+
+_POLICIES: tuple[EmulatorThreadsPolicy, ...] = ("share", "isolate")
 
 
-def isolates_emulator_threads(flavor: Flavor) -> bool:
-    """Tell whether the policy is ``isolate``.
+def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
+    """Return the policy, or ``None`` where neither key is set.
 
     :raises InvalidInput: an unknown policy.
     :raises ConflictingExtraSpecs: the two keys differ.
     """
-    given = {key: flavor.extra_specs[key] for key in KEYS if key in flavor.extra_specs}
     faults = FaultList()
-    for key, value in given.items():
-        if value not in _VALUES:
-            faults.add(flavor.spec(key), f"got {value!r}", f"give one of {', '.join(_VALUES)}")
+    given = []
+    for key in KEYS:
+        with faults:
+            given.append(flavor_choice(flavor, key, _POLICIES))
     faults.raise_if_any()
-    if len(set(given.values())) > 1:
+    released, spec = given
+    if released and spec and released != spec:
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name}, extra specs {' and '.join(KEYS)}",
-            " and ".join(map(repr, given.values())),
+            f"{released!r} and {spec!r}",
             "they say the same thing under two names: remove one",
         )
-    return "isolate" in given.values()
+    return released or spec

@@ -5,12 +5,14 @@ may come from anywhere, so a document type is refused and no entity, external
 or not, is ever resolved.
 """
 
+from collections.abc import Iterable, Sequence
+
 from lxml import etree
 from lxml.etree import _Element
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
-from cpu_tiers.model.host import HostTopology, NumaCell
+from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 
 _ALLOWED = "give the output of `virsh capabilities`"
 _MAX_DIGITS = 15
@@ -58,15 +60,60 @@ def _cell(cell: _Element, where: str, faults: FaultList) -> NumaCell:
     number = _number(cell.get("id"), f"{where}, line {cell.sourceline}, cell id", faults)
     place = f"{where}, NUMA cell {number}"
     memory = cell.find("memory")
-    memory_kb = 0
-    if memory is not None:
-        if memory.get("unit", "KiB") != "KiB":
-            faults.add(place, f"memory in {memory.get('unit')}", "libvirt gives KiB")
-        memory_kb = _number(memory.text, f"{place}, memory", faults)
-    cpus = [_number(cpu.get("id"), f"{place}, cpu id", faults) for cpu in cell.findall("cpus/cpu")]
+    found = cell.findall("cpus/cpu")
+    cpus = [_number(cpu.get("id"), f"{place}, cpu id", faults) for cpu in found]
     if len(set(cpus)) != len(cpus) or any(cpu > MAX_CPU for cpu in cpus):
         faults.add(place, "a CPU twice, or past any kernel's range", _ALLOWED)
-    return NumaCell(id=number, cpus=CpuSet(cpus), memory_kb=memory_kb)
+    return NumaCell(
+        id=number,
+        cpus=CpuSet(cpus),
+        memory_kb=0 if memory is None else _kib(memory, f"{place}, memory", faults),
+        cores=_cores(found, cpus, place, faults),
+        pages=_pages(cell, place, faults),
+        socket=_socket(found, place, faults),
+    )
+
+
+def _kib(element: _Element, place: str, faults: FaultList) -> int:
+    _check_unit(element, place, faults)
+    return _number(element.text, place, faults)
+
+
+def _check_unit(element: _Element, place: str, faults: FaultList) -> None:
+    if element.get("unit", "KiB") != "KiB":
+        faults.add(place, f"a unit {element.get('unit')}", "libvirt gives KiB")
+
+
+def _cores(
+    found: Sequence[_Element], cpus: Sequence[int], place: str, faults: FaultList
+) -> tuple[CpuSet, ...]:
+    """Return the cores that the CPUs name, cut to this cell's CPUs."""
+    cores = set()
+    for element, cpu in zip(found, cpus, strict=True):
+        if text := element.get("siblings"):
+            with faults:
+                siblings = CpuSet.parse(text, where=f"{place}, CPU {cpu}, siblings")
+                cores.add(CpuSet(siblings.intersection(cpus) | {cpu}))
+    return tuple(sorted(cores, key=min))
+
+
+def _pages(cell: _Element, place: str, faults: FaultList) -> tuple[Pages, ...]:
+    pages = []
+    for element in cell.findall("pages"):
+        _check_unit(element, f"{place}, pages", faults)
+        size = _number(element.get("size"), f"{place}, page size", faults)
+        total = _number(element.text, f"{place}, pages of {size} kB", faults)
+        pages.append(Pages(size_kb=size, total=total))
+    return tuple(pages)
+
+
+def _socket(found: Iterable[_Element], place: str, faults: FaultList) -> int | None:
+    sockets = {
+        _number(text, f"{place}, socket_id", faults)
+        for cpu in found
+        if (text := cpu.get("socket_id")) is not None
+    }
+    return sockets.pop() if len(sockets) == 1 else None
 
 
 def _number(text: str | None, place: str, faults: FaultList) -> int:
@@ -78,6 +125,8 @@ def _number(text: str | None, place: str, faults: FaultList) -> int:
 
 
 def _check(topology: HostTopology, where: str, faults: FaultList) -> None:
+    if faults.faults:
+        return  # what could not be read would be found a second time
     ids = [cell.id for cell in topology.cells]
     if len(set(ids)) != len(ids):
         faults.add(where, f"NUMA cells {ids}", "each cell has an id of its own")
@@ -85,3 +134,12 @@ def _check(topology: HostTopology, where: str, faults: FaultList) -> None:
         faults.add(where, "a CPU in two NUMA cells", "a CPU belongs to one cell")
     if not topology.cpus:
         faults.add(where, "a host without CPUs", _ALLOWED)
+    for cell in topology.cells:
+        place, sizes = f"{where}, NUMA cell {cell.id}", [pages.size_kb for pages in cell.pages]
+        if len(set(sizes)) != len(sizes) or 0 in sizes:
+            faults.add(place, f"pages of sizes {sizes}", "each size stands once, and none is 0")
+        if not faults.faults and sum(map(len, cell.cores)) != len(
+            frozenset[int]().union(*cell.cores)
+        ):
+            cores = ", ".join(map(str, cell.cores))
+            faults.add(place, f"cores {cores}", "CPUs are siblings of each other")

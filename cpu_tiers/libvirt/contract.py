@@ -15,23 +15,36 @@ from dataclasses import dataclass
 
 from lxml.etree import _Element
 
-from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """The guest to describe.
+    """The guest to describe, on its host.
 
     :param arch: architecture of the host, as libvirt names it.
-    :param shared_cpus: the host CPUs that shared vCPUs float over.
+    :param topology: the guest's NUMA nodes, where it has any.
+    :param pinning: where the host keeps them, as many.
+    :param realtime_priority: of real-time vCPUs, 1 to 99.
     """
 
     name: str
     flavor: Flavor
     image: Image | None = None
     arch: str
-    shared_cpus: CpuSet
+    host: ComputeHost
+    topology: GuestTopology | None = None
+    pinning: Pinning | None = None
+    realtime_priority: int = 1
+
+    @property
+    def cells(self) -> tuple[tuple[GuestCell, CellPinning], ...]:
+        """Return each NUMA node of the guest with its pinning; none without a topology."""
+        if self.topology is None or self.pinning is None:
+            return ()
+        return tuple(zip(self.topology.cells, self.pinning.cells, strict=True))
 
 
 DomainElements = Callable[[Guest], Iterable[_Element]]

@@ -7,17 +7,19 @@ from lxml.builder import E
 from lxml.etree import _Element
 
 from cpu_tiers.errors import ExtensionError
-from cpu_tiers.extra_specs.cpu_policy import cpu_counts
-from cpu_tiers.extra_specs.groups import parse_groups
-from cpu_tiers.libvirt import cputune
+from cpu_tiers.libvirt import cputune, memory, numa
 from cpu_tiers.libvirt.contract import DomainElements, Guest
 
-BUILT_IN: Mapping[str, DomainElements] = {"cputune": cputune.elements}
+BUILT_IN: Mapping[str, DomainElements] = {
+    "cputune": cputune.elements,
+    "memory": memory.elements,
+    "numa": numa.elements,
+}
 """What cpu-tiers itself adds, by the names of the entry points."""
 
 
 def domain_xml(guest: Guest, plugins: Mapping[str, DomainElements] = BUILT_IN) -> str:
-    """Return the XML of a domain with the flavor's CPUs and memory.
+    """Return the XML of a domain with the flavor's CPUs and memory, kept where it is pinned.
 
     :param plugins: by name; those of all installed distributions are
         ``cpu_tiers.extensions.load("cpu_tiers.domain_xml")``.
@@ -40,11 +42,10 @@ def _basics(guest: Guest) -> Iterable[_Element]:
 
 
 def _vcpu(guest: Guest) -> _Element:
-    """Return ``<vcpu>``, floating over the shared CPUs where no vCPU is pinned."""
-    flavor = guest.flavor
-    pinned = cpu_counts(flavor, guest.image, parse_groups(flavor)).dedicated
-    floats = {} if pinned or not guest.shared_cpus else {"cpuset": str(guest.shared_cpus)}
-    return E.vcpu(str(flavor.vcpus), placement="static", **floats)
+    """Return ``<vcpu>``, floating over the shared CPUs where vCPUs are not pinned one by one."""
+    shared = guest.host.cpu_shared_set
+    floats = {"cpuset": str(shared)} if shared and not guest.cells else {}
+    return E.vcpu(str(guest.flavor.vcpus), placement="static", **floats)
 
 
 def _merge(name: str, domain: _Element, element: _Element, written_by: dict[str, str]) -> None:

@@ -23,28 +23,29 @@ class CpuSet(frozenset[int]):
 
     @classmethod
     def parse(cls, text: str, *, where: str, every: frozenset[int] = frozenset()) -> CpuSet:
-        """Read ``0-3,8,^2``.
+        """Read ``0-3,8,^2``; empty parts are skipped, as Nova does.
 
         :param where: what to call the text in an error.
-        :param every: what a text of exclusions alone is taken from.
+        :param every: what a text that begins with an exclusion is taken from.
         :raises InvalidInput: the text is malformed, or no CPU is left.
         """
-        included: set[int] = set()
-        excluded: set[int] = set()
-        parts = [part.strip() for part in text.split(",")]
-        for part in parts:
+        included: list[tuple[int, int]] = []
+        excluded: list[tuple[int, int]] = []
+        for part in filter(None, map(str.strip, text.split(","))):
             match = re.fullmatch(_PART, part)
             if match is None:
                 raise InvalidInput.of(where, f"{part!r} in {text!r} is no CPU or range", _SYNTAX)
             first, last = int(match[2]), int(match[3] or match[2])
             if last < first or last > MAX_CPU:
                 raise InvalidInput.of(where, f"{part!r} in {text!r} is no range of CPUs", _SYNTAX)
-            (excluded if match[1] else included).update(range(first, last + 1))
-        if all(part.startswith("^") for part in parts):
-            included.update(every)
-        if not included - excluded:
+            (excluded if match[1] else included).append((first, last))
+        cpus = _numbers(included)
+        if text.lstrip().startswith("^"):
+            cpus |= every
+        cpus -= _numbers(excluded)
+        if not cpus:
             raise InvalidInput.of(where, f"{text!r} leaves no CPU", _SYNTAX)
-        return cls(included - excluded)
+        return cls(cpus)
 
     def __str__(self) -> str:
         """Return the numbers as ranges, in order."""
@@ -59,3 +60,13 @@ class CpuSet(frozenset[int]):
     def __repr__(self) -> str:
         """Return the class and the ranges."""
         return f"CpuSet({str(self)!r})"
+
+
+def _numbers(ranges: list[tuple[int, int]]) -> set[int]:
+    """Return the numbers of all ranges, looking at none twice: they may overlap by thousands."""
+    numbers: set[int] = set()
+    beyond = 0
+    for first, last in sorted(ranges):
+        numbers.update(range(max(first, beyond), last + 1))
+        beyond = max(beyond, last + 1)
+    return numbers

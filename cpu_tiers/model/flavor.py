@@ -74,3 +74,7 @@ class Image(NamedTuple):
 
     name: str
     properties: Mapping[str, str] = _NOTHING
+
+    def spec(self, key: str) -> str:
+        """Return how an error names the property ``key`` of this image."""
+        return f"image {self.name}, property {key}"

@@ -8,15 +8,9 @@ libvirt-emulator-threads-policy, "Data model impact".
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from cpu_tiers.model.cpu_set import CpuSet
-
-CpuPolicy = Literal["dedicated", "mixed", "shared"]
-ThreadPolicy = Literal["prefer", "isolate", "require"]
-EmulatorThreadsPolicy = Literal["share", "isolate"]
-PageSize = Literal["small", "large", "any"] | int
-"""A size in kB; or the smallest of the host, any larger one, or any at all."""
+from cpu_tiers.model.policies import CpuPolicy, EmulatorThreadsPolicy, PageSize, ThreadPolicy
 
 _NO_CPU = CpuSet()
 

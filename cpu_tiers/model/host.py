@@ -1,4 +1,4 @@
-"""What a host is made of: NUMA cells with their CPUs and memory."""
+"""What a host is made of: NUMA cells with their CPUs, cores and memory."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,29 @@ from cpu_tiers.model.cpu_set import CpuSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """The memory pages of one size that a NUMA cell has."""
+
+    size_kb: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NumaCell:
-    """One NUMA cell of a host; either part may be empty."""
+    """One NUMA cell of a host; either part may be empty.
+
+    :param cores: the CPUs of each core. One that is named in none is a core of
+        its own.
+    :param pages: each page size once; none where the host does not tell.
+    :param socket: ``None`` where it is not known, or not the same for all CPUs.
+    """
 
     id: int
     cpus: CpuSet
     memory_kb: int
+    cores: tuple[CpuSet, ...] = ()
+    pages: tuple[Pages, ...] = ()
+    socket: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,16 @@ from collections.abc import Mapping
 
 from nova import objects
 
+from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
 
-_TEXT_PROPERTIES = ("hw_cpu_policy", "hw_cpu_realtime_mask")
+_PROPERTIES = (
+    "hw_cpu_policy",
+    "hw_cpu_realtime_mask",
+    "hw_cpu_thread_policy",
+    "hw_mem_page_size",
+    "hw_numa_nodes",
+)
 
 
 def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
@@ -37,7 +44,12 @@ def to_image(image: objects.ImageMeta | None) -> Image | None:
     """Return what of Nova's image decides about CPUs and traits, as ours."""
     if image is None or "properties" not in image:
         return None
-    found = {name: str(v) for name in _TEXT_PROPERTIES if (v := image.properties.get(name))}
-    traits = {f"trait:{name}": "required" for name in image.properties.get("traits_required", [])}
+    properties = image.properties
+    found = {name: str(v) for name in _PROPERTIES if (v := properties.get(name)) is not None}
+    for node, cpus in enumerate(properties.get("hw_numa_cpus", [])):
+        found[f"hw_numa_cpus.{node}"] = str(CpuSet(cpus))
+    for node, memory_mb in enumerate(properties.get("hw_numa_mem", [])):
+        found[f"hw_numa_mem.{node}"] = str(memory_mb)
+    traits = {f"trait:{name}": "required" for name in properties.get("traits_required", [])}
     name = image.name if "name" in image and image.name else "(unnamed)"
     return Image(name=name, properties={**found, **traits})

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.translators import image_traits, shares, sizes
+from cpu_tiers.translators import image_traits, shares, sizes, thread_policy
 from cpu_tiers.translators.compose import compose, freeze, merge
 from cpu_tiers.translators.contract import ServerRequest, Translator
 
@@ -20,6 +20,7 @@ BUILT_IN: Mapping[str, Translator] = {
     "image_traits": image_traits.translate,
     "shares": shares.translate,
     "sizes": sizes.translate,
+    "thread_policy": thread_policy.translate,
 }
 """The translators of cpu-tiers itself, by the names of their entry points."""
 

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
-from cpu_tiers.extra_specs.cpu_policy import CpuCounts, cpu_counts
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, guest_cpus
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.request import RequestGroup
 
@@ -56,9 +56,9 @@ class ServerRequest(_ServerRequest):
     def cpus(self) -> CpuCounts:
         """How many vCPUs are shared, and how many are dedicated.
 
-        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.cpu_policy.cpu_counts`.
+        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.guest_cpus.guest_cpus`.
         """
-        return cpu_counts(self.flavor, self.image, self.own_groups)
+        return guest_cpus(self.flavor, self.image, self.own_groups).counts
 
 
 Translator = Callable[[ServerRequest], Iterable[RequestGroup]]

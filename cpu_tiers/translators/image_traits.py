@@ -25,7 +25,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     for key, value in image.properties.items():
         if not key.startswith("trait:"):
             continue
-        where, name = f"image {image.name}, property {key}", key.removeprefix("trait:")
+        where, name = image.spec(key), key.removeprefix("trait:")
         check_trait(where, name, faults)
         if value != "required":
             faults.add(where, f"got {value!r}", "an image can only say required")

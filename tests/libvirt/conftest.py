@@ -7,13 +7,14 @@ state are in a folder of its own.
 """
 
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import libvirt
 import pytest
+
+from tests.libvirt.embedded import embedded
 
 
 @pytest.fixture(scope="session")
@@ -42,27 +43,11 @@ def daemon_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def hypervisor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[libvirt.virConnect]:
     """A libvirt connection that runs guests as root, as these machines need it."""
-    root = tmp_path_factory.mktemp("embed")
-    (root / "etc").mkdir()
-    options = {"user": "root", "group": "root", "security_driver": "none", "stdio_handler": "file"}
-    lines = (f'{key} = "{value}"\n' for key, value in options.items())
-    (root / "etc" / "qemu.conf").write_text("".join(lines))
-    libvirt.virEventRegisterDefaultImpl()
-    stop = threading.Event()
-    events = threading.Thread(target=_run_events, args=(stop,), daemon=True)
-    events.start()
-    connection = libvirt.open(f"qemu:///embed?root={root}")
-    yield connection
-    connection.close()
-    stop.set()
+    with embedded(tmp_path_factory.mktemp("embed")) as connection:
+        yield connection
 
 
-def _run_events(stop: threading.Event) -> None:
-    while not stop.is_set():
-        libvirt.virEventRunDefaultImpl()
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def kvm() -> bool:
     """Whether guests can use KVM; else they are emulated."""
     return Path("/dev/kvm").exists()

@@ -8,6 +8,7 @@ import pytest
 
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
 
@@ -20,7 +21,8 @@ def start(hypervisor: libvirt.virConnect, kvm: bool) -> Iterator[Start]:
     guests = []
 
     def start(flavor: Flavor) -> libvirt.virDomain:
-        guest = Guest(name=flavor.name, flavor=flavor, arch="x86_64", shared_cpus=CpuSet({0}))
+        host = ComputeHost(cells=(), cpu_shared_set=CpuSet({0}))
+        guest = Guest(name=flavor.name, flavor=flavor, arch="x86_64", host=host)
         xml = domain_xml(guest)
         if not kvm:
             xml = xml.replace('<domain type="kvm">', '<domain type="qemu">')

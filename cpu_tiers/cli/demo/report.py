@@ -15,6 +15,7 @@ from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.inventory.cpus import shared_cpus
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import MEMORY_MB, VCPU, VCPU_SHARES
 
@@ -99,12 +100,12 @@ class Report:
     def domain(self, cloud: Cloud, server: Server) -> None:
         """Show the XML of one guest."""
         self._step(5, f"What libvirt is told about {server.name}")
-        host = cloud.hosts[server.host]
+        host, options = cloud.hosts[server.host], inventory_options(cloud.conf)
         guest = Guest(
             name=server.name,
             flavor=server.flavor,
             arch=host.topology.arch,
-            shared_cpus=shared_cpus(host, inventory_options(cloud.conf)),
+            host=ComputeHost.of(host.topology, cpu_shared_set=options.cpu_shared_set),
         )
         self._console.print(Syntax(domain_xml(guest), "xml", background_color="default"))
 

@@ -19,6 +19,9 @@ Command = Callable[..., Any]
         ({"quota:cpu_shares_multiplier": "100"}, {"vcpus": 101}, "a weight of 10100"),
         ({"trait:HW_NOT_A_TRAIT": "required"}, {}, "unknown trait 'HW_NOT_A_TRAIT'"),
         ({"resources:": "1"}, {}, "resources:: malformed key"),
+        ({"hw:cpu_policy": "mixed"}, {}, "set either hw:cpu_dedicated_mask or"),
+        ({"hw:numa_nodes": "2"}, {}, "nodes of unequal size need hw:numa_cpus.N"),
+        ({"hw:mem_page_size": "big"}, {}, "extra spec hw:mem_page_size: got 'big'"),
         ({"resources1:VGPU": "1", "resources2:VGPU": "1"}, {}, "set none, or isolate"),
     ],
 )

@@ -109,6 +109,65 @@ def test_domain_show(run: Command, flavor: Command, capabilities: str, save: Com
     assert domain.findtext("cputune/shares") == "400"
 
 
+def test_flavor_show(run: Command, flavor: Command, save: Command) -> None:
+    """The example of use-pcpu-vcpu-in-one-instance: 3 + 5 CPUs over two nodes."""
+    specs = {"hw:numa_nodes": "2", "resources:VCPU": "3", "resources:PCPU": "5"}
+    image = save({"name": "i", "properties": {"hw_cpu_thread_policy": "require"}}, "image.json")
+    arguments = ("flavor", "show", flavor(specs, vcpus=8, ram=512), "--image", image)
+    assert json.loads(run(*arguments, "-f", "json").stdout) == {
+        "flavor": "gold",
+        "vcpus": 8,
+        "cpu_policy": "mixed",
+        "cpu_thread_policy": "require",
+        "emulator_threads_policy": None,
+        "host_cpu_overhead": 0,
+        "page_size": None,
+        "dedicated_cpus": "2-3,5-7",
+        "realtime_cpus": "",
+        "cells": [
+            {"id": 0, "cpuset": "0-1", "pcpuset": "2-3", "memory_mb": 256},
+            {"id": 1, "cpuset": "4", "pcpuset": "5-7", "memory_mb": 256},
+        ],
+    }
+    assert "node 1: shared 4, dedicated 5-7, 256 MiB" in run(*arguments).stdout
+
+
+PINNED = "[compute]\ncpu_shared_set = 0-3\ncpu_dedicated_set = 4-7,32-39\n"
+
+
+def test_domain_show_pins_on_the_host(
+    run: Command, flavor: Command, capabilities: str, save: Command
+) -> None:
+    specs = {"hw:cpu_policy": "mixed", "hw:cpu_realtime": "yes", "hw:cpu_realtime_mask": "2-3"}
+    conf = save(f"{PINNED}[libvirt]\nrealtime_scheduler_priority = 5\n", "nova.conf")
+    result = run(
+        *("domain", "show", flavor(specs, vcpus=4), "--capabilities", capabilities),
+        *("--config-file", conf, "-f", "value", "-c", "xml"),
+    )
+    domain = etree.fromstring(result.stdout)
+    # on cell 0: cell 1 has no shared CPUs; emulator threads keep off the real-time vCPUs
+    assert [pin.get("cpuset") for pin in domain.findall("cputune/vcpupin")] == [
+        *("0-3", "0-3"),
+        *("4", "5"),
+    ]
+    assert [pin.get("cpuset") for pin in domain.findall("cputune/emulatorpin")] == ["0-3"]
+    (sched,) = domain.findall("cputune/vcpusched")
+    assert dict(sched.items()) == {"vcpus": "2-3", "scheduler": "fifo", "priority": "5"}
+    assert [node.get("nodeset") for node in domain.findall("numatune/memnode")] == ["0"]
+
+
+def test_domain_show_of_a_server_that_does_not_fit(
+    run: Command, flavor: Command, capabilities: str, save: Command
+) -> None:
+    # 9 dedicated CPUs in one node: the cells have 4 and 8
+    arguments = (flavor({"hw:cpu_policy": "dedicated"}, vcpus=9), "--capabilities", capabilities)
+    result = run(
+        *("domain", "show", *arguments, "--config-file", save(PINNED, "nova.conf")), status=1
+    )
+    assert "host cell 0: it needs 9 dedicated CPUs, 4 are free" in result.stderr
+    assert "host cell 1: it needs 9 dedicated CPUs, 8 are free" in result.stderr
+
+
 def summary(root: str, capacity: int, *traits: str) -> dict[str, object]:
     return {
         "resources": {"VCPU": {"capacity": capacity, "used": 0}},

@@ -1,8 +1,8 @@
 import pytest
 
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
-from cpu_tiers.extra_specs.cpu_policy import CpuCounts, cpu_counts, cpu_policy
-from cpu_tiers.extra_specs.groups import parse_groups
+from cpu_tiers.extra_specs.cpu_policy import cpu_policy
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, guest_cpus
 from cpu_tiers.model.flavor import Flavor, Image
 
 CONFLICT = "conflict"
@@ -24,7 +24,7 @@ def flavor(vcpus: int = 4, /, **extra_specs: str) -> Flavor:
 
 
 def counts(it: Flavor, image: Image | None = None) -> CpuCounts:
-    return cpu_counts(it, image, parse_groups(it))
+    return guest_cpus(it, image).counts
 
 
 @pytest.mark.parametrize(
@@ -92,24 +92,24 @@ def test_the_image_may_give_the_realtime_mask() -> None:
     ("specs", "message"),
     [
         ({"hw__cpu_policy": "turbo"}, "'turbo'"),
-        ({"hw__cpu_policy": "mixed"}, "no masks"),
+        ({"hw__cpu_policy": "mixed"}, "neither .* and a real-time mask"),
         (
             {
                 "hw__cpu_policy": "mixed",
                 "hw__cpu_dedicated_mask": "0",
                 "hw__cpu_realtime_mask": "0",
             },
-            "2 masks",
+            "both .* and a real-time mask",
         ),
         ({"hw__cpu_policy": "mixed", "hw__cpu_dedicated_mask": "0-3"}, "at least one"),
-        ({"hw__cpu_policy": "mixed", "hw__cpu_dedicated_mask": "3-4"}, "of vCPUs 0-3"),
+        ({"hw__cpu_policy": "mixed", "hw__cpu_dedicated_mask": "3-4"}, "with the vCPUs 0-3"),
         ({"hw__cpu_policy": "mixed", "hw__cpu_dedicated_mask": "a"}, "'a'"),
         ({"hw__cpu_policy": "mixed", "hw__cpu_dedicated_mask": "0,^0"}, "leaves no CPU"),
         ({"resources__VCPU": "3", "resources__PCPU": "2"}, "must add up to 4"),
         ({"hw__cpu_policy": "dedicated", "resources__PCPU": "4"}, "one of the two ways"),
         ({"hw__cpu_policy": "shared", "resources__VCPU": "4"}, "one of the two ways"),
         ({"hw__cpu_policy": "shared", "resources__PCPU": "4"}, "one of the two ways"),
-        ({"hw__emulator_threads_policy": "isolate"}, "without dedicated CPUs"),
+        ({"hw__emulator_threads_policy": "isolate"}, "need dedicated or mixed"),
         ({"hw__emulator_threads_policy": "mine"}, "'mine'"),
         (
             {"hw__emulator_threads_policy": "share", "hw__cpu_emulator_threads": "isolate"},

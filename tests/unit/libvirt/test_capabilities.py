@@ -5,7 +5,7 @@ import pytest
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.host import HostTopology, NumaCell
+from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 
 
 def parse(text: str) -> HostTopology:
@@ -17,8 +17,21 @@ def test_cells(capabilities: str) -> None:
     assert topology == HostTopology(
         arch="x86_64",
         cells=(
-            NumaCell(id=0, cpus=CpuSet({0, 1, 4, 5}), memory_kb=8388608),
-            NumaCell(id=1, cpus=CpuSet({2, 3, 6, 7}), memory_kb=4194816),
+            NumaCell(
+                id=0,
+                cpus=CpuSet({0, 1, 4, 5}),
+                memory_kb=8388608,
+                cores=(CpuSet({0, 4}), CpuSet({1, 5})),
+                pages=(Pages(size_kb=4, total=2097152),),
+                socket=0,
+            ),
+            NumaCell(
+                id=1,
+                cpus=CpuSet({2, 3, 6, 7}),
+                memory_kb=4194816,
+                cores=(CpuSet({2, 6}), CpuSet({3, 7})),
+                socket=1,
+            ),
         ),
     )
     assert topology.cpus == CpuSet(range(8))
@@ -33,6 +46,46 @@ def test_a_cell_without_memory_and_one_without_cpus() -> None:
         "</cells></topology></host></capabilities>"
     )
     assert [(len(cell.cpus), cell.memory_kb) for cell in topology.cells] == [(1, 0), (0, 1024)]
+
+
+def one_cell(inside: str) -> NumaCell:
+    (cell,) = parse(
+        "<capabilities><host><topology><cells>"
+        f"<cell id='0'>{inside}</cell>"
+        "</cells></topology></host></capabilities>"
+    ).cells
+    return cell
+
+
+@pytest.mark.parametrize(
+    ("cpus", "cores"),
+    [
+        pytest.param("<cpu id='0'/><cpu id='1'/>", [], id="not told: none"),
+        pytest.param(
+            "<cpu id='0' siblings='0-1'/><cpu id='1' siblings='0,1'/><cpu id='2' siblings='2'/>",
+            ["0-1", "2"],
+            id="hybrid: two threads, and one",
+        ),
+        pytest.param(
+            "<cpu id='0' siblings='0,9'/>", ["0"], id="a sibling that is offline is left out"
+        ),
+    ],
+)
+def test_cores(cpus: str, cores: list[str]) -> None:
+    assert [str(core) for core in one_cell(f"<cpus>{cpus}</cpus>").cores] == cores
+
+
+def test_cpus_of_two_sockets_in_a_cell() -> None:
+    cpus = "<cpus><cpu id='0' socket_id='0'/><cpu id='1' socket_id='1'/></cpus>"
+    assert one_cell(cpus).socket is None
+
+
+def test_page_sizes() -> None:
+    pages = "<pages unit='KiB' size='2048'>0</pages><pages unit='KiB' size='4'>9</pages>"
+    assert one_cell(f"<cpus><cpu id='0'/></cpus>{pages}").pages == (
+        Pages(size_kb=2048, total=0),
+        Pages(size_kb=4, total=9),
+    )
 
 
 def test_comments_and_a_blank_arch(capabilities: str) -> None:
@@ -67,7 +120,18 @@ def test_documents_without_a_topology(text: str, given: str) -> None:
         ("<cell id='0'>", "<cell>", "caps.xml, line 7, cell id"),
         (">8388608<", ">lots<", "caps.xml, NUMA cell 0, memory"),
         (">8388608<", ">-1<", "caps.xml, NUMA cell 0, memory"),
-        ("unit='KiB'>8388608", "unit='bytes'>8388608", "caps.xml, NUMA cell 0"),
+        ("unit='KiB'>8388608", "unit='bytes'>8388608", "caps.xml, NUMA cell 0, memory"),
+        ("unit='KiB' size='4'", "unit='MiB' size='4'", "caps.xml, NUMA cell 0, pages"),
+        ("unit='KiB' size='4'", "size='big'", "caps.xml, NUMA cell 0, page size"),
+        ("size='4'", "size='0'", "caps.xml, NUMA cell 0"),
+        (">2097152<", "><", "caps.xml, NUMA cell 0, pages of 4 kB"),
+        (
+            "<cpu id='0' socket_id='0' die_id='0' core_id='0' siblings='0,4'/>",
+            "<cpu id='0' siblings='0-'/>",
+            "caps.xml, NUMA cell 0, CPU 0, siblings",
+        ),
+        ("siblings='0,4'", "siblings='0,1,4'", "caps.xml, NUMA cell 0"),
+        ("socket_id='0'", "socket_id=''", "caps.xml, NUMA cell 0, socket_id"),
         ("<cpu id='0'", "<cpu id='-1'", "caps.xml, NUMA cell 0, cpu id"),
         ("<cpu id='0'", "<cpu id='99999999'", "caps.xml, NUMA cell 0"),
         ("<cpu id='0'", "<cpu id='1'", "caps.xml, NUMA cell 0"),

@@ -11,6 +11,7 @@ from cpu_tiers.model.cpu_set import CpuSet
         ("0-3,8,^2", {0, 1, 3, 8}, "0-1,3,8"),
         (" 4 , 1 - 2 ", {1, 2, 4}, "1-2,4"),
         ("^1,0-2", {0, 2}, "0,2"),
+        (",1,,2,", {1, 2}, "1-2"),
         ("5-5,5", {5}, "5"),
         ("0-7,^2-4", {0, 1, 5, 6, 7}, "0-1,5-7"),
     ],
@@ -26,7 +27,7 @@ def test_exclusions_alone_are_taken_from_every_cpu() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ",", "1,", "a", "3-1", "-1", "1-", "^", "0,^0", "65536", "0-99999999999", "1.5"]
+    "text", ["", ",", "a", "3-1", "-1", "1-", "^", "0,^0", "65536", "0-99999999999", "1.5"]
 )
 def test_malformed(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^here: "):

@@ -78,6 +78,38 @@ def test_no_disk() -> None:
             {"PCPU:5"},
             id="isolated emulator threads take one PCPU more",
         ),
+        pytest.param(
+            {
+                "resources__VCPU": "2",
+                "resources__PCPU": "3",
+                "hw__cpu_emulator_threads": "isolate",
+            },
+            {"VCPU:2", "PCPU:3", f"{VCPU_SHARES}:20"},
+            id="mixed by amounts: 2 x 10, and one PCPU of 3 is for emulator threads",
+        ),
+        pytest.param(
+            {
+                "hw__cpu_policy": "mixed",
+                "hw__cpu_realtime": "yes",
+                "hw__cpu_realtime_mask": "^0-2",
+                "hw__emulator_threads_policy": "isolate",
+            },
+            {"VCPU:3", "PCPU:2", f"{VCPU_SHARES}:30"},
+            id="mixed by a real-time mask: 3 x 10, and one PCPU more",
+        ),
+        pytest.param(
+            {"hw__cpu_policy": "dedicated", "hw__emulator_threads_policy": "share"},
+            {"PCPU:4"},
+            id="shared emulator threads take none",
+        ),
+        pytest.param(
+            {"hw__cpu_policy": "shared"}, {"VCPU:4", f"{VCPU_SHARES}:40"}, id="shared by policy"
+        ),
+        pytest.param(
+            {"resources__VCPU": "4", "resources__PCPU": "0"},
+            {"VCPU:4", f"{VCPU_SHARES}:40"},
+            id="0 of one class is the plain policy",
+        ),
         pytest.param({}, {"VCPU:4", f"{VCPU_SHARES}:40"}, id="shared: 4 x 10"),
         pytest.param(
             {f"resources__{VCPU_SHARES}": "7"},
@@ -89,6 +121,19 @@ def test_no_disk() -> None:
 def test_shares_follow_the_cpu_policy(specs: dict[str, str], cpus: set[str]) -> None:
     it = flavor(4, quota__cpu_shares_multiplier="10", **specs)
     assert query(it)["resources"] == cpus | {"MEMORY_MB:1024", "DISK_GB:10"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "required"),
+    [
+        ("require", {"HW_CPU_HYPERTHREADING"}),
+        ("isolate", {"!HW_CPU_HYPERTHREADING"}),
+        ("prefer", None),
+    ],
+)
+def test_thread_policy(policy: str, required: set[str] | None) -> None:
+    it = flavor(4, hw__cpu_policy="dedicated", hw__cpu_thread_policy=policy)
+    assert query(it).get("required") == required
 
 
 def test_shares_of_the_domain_are_claimed_as_they_stand_unless_no_vcpu_is_shared() -> None:

@@ -1,0 +1,41 @@
+"""Extra specs and image properties that are one word of a few. Pure."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.flavor import Flavor, Image
+
+_Word = TypeVar("_Word", bound=str)
+_NOTHING: Mapping[str, str] = {}
+
+
+def properties(image: Image | None) -> Mapping[str, str]:
+    """Return the properties of an image, which a server need not have."""
+    return _NOTHING if image is None else image.properties
+
+
+def flavor_choice(flavor: Flavor, key: str, words: tuple[_Word, ...]) -> _Word | None:
+    """Return an extra spec, or ``None`` where it is not set.
+
+    :raises InvalidInput: it is none of ``words``.
+    """
+    text = flavor.extra_specs.get(key)
+    return None if text is None else _choice(flavor, key, text, words)
+
+
+def image_choice(image: Image | None, key: str, words: tuple[_Word, ...]) -> _Word | None:
+    """Return an image property, or ``None`` where it is not set.
+
+    :raises InvalidInput: it is none of ``words``.
+    """
+    if image is None or (text := image.properties.get(key)) is None:
+        return None
+    return _choice(image, key, text, words)
+
+
+def _choice(source: Flavor | Image, key: str, text: str, words: tuple[_Word, ...]) -> _Word:
+    for word in words:
+        if word == text:
+            return word
+    raise InvalidInput.of(source.spec(key), f"got {text!r}", f"give one of {', '.join(words)}")

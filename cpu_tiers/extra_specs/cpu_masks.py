@@ -1,0 +1,86 @@
+"""Which vCPUs a mask makes dedicated, or real-time.
+
+Spec: use-pcpu-vcpu-in-one-instance, "Set dedicated CPU bit-mask" and "Affect
+over real-time vCPUs". The image's real-time mask goes ahead of the flavor's,
+as in Nova. Pure.
+"""
+
+from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
+from cpu_tiers.extra_specs.choices import properties
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import Flavor, Image
+
+DEDICATED_MASK = "hw:cpu_dedicated_mask"
+REALTIME = "hw:cpu_realtime"
+REALTIME_MASK = "hw:cpu_realtime_mask"
+IMAGE_REALTIME_MASK = "hw_cpu_realtime_mask"
+
+_YES = ("1", "t", "true", "on", "y", "yes")
+_NO = ("0", "f", "false", "off", "n", "no")
+
+
+def is_realtime(flavor: Flavor) -> bool:
+    """Tell whether vCPUs of a server are real-time.
+
+    :raises InvalidInput: the extra spec says neither yes nor no.
+    """
+    text = flavor.extra_specs.get(REALTIME)
+    if text is None:
+        return False
+    word = text.strip().lower()
+    if word not in _YES + _NO:
+        raise InvalidInput.of(flavor.spec(REALTIME), f"got {text!r}", "give yes or no")
+    return word in _YES
+
+
+def mixed_mask(flavor: Flavor, image: Image | None, every: CpuSet, *, realtime: bool) -> CpuSet:
+    """Return the dedicated vCPUs of a mixed server, by its one mask of either kind.
+
+    :param every: all vCPUs of the server.
+    :param realtime: whether it has real-time vCPUs.
+    :raises InvalidInput: the mask is malformed, or leaves none of a kind.
+    :raises ConflictingExtraSpecs: both masks are set, or neither.
+    """
+    mask = flavor.extra_specs.get(DEDICATED_MASK)
+    by_realtime = realtime or _has_realtime_mask(flavor, image)
+    where = f"flavor {flavor.name}, CPU policy mixed"
+    if (mask is not None) == by_realtime:
+        raise ConflictingExtraSpecs.of(
+            where,
+            f"{'both' if by_realtime else 'neither'} {DEDICATED_MASK} and a real-time mask",
+            f"set either {DEDICATED_MASK} or {REALTIME_MASK}",
+        )
+    if mask is not None:
+        dedicated = _mask(flavor, DEDICATED_MASK, mask, every)
+    else:
+        dedicated = realtime_mask(flavor, image, every)
+    if dedicated == every:
+        given = f"all vCPUs {every} are dedicated"
+        raise InvalidInput.of(where, given, "leave at least one shared")
+    return dedicated
+
+
+def realtime_mask(flavor: Flavor, image: Image | None, every: CpuSet) -> CpuSet:
+    """Return the vCPUs of the real-time mask, all of them where there is none.
+
+    :param every: all vCPUs of the server.
+    :raises InvalidInput: the mask is malformed, empty, or not of these vCPUs.
+    """
+    if image is not None and IMAGE_REALTIME_MASK in image.properties:
+        return _mask(image, IMAGE_REALTIME_MASK, image.properties[IMAGE_REALTIME_MASK], every)
+    text = flavor.extra_specs.get(REALTIME_MASK)
+    return every if text is None else _mask(flavor, REALTIME_MASK, text, every)
+
+
+def _has_realtime_mask(flavor: Flavor, image: Image | None) -> bool:
+    return REALTIME_MASK in flavor.extra_specs or IMAGE_REALTIME_MASK in properties(image)
+
+
+def _mask(source: Flavor | Image, key: str, text: str, every: CpuSet) -> CpuSet:
+    where = source.spec(key)
+    mask = CpuSet.parse(text, where=where, every=every)
+    if not mask <= every:
+        raise InvalidInput.of(
+            where, f"{text!r}, of a server with the vCPUs {every}", "name vCPUs of its own alone"
+        )
+    return mask

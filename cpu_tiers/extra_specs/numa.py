@@ -1,0 +1,166 @@
+"""The NUMA nodes of a guest: their CPUs and their memory.
+
+Nova: ``hw:numa_nodes``, ``hw:numa_cpus.N`` and ``hw:numa_mem.N``, or the image
+properties of these names with ``_``; never one from both. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from cpu_tiers.errors import ConflictingExtraSpecs, FaultList, InvalidInput
+from cpu_tiers.extra_specs.choices import properties
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import Flavor, Image
+
+NODES, IMAGE_NODES = "hw:numa_nodes", "hw_numa_nodes"
+CPUS, IMAGE_CPUS = "hw:numa_cpus", "hw_numa_cpus"
+MEMORY, IMAGE_MEMORY = "hw:numa_mem", "hw_numa_mem"
+
+MAX_LISTED = 128
+"""So many nodes can be described one by one, as in Nova."""
+
+
+class GuestNode(NamedTuple):
+    """One NUMA node of a guest."""
+
+    cpus: CpuSet
+    memory_mb: int
+
+
+class _Setting(NamedTuple):
+    """A text, and how an error names where it stands."""
+
+    where: str
+    text: str
+
+
+def node_count(flavor: Flavor, image: Image | None) -> int | None:
+    """Return how many nodes are asked for, or ``None`` where nobody does.
+
+    :raises InvalidInput: no whole number from 1.
+    :raises ConflictingExtraSpecs: flavor and image both ask.
+    """
+    settings = [
+        _Setting(source.spec(key), texts[key])
+        for source, key, texts in (
+            (flavor, NODES, flavor.extra_specs),
+            (image, IMAGE_NODES, properties(image)),
+        )
+        if source is not None and key in texts
+    ]
+    if len(settings) == 2:
+        raise _from_both(flavor, NODES, IMAGE_NODES)
+    for where, text in settings:
+        if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
+            raise InvalidInput.of(where, f"got {text!r}", "give a whole number from 1")
+        return int(text)
+    return None
+
+
+def guest_nodes(
+    flavor: Flavor, image: Image | None, count: int, every: CpuSet
+) -> tuple[GuestNode, ...]:
+    """Return the nodes: as they are described, else of equal size.
+
+    :param count: how many there are.
+    :param every: all vCPUs of the server.
+    :raises InvalidInput: the nodes do not make up the flavor.
+    :raises ConflictingExtraSpecs: flavor and image both describe them.
+    """
+    faults = FaultList()
+    cpus: Sequence[_Setting] = ()
+    memory: Sequence[_Setting] = ()
+    with faults:
+        cpus = _listed(flavor, image, CPUS, IMAGE_CPUS)
+    with faults:
+        memory = _listed(flavor, image, MEMORY, IMAGE_MEMORY)
+    faults.raise_if_any()
+    if not cpus and not memory:
+        return _equal_nodes(flavor, count)
+    if not len(cpus) == len(memory) == count:
+        raise InvalidInput.of(
+            f"flavor {flavor.name}, {count} NUMA nodes",
+            f"{CPUS}.N of {len(cpus)} nodes and {MEMORY}.N of {len(memory)}",
+            "describe the CPUs and the memory of every node, or of none",
+        )
+    return _described_nodes(flavor, cpus, memory, every)
+
+
+def _from_both(flavor: Flavor, key: str, image_key: str) -> InvalidInput:
+    return ConflictingExtraSpecs.of(
+        flavor.spec(key), f"the image has {image_key}, too", "leave it to one of the two"
+    )
+
+
+def _listed(flavor: Flavor, image: Image | None, key: str, image_key: str) -> list[_Setting]:
+    """Return the values of ``key.0``, ``key.1`` and so on, from flavor or image."""
+    own = _numbered(flavor, flavor.extra_specs, key)
+    others = [] if image is None else _numbered(image, image.properties, image_key)
+    if own and others:
+        raise _from_both(flavor, key, image_key)
+    return own or others
+
+
+def _numbered(source: Flavor | Image, texts: Mapping[str, str], key: str) -> list[_Setting]:
+    found: list[_Setting] = []
+    while (name := f"{key}.{len(found)}") in texts and len(found) < MAX_LISTED:
+        found.append(_Setting(source.spec(name), texts[name]))
+    return found
+
+
+def _equal_nodes(flavor: Flavor, count: int) -> tuple[GuestNode, ...]:
+    if flavor.vcpus % count or flavor.memory_mb % count:
+        raise InvalidInput.of(
+            f"flavor {flavor.name}, {count} NUMA nodes",
+            f"{flavor.vcpus} vCPUs and {flavor.memory_mb} MiB",
+            f"nodes of unequal size need {CPUS}.N and {MEMORY}.N",
+        )
+    cpus, memory_mb = flavor.vcpus // count, flavor.memory_mb // count
+    starts = range(0, flavor.vcpus, cpus)
+    return tuple(GuestNode(CpuSet(range(at, at + cpus)), memory_mb) for at in starts)
+
+
+def _described_nodes(
+    flavor: Flavor, cpus: Sequence[_Setting], memory: Sequence[_Setting], every: CpuSet
+) -> tuple[GuestNode, ...]:
+    faults = FaultList()
+    nodes = []
+    for (where, text), (memory_where, memory_text) in zip(cpus, memory, strict=True):
+        with faults:
+            node_cpus = CpuSet.parse(text, where=where)
+        if re.fullmatch(r"[1-9][0-9]{0,9}", memory_text):
+            memory_mb = int(memory_text)
+        else:
+            faults.add(memory_where, f"got {memory_text!r}", "give MiB, a whole number from 1")
+        if not faults.faults:
+            nodes.append(GuestNode(node_cpus, memory_mb))
+    faults.raise_if_any()
+    _check_cpus(cpus, nodes, every)
+    total = sum(node.memory_mb for node in nodes)
+    if total != flavor.memory_mb:
+        raise InvalidInput.of(
+            f"flavor {flavor.name}, {MEMORY}.N",
+            f"{total} MiB in all",
+            f"they must add up to the flavor's {flavor.memory_mb} MiB",
+        )
+    return tuple(nodes)
+
+
+def _check_cpus(settings: Sequence[_Setting], nodes: Sequence[GuestNode], every: CpuSet) -> None:
+    """Refuse vCPUs that no node has, or two, or that do not exist."""
+    faults = FaultList()
+    seen: set[int] = set()
+    for (where, text), (cpus, _) in zip(settings, nodes, strict=True):
+        if not cpus <= every:
+            faults.add(where, repr(text), f"the server has the vCPUs {every}")
+        if not seen.isdisjoint(cpus):
+            faults.add(
+                where, f"{text!r}", f"the vCPUs {CpuSet(seen & cpus)} stand in another node"
+            )
+        seen |= cpus
+    if missing := CpuSet(every - seen):
+        faults.add(settings[0].where, f"no node has the vCPUs {missing}", "put each into one")
+    faults.raise_if_any()

@@ -1,0 +1,154 @@
+"""A guest's topology as plain values, also in the form that older computes know.
+
+Form 1 keeps dedicated vCPUs in ``cpuset`` and has no ``pcpuset`` (Nova's
+InstanceNUMACell before 1.5); form 2 tells both apart. Either is read, and
+either can be written while a cluster is half upgraded. Spec:
+use-pcpu-vcpu-in-one-instance, "Data model impact" and "Upgrade impact". Pure.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast, get_args
+
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.guest import GuestCell, GuestTopology
+from cpu_tiers.model.policies import CpuPolicy, EmulatorThreadsPolicy, ThreadPolicy
+
+DEDICATED_IN_CPUSET = 1
+CURRENT = 2
+
+MIXED_SERVICE_VERSION = 52
+"""The service version of the first nova-compute that knows ``mixed`` (Victoria)."""
+
+_WORDS = {
+    "cpu_policy": get_args(CpuPolicy),
+    "cpu_thread_policy": get_args(ThreadPolicy),
+    "emulator_threads_policy": get_args(EmulatorThreadsPolicy),
+}
+_PAGES = ("small", "large", "any")
+
+
+def check_computes(topology: GuestTopology | None, oldest: int) -> None:
+    """Refuse a mixed guest until every compute knows what that is.
+
+    :param oldest: the lowest service version of all nova-computes.
+    :raises InvalidInput: the guest is mixed, and one is too old.
+    """
+    if topology and topology.cpu_policy == "mixed" and oldest < MIXED_SERVICE_VERSION:
+        raise InvalidInput.of(
+            "CPU policy mixed",
+            f"the oldest nova-compute has service version {oldest}",
+            f"upgrade every nova-compute to service version {MIXED_SERVICE_VERSION} (Victoria)",
+        )
+
+
+def to_stored(topology: GuestTopology, form: int = CURRENT) -> dict[str, Any]:
+    """Return a topology as values that JSON can hold; CPU sets as text.
+
+    :raises InvalidInput: the form is unknown, or cannot hold a mixed guest.
+    """
+    _check_form(form)
+    if form == DEDICATED_IN_CPUSET and topology.cpu_policy == "mixed":
+        raise InvalidInput.of(
+            "CPU policy mixed",
+            f"form {form} does not tell dedicated vCPUs from shared ones",
+            "upgrade the computes that read it",
+        )
+    return {
+        "form": form,
+        "cells": [_stored_cell(cell, form) for cell in topology.cells],
+        "cpu_policy": topology.cpu_policy,
+        "cpu_thread_policy": topology.cpu_thread_policy,
+        "emulator_threads_policy": topology.emulator_threads_policy,
+        "page_size": topology.page_size,
+        "realtime": str(topology.realtime),
+    }
+
+
+def from_stored(stored: Mapping[str, Any]) -> GuestTopology:
+    """Return the topology; dedicated vCPUs that stand in ``cpuset`` go where they belong.
+
+    :raises InvalidInput: with every fault of the values.
+    """
+    form = stored.get("form")
+    _check_form(form)
+    faults = FaultList()
+    policy = stored.get("cpu_policy")
+    for key, words in _WORDS.items():
+        if stored.get(key) not in (None, *words):
+            faults.add(key, f"got {stored[key]!r}", f"give one of {', '.join(words)}")
+    page = stored.get("page_size")
+    if page is not None and page not in _PAGES and (type(page) is not int or page < 1):
+        faults.add("page_size", f"got {page!r}", f"give kB, or one of {', '.join(_PAGES)}")
+    if form == DEDICATED_IN_CPUSET and policy == "mixed":
+        faults.add("cpu_policy", "mixed, in form 1", "form 2 alone can hold it")
+    cells = []
+    for number, cell in enumerate(_list(stored.get("cells"))):
+        with faults:
+            cells.append(
+                _cell(f"cells[{number}]", cell, moves=form == 1 and policy == "dedicated")
+            )
+    if policy == "dedicated" and any(cell.cpuset for cell in cells):
+        faults.add("cells", "shared vCPUs", "a guest of the CPU policy dedicated has none")
+    if policy in (None, "shared") and any(cell.pcpuset for cell in cells):
+        faults.add("cells", "dedicated vCPUs", "give the CPU policy that makes them so")
+    realtime = CpuSet()
+    with faults:
+        realtime = _cpus("realtime", stored.get("realtime", ""))
+    faults.raise_if_any()
+    return GuestTopology(
+        cells=tuple(cells),
+        cpu_policy=policy,
+        cpu_thread_policy=stored.get("cpu_thread_policy"),
+        emulator_threads_policy=stored.get("emulator_threads_policy"),
+        page_size=page,
+        realtime=realtime,
+    )
+
+
+def _check_form(form: object) -> None:
+    if form not in (DEDICATED_IN_CPUSET, CURRENT):
+        raise InvalidInput.of("form", f"got {form!r}", "give 1 or 2")
+
+
+def _stored_cell(cell: GuestCell, form: int) -> dict[str, Any]:
+    both = {"id": cell.id, "memory_mb": cell.memory_mb}
+    if form == DEDICATED_IN_CPUSET:
+        return {**both, "cpuset": str(CpuSet(cell.cpuset | cell.pcpuset))}
+    return {**both, "cpuset": str(cell.cpuset), "pcpuset": str(cell.pcpuset)}
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidInput.of("cells", f"got {value!r}", "give a list of NUMA nodes")
+    return value
+
+
+def _cell(where: str, cell: object, *, moves: bool) -> GuestCell:
+    if not isinstance(cell, Mapping):
+        raise InvalidInput.of(where, f"got {cell!r}", "give a NUMA node")
+    faults = FaultList()
+    sets = [CpuSet(), CpuSet()]
+    for index, key in enumerate(("cpuset", "pcpuset")):
+        with faults:
+            sets[index] = _cpus(f"{where}, {key}", cell.get(key, ""))
+    numbers = {"id": cell.get("id"), "memory_mb": cell.get("memory_mb")}
+    for key, value in numbers.items():
+        if type(value) is not int or value < 0:
+            faults.add(f"{where}, {key}", f"got {value!r}", "give a whole number")
+    shared, dedicated = sets
+    if moves and not dedicated:  # Nova moved some cells without a new version
+        shared, dedicated = dedicated, shared
+    if shared & dedicated:
+        faults.add(where, f"vCPUs {CpuSet(shared & dedicated)} in both sets", "keep each in one")
+    faults.raise_if_any()
+    whole = cast("dict[str, int]", numbers)
+    return GuestCell(
+        id=whole["id"], memory_mb=whole["memory_mb"], cpuset=shared, pcpuset=dedicated
+    )
+
+
+def _cpus(where: str, text: object) -> CpuSet:
+    if not isinstance(text, str):
+        raise InvalidInput.of(where, f"got {text!r}", "give a CPU set as text, such as 0-3,8")
+    return CpuSet.parse(text, where=where) if text else CpuSet()

@@ -1,0 +1,77 @@
+"""What is taken of a host when a guest is pinned, and free again when it is gone."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cpu_tiers.errors import FaultList
+from cpu_tiers.guest.memory import smallest_page_kb
+from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
+
+
+def take(host: ComputeHost, guest: GuestTopology, pinning: Pinning) -> ComputeHost:
+    """Return the host with a guest on it.
+
+    :raises InvalidInput: the host lacks a cell, or a CPU is not dedicated or is
+        pinned already.
+    """
+    return _change(host, guest, pinning, 1)
+
+
+def release(host: ComputeHost, guest: GuestTopology, pinning: Pinning) -> ComputeHost:
+    """Return the host without a guest that was on it.
+
+    :raises InvalidInput: the host lacks a cell, or a CPU is not pinned.
+    """
+    return _change(host, guest, pinning, -1)
+
+
+def _change(host: ComputeHost, guest: GuestTopology, pinning: Pinning, sign: int) -> ComputeHost:
+    faults = FaultList()
+    cells = {cell.id: cell for cell in host.cells}
+    for cell, pinned in zip(guest.cells, pinning.cells, strict=True):
+        with faults:
+            host.cell(pinned.host_cell)
+            at = cells[pinned.host_cell]
+            cpus = CpuSet(_cpus(guest, pinned, at))
+            _check(at, cpus, sign, faults)
+            if not faults.faults:
+                cells[at.id] = replace(at, used=_used(at, cell, pinned, cpus, sign))
+    faults.raise_if_any()
+    return replace(host, cells=tuple(cells.values()))
+
+
+def _cpus(guest: GuestTopology, pinned: CellPinning, at: ComputeCell) -> Iterator[int]:
+    """Yield the CPUs that nobody else may have: with ``isolate`` the siblings, too."""
+    own = {*pinned.cpu_pinning.values(), *pinned.cpuset_reserved}
+    yield from own
+    if guest.cpu_thread_policy == "isolate":
+        for core in at.cores:
+            if core & own:
+                yield from core & at.dedicated
+
+
+def _check(at: ComputeCell, cpus: CpuSet, sign: int, faults: FaultList) -> None:
+    where = f"host NUMA cell {at.id}"
+    if unknown := cpus - at.dedicated:
+        faults.add(where, f"CPU {CpuSet(unknown)} is not dedicated", f"pin CPUs of {at.dedicated}")
+    elif sign > 0 and (taken := cpus & at.used.pinned):
+        faults.add(where, f"CPU {CpuSet(taken)} is pinned already", "a CPU is pinned once")
+    elif sign < 0 and (free := cpus - at.used.pinned):
+        faults.add(where, f"CPU {CpuSet(free)} is not pinned", "release what was taken")
+
+
+def _used(at: ComputeCell, cell: GuestCell, pinned: CellPinning, cpus: CpuSet, sign: int) -> Usage:
+    size = pinned.page_size_kb or smallest_page_kb(at)
+    pages = dict(at.used.pages)
+    if size is not None:
+        count = pages.pop(size, 0) - sign * (-cell.memory_mb * 1024 // size)
+        if count > 0:
+            pages[size] = count
+    return Usage(
+        pinned=CpuSet(at.used.pinned | cpus if sign > 0 else at.used.pinned - cpus),
+        shared_vcpus=max(0, at.used.shared_vcpus + sign * len(cell.cpuset)),
+        memory_mb=max(0, at.used.memory_mb + sign * cell.memory_mb),
+        pages=pages,
+    )

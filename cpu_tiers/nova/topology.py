@@ -1,0 +1,140 @@
+"""Nova's NUMA objects as our nouns, and ours as Nova's.
+
+In Nova one object holds both what a guest asks for and where it is pinned.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+from nova import objects
+from nova.virt import hardware
+
+from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
+from cpu_tiers.model.host import Pages
+from cpu_tiers.model.policies import PageSize
+
+_NAMED_SIZES: dict[int, PageSize] = {
+    hardware.MEMPAGES_SMALL: "small",
+    hardware.MEMPAGES_LARGE: "large",
+    hardware.MEMPAGES_ANY: "any",
+}
+_NUMBERS = {name: number for number, name in _NAMED_SIZES.items()}
+
+
+def to_compute_host(
+    topology: objects.NUMATopology,
+    *,
+    cpu_shared_set: CpuSet = CpuSet(),  # noqa: B008
+) -> ComputeHost:
+    """Return Nova's host, with what is taken of it, as ours.
+
+    :param cpu_shared_set: the option of that name; Nova's object does not tell
+        whether it is set.
+    :raises InvalidInput: a CPU is pinned that is not dedicated.
+    """
+    return ComputeHost(
+        cells=tuple(_compute_cell(cell) for cell in topology.cells), cpu_shared_set=cpu_shared_set
+    )
+
+
+def to_guest_topology(
+    topology: objects.InstanceNUMATopology,
+    *,
+    realtime: CpuSet = CpuSet(),  # noqa: B008
+) -> GuestTopology:
+    """Return what Nova's guest asks for, as ours.
+
+    :param realtime: the real-time vCPUs; Nova's object does not tell them.
+    """
+    first = topology.cells[0] if topology.cells else objects.InstanceNUMACell()
+    sizes = {cell.pagesize for cell in topology.cells if "pagesize" in cell}
+    size = sizes.pop() if len(sizes) == 1 else hardware.MEMPAGES_ANY if sizes else None
+    return GuestTopology(
+        cells=tuple(
+            GuestCell(
+                id=index,
+                cpuset=CpuSet(cell.cpuset),
+                pcpuset=CpuSet(cell.pcpuset),
+                memory_mb=cell.memory,
+            )
+            for index, cell in enumerate(topology.cells)
+        ),
+        cpu_policy=first.cpu_policy if "cpu_policy" in first else None,
+        cpu_thread_policy=first.cpu_thread_policy if "cpu_thread_policy" in first else None,
+        emulator_threads_policy=topology.emulator_threads_policy
+        if "emulator_threads_policy" in topology
+        else None,
+        page_size=_NAMED_SIZES.get(size, size) if size else None,
+        realtime=realtime,
+    )
+
+
+def to_pinning(topology: objects.InstanceNUMATopology) -> Pinning:
+    """Return where Nova's guest is pinned, as ours."""
+    return Pinning(
+        cells=tuple(
+            CellPinning(
+                host_cell=cell.id,
+                cpu_pinning=dict(cell.cpu_pinning or {}),
+                cpuset_reserved=CpuSet(cell.cpuset_reserved or ()),
+                page_size_kb=cell.pagesize or None,
+            )
+            for cell in topology.cells
+        )
+    )
+
+
+def to_instance_topology(
+    guest: GuestTopology, pinning: Pinning | None = None
+) -> objects.InstanceNUMATopology:
+    """Return our guest, and where it is pinned, as Nova's object."""
+    cells = [_instance_cell(guest, cell) for cell in guest.cells]
+    for cell, pinned in zip(cells, () if pinning is None else pinning.cells, strict=False):
+        cell.id = pinned.host_cell
+        cell.cpu_pinning = dict(pinned.cpu_pinning) or None
+        cell.cpuset_reserved = set(pinned.cpuset_reserved) or None
+        if pinned.page_size_kb is not None:
+            cell.pagesize = pinned.page_size_kb
+    return objects.InstanceNUMATopology(
+        cells=cells, emulator_threads_policy=guest.emulator_threads_policy
+    )
+
+
+def _instance_cell(guest: GuestTopology, cell: GuestCell) -> objects.InstanceNUMACell:
+    size = guest.page_size
+    return objects.InstanceNUMACell(
+        id=cell.id,
+        cpuset=set(cell.cpuset),
+        pcpuset=set(cell.pcpuset),
+        cpuset_reserved=None,
+        memory=cell.memory_mb,
+        pagesize=None if size is None else _NUMBERS.get(size, size),
+        cpu_pinning_raw=None,
+        cpu_policy=guest.cpu_policy,
+        cpu_thread_policy=guest.cpu_thread_policy,
+    )
+
+
+def _compute_cell(cell: objects.NUMACell) -> ComputeCell:
+    ours = cell.cpuset | cell.pcpuset
+    return ComputeCell(
+        id=cell.id,
+        shared=CpuSet(cell.cpuset),
+        dedicated=CpuSet(cell.pcpuset),
+        memory_mb=int(cell.memory),
+        cores=tuple(CpuSet(core & ours) for core in cell.siblings if core & ours),
+        pages=tuple(Pages(size_kb=one.size_kb, total=one.total) for one in cell.mempages),
+        reserved_pages={
+            one.size_kb: one.reserved
+            for one in cell.mempages
+            if "reserved" in one and one.reserved
+        },
+        socket=cell.socket if "socket" in cell else None,
+        used=Usage(
+            pinned=CpuSet(cell.pinned_cpus),
+            shared_vcpus=cell.cpu_usage,
+            memory_mb=cell.memory_usage,
+            pages={one.size_kb: int(one.used) for one in cell.mempages if one.used},
+        ),
+    )
