@@ -69,7 +69,10 @@ STRICTER = {
         "leave at least one shared",
     ),
     "mixed has one mask": Stricter(
-        lambda c: "hw:cpu_dedicated_mask" in c.specs and c.values("hw:cpu_realtime_mask"),
+        lambda c: (
+            "hw:cpu_dedicated_mask" in c.specs
+            and (c.values("hw:cpu_realtime_mask") or c.values("hw:cpu_realtime"))
+        ),
         "both hw:cpu_dedicated_mask and a real-time mask",
     ),
     "a node has CPUs": Stricter(
