@@ -30,7 +30,7 @@ from cpu_tiers.translators import ServerRequest, translate
 from tests.nova.servers import HYPERTHREADING, RELEASED_KEY, SPEC_KEY, Case, draw
 
 SEED = int(os.environ.get("CPU_TIERS_SEED", "4"))
-BATCH, BATCHES = 100, 1000
+BATCH, BATCHES = 100, 1100  # one of twenty is drawn twice
 
 PAGES = {"small": hardware.MEMPAGES_SMALL, "large": hardware.MEMPAGES_LARGE}
 PAGES |= {"any": hardware.MEMPAGES_ANY}
@@ -263,7 +263,7 @@ OUTCOMES: Counter[str] = Counter()
 
 
 def test_we_agree_with_nova() -> None:
-    """100,000 servers drawn at random, 100 to an example; many of them make sense."""
+    """More than 100,000 servers drawn at random, 100 to an example; many of them make sense."""
     OUTCOMES.clear()
     hold_against_nova()
     assert OUTCOMES.total() >= BATCH * BATCHES
