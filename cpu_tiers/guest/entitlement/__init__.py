@@ -11,7 +11,8 @@ On each CPU it divides a cgroup's weight in proportion to what the cgroup has
 runnable there. All vCPUs of a guest count alike in that, whether they are
 pinned, share CPUs or are ever interrupted: libvirt gives each a cgroup of the
 default weight below the guest's. So a mixed guest's pinned vCPUs take their
-part of its weight along, although nobody competes with them.
+part of its weight along, although nobody competes with them, as long as they
+want to run.
 """
 
 from collections import Counter, defaultdict

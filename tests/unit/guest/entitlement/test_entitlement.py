@@ -139,6 +139,12 @@ def test_one_pool(host: dict[str, Contender], expected: dict[str, Fraction]) -> 
             {"mixed": 2 + Fraction(4, 3), "bronze": Fraction(4, 6)},
             id="mixed: pinned vCPUs take their part of the weight along",
         ),
+        pytest.param(
+            {"mixed": guest(400, "2-3", "2-3"), "bronze": guest(100, *["2-3"] * 4)},
+            # 2 CPUs by 2 x 200 and 4 x 25: bronze gets less than while they run
+            {"mixed": Fraction(8, 5), "bronze": Fraction(2, 5)},
+            id="mixed: while its pinned vCPUs sleep the others have their weight",
+        ),
     ],
 )
 def test_cpu_sets(host: dict[str, Contender], expected: dict[str, Fraction]) -> None:
