@@ -27,7 +27,7 @@ ALL_SHARED = frozenset(chain.from_iterable(SHARED))
 PINS = [frozenset({cpu}) for cell in CELLS for cpu in cell[48:]]
 ODD = [ALL_SHARED & set(range(first, first + 80)) for first in range(20, 400, 60)]
 
-ROUNDS, LP_ROUNDS = 10, 3
+ROUNDS, LP_ROUNDS = 30, 3
 LP_GOAL, GROWTH_GOAL = 0.05, 12
 
 Host = Mapping[str, Contender | Slice]

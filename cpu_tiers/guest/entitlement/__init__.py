@@ -18,6 +18,7 @@ want to run.
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 
 from cpu_tiers.guest.entitlement.contenders import Contender, Slice, weights_per_thread
 from cpu_tiers.guest.entitlement.levels import fair_levels
@@ -37,11 +38,13 @@ def guaranteed_cpus(host: Mapping[str, Contender | Slice]) -> dict[str, Fraction
         for cpus, threads in contender.threads.items():
             wanted[cpus][weight] += threads
     levels = fair_levels(wanted)
-    rates = {
-        cpus: {weight: min(Fraction(1), weight * levels[cpus]) for weight in by_weight}
-        for cpus, by_weight in wanted.items()
-    }
-    return {
-        path: sum((n * rates[cpus][weight] for cpus, n in contender.threads.items()), Fraction())
-        for path, (contender, weight) in weights.items()
-    }
+
+    @cache  # guests of one flavor are alike
+    def rate(cpus: frozenset[int], weight: int, threads: int) -> Fraction:
+        return threads * min(Fraction(1), weight * levels[cpus])
+
+    granted = {}
+    for path, (contender, weight) in weights.items():
+        first, *others = (rate(cpus, weight, n) for cpus, n in contender.threads.items())
+        granted[path] = sum(others, first)
+    return granted

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import lcm
 
 from cpu_tiers.errors import InvalidInput
@@ -69,14 +70,18 @@ def _weigh(
     members: Mapping[str, Contender | Slice], unit: Fraction, prefix: str
 ) -> Iterator[tuple[str, tuple[Contender, Fraction]]]:
     """Yield the contenders, where a weight of 1 among the members comes to ``unit``."""
+
+    @cache  # guests of one flavor are alike
+    def share(weight: int, parts: int) -> Fraction:
+        return unit * weight / parts
+
     for name, member in members.items():
-        share = unit * member.weight
         if isinstance(member, Slice):
             total = sum(m.weight for m in member.members.values() if _wants_to_run(m))
             if total:
-                yield from _weigh(member.members, share / total, f"{prefix}{name}/")
+                yield from _weigh(member.members, share(member.weight, total), f"{prefix}{name}/")
         elif threads := sum(member.threads.values()):
-            yield f"{prefix}{name}", (member, share / threads)
+            yield f"{prefix}{name}", (member, share(member.weight, threads))
 
 
 def _wants_to_run(member: Contender | Slice) -> bool:
