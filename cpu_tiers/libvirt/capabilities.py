@@ -1,21 +1,18 @@
 """Host capabilities: libvirt's XML to a host topology.
 
-Source: ``virsh capabilities``, https://libvirt.org/formatcaps.html. The text
-may come from anywhere, so a document type is refused and no entity, external
-or not, is ever resolved.
+Source: ``virsh capabilities``, https://libvirt.org/formatcaps.html.
 """
 
 from collections.abc import Iterable, Sequence
 
-from lxml import etree
 from lxml.etree import _Element
 
 from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.libvirt.document import read_root, whole_number
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 
 _ALLOWED = "give the output of `virsh capabilities`"
-_MAX_DIGITS = 15
 
 
 def parse_capabilities(text: bytes, *, where: str) -> HostTopology:
@@ -25,7 +22,7 @@ def parse_capabilities(text: bytes, *, where: str) -> HostTopology:
     :param where: what to call the document in an error.
     :raises InvalidInput: no XML, hostile XML, or XML without a topology.
     """
-    host = _root(text, where).find("host")
+    host = read_root(text, tag="capabilities", where=where, allowed=_ALLOWED).find("host")
     cells = [] if host is None else host.findall("topology/cells/cell")
     if host is None or not cells:
         raise InvalidInput.of(where, "no <host><topology><cells> with a cell", _ALLOWED)
@@ -39,29 +36,12 @@ def parse_capabilities(text: bytes, *, where: str) -> HostTopology:
     return topology
 
 
-def _root(text: bytes, where: str) -> _Element:
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
-    )
-    try:
-        root = etree.fromstring(text, parser)
-    except etree.XMLSyntaxError as error:
-        raise InvalidInput.of(where, f"not XML: {error.msg}", _ALLOWED) from error
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise InvalidInput.of(
-            where, "a document type (<!DOCTYPE>)", f"libvirt writes none: {_ALLOWED}"
-        )
-    if root.tag != "capabilities":
-        raise InvalidInput.of(where, f"a document of {root.tag!r}", _ALLOWED)
-    return root
-
-
 def _cell(cell: _Element, where: str, faults: FaultList) -> NumaCell:
-    number = _number(cell.get("id"), f"{where}, line {cell.sourceline}, cell id", faults)
+    number = whole_number(cell.get("id"), f"{where}, line {cell.sourceline}, cell id", faults)
     place = f"{where}, NUMA cell {number}"
     memory = cell.find("memory")
     found = cell.findall("cpus/cpu")
-    cpus = [_number(cpu.get("id"), f"{place}, cpu id", faults) for cpu in found]
+    cpus = [whole_number(cpu.get("id"), f"{place}, cpu id", faults) for cpu in found]
     if len(set(cpus)) != len(cpus) or any(cpu > MAX_CPU for cpu in cpus):
         faults.add(place, "a CPU twice, or past any kernel's range", _ALLOWED)
     return NumaCell(
@@ -76,7 +56,7 @@ def _cell(cell: _Element, where: str, faults: FaultList) -> NumaCell:
 
 def _kib(element: _Element, place: str, faults: FaultList) -> int:
     _check_unit(element, place, faults)
-    return _number(element.text, place, faults)
+    return whole_number(element.text, place, faults)
 
 
 def _check_unit(element: _Element, place: str, faults: FaultList) -> None:
@@ -101,27 +81,19 @@ def _pages(cell: _Element, place: str, faults: FaultList) -> tuple[Pages, ...]:
     pages = []
     for element in cell.findall("pages"):
         _check_unit(element, f"{place}, pages", faults)
-        size = _number(element.get("size"), f"{place}, page size", faults)
-        total = _number(element.text, f"{place}, pages of {size} kB", faults)
+        size = whole_number(element.get("size"), f"{place}, page size", faults)
+        total = whole_number(element.text, f"{place}, pages of {size} kB", faults)
         pages.append(Pages(size_kb=size, total=total))
     return tuple(pages)
 
 
 def _socket(found: Iterable[_Element], place: str, faults: FaultList) -> int | None:
     sockets = {
-        _number(text, f"{place}, socket_id", faults)
+        whole_number(text, f"{place}, socket_id", faults)
         for cpu in found
         if (text := cpu.get("socket_id")) is not None
     }
     return sockets.pop() if len(sockets) == 1 else None
-
-
-def _number(text: str | None, place: str, faults: FaultList) -> int:
-    text = (text or "").strip()
-    if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
-        return int(text)
-    faults.add(place, f"got {text[:40]!r}", "libvirt gives a whole number")
-    return 0
 
 
 def _check(topology: HostTopology, where: str, faults: FaultList) -> None:

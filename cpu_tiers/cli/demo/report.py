@@ -133,21 +133,22 @@ def _entitlements(
 ) -> Table:
     """Return a row and a bar for each server of a host."""
     full, empty = marks
-    cpus = len(shared_cpus(cloud.hosts[host], inventory_options(cloud.conf)))
-    contenders = {
-        name: Contender(weight=domain_shares(flavor) or 0, vcpus=flavor.vcpus)
-        for name, flavor in flavors.items()
-    }
-    granted = guaranteed_cpus(contenders, cpus)
+    cpus = shared_cpus(cloud.hosts[host], inventory_options(cloud.conf))
+    weights = {name: domain_shares(flavor) or 0 for name, flavor in flavors.items()}
+    granted = guaranteed_cpus(
+        {
+            name: Contender(weight=weights[name], threads={cpus: flavor.vcpus})
+            for name, flavor in flavors.items()
+        }
+    )
     table = _table("server", "weight", "of its vCPU", "CPUs", "of the host")
     for name in sorted(granted, key=lambda name: (-granted[name], name)):
-        share = granted[name] / flavors[name].vcpus
+        got = float(granted[name])
+        share = got / flavors[name].vcpus
         bar = Text(full * round(share * _BAR_CELLS), _STYLES[flavors[name].name])
         bar.append(empty * (_BAR_CELLS - len(bar)), "dim")
-        weight = str(contenders[name].weight)
-        table.add_row(
-            _name(name), weight, bar, f"{granted[name]:.2f}", f"{granted[name] / cpus:.1%}"
-        )
+        weight = str(weights[name])
+        table.add_row(_name(name), weight, bar, f"{got:.2f}", f"{got / len(cpus):.1%}")
     return table
 
 

@@ -1,0 +1,102 @@
+"""``cpu-tiers host show``: what the guests of a host are guaranteed, and what else fits."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from cliff.lister import Lister
+
+from cpu_tiers.cli.columns import Cell
+from cpu_tiers.cli.occupancy import add_occupancy_arguments, read_occupancy
+from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.tiers import add_tier_argument, read_tiers
+from cpu_tiers.errors import printable
+from cpu_tiers.guest.occupancy import Occupancy, Outlook
+from cpu_tiers.guest.tier import multiplier_of
+
+COLUMNS = (
+    *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus", "guaranteed_cpus"),
+    *("more", "with_one", "with_all"),
+)
+
+
+class HostShow(ReadsNovaConf, Lister):
+    """List the guests of a host, and the CPU that each is guaranteed when all want to run.
+
+    After them comes a line for each tier: how many more of its servers fit, and
+    what one more would get. The columns with_one and with_all say what each
+    guest would have left beside one more, and beside all that fit.
+    """
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Take the host and the tiers."""
+        parser = super().get_parser(prog_name)
+        add_occupancy_arguments(parser)
+        add_tier_argument(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Compute, and lay out guests and tiers."""
+        tiers = read_tiers(parsed_args)
+        host = read_occupancy(parsed_args, self.nova_conf())
+        outlooks = [host.outlook(tier) for tier in tiers]
+        return COLUMNS, [*_guests(host, outlooks), *map(_newcomer, outlooks)]
+
+
+def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[object, ...]]:
+    names = {Fraction(one.tier.shares.amount): one.tier.name for one in outlooks}
+    with_one = {one.tier.name: one.one.guests for one in outlooks if one.one}
+    with_all = {one.tier.name: one.all.guests for one in outlooks if one.all}
+    guaranteed = host.guaranteed()
+    for domain in host.domains:
+        multiplier = multiplier_of(domain)
+        yield (
+            _text(domain.name),
+            _text(domain.uuid),
+            _text(domain.flavor),
+            _text(None if multiplier is None else names.get(multiplier)),
+            _number(multiplier),
+            host.weight(domain),
+            len(domain.vcpu_sets),
+            _number(guaranteed[domain.name]),
+            _text(None),
+            _by_tier({tier: guests[domain.name] for tier, guests in with_one.items()}),
+            _by_tier({tier: guests[domain.name] for tier, guests in with_all.items()}),
+        )
+
+
+def _newcomer(outlook: Outlook) -> tuple[object, ...]:
+    tier, one, all_ = outlook.tier, outlook.one, outlook.all
+    return (
+        f"one more {tier.name}",
+        _text(None),
+        _text(None),
+        tier.name,
+        _number(Fraction(tier.shares.amount)),
+        tier.weight,
+        tier.vcpus,
+        _number(one.newcomer if one else None),
+        outlook.more,
+        _by_tier({tier.name: one.newcomer} if one else {}),
+        _by_tier({tier.name: all_.newcomer} if all_ else {}),
+    )
+
+
+def _text(text: str | None) -> Cell:
+    return Cell(text, lambda text: printable(text or ""))
+
+
+def _number(number: Fraction | None) -> Cell:
+    return Cell(None if number is None else float(number), _digits)
+
+
+def _by_tier(numbers: Mapping[str, Fraction]) -> Cell:
+    return Cell({tier: float(number) for tier, number in numbers.items()}, _line)
+
+
+def _line(numbers: Mapping[str, float]) -> str:
+    return ", ".join(f"{tier} {_digits(number)}" for tier, number in numbers.items())
+
+
+def _digits(number: float | None) -> str:
+    return "" if number is None else f"{number:.3f}".rstrip("0").rstrip(".")

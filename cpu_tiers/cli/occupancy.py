@@ -1,0 +1,120 @@
+"""The guests of a host, from what the arguments name."""
+
+import re
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+
+from oslo_config import cfg
+
+from cpu_tiers.cli.documents import read_bytes
+from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
+from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.guest.entitlement import Contender
+from cpu_tiers.guest.occupancy import MACHINES, Occupancy
+from cpu_tiers.inventory import Host, InventoryOptions
+from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus, vcpu_inventory
+from cpu_tiers.inventory.shares import shares_inventory
+from cpu_tiers.libvirt.connection import read_domains
+from cpu_tiers.libvirt.domains import parse_domain
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import VCPU, VCPU_SHARES
+
+_SERVICE = r"(?P<name>[^=/]+)=(?P<weight>[0-9]{1,9})x(?P<threads>[0-9]{1,9})"
+
+
+def add_occupancy_arguments(parser: ArgumentParser) -> None:
+    """Take a host, the guests that run on it, and what competes with them."""
+    add_capabilities_arguments(parser)
+    parser.add_argument(
+        "--domain",
+        action="extend",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="output of `virsh dumpxml` of each guest; with --connect libvirt is asked",
+    )
+    parser.add_argument(
+        "--default-weight",
+        type=int,
+        default=100,
+        metavar="N",
+        help="weight of a cgroup to which nobody gave one: 100 in cgroup v2, 1024 in v1 "
+        "(default: 100; with --connect libvirt tells that of each guest)",
+    )
+    parser.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        metavar="NAME=WEIGHTxTHREADS",
+        help="what competes with the guests' machine.slice, such as system.slice=100x8; "
+        "may be repeated (default: nothing)",
+    )
+
+
+def read_occupancy(parsed_args: Namespace, conf: cfg.ConfigOpts) -> Occupancy:
+    """Return the host, its guests and services.
+
+    :raises InvalidInput: with every fault of the arguments and the domains.
+    """
+    if parsed_args.domain and parsed_args.connect:
+        raise InvalidInput.of("--domain", "given beside --connect", "give one of the two")
+    host = Host(name="this host", topology=read_topology(parsed_args))
+    options = inventory_options(conf)
+    check_cpu_sets(host, options)
+    faults = FaultList()
+    if parsed_args.default_weight < 1:
+        given = f"got {parsed_args.default_weight}"
+        faults.add("--default-weight", given, "the kernel has none below 1")
+    with faults:
+        services = _services(parsed_args.beside, host.topology.cpus)
+    with faults:
+        domains = _domains(parsed_args)
+    faults.raise_if_any()
+    return Occupancy(
+        domains=domains,
+        cpus=host.topology.cpus,
+        shared_cpus=shared_cpus(host, options),
+        default_weight=parsed_args.default_weight,
+        services=services,
+        inventories=_inventories(host, options),
+    )
+
+
+def _inventories(host: Host, options: InventoryOptions) -> dict[str, Inventory]:
+    """Return what Placement counts, or would once shares are reported."""
+    vcpu = vcpu_inventory(host, options)
+    if vcpu is None:
+        return {}
+    return {VCPU: vcpu, VCPU_SHARES: shares_inventory(vcpu, options.vcpu_share_multiplier)}
+
+
+def _services(texts: list[str], cpus: CpuSet) -> dict[str, Contender]:
+    faults, services = FaultList(), dict[str, Contender]()
+    for text in texts:
+        match = re.fullmatch(_SERVICE, text)
+        if match is None or match["name"] in (MACHINES, *services):
+            allowed = "give NAME=WEIGHTxTHREADS, as system.slice=100x8, each name once"
+            faults.add("--beside", f"got {text!r}", allowed)
+            continue
+        weight, threads = int(match["weight"]), int(match["threads"])
+        with faults:
+            services[match["name"]] = Contender(weight=weight, threads={cpus: threads})
+    faults.raise_if_any()
+    return services
+
+
+def _domains(parsed_args: Namespace) -> tuple[Domain, ...]:
+    if not parsed_args.connect:
+        faults, domains = FaultList(), list[Domain]()
+        for path in parsed_args.domain:
+            with faults:
+                domains.append(parse_domain(read_bytes(path), where=path))
+        faults.raise_if_any()
+        return tuple(domains)
+    return tuple(
+        replace(parse_domain(one.xml, where=f"domain {one.name}"), weight=one.shares)
+        for one in read_domains(parsed_args.connect)
+    )

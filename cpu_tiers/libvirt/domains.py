@@ -1,0 +1,107 @@
+"""Domain XML in: what a guest's definition says about its CPUs.
+
+Source: ``virsh dumpxml``, https://libvirt.org/formatdomain.html#cpu-allocation
+and #cpu-tuning, and the metadata that Nova's libvirt driver adds.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from lxml.etree import QName, _Element
+
+from cpu_tiers.errors import FaultList
+from cpu_tiers.libvirt.document import read_root, whole_number
+from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
+from cpu_tiers.model.domain import Domain
+
+_ALLOWED = "give the output of `virsh dumpxml`"
+_NOVA = "http://openstack.org/xmlns/libvirt/nova/"
+"""Nova's namespace, before its version."""
+
+
+def parse_domain(text: bytes, *, where: str) -> Domain:
+    """Return a domain.
+
+    A vCPU runs where ``<vcpupin>`` says, else where ``<vcpu cpuset>`` says.
+
+    :param where: what to call the document in an error.
+    :raises InvalidInput: no XML, hostile XML, or XML that is no domain; with
+        every fault.
+    """
+    root = read_root(text, tag="domain", where=where, allowed=_ALLOWED)
+    faults = FaultList()
+    name = root.findtext("name", "").strip()
+    if not name:
+        faults.add(where, "a domain without a name", _ALLOWED)
+    shares = _shares(root, where, faults)
+    flavor = _nova_flavor(root)
+    domain = Domain(
+        name=name,
+        uuid=root.findtext("uuid", "").strip() or None,
+        shares=shares,
+        vcpu_sets=tuple(_vcpu_sets(root, where, faults)),
+        emulator_set=_cpu_set(root.find("cputune/emulatorpin"), where, faults),
+        flavor=None if flavor is None else flavor.get("name"),
+        extra_specs=_extra_specs(flavor),
+    )
+    faults.raise_if_any()
+    return domain
+
+
+def _shares(root: _Element, where: str, faults: FaultList) -> int | None:
+    text = root.findtext("cputune/shares")
+    if text is None:
+        return None
+    shares = whole_number(text, f"{where}, shares", faults)
+    if text.strip() == "0":
+        faults.add(f"{where}, shares", "got '0'", "the kernel has no weight below 1")
+    return shares
+
+
+def _vcpu_sets(root: _Element, where: str, faults: FaultList) -> Iterable[CpuSet | None]:
+    floats = _cpu_set(root.find("vcpu"), where, faults)
+    pins = {
+        whole_number(pin.get("vcpu"), f"{where}, vcpupin", faults): _cpu_set(pin, where, faults)
+        for pin in root.findall("cputune/vcpupin")
+    }
+    return [pins.get(vcpu, floats) for vcpu in _online(root, where, faults)]
+
+
+def _online(root: _Element, where: str, faults: FaultList) -> Iterable[int]:
+    """Return the numbers of the vCPUs that are plugged in."""
+    vcpu = root.find("vcpu")
+    if vcpu is None:
+        faults.add(where, "no <vcpu>", _ALLOWED)
+        return []
+    plugs = root.findall("vcpus/vcpu")
+    if plugs:
+        on = [plug.get("id") for plug in plugs if plug.get("enabled") == "yes"]
+        return [whole_number(number, f"{where}, vcpus", faults) for number in on]
+    count = whole_number(vcpu.get("current", vcpu.text), f"{where}, vcpu", faults)
+    if count > MAX_CPU:
+        faults.add(f"{where}, vcpu", f"{count} vCPUs", f"a domain has at most {MAX_CPU}")
+        return []
+    return range(count)
+
+
+def _cpu_set(element: _Element | None, where: str, faults: FaultList) -> CpuSet | None:
+    """Return what ``cpuset`` says; nothing and a fault where that is no CPU set."""
+    text = None if element is None else element.get("cpuset")
+    if element is None or text is None:
+        return None
+    with faults:
+        return CpuSet.parse(text, where=f"{where}, line {element.sourceline}, cpuset")
+    return None
+
+
+def _nova_flavor(root: _Element) -> _Element | None:
+    for instance in root.findall("metadata/{*}instance"):
+        if (QName(instance).namespace or "").startswith(_NOVA):
+            return instance.find("{*}flavor")
+    return None
+
+
+def _extra_specs(flavor: _Element | None) -> Mapping[str, str] | None:
+    specs = None if flavor is None else flavor.find("{*}extraSpecs")
+    if specs is None:
+        return None
+    return {spec.get("name", ""): spec.text or "" for spec in specs.findall("{*}extraSpec")}

@@ -1,0 +1,64 @@
+"""A libvirt that runs, one that keeps silent, and domains that end meanwhile."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import libvirt
+import pytest
+
+from cpu_tiers.libvirt.connection import LibvirtUnavailable, read_capabilities, read_domains
+from cpu_tiers.libvirt.domains import parse_domain
+
+TEST = "test:///default"
+"""libvirt's own example host, whose guest ``test`` runs."""
+
+
+def test_the_guests_that_run() -> None:
+    (guest,) = read_domains(TEST)
+    domain = parse_domain(guest.xml, where=guest.name)
+    assert (guest.name, domain.name) == ("test", "test")
+    assert domain.vcpu_sets == (None, None)
+
+
+def test_a_host_without_guests(daemon_uri: str) -> None:
+    assert read_domains(daemon_uri) == []
+
+
+def test_a_guest_that_ends_meanwhile_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    list_all = libvirt.virConnect.listAllDomains
+    with libvirt.open(TEST) as other:
+        ending = other.createXML(
+            "<domain type='test'><name>gone</name><memory>1</memory>"
+            "<os><type>hvm</type></os></domain>"
+        )
+
+        def list_and_end_one(connection: libvirt.virConnect, flags: int) -> list[object]:
+            domains: list[object] = list_all(connection, flags)
+            ending.destroy()
+            return domains
+
+        monkeypatch.setattr(libvirt.virConnect, "listAllDomains", list_and_end_one)
+        assert [guest.name for guest in read_domains(TEST)] == ["test"]
+    assert "gone is left out: Domain not found" in caplog.text
+
+
+@pytest.fixture
+def silent_uri(tmp_path: Path) -> Iterator[str]:
+    """A socket that takes connections and says nothing."""
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        yield f"qemu+unix:///system?socket={path}"
+
+
+@pytest.mark.parametrize("read", [read_capabilities, read_domains])
+def test_the_wait_for_an_answer_is_bounded(read: Callable[..., object], silent_uri: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(LibvirtUnavailable, match=r"has not answered within 0\.5 seconds"):
+        read(silent_uri, seconds=0.5)
+    assert time.monotonic() - start < 10

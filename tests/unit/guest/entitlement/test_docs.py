@@ -1,0 +1,34 @@
+"""The table on the operators' page is what the code says."""
+
+import csv
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from cpu_tiers.guest.entitlement import Contender, guaranteed_cpus
+
+PAGE = (Path(__file__).parents[4] / "docs" / "entitlement.rst").read_text()
+WEIGHTS = {"Gold": 100, "Silver": 50, "Bronze": 25}
+
+
+def rows() -> list[dict[str, str]]:
+    block = PAGE.split(".. csv-table:: CPUs that each guest gets\n", 1)[1].split("\n\n")
+    lines = [block[0].strip().removeprefix(":header:"), *block[1].splitlines()]
+    header, *cells = csv.reader((line.strip() for line in lines), skipinitialspace=True)
+    return [dict(zip(header, row, strict=True)) for row in cells]
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row['CPUs']} CPUs")
+def test_the_specs_six_guests(row: dict[str, str]) -> None:
+    cpus = frozenset(range(int(row["CPUs"])))
+    guests = {"Gold": 1, "Silver": 2, "Bronze": 3}
+    host = {
+        f"{tier}{i}": Contender.of(WEIGHTS[tier], [cpus])
+        for tier, count in guests.items()
+        for i in range(count)
+    }
+    granted = guaranteed_cpus(host)
+    assert {tier: granted[f"{tier}0"] for tier in guests} == {
+        tier: Fraction(row[tier]) for tier in guests
+    }

@@ -1,0 +1,82 @@
+from fractions import Fraction
+
+import pytest
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.guest.entitlement import Contender
+from cpu_tiers.guest.occupancy import Occupancy
+from cpu_tiers.guest.tier import Tier
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import VCPU, VCPU_SHARES
+
+CPUS = CpuSet(range(2))
+GOLD = Domain(name="gold", shares=100, vcpu_sets=(None,))
+SILVER = Domain(name="silver", shares=50, vcpu_sets=(CpuSet({0, 1, 99}),))
+UNTIERED = Domain(name="untiered", vcpu_sets=(CPUS,))
+
+
+def occupancy(*domains: Domain, **services: Contender) -> Occupancy:
+    """Two shared CPUs, each sold twice for 100 shares."""
+    return Occupancy(
+        domains=domains,
+        cpus=CPUS,
+        shared_cpus=CPUS,
+        default_weight=100,
+        services=services,
+        inventories={
+            VCPU: Inventory(total=2, max_unit=2, allocation_ratio=2.0),
+            VCPU_SHARES: Inventory(total=200, max_unit=200, allocation_ratio=2.0),
+        },
+    )
+
+
+def test_guaranteed() -> None:
+    # 2 CPUs by 100, 50 and 100
+    assert occupancy(GOLD, SILVER, UNTIERED).guaranteed() == {
+        "gold": Fraction(4, 5),
+        "silver": Fraction(2, 5),
+        "untiered": Fraction(4, 5),
+    }
+
+
+def test_what_the_cgroup_has_comes_first() -> None:
+    told = Domain(name="told", shares=100, weight=300, vcpu_sets=(CpuSet({0}),))
+    here = Domain(name="here", shares=100, vcpu_sets=(CpuSet({0}),))
+    assert occupancy(told, here).guaranteed() == {"told": Fraction(3, 4), "here": Fraction(1, 4)}
+
+
+def test_services_compete_with_all_guests_together() -> None:
+    # 2 CPUs by 100 for machine.slice and 100 for two threads: 100/150 and 50/150 of 1
+    service = Contender(weight=100, threads={CPUS: 2})
+    shares = occupancy(GOLD, SILVER, system=service).guaranteed()
+    assert shares == {"gold": Fraction(2, 3), "silver": Fraction(1, 3)}
+
+
+def test_outlook() -> None:
+    outlook = occupancy(GOLD, SILVER).outlook(Tier.parse("gold", "100", 1, where="t"))
+    # 4 VCPU - 2, (400 - 150) / 100 of the shares
+    assert outlook.more == 2
+    assert outlook.one is not None
+    assert outlook.all is not None
+    # 2 CPUs by 100, 50, 100; then by 100, 50, 100, 100
+    assert outlook.one.guests == {"gold": Fraction(4, 5), "silver": Fraction(2, 5)}
+    assert outlook.one.newcomer == Fraction(4, 5)
+    assert outlook.all.guests == {"gold": Fraction(4, 7), "silver": Fraction(2, 7)}
+    assert outlook.all.newcomer == Fraction(4, 7)
+
+
+def test_outlook_of_a_full_host() -> None:
+    outlook = occupancy(GOLD, SILVER).outlook(Tier.parse("large", "1", 3, where="t"))
+    assert (outlook.more, outlook.one, outlook.all) == (0, None, None)  # max_unit is 2
+
+
+def test_guests_that_cannot_be_on_this_host() -> None:
+    lost = Domain(name="lost", vcpu_sets=(CpuSet({7}), CpuSet({7})))
+    with pytest.raises(InvalidInput) as caught:
+        occupancy(GOLD, GOLD, lost)
+    assert [str(fault).split(";")[0] for fault in caught.value.faults] == [
+        "domain gold: given 2 times",
+        "domain lost: a vCPU on CPU 7, which the host does not have",
+    ]
