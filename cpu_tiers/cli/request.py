@@ -1,4 +1,4 @@
-"""``cpu-tiers request show``: what a flavor asks of Placement."""
+"""``cpu-tiers request show``: what a server asks of Placement."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.columns import Cell, Show
-from cpu_tiers.cli.documents import read_flavor, read_image
+from cpu_tiers.cli.documents import read_flavor, read_image, read_port
 from cpu_tiers.cli.options import ReadsNovaConf
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import ServerRequest, translate
@@ -16,6 +16,13 @@ def add_server_arguments(parser: ArgumentParser) -> None:
     """Take the files that a server is described by."""
     parser.add_argument("flavor", metavar="FLAVOR.json", help="openstack flavor show -f json")
     parser.add_argument("--image", metavar="IMAGE.json", help="openstack image show -f json")
+    parser.add_argument(
+        "--port",
+        action="append",
+        default=[],
+        metavar="PORT.json",
+        help="openstack port show -f json, as administrator; may be given several times",
+    )
 
 
 def read_query(parsed_args: Namespace, query_vcpu_shares: bool) -> CandidateQuery:
@@ -24,6 +31,7 @@ def read_query(parsed_args: Namespace, query_vcpu_shares: bool) -> CandidateQuer
         flavor=read_flavor(parsed_args.flavor),
         image=read_image(parsed_args.image) if parsed_args.image else None,
         query_vcpu_shares=query_vcpu_shares,
+        ports=tuple(map(read_port, parsed_args.port)),
     )
     return translate(server, extensions.load(extensions.TRANSLATORS))
 
@@ -52,10 +60,11 @@ class RequestShow(ReadsNovaConf, Show):
 
 
 def _group(group: RequestGroup) -> dict[str, Any]:
+    any_of = (f"in:{','.join(traits)}" for traits in sorted(map(sorted, group.any_of)))
     return {
         "suffix": group.suffix,
         "resources": dict(group.resources),
-        "required": sorted(group.required),
+        "required": [*sorted(group.required), *any_of],
         "forbidden": sorted(group.forbidden),
     }
 

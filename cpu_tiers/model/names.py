@@ -65,4 +65,4 @@ def is_resource_class(name: str) -> bool:
 
 def is_trait(name: str) -> bool:
     """Tell whether Placement can know ``name`` as a trait."""
-    return name in standard_traits() or is_custom(name)
+    return is_custom(name) or name in standard_traits()

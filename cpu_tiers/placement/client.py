@@ -46,7 +46,9 @@ class PlacementClient:
         Placement refuses it.
 
         :param limit: the most allocation requests to return.
+        :raises PlacementVersionTooOld: the query needs a newer microversion.
         """
+        self._exchange.must_have(query.microversion)
         path = f"/allocation_candidates?{query.to_query_string()}"
         answer = self._exchange.request("GET", path if limit is None else f"{path}&limit={limit}")
         try:

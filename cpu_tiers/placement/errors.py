@@ -80,7 +80,7 @@ class PlacementAnswerInvalid(PlacementError):
 
 
 class PlacementVersionTooOld(PlacementError):
-    """The server lacks microversion 1.36.
+    """The server lacks microversion 1.36, or a newer one that a query needs.
 
     :param maximum: the newest that it has, such as ``1.30``.
     """

@@ -68,6 +68,20 @@ class Exchange:
             self._microversion = _agree(self._send("GET", "/", {}, None, ()))
         return self._microversion
 
+    def must_have(self, microversion: tuple[int, int]) -> None:
+        """Make sure that the microversion in use is this one or newer.
+
+        :raises PlacementVersionTooOld: it is older.
+        """
+        if self.microversion < microversion:
+            maximum, needed = (f"{a}.{b}" for a, b in (self.microversion, microversion))
+            raise PlacementVersionTooOld(
+                f"this Placement's newest microversion is {maximum}, what is asked for needs"
+                f" {needed} (one of several traits): upgrade it to openstack-placement 7.0.0"
+                " (OpenStack Yoga) or newer",
+                maximum=maximum,
+            )
+
     def request(
         self, method: str, path: str, *, json: object = None, expected: Collection[int] = ()
     ) -> Answer:

@@ -1,4 +1,4 @@
-"""Flavor and image to one Placement query.
+"""Flavor, image and ports to one Placement query.
 
 ``translate`` asks every translator (see :mod:`cpu_tiers.translators.contract`)
 and puts what they claim and what the flavor states itself into one
@@ -10,13 +10,14 @@ from collections.abc import Mapping
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.translators import image_traits, shares, sizes
+from cpu_tiers.translators import bandwidth, image_traits, shares, sizes
 from cpu_tiers.translators.compose import compose
 from cpu_tiers.translators.contract import ServerRequest, Translator
 
 __all__ = ["BUILT_IN", "ServerRequest", "Translator", "translate"]
 
 BUILT_IN: Mapping[str, Translator] = {
+    "bandwidth": bandwidth.translate,
     "image_traits": image_traits.translate,
     "shares": shares.translate,
     "sizes": sizes.translate,
@@ -31,7 +32,7 @@ def translate(
 
     :param translators: by name; those of all installed distributions are
         ``cpu_tiers.extensions.load("cpu_tiers.translators")``.
-    :raises InvalidInput: with every fault of flavor and image.
+    :raises InvalidInput: with every fault of flavor, image and ports.
     :raises ExtensionError: two translators claim the same class.
     """
     faults = FaultList()

@@ -1,35 +1,44 @@
 """The groups of several translators, and the flavor's own, become one query."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError, FaultList, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import MAX_AMOUNT
-from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup
+from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
 
 
 def compose(
-    flavor: Flavor, own: OwnGroups, contributions: Mapping[str, Iterable[RequestGroup]]
+    flavor: Flavor,
+    own: OwnGroups,
+    contributions: Mapping[str, Iterable[RequestGroup | SameSubtree]],
 ) -> CandidateQuery:
     """Return the query of a flavor's own groups and what translators claim.
 
-    :param contributions: groups by the name of their translator.
+    :param contributions: groups, and which stand in one subtree, by the name of
+        their translator.
     :raises InvalidInput: the result is nothing that Placement can answer.
     """
     stated = frozenset(name for group in own.groups for name in group.resources)
     drafts = {"": GroupDraft()}
     claimed_by: dict[tuple[str, str], str] = {}
-    for name, groups in contributions.items():
-        for group in groups:
-            _refuse_doubles(name, group, claimed_by)
-            _add(drafts, group, {c: n for c, n in group.resources.items() if c not in stated})
+    same_subtree = []
+    for name, parts in contributions.items():
+        for part in parts:
+            if isinstance(part, SameSubtree):
+                same_subtree.append(part.suffixes)
+                continue
+            _refuse_doubles(name, part, claimed_by)
+            replaced = stated if part.requester_id is None else ()
+            _add(drafts, part, {c: n for c, n in part.resources.items() if c not in replaced})
     for group in own.groups:
         _add(drafts, group, {c: n for c, n in group.resources.items() if n})
     frozen = (draft.freeze(suffix) for suffix, draft in drafts.items())
     query = CandidateQuery(
-        groups=tuple(g for g in frozen if g.resources or g.required or g.forbidden),
+        groups=tuple(g for g in frozen if g.resources or g.has_traits),
         group_policy=own.group_policy,
+        same_subtree=tuple(same_subtree),
     )
     _check(flavor, query)
     return query
@@ -52,6 +61,8 @@ def _add(drafts: dict[str, GroupDraft], group: RequestGroup, resources: Mapping[
     draft.resources.update(resources)
     draft.required |= group.required
     draft.forbidden |= group.forbidden
+    draft.any_of |= group.any_of
+    draft.requester_id = group.requester_id or draft.requester_id
 
 
 def _check(flavor: Flavor, query: CandidateQuery) -> None:
@@ -59,20 +70,23 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
     if not query.groups:
         raise InvalidInput.of(f"flavor {flavor.name}", "asks for nothing", "leave one resource")
     faults = FaultList()
+    in_subtrees = frozenset(suffix for suffixes in query.same_subtree for suffix in suffixes)
     for group in query.groups:
         with faults:
-            _check_group(flavor, group)
+            _check_group(flavor, group, in_subtrees)
     suffixed = [group.suffix for group in query.groups if group.suffix]
+    for suffix in sorted(in_subtrees.difference(suffixed)):
+        faults.add(f"flavor {flavor.name}, same_subtree", f"no group {suffix!r}", "name groups")
     if len(suffixed) > 1 and query.group_policy is None:
         faults.add(
             flavor.spec(GROUP_POLICY),
-            f"not set, with the groups {', '.join(suffixed)}",
+            f"not set, with {len(suffixed)} groups: {', '.join(suffixed)}",
             "set none, or isolate for a provider of its own to each",
         )
     faults.raise_if_any()
 
 
-def _check_group(flavor: Flavor, group: RequestGroup) -> None:
+def _check_group(flavor: Flavor, group: RequestGroup, in_subtrees: Container[str]) -> None:
     where = (
         f"flavor {flavor.name}, group {group.suffix!r}"
         if group.suffix
@@ -85,8 +99,8 @@ def _check_group(flavor: Flavor, group: RequestGroup) -> None:
             f"{', '.join(both)} required and forbidden",
             "flavor and image must agree on a trait",
         )
-    if not group.resources:
-        traits = ", ".join(sorted(group.required | group.forbidden))
+    if not group.resources and group.suffix not in in_subtrees:
+        traits = ", ".join(sorted(group.required.union(group.forbidden, *group.any_of)))
         raise InvalidInput.of(where, f"traits ({traits}) but no resources", "add a resource")
     for name, amount in group.resources.items():
         if not 1 <= amount <= MAX_AMOUNT:
