@@ -10,27 +10,25 @@ several in one subtree::
     {"request_groups": [{"id": ID, "resources": {…}, "required": […]}],
      "same_subtree": [ID]}
 
-Its form is checked, its content is Neutron's (decision D7). ``required`` may
+Its form is checked, its content is Neutron's (decision D7); a key that is not
+known may narrow where the port can be, so it is refused. ``required`` may
 also have ``!TRAIT``, and ``in:TRAIT,TRAIT`` for a network over several
 physical networks: any one of these traits.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from cpu_tiers.errors import FaultList
+from cpu_tiers.model.document import Place
 from cpu_tiers.model.names import MAX_AMOUNT, is_resource_class, is_trait
 from cpu_tiers.model.request import GroupDraft, RequestGroup, SameSubtree
-
-T = TypeVar("T")
 
 _FLAT = ("resources", "required")
 _GROUPED = ("request_groups", "same_subtree")
 _ID = r"[A-Za-z0-9_-]{1,64}"
 """What Placement takes as the suffix of a group."""
-
-_KINDS: Mapping[type[Any], str] = {dict: "an object", list: "a list", str: "a text"}
 
 
 class PortRequest(NamedTuple):
@@ -56,7 +54,7 @@ def read_port_request(port_id: str, request: object) -> PortRequest:
     if request is None:
         return PortRequest()
     faults = FaultList()
-    at = _Place(f"port {port_id}", faults) / "resource_request"
+    at = Place(f"port {port_id}", faults) / "resource_request"
     body = at.of(request, dict)
     is_grouped = any(key in body for key in _GROUPED)
     if is_grouped:
@@ -68,7 +66,7 @@ def read_port_request(port_id: str, request: object) -> PortRequest:
         groups, together = {port_id: _group(at, body, port_id)}, ()
     if any(_asks(group) for group in groups.values()):
         for name in groups:
-            at.check_id(name)
+            _check_id(at, name)
     faults.raise_if_any()
     return _request(groups.values(), together, is_grouped=is_grouped)
 
@@ -92,40 +90,12 @@ def _asks(group: RequestGroup) -> bool:
     return bool(group.resources) or group.has_traits
 
 
-class _Place:
-    """A place in the request; what is wrong there is added to ``faults``."""
-
-    def __init__(self, path: str, faults: FaultList) -> None:
-        self.path = path
-        self.faults = faults
-
-    def __truediv__(self, key: str) -> "_Place":
-        return _Place(f"{self.path}, {key}", self.faults)
-
-    def wrong(self, value: object, allowed: str) -> None:
-        shown = _KINDS[type(value)] if isinstance(value, dict | list) else repr(value)
-        self.faults.add(self.path, f"got {shown}", allowed)
-
-    def of(self, value: object, kind: type[T]) -> T:
-        if isinstance(value, kind):
-            return value
-        self.wrong(value, f"give {_KINDS[kind]}")
-        return kind()
-
-    def get(self, body: Mapping[str, Any], key: str, kind: type[T]) -> T:
-        return (self / key).of(body[key], kind) if key in body else kind()
-
-    def check_keys(self, body: Mapping[str, Any], known: Collection[str]) -> None:
-        for key in body:
-            if key not in known:  # it may narrow where the port can be: not to be passed over
-                (self / str(key)).wrong(body[key], f"cpu-tiers knows {', '.join(known)} here")
-
-    def check_id(self, name: str) -> None:
-        if not re.fullmatch(_ID, name):
-            self.wrong(name, "an id is up to 64 letters, digits, _ and -")
+def _check_id(at: Place, name: str) -> None:
+    if not re.fullmatch(_ID, name):
+        at.wrong(name, "an id is up to 64 letters, digits, _ and -")
 
 
-def _groups(at: _Place, bodies: Iterable[object]) -> dict[str, RequestGroup]:
+def _groups(at: Place, bodies: Iterable[object]) -> dict[str, RequestGroup]:
     groups: dict[str, RequestGroup] = {}
     for index, given in enumerate(bodies):
         place = at / f"request_groups[{index}]"
@@ -140,7 +110,7 @@ def _groups(at: _Place, bodies: Iterable[object]) -> dict[str, RequestGroup]:
     return groups
 
 
-def _group(at: _Place, body: Mapping[str, Any], name: str) -> RequestGroup:
+def _group(at: Place, body: Mapping[str, Any], name: str) -> RequestGroup:
     draft = GroupDraft()
     draft.requester_id = name
     for resource_class, amount in at.get(body, "resources", dict).items():
@@ -158,7 +128,7 @@ def _group(at: _Place, body: Mapping[str, Any], name: str) -> RequestGroup:
     return draft.freeze(name)
 
 
-def _add_traits(at: _Place, given: object, draft: GroupDraft) -> None:
+def _add_traits(at: Place, given: object, draft: GroupDraft) -> None:
     text = at.of(given, str)
     if text is not given:
         return
@@ -176,7 +146,7 @@ def _add_traits(at: _Place, given: object, draft: GroupDraft) -> None:
 
 
 def _together(
-    at: _Place, given: Iterable[object], groups: Mapping[str, RequestGroup]
+    at: Place, given: Iterable[object], groups: Mapping[str, RequestGroup]
 ) -> tuple[str, ...]:
     for suffix in given:
         if not isinstance(suffix, str) or suffix not in groups:

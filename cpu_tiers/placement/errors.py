@@ -114,6 +114,10 @@ class InventoryInUse(PlacementRefused):
     resource_classes: tuple[str, ...] = ()
 
 
+class ProviderInUse(PlacementRefused):
+    """A provider cannot go, servers hold allocations of it."""
+
+
 class InsufficientCapacity(PlacementRefused):
     """An allocation does not fit: too much, or out of the inventory's units."""
 
@@ -144,6 +148,10 @@ class ProviderMismatch(PlacementError):
         """Keep the provider's name."""
         super().__init__(message)
         self.provider = provider
+
+
+class ProviderNotFound(ProviderMismatch):
+    """The provider of a host is not in Placement, or not by this name."""
 
 
 class ReportingCannotBeDisabled(PlacementError):
