@@ -92,7 +92,13 @@ class PlacementVersionTooOld(PlacementError):
 
 
 class PlacementRefused(PlacementError):
-    """Placement, or something in front of it, answered 4xx or 5xx."""
+    """Placement, or something in front of it, answered 4xx or 5xx.
+
+    :param resent: the request was sent before, without an answer: what was
+        refused may be the second time, after the first was carried out.
+    """
+
+    resent = False
 
 
 class NotAuthorised(PlacementRefused):

@@ -14,7 +14,11 @@ from typing import Any, Protocol
 import tenacity
 
 from cpu_tiers.placement.answer import Answer
-from cpu_tiers.placement.errors import PlacementUnavailable, PlacementVersionTooOld
+from cpu_tiers.placement.errors import (
+    PlacementRefused,
+    PlacementUnavailable,
+    PlacementVersionTooOld,
+)
 from cpu_tiers.placement.faults import no_answer, refusal
 
 OLDEST = (1, 36)
@@ -110,7 +114,11 @@ class Exchange:
             sleep=patience.sleep,
             reraise=True,
         )
-        return retrying(self._send_once, method, path, headers, json, expected)
+        try:
+            return retrying(self._send_once, method, path, headers, json, expected)
+        except PlacementRefused as error:
+            error.resent = retrying.statistics["attempt_number"] > 1
+            raise
 
     def _send_once(
         self,
