@@ -16,6 +16,11 @@ def add_server_arguments(parser: ArgumentParser) -> None:
     """Take the files that a server is described by."""
     parser.add_argument("flavor", metavar="FLAVOR.json", help="openstack flavor show -f json")
     parser.add_argument("--image", metavar="IMAGE.json", help="openstack image show -f json")
+
+
+def add_query_arguments(parser: ArgumentParser) -> None:
+    """Take the files that decide about a server's query."""
+    add_server_arguments(parser)
     parser.add_argument(
         "--port",
         action="append",
@@ -40,9 +45,9 @@ class RequestShow(ReadsNovaConf, Show):
     """Show the Placement query for a server of a flavor."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take a flavor, and what else describes the server."""
+        """Take a flavor, and what else decides about the query."""
         parser = super().get_parser(prog_name)
-        add_server_arguments(parser)
+        add_query_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:

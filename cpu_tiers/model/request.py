@@ -44,8 +44,9 @@ class RequestGroup(NamedTuple):
         if self.required or self.forbidden:
             traits = sorted(self.required) + [f"!{name}" for name in sorted(self.forbidden)]
             yield f"required{self.suffix}", ",".join(traits)
-        for traits in sorted(map(sorted, self.any_of)):
-            yield f"required{self.suffix}", f"in:{','.join(traits)}"
+        if self.any_of:
+            for traits in sorted(map(sorted, self.any_of)):
+                yield f"required{self.suffix}", f"in:{','.join(traits)}"
 
 
 class SameSubtree(NamedTuple):

@@ -42,6 +42,8 @@ def add(client: PlacementClient, consumer: str, portion: Portion) -> None:
 
 
 def _change(client: PlacementClient, consumer: str, portion: Portion, sign: int) -> None:
+    if not any(portion.values()):
+        return  # of a port that asks for a trait alone
     sent: Consumer | None = None
 
     def attempt() -> None:

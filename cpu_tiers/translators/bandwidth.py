@@ -22,6 +22,8 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
     :raises InvalidInput: a malformed request, two groups of one id, an id that
         the flavor has as a suffix, or too many groups; all at once.
     """
+    if not server.ports:
+        return []
     faults = FaultList()
     parts: list[RequestGroup | SameSubtree] = []
     taken = {group.suffix: "the flavor" for group in server.own_groups.groups}

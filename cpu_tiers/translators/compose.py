@@ -57,7 +57,9 @@ def _refuse_doubles(
 
 
 def _add(drafts: dict[str, GroupDraft], group: RequestGroup, resources: Mapping[str, int]) -> None:
-    draft = drafts.setdefault(group.suffix, GroupDraft())
+    if group.suffix not in drafts:
+        drafts[group.suffix] = GroupDraft()
+    draft = drafts[group.suffix]
     draft.resources.update(resources)
     draft.required |= group.required
     draft.forbidden |= group.forbidden

@@ -131,6 +131,11 @@ def test_a_server_that_is_gone_holds_nothing(client: PlacementClient, nic: str) 
         release(client, SERVER, {nic: {EGRESS: 1}})
 
 
+def test_nothing_is_freed_without_a_write(client: PlacementClient, seen: list[str]) -> None:
+    release(client, SERVER, {})
+    assert seen == []
+
+
 def test_add(client: PlacementClient, host: str, nic: str, server: Server) -> None:
     add(client, SERVER, {nic: {EGRESS: 500}, host: {"VCPU": 1}})
     assert server().allocations == {host: {"VCPU": 3}, nic: {EGRESS: 2500, INGRESS: 2000}}
