@@ -13,7 +13,9 @@ from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.network_agent import NetworkAgent
-from cpu_tiers.placement.networking import sync_networking
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.errors import PlacementError
+from cpu_tiers.placement.networking import NetworkingChanges, sync_networking
 from cpu_tiers.placement.session import connect
 
 LOG = logging.getLogger(__name__)
@@ -79,13 +81,28 @@ class NetworkingSync(_NetworkingCommand):
         """Build the trees, and write what differs."""
         trees = self.trees(parsed_args)
         with connect(self.nova_conf(), embedded=self.wants_embedded) as client:
-            done = [sync_networking(client, tree) for tree in trees]
+            done = _sync(client, trees)
         for kept in (device for tree in done for device in tree.kept):
             LOG.warning("%s", kept)
         rows = [(c.provider, c.what, c.before, c.after) for tree in done for c in tree.changes]
         if not rows:
             LOG.info("Placement already has it all: nothing was changed.")
         return ("provider", "what", "before", "after"), rows
+
+
+def _sync(client: PlacementClient, trees: Iterable[ProviderTree]) -> list[NetworkingChanges]:
+    done: list[NetworkingChanges] = []
+    for tree in trees:
+        try:
+            done.append(sync_networking(client, tree))
+        except PlacementError as error:
+            error.report(
+                written=[*(c for earlier in done for c in earlier.changes), *error.written],
+                unconfirmed=error.unconfirmed,
+                unwritten=error.unwritten,
+            )
+            raise
+    return done
 
 
 def _by_device(given: Iterable[str]) -> dict[str, set[str]]:

@@ -1,13 +1,15 @@
 """``cpu-tiers request show``: what a server asks of Placement."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.columns import Cell, Show
 from cpu_tiers.cli.documents import read_flavor, read_image, read_port
 from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.errors import FaultList
+from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import ServerRequest, translate
 
@@ -36,9 +38,20 @@ def read_query(parsed_args: Namespace, query_vcpu_shares: bool) -> CandidateQuer
         flavor=read_flavor(parsed_args.flavor),
         image=read_image(parsed_args.image) if parsed_args.image else None,
         query_vcpu_shares=query_vcpu_shares,
-        ports=tuple(map(read_port, parsed_args.port)),
+        ports=_read_ports(parsed_args.port),
     )
     return translate(server, extensions.load(extensions.TRANSLATORS))
+
+
+def _read_ports(paths: Iterable[str]) -> tuple[Port, ...]:
+    """Return the ports; the faults of all files come at once."""
+    faults = FaultList()
+    ports = []
+    for path in paths:
+        with faults:
+            ports.append(read_port(path))
+    faults.raise_if_any()
+    return tuple(ports)
 
 
 class RequestShow(ReadsNovaConf, Show):

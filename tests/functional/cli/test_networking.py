@@ -71,6 +71,23 @@ def test_sync(run: Command, agent: Command, client: PlacementClient, placement_c
     ]
 
 
+def test_what_was_written_of_other_hosts_is_said(
+    run: Command, save: Command, client: PlacementClient, placement_conf: Path
+) -> None:
+    client.create_provider("compute1")
+    configuration = {
+        "bridge_mappings": {"net": "br1", "other": "br2"},
+        "resource_provider_bandwidths": {"br1": {"egress": 7}, "br2": {"egress": 7}},
+        "resource_provider_hypervisors": {"br1": "compute1", "br2": "compute2"},
+    }
+    document = {"agent_type": "NIC Switch agent", "host": "c1", "configuration": configuration}
+    arguments = (save(document), "--config-file", placement_conf)
+    told = run("networking", "sync", *arguments, status=1).stderr
+    assert "Placement has no provider compute2" in told
+    assert "\nwritten: compute1:NIC Switch agent:br1: provider absent -> " in told
+    assert "Nothing was written" not in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
