@@ -18,7 +18,7 @@ from cpu_tiers import extensions
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError, ExtensionError
 from cpu_tiers.extra_specs.shares import MULTIPLIER
-from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import names
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.options import CONF
@@ -27,9 +27,9 @@ from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, s
 from cpu_tiers.translators.compose import check_group
 
 
-def claimed_groups(
+def claims_of(
     request_spec: objects.RequestSpec, others: Mapping[str, Translator]
-) -> tuple[RequestGroup, ...]:
+) -> CandidateQuery:
     """Return what translators add to a request of Nova's.
 
     While ``query_placement_for_vcpu_shares`` is off, our own looks only at
@@ -45,7 +45,7 @@ def claimed_groups(
     asks_ours = query or MULTIPLIER in extra_specs(flavor)
     translators = {"shares": shares.translate, **others} if asks_ours else others
     if not translators:
-        return ()
+        return CandidateQuery(groups=())
     image = request_spec.image if "image" in request_spec else None
     server = ServerRequest(
         flavor=to_flavor(flavor), image=to_image(image), query_vcpu_shares=query
@@ -67,15 +67,17 @@ def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
         cls: type, request_spec: objects.RequestSpec, enable_pinning_translate: bool = True
     ) -> Any:
         try:
-            groups = claimed_groups(request_spec, others)
+            claimed = claims_of(request_spec, others)
             request = original(cls, request_spec, enable_pinning_translate)
-            for group in groups:
+            for group in claimed.groups:
                 _add(request, group, request_spec.flavor.name)
         except CpuTiersError as error:
             # The error that leaves the server as it was in every operation, and that brings
             # its reason to the user in all but resize.
             raise exception.NoValidHost(reason=str(error)) from error
-        names.need(request, groups)
+        # Nova's list is that of the request spec, which is kept.
+        request._same_subtree = [*request._same_subtree, *map(list, claimed.same_subtree)]
+        names.need(request, claimed.groups)
         return request
 
     return from_request_spec
@@ -87,6 +89,8 @@ def _add(request: Any, group: RequestGroup, flavor: str) -> None:
     :raises ExtensionError: Nova claims a class itself.
     :raises InvalidInput: Placement would refuse what comes of it.
     """
+    if group.any_of:
+        raise ExtensionError("a translator is content with one of several traits; Nova is not")
     theirs = request.get_request_group(group.suffix or None)
     if both := sorted(group.resources.keys() & theirs.resources.keys()):
         raise ExtensionError(f"Nova and a translator both claim {', '.join(both)}")

@@ -12,12 +12,12 @@ from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import InventoryInUse, PlacementError
 from cpu_tiers.placement.plan import (
-    AddTraits,
     Change,
     CreateName,
     CreateProvider,
     ProviderState,
     SetInventories,
+    SetTraits,
     State,
     Step,
     steps,
@@ -39,6 +39,7 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
     :raises PlacementError: its ``written``, ``unconfirmed`` and ``unwritten``
         tell how far it came. Refused before the first write:
         :class:`~cpu_tiers.placement.errors.ProviderMismatch`,
+        :class:`~cpu_tiers.placement.errors.ProviderNotFound`,
         :class:`~cpu_tiers.placement.errors.ReportingCannotBeDisabled`,
         :class:`~cpu_tiers.placement.errors.UnknownNames`.
     """
@@ -125,12 +126,14 @@ class _Writer:
                 self._create(step)
             case SetInventories():
                 self._set_inventories(step)
-            case AddTraits():
-                self._add_traits(step)
+            case SetTraits():
+                self._set_traits(step)
 
     def _create(self, step: CreateProvider) -> None:
         parent = None if step.parent is None else self._uuids[step.parent]
-        created = self._client.create_provider(step.provider, parent_uuid=parent)
+        created = self._client.create_provider(
+            step.provider, parent_uuid=parent, provider_uuid=step.uuid
+        )
         self._uuids[step.provider] = created.uuid
         self._inventories[step.provider] = self._traits[step.provider] = 0
 
@@ -144,8 +147,8 @@ class _Writer:
         # Nobody wrote between the two reads, or this write had been refused.
         self._traits[step.provider] = written.generation
 
-    def _add_traits(self, step: AddTraits) -> None:
-        wanted = Traits(generation=self._traits[step.provider], names=step.before | step.added)
+    def _set_traits(self, step: SetTraits) -> None:
+        wanted = Traits(generation=self._traits[step.provider], names=step.after)
         self._client.set_traits(self._uuids[step.provider], wanted)
 
 
