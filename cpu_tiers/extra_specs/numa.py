@@ -55,7 +55,7 @@ def node_count(flavor: Flavor, image: Image | None) -> int | None:
         raise _from_both(flavor, NODES, IMAGE_NODES)
     for where, text in settings:
         if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-            raise InvalidInput.of(where, f"got {text!r}", "give a whole number from 1")
+            raise InvalidInput.of(where, f"got {text!r}", "give a whole number from 1 to 999999")
         return int(text)
     return None
 
