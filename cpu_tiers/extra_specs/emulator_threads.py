@@ -11,9 +11,10 @@ from cpu_tiers.extra_specs.choices import flavor_choice
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.policies import EmulatorThreadsPolicy
 
-KEYS = ("hw:emulator_threads_policy", "hw:cpu_emulator_threads")
-
-_POLICIES: tuple[EmulatorThreadsPolicy, ...] = ("share", "isolate")
+RELEASED_KEY = "hw:emulator_threads_policy"
+SPEC_KEY = "hw:cpu_emulator_threads"
+KEYS = (RELEASED_KEY, SPEC_KEY)
+POLICIES: tuple[EmulatorThreadsPolicy, ...] = ("share", "isolate")
 
 
 def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
@@ -26,7 +27,7 @@ def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
     given = []
     for key in KEYS:
         with faults:
-            given.append(flavor_choice(flavor, key, _POLICIES))
+            given.append(flavor_choice(flavor, key, POLICIES))
     faults.raise_if_any()
     released, spec = given
     if released and spec and released != spec:

@@ -15,7 +15,7 @@ from nova.virt.libvirt import driver
 
 from cpu_tiers.conf import libvirt
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.nova import options, reporting, seams, tracking
+from cpu_tiers.nova import cpus, options, reporting, seams, tracking
 from cpu_tiers.nova.guest import LIVE_MIGRATION, with_plain_shares
 
 LOG = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class LibvirtDriver(driver.LibvirtDriver):
         :raises SeamMismatch: we do not.
         """
         seams.verify(_OVERRIDDEN)
-        seams.install([tracking.SEAM, LIVE_MIGRATION])
+        seams.install([*cpus.SEAMS, tracking.SEAM, LIVE_MIGRATION])
         options.register(libvirt)
         super().__init__(virtapi, read_only)
 

@@ -23,7 +23,9 @@ from oslo_messaging import InvalidTransportURL, MessagingException
 from sqlalchemy.exc import SQLAlchemyError
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.nova import cpus
 from cpu_tiers.nova.consumers import Node
+from cpu_tiers.nova.seams import install
 
 CONF = nova.conf.CONF
 
@@ -144,9 +146,15 @@ def _first_line(error: Exception) -> str:
 
 
 def configure(files: Sequence[str]) -> None:
-    """Read Nova's whole configuration into the object that all of Nova reads."""
+    """Read Nova's whole configuration into the object that all of Nova reads.
+
+    And have flavors mean here what they mean to its services.
+
+    :raises SeamMismatch: we do not fit this Nova.
+    """
     config.parse_args(["cpu-tiers"], default_config_files=list(files) or None)
     objects.register_all()
+    install(cpus.SEAMS)
 
 
 def nodes_of_host(cloud: Cloud, host: str) -> tuple[Node, ...]:

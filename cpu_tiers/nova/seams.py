@@ -73,13 +73,13 @@ def verify(seams: Sequence[Seam]) -> None:
 def _wrap(seam: Seam) -> None:
     """Wrap the function of one seam; several seams may stand around one function."""
     owner, name, found = _find(seam)
-    function = found.__func__ if isinstance(found, classmethod) else found
+    function = _function(found)
     installed: tuple[Seam, ...] = getattr(function, _MARK, ())
     if seam in installed:
         return
     wrapper = seam.wrap(function)
     setattr(wrapper, _MARK, (*installed, seam))
-    setattr(owner, name, classmethod(wrapper) if function is not found else wrapper)
+    setattr(owner, name, wrapper if function is found else type(found)(wrapper))
     LOG.info("cpu-tiers wraps %s of Nova %s", seam, version("nova"))
 
 
@@ -93,11 +93,15 @@ def _find(seam: Seam) -> tuple[Any, str, Any]:
         found = inspect.getattr_static(owner, name)
     except (AttributeError, ModuleNotFoundError) as error:
         raise SeamMismatch(_message(seam, "it does not exist")) from error
-    function = found.__func__ if isinstance(found, classmethod) else found
-    parameters = tuple(inspect.signature(inspect.unwrap(function)).parameters)
+    parameters = tuple(inspect.signature(inspect.unwrap(_function(found))).parameters)
     if parameters != seam.parameters:
         raise SeamMismatch(_message(seam, f"its parameters are {', '.join(parameters)}"))
     return owner, name, found
+
+
+def _function(found: Any) -> Any:
+    """Return what a class or static method is made of, and anything else as it is."""
+    return found.__func__ if isinstance(found, classmethod | staticmethod) else found
 
 
 def _message(seam: Seam, found: str) -> str:

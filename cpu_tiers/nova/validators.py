@@ -1,15 +1,19 @@
-"""nova-api: which values of our extra specs are valid.
+"""nova-api: which values of our extra specs are valid, and the seams it needs.
 
 Nova loads this module by the entry point ``nova.api.extra_spec_validators``
-and asks it from microversion 2.86 on, key by key: that two specs contradict
-each other shows at scheduling, see ``cpu_tiers.nova.request``.
+and calls :func:`register` when the API starts, whatever microversions are asked
+for later. From 2.86 on it then asks the validators, key by key: that two specs
+contradict each other shows at boot (:mod:`cpu_tiers.nova.cpus`) or at scheduling
+(:mod:`cpu_tiers.nova.request`).
 """
 
 from nova import exception
 from nova.api.validation.extra_specs import base
 
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.emulator_threads import POLICIES, RELEASED_KEY, SPEC_KEY
 from cpu_tiers.extra_specs.shares import MAX_WEIGHT, MULTIPLIER, parse_multiplier
+from cpu_tiers.nova import cpus, seams
 
 
 class MultiplierValidator(base.ExtraSpecValidator):
@@ -23,7 +27,11 @@ class MultiplierValidator(base.ExtraSpecValidator):
 
 
 def register() -> list[base.ExtraSpecValidator]:
-    """Return our validators, as Nova asks for them."""
+    """Install the seams of nova-api; return our validators, as Nova asks for them.
+
+    :raises SeamMismatch: we do not fit this Nova; the API does not start then.
+    """
+    seams.install((*cpus.SEAMS, cpus.MATRIX))
     return [
         MultiplierValidator(
             name=MULTIPLIER,
@@ -33,5 +41,14 @@ def register() -> list[base.ExtraSpecValidator]:
                 "Says the same as quota:cpu_shares in another way: set one of the two."
             ),
             value={"type": str, "description": "A decimal number, such as 100 or 2.5."},
-        )
+        ),
+        base.ExtraSpecValidator(
+            name=SPEC_KEY,
+            description=f"Another name for {RELEASED_KEY}: set one of the two, or both alike.",
+            value={
+                "type": str,
+                "description": "Where the threads of the hypervisor run.",
+                "enum": list(POLICIES),
+            },
+        ),
     ]

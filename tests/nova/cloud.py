@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from unittest import mock
 
 import fixtures
+from nova.api.validation.extra_specs import validators
 from nova.conf import paths
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt import base
@@ -47,6 +48,7 @@ class Services(base.ServersTestBase):
         self.addCleanup(setattr, self, name, getattr(self, name))
         self.useFixture(fixtures.MonkeyPatch("nova.conf.paths.state_path_def", installed_path))
         assert paths.state_path_def is installed_path
+        validators.load_validators()  # as the API does when it starts
         super().setUp()
         warnings.filterwarnings("error", module="cpu_tiers")  # Nova has set filters of its own
 

@@ -18,7 +18,7 @@ ANY = 1000
 class TestUnifiedLimits(Cloud):
     """All services are in this process, so that the API sees our seams as well: the harder case.
 
-    In a cloud it loads the validator alone, see test_loading.
+    In a cloud it has none for Placement, see test_loading.
     """
 
     def setUp(self) -> None:

@@ -28,7 +28,7 @@ def run(code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "module", ["answer", "convert", "options", "request", "seams", "validators", "weigher"]
+    "module", ["answer", "convert", "cpus", "options", "request", "seams", "validators", "weigher"]
 )
 def test_importing_warns_of_nothing_and_touches_nothing(module: str) -> None:
     code = f"""
@@ -89,12 +89,67 @@ except SeamMismatch as error:
     )
 
 
-def test_nova_api_loads_the_validator_and_wraps_nothing() -> None:
-    code = """
+API = """
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from nova.api.validation.extra_specs import validators
-print(type(validators.VALIDATORS["quota:cpu_shares_multiplier"]).__module__)
-print(hasattr(ResourceRequest.from_request_spec, "__wrapped__"))
+    from nova.api.openstack.compute import routes
 """
-    assert run(code) == "cpu_tiers.nova.validators\nFalse\n"
+WRAPPED = """
+from nova.compute.api import API
+from nova.virt import hardware
+def wrapped(function):
+    return hasattr(function, "__wrapped__")
+print(wrapped(hardware.numa_get_constraints), end=" ")
+print(wrapped(hardware.get_emulator_thread_policy_constraint), end=" ")
+print(wrapped(API._validate_flavor_image_numa_pci), end=" ")
+print(wrapped(ResourceRequest.from_request_spec))
+"""
+
+
+def test_nova_api_installs_what_it_needs_when_it_loads_its_routes() -> None:
+    code = """
+from nova.api.validation.extra_specs import validators
+print(type(validators.VALIDATORS["quota:cpu_shares_multiplier"]).__module__)
+"""
+    assert run(API + code + WRAPPED) == "cpu_tiers.nova.validators\nTrue True True False\n"
+
+
+def test_the_scheduler_installs_what_it_needs() -> None:
+    code = """
+nova.conf.CONF([], default_config_files=[])
+from cpu_tiers.nova.weigher import ResourceProviderWeigher
+ResourceProviderWeigher()
+"""
+    assert run(code + WRAPPED) == "True True False True\n"
+
+
+def test_nova_compute_installs_what_it_needs() -> None:
+    code = """
+nova.objects.register_all()
+nova.conf.CONF([], default_config_files=[])
+from nova.virt.libvirt.driver import LibvirtDriver as Novas
+Novas.__init__ = lambda self, virtapi, read_only=False: None
+from cpu_tiers.nova.driver import LibvirtDriver
+LibvirtDriver(None)
+"""
+    assert run(code + WRAPPED) == "True True False False\n"
+
+
+def test_a_command_reads_flavors_as_the_services_do() -> None:
+    assert run("from cpu_tiers.nova.nodes import configure; configure([])" + WRAPPED) == (
+        "True True False False\n"
+    )
+
+
+def test_a_nova_that_does_not_fit_stops_the_api() -> None:
+    code = """
+from nova.virt import hardware
+hardware.numa_get_constraints = lambda flavor, image_meta, more: None
+try:
+    from nova.api.openstack.compute import routes
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    says = run(code)
+    assert says.startswith("SeamMismatch cpu-tiers does not fit Nova")
+    assert "numa_get_constraints was expected with the parameters flavor, image_meta" in says

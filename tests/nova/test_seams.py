@@ -22,6 +22,10 @@ class Service:
     def made(cls, number: int) -> str:
         return f"{cls.__name__} {number}"
 
+    @staticmethod
+    def plain(text: str) -> str:
+        return text
+
 
 def double(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
@@ -48,13 +52,14 @@ def seam(path: str, *parameters: str) -> Seam:
 NAME = seam("Service.name", "self", "suffix")
 MADE = seam("Service.made", "cls", "number")
 PLAIN = seam("plain", "text")
+STATIC = seam("Service.plain", "text")
 
 
-def test_methods_class_methods_and_functions(module: ModuleType) -> None:
-    install([NAME, MADE, PLAIN])
+def test_methods_of_all_kinds_and_functions(module: ModuleType) -> None:
+    install([NAME, MADE, PLAIN, STATIC])
     assert module.Service().name("!") == "service!service!"
     assert module.Service.made(1) == "Service 1Service 1"
-    assert module.plain("a") == "aa"
+    assert module.plain("a") == module.Service.plain("a") == module.Service().plain("a") == "aa"
 
 
 def test_a_class_method_still_knows_its_class(module: ModuleType) -> None:

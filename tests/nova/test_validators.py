@@ -2,8 +2,10 @@
 
 import pytest
 from nova.api.validation.extra_specs import validators
+from nova.exception import ValidationError
 from nova.tests.functional.api.client import OpenStackApiException
 
+from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY
 from cpu_tiers.nova.validators import MultiplierValidator
 from tests.nova.cloud import MULTIPLIER, Cloud
 
@@ -16,6 +18,13 @@ def test_nova_loads_it() -> None:
 @pytest.mark.parametrize("value", ["100", "25.0", "2.5", "0.01", "10000"])
 def test_decimal_numbers_pass(value: str) -> None:
     validators.validate(MULTIPLIER, value)
+
+
+def test_the_key_for_emulator_threads() -> None:
+    for value in ("share", "isolate"):
+        validators.validate(SPEC_KEY, value)
+    with pytest.raises(ValidationError, match="Validation failed; 'anywhere' is not one of"):
+        validators.validate(SPEC_KEY, "anywhere")
 
 
 class TestApi(Cloud):
