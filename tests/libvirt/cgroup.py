@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PARTITION = "cputiers"
+PARTITION = f"cputiers{os.getpid()}"
 """Where libvirt has the guests of a contest, in place of ``machine``."""
 
 _LARGEST = {"cpu.shares": 2**18, "cpu.weight": 10_000}
@@ -52,7 +52,7 @@ def partition() -> Iterator[None]:
     roots = [] if Path("/run/systemd/system").exists() else _controllers()
     groups = [root / f"{PARTITION}.partition" for root in roots]
     for group in groups:
-        group.mkdir(exist_ok=True)
+        group.mkdir()
         for name in ("cpuset.cpus", "cpuset.mems"):  # nobody can run in v1 before they are set
             if (group.parent / name).exists():
                 (group / name).write_text((group.parent / name).read_text())
@@ -73,7 +73,7 @@ def _controllers() -> list[Path]:
 @contextmanager
 def busy_service(beside: Path, cpus: frozenset[int]) -> Iterator[int]:
     """Run a process that spins, in a cgroup of the same weight beside another; return its id."""
-    group = beside.with_name("cpu-tiers-service")
+    group = beside.with_name(f"{PARTITION}.service")
     group.mkdir()
     try:
         with outweighing(group), subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process:

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def delivered_v2(
     scopes = {_scope(name): name for name in contenders}
     lines = [line for name, one in contenders.items() for line in _lines(_scope(name), one)]
     kernel, initrd, console = _kernel(), _initrd(folder, lines), folder / "console"
-    cpus = frozenset[int]().union(*(cpus for one in contenders.values() for cpus in one.threads))
+    cpus = frozenset(range(_cpus(contenders.values())))
     guest = server("cgroup-v2", cpus=cpus, vcpus=len(cpus), extra_specs={}, memory_mb=256)
     settings = f"SETTLE={_SECONDS_TO_SETTLE} WINDOW={seconds} COUNT={count}"
     elements = [
@@ -55,6 +55,11 @@ def delivered_v2(
             text = _wait(console, _SECONDS_TO_BOOT + seconds * count)
     none = {one.name: 0.0 for one in contest.contestants}
     return [none | window for window in _windows(text, scopes)]
+
+
+def _cpus(contenders: Iterable[Contender]) -> int:
+    """Return how many CPUs there must be for the highest that is named."""
+    return 1 + max(cpu for one in contenders for cpus in one.threads for cpu in cpus)
 
 
 def _scope(name: str) -> str:

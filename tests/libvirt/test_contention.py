@@ -7,7 +7,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
-from tests.libvirt.cases import ASLEEP, EMULATOR, PINNED, SPEC, VCPUS
+from tests.libvirt.cases import ASLEEP, EMULATOR, PINNED, SPEC, VCPUS, WHOLE_CPU
 from tests.libvirt.cgroup import default_weight
 from tests.libvirt.contest import delivered
 from tests.libvirt.contest_v2 import delivered_v2
@@ -44,13 +44,14 @@ def test_the_specs_six_guests_on_cgroup_v2(hypervisor: libvirt.virConnect, tmp_p
         pytest.param(ASLEEP, 1, id="who sleeps leaves its part to the others, in proportion"),
         pytest.param(VCPUS, 1, id="a weight is divided over the vCPUs of a guest"),
         pytest.param(EMULATOR, 1, id="a busy QEMU takes from its own guest alone"),
-        pytest.param(PINNED, 4, id="a pinned guest beside floating ones, moved step by step"),
+        pytest.param(WHOLE_CPU, 3, id="a vCPU cannot use more than a CPU"),
+        pytest.param(PINNED, 3, id="a pinned guest beside floating ones"),
     ],
 )
 def test_the_model_predicts_the_kernel(
     hypervisor: libvirt.virConnect, tmp_path: Path, contest: Contest, points: float
 ) -> None:
-    if contest is PINNED and not os.sched_getaffinity(0) >= {0, 1}:
+    if contest in (WHOLE_CPU, PINNED) and not os.sched_getaffinity(0) >= {0, 1}:
         pytest.skip("it takes two CPUs")
     (had,) = delivered(hypervisor, tmp_path, contest, seconds=8)
     guaranteed = contest.guaranteed(default_weight())
