@@ -12,7 +12,7 @@ import csv
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.libvirt.cases import CONTESTS
@@ -21,7 +21,7 @@ from tests.libvirt.contest import delivered
 from tests.libvirt.contest_v2 import DEFAULT_WEIGHT, delivered_v2
 from tests.libvirt.embedded import embedded
 
-Windows = Iterable[Mapping[str, float]]
+Windows = Sequence[Mapping[str, float]]
 
 
 def rows(guaranteed: Mapping[str, float], windows: Windows) -> dict[str, tuple[str, str]]:
