@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import get_args
 
-from tests.libvirt.contest import RIVAL_WEIGHT, Dedicated, windows
 from tests.libvirt.embedded import embedded
+from tests.libvirt.mixed import RIVAL_WEIGHT, Dedicated, windows
 
 MULTIPLIER = 100
 WEIGHTS = {"shared vCPUs x 100": MULTIPLIER, "all vCPUs x 100": 2 * MULTIPLIER}

@@ -1,120 +1,126 @@
-"""A mixed guest and a rival compete for one CPU: what is each given?
+"""Guests compete for CPUs of this machine: what is each given?
 
-Both run a firmware whose vCPUs spin, :file:`spin.S`. The mixed guest has one
-dedicated vCPU, alone on CPU 0, and one shared vCPU on CPU 1; the rival has one
-shared vCPU there. What else runs on the machine takes from both alike, so the
-ratio of the two stands when it is busy, too.
+They run a firmware whose vCPUs spin, :file:`spin.S`. What else runs on the
+machine hardly takes part: all guests together outweigh it.
 """
 
 import json
-import os
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Literal
 
 import libvirt
 import libvirt_qemu
 from lxml.builder import E
 
-from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.libvirt.contract import DomainElements, Guest
 from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
-from cpu_tiers.model.compute import ComputeCell, ComputeHost
-from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
+from tests.libvirt.cgroup import PARTITION, busy_service, cpu_cgroups, outweighing
+from tests.libvirt.contestants import SERVICE, Contest
 
-Dedicated = Literal["busy", "idle", "real-time"]
-"""What the dedicated vCPU does: spin, nothing, or spin with a real-time scheduler."""
-
-RIVAL_WEIGHT = 100
-
-_MEMORY_MB = 32
-_HOST = ComputeHost(
-    cells=(ComputeCell(id=0, shared=CpuSet({1}), dedicated=CpuSet({0}), memory_mb=_MEMORY_MB),),
-    cpu_shared_set=CpuSet({1}),
-)
-_MIXED = GuestTopology(
-    cells=(GuestCell(id=0, cpuset=CpuSet({1}), pcpuset=CpuSet({0}), memory_mb=_MEMORY_MB),),
-    cpu_policy="mixed",
-)
-_PINNING = Pinning(cells=(CellPinning(host_cell=0, cpu_pinning={0: 0}),))
 _LINK = "-Wl,--oformat=binary,-Ttext=0,--entry=0,--build-id=none,-N,--no-warn-rwx-segments"
 _SECONDS_TO_START = 60
 _SECONDS_TO_SETTLE = 3
-_REALTIME_US = 500_000
-"""Of each second on CPU 0: the vCPU is busy, and the machine stays alive."""
+_SECONDS_TO_READ = 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """How much of a CPU, of 1.0, each vCPU had over some seconds."""
-
-    dedicated: float
-    shared: float
-    rival: float
-
-    @property
-    def ratio(self) -> float:
-        """Return what the shared vCPU had for each second of its rival."""
-        return self.shared / self.rival
-
-
-def windows(
+def delivered(
     connection: libvirt.virConnect,
     folder: Path,
+    contest: Contest,
     *,
-    weight: int,
-    dedicated: Dedicated,
     seconds: float,
     count: int = 1,
-) -> list[Window]:
-    """Return what the vCPUs had in one window after another.
+) -> list[dict[str, float]]:
+    """Return the CPUs that each had, in one window after another.
 
     :param folder: where the firmware is built; needs gcc.
-    :param weight: of the mixed guest; the rival has 100.
     """
-    spinning = [1] if dedicated == "idle" else [0, 1]
-    with (
-        _running(connection, _mixed(weight), _firmware(folder, spinning)) as mixed,
-        _running(connection, _guest("rival", 1, RIVAL_WEIGHT), _firmware(folder, [0])) as rival,
-    ):
-        _wait(mixed, spinning)
-        _wait(rival, [0])
-        if dedicated == "real-time":
-            _make_realtime(mixed)
+    with ExitStack() as stack:
+        domains = {
+            one.name: stack.enter_context(spinning(connection, folder, one.guest, one.awake))
+            for one in contest.contestants
+        }
+        for one in contest.contestants:
+            start(domains[one.name], one.awake)
+            if one.busy_emulator:
+                _keep_emulator_busy(domains[one.name])
+        machines = cpu_cgroups(threads(domains[contest.contestants[0].name])[0])[-1]
+        stack.enter_context(outweighing(machines))
+        clocks = {name: _clock(domain) for name, domain in domains.items()}
+        if contest.service:
+            clocks[SERVICE] = _process_clock(
+                stack.enter_context(busy_service(machines, contest.service))
+            )
         time.sleep(_SECONDS_TO_SETTLE)
-        return [_window(mixed, rival, seconds) for _ in range(count)]
+        return [_window(clocks, seconds) for _ in range(count)]
 
 
-def _window(mixed: libvirt.virDomain, rival: libvirt.virDomain, seconds: float) -> Window:
-    before, start = [*_cpu_seconds(mixed), *_cpu_seconds(rival)], time.monotonic()
+Clock = Callable[[], float]
+"""Says how many seconds of CPU time someone has had."""
+
+
+def _clock(domain: libvirt.virDomain) -> Clock:
+    """Return the clock of a whole guest: vCPUs, QEMU and the threads of QEMU."""
+    return lambda: domain.getCPUStats(True)[0]["cpu_time"] / 1e9
+
+
+def _process_clock(pid: int) -> Clock:
+    return lambda: int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def _window(clocks: Mapping[str, Clock], seconds: float) -> dict[str, float]:
+    start, before = _read(clocks)
     time.sleep(seconds)
-    after, end = [*_cpu_seconds(mixed), *_cpu_seconds(rival)], time.monotonic()
-    had = [(late - early) / (end - start) for early, late in zip(before, after, strict=True)]
-    return Window(dedicated=had[0], shared=had[1], rival=had[2])
+    end, after = _read(clocks)
+    return {name: (after[name] - before[name]) / (end - start) for name in clocks}
 
 
-def _guest(name: str, vcpus: int, weight: int) -> Guest:
-    flavor = Flavor(
-        name=name,
-        vcpus=vcpus,
-        memory_mb=_MEMORY_MB,
-        extra_specs={"quota:cpu_shares": str(weight)},
-    )
-    return Guest(name=name, flavor=flavor, arch="x86_64", host=_HOST)
+def _read(clocks: Mapping[str, Clock]) -> tuple[float, dict[str, float]]:
+    """Return the time, and the clocks at that time: again, where we were interrupted."""
+    while True:
+        now = time.monotonic()
+        read = {name: clock() for name, clock in clocks.items()}
+        if time.monotonic() - now < _SECONDS_TO_READ:
+            return now, read
 
 
-def _mixed(weight: int) -> Guest:
-    return replace(_guest("mixed", 2, weight), topology=_MIXED, pinning=_PINNING)
+@contextmanager
+def spinning(
+    connection: libvirt.virConnect, folder: Path, guest: Guest, vcpus: Sequence[int]
+) -> Iterator[libvirt.virDomain]:
+    """Yield a guest that will spin with these vCPUs, when it is started."""
+    loader = E.loader(str(_firmware(folder, vcpus)), type="rom")
+    firmware, emulated = {"firmware": lambda _: [E.os(loader)]}, not Path("/dev/kvm").exists()
+    with running(connection, guest, firmware, emulated=emulated) as domain:
+        yield domain
 
 
-def _firmware(folder: Path, spinning: Sequence[int]) -> Path:
+@contextmanager
+def running(
+    connection: libvirt.virConnect,
+    guest: Guest,
+    plugins: Mapping[str, DomainElements],
+    *,
+    emulated: bool,
+) -> Iterator[libvirt.virDomain]:
+    """Yield a guest that is paused, of our XML and what the plugins add."""
+    apart = {"partition": lambda _: [E.resource(E.partition(f"/{PARTITION}"))]}
+    xml = domain_xml(guest, {**BUILT_IN, **plugins, **apart})
+    if emulated:
+        xml = xml.replace('<domain type="kvm">', '<domain type="qemu">')
+    domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_PAUSED)
+    try:
+        yield domain
+    finally:
+        domain.destroy()
+
+
+def _firmware(folder: Path, vcpus: Sequence[int]) -> Path:
     """Return a firmware with which these vCPUs spin."""
-    mask = sum(1 << vcpu for vcpu in spinning)
+    mask = sum(1 << vcpu for vcpu in vcpus)
     firmware = folder / f"spin-{mask}"
     options = ("-m32", "-nostdlib", "-static", _LINK, f"-Wa,--defsym,BUSY={mask}")
     source = Path(__file__).with_name("spin.S")
@@ -122,56 +128,37 @@ def _firmware(folder: Path, spinning: Sequence[int]) -> Path:
     return firmware
 
 
-@contextmanager
-def _running(
-    connection: libvirt.virConnect, guest: Guest, firmware: Path
-) -> Iterator[libvirt.virDomain]:
-    boots = {"firmware": lambda _: [E.os(E.loader(str(firmware), type="rom"))]}
-    domain = connection.createXML(domain_xml(guest, {**BUILT_IN, **boots}))
-    try:
-        yield domain
-    finally:
-        domain.destroy()
-
-
-def _wait(domain: libvirt.virDomain, spinning: Sequence[int]) -> None:
+def start(domain: libvirt.virDomain, vcpus: Sequence[int]) -> None:
     """Return when all that should spin do: each has used some CPU."""
+    domain.resume()
     deadline = time.monotonic() + _SECONDS_TO_START
-    while not all(_cpu_seconds(domain)[vcpu] > 0.1 for vcpu in spinning):
+    while not all(cpu_seconds(domain)[vcpu] > 0.1 for vcpu in vcpus):
         assert time.monotonic() < deadline, f"{domain.name()} did not start"
         time.sleep(0.2)
 
 
-def _cpu_seconds(domain: libvirt.virDomain) -> list[float]:
+def cpu_seconds(domain: libvirt.virDomain) -> list[float]:
     """Return the CPU time of each vCPU."""
     return [vcpu[2] / 1e9 for vcpu in domain.vcpus()[0]]
 
 
-def _make_realtime(domain: libvirt.virDomain) -> None:
-    """Give vCPU 0 a real-time scheduler, as ``<vcpusched>`` does.
-
-    Not by that element: a kernel that grants real time to each cgroup by
-    itself (CONFIG_RT_GROUP_SCHED) gives none to those that libvirt makes, and
-    libvirt then fails to start the guest.
-    """
-    answer = libvirt_qemu.qemuMonitorCommand(domain, '{"execute": "query-cpus-fast"}', 0)
-    thread = json.loads(answer)["return"][0]["thread-id"]
-    for group in reversed(_cpu_cgroups(thread)):
-        (group / "cpu.rt_runtime_us").write_text(str(_REALTIME_US))
-    os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(1))
+def threads(domain: libvirt.virDomain) -> list[int]:
+    """Return the id of each vCPU's thread."""
+    return [vcpu["thread-id"] for vcpu in _qmp(domain, "query-cpus-fast")]
 
 
-def _cpu_cgroups(thread: int) -> list[Path]:
-    """Return the cgroups of a thread that grant real time, innermost first."""
-    root = Path("/sys/fs/cgroup/cpu")
-    lines = Path(f"/proc/{thread}/cgroup").read_text().splitlines()
-    paths = [
-        line.split(":", 2)[2] for line in lines if line.split(":")[1] in ("cpu", "cpu,cpuacct")
-    ]
-    groups = [root / path.lstrip("/") for path in paths]
-    return [
-        group
-        for innermost in groups
-        for group in (innermost, *innermost.parents)
-        if group != root and (group / "cpu.rt_runtime_us").exists()
-    ]
+def _keep_emulator_busy(domain: libvirt.virDomain) -> None:
+    """Let QEMU copy a disk, as it does in live migrations; days go by before it is done."""
+    for node in ("from", "to"):
+        disk = {"driver": "null-co", "node-name": node, "size": 2**60}
+        _qmp(domain, "blockdev-add", **disk)
+    copy = {"job-id": "copy", "device": "from", "target": "to", "sync": "full"}
+    _qmp(domain, "blockdev-mirror", **copy, granularity=2**26)
+
+
+def _qmp(domain: libvirt.virDomain, command: str, **arguments: object) -> list[dict[str, int]]:
+    request = json.dumps({"execute": command, "arguments": arguments})
+    answer = json.loads(libvirt_qemu.qemuMonitorCommand(domain, request, 0))
+    assert "return" in answer, answer
+    found: list[dict[str, int]] = answer["return"]
+    return found

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import libvirt
 
+from tests.libvirt.cgroup import partition
+
 _OPTIONS = {"user": "root", "group": "root", "security_driver": "none", "stdio_handler": "file"}
 
 
@@ -31,7 +33,8 @@ def embedded(root: Path) -> Iterator[libvirt.virConnect]:
     threading.Thread(target=_run_events, args=(stop,), daemon=True).start()
     connection = libvirt.open(uri)
     try:
-        yield connection
+        with partition():
+            yield connection
     finally:
         connection.close()
         stop.set()

@@ -6,7 +6,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
-from tests.libvirt.contest import Dedicated, windows
+from tests.libvirt.mixed import Dedicated, windows
 
 ALL_VCPUS = 200
 """A multiplier of 100 for both vCPUs; the rival's one vCPU has the same multiplier."""

@@ -1,0 +1,87 @@
+"""The CPU controller's cgroups on this machine, v1 or v2."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PARTITION = f"cputiers{os.getpid()}"
+"""Where libvirt has the guests of a contest, in place of ``machine``."""
+
+_LARGEST = {"cpu.shares": 2**18, "cpu.weight": 10_000}
+_ROOT = Path("/sys/fs/cgroup")
+
+
+def cpu_cgroups(thread: int) -> list[Path]:
+    """Return the cgroup of a thread and those above it, but for the root."""
+    lines = Path(f"/proc/{thread}/cgroup").read_text().splitlines()
+    paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
+    v1 = paths.get("cpu", paths.get("cpu,cpuacct"))
+    root = _ROOT if v1 is None else _ROOT / "cpu"
+    group = root / (paths[""] if v1 is None else v1).lstrip("/")
+    return [one for one in (group, *group.parents) if one.is_relative_to(root) and one != root]
+
+
+def default_weight() -> int:
+    """Return the weight of a cgroup to which nobody gave one."""
+    return 1024 if (_ROOT / "cpu").exists() else 100
+
+
+@contextmanager
+def outweighing(group: Path) -> Iterator[None]:
+    """Give a cgroup the largest weight there is, for a while.
+
+    So what else runs on the machine takes next to nothing from those inside.
+    """
+    (weight,) = (group / name for name in _LARGEST if (group / name).exists())
+    before = weight.read_text()
+    weight.write_text(str(_LARGEST[weight.name]))
+    try:
+        yield
+    finally:
+        weight.write_text(before)
+
+
+@contextmanager
+def partition() -> Iterator[None]:
+    """Make the cgroups in which guests can be apart from all others.
+
+    Where systemd runs, libvirt lets it do this.
+    """
+    roots = [] if Path("/run/systemd/system").exists() else _controllers()
+    groups = [root / f"{PARTITION}.partition" for root in roots]
+    for group in groups:
+        group.mkdir()
+        for name in ("cpuset.cpus", "cpuset.mems"):  # nobody can run in v1 before they are set
+            if (group.parent / name).exists():
+                (group / name).write_text((group.parent / name).read_text())
+    try:
+        yield
+    finally:
+        for group in groups:
+            group.rmdir()
+
+
+def _controllers() -> list[Path]:
+    """Return where the controllers are mounted; one folder in v2."""
+    if (_ROOT / "cgroup.procs").exists():
+        return [_ROOT]
+    return [path.parent for path in _ROOT.glob("*/cgroup.procs") if not path.parent.is_symlink()]
+
+
+@contextmanager
+def busy_service(beside: Path, cpus: frozenset[int]) -> Iterator[int]:
+    """Run a process that spins, in a cgroup of the same weight beside another; return its id."""
+    group = beside.with_name(f"{PARTITION}.service")
+    group.mkdir()
+    try:
+        with outweighing(group), subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process:
+            try:
+                os.sched_setaffinity(process.pid, cpus)
+                (group / "cgroup.procs").write_text(str(process.pid))
+                yield process.pid
+            finally:
+                process.kill()
+    finally:
+        group.rmdir()

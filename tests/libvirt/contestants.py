@@ -1,0 +1,74 @@
+"""Guests that compete for CPUs, and what cpu-tiers says that each is guaranteed."""
+
+from dataclasses import dataclass
+
+from cpu_tiers.guest.entitlement import Contender, Slice, guaranteed_cpus
+from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.libvirt.domains import parse_domain
+
+SERVICE = "service"
+"""What competes with all guests together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contestant:
+    """A guest, and what it wants.
+
+    :param asleep: vCPUs that do not want to run.
+    :param busy_emulator: whether QEMU itself is as busy as a vCPU.
+    """
+
+    guest: Guest
+    asleep: frozenset[int] = frozenset()
+    busy_emulator: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of the guest."""
+        return self.guest.name
+
+    @property
+    def awake(self) -> list[int]:
+        """Return the vCPUs that want to run."""
+        return [vcpu for vcpu in range(self.guest.flavor.vcpus) if vcpu not in self.asleep]
+
+    def contender(self, default_weight: int) -> Contender:
+        """Return what competes, by the XML that our code makes."""
+        domain = parse_domain(domain_xml(self.guest).encode(), where=self.name)
+        threads = [domain.vcpu_sets[vcpu] for vcpu in self.awake]
+        if self.busy_emulator:
+            threads.append(domain.emulator_set or domain.vcpu_sets[0])
+        return Contender.of(domain.shares or default_weight, filter(None, threads))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """Who competes.
+
+    :param service: CPUs of a busy thread in a cgroup beside that of all guests,
+        with the weight that this one has.
+    """
+
+    title: str
+    contestants: tuple[Contestant, ...]
+    service: frozenset[int] = frozenset()
+
+    def contenders(self, default_weight: int) -> dict[str, Contender]:
+        """Return the guests that want to run, by name."""
+        found = {one.name: one.contender(default_weight) for one in self.contestants}
+        return {name: contender for name, contender in found.items() if contender.threads}
+
+    def guaranteed(self, default_weight: int) -> dict[str, float]:
+        """Return the CPUs that each is guaranteed.
+
+        :param default_weight: of a guest without a tier: 1024 in cgroup v1, 100 in v2.
+        """
+        host: dict[str, Contender | Slice] = {
+            "machine": Slice(weight=1, members=self.contenders(default_weight))
+        }
+        if self.service:
+            host[SERVICE] = Contender(weight=1, threads={self.service: 1})
+        granted = guaranteed_cpus(host)
+        found = {path.removeprefix("machine/"): float(cpus) for path, cpus in granted.items()}
+        return {one.name: 0.0 for one in self.contestants} | found

@@ -1,0 +1,38 @@
+#!/bin/busybox sh
+# The first process of a guest with cgroup v2. It lays out cgroups as libvirt does on a host with
+# systemd, lets a thread spin in each, and prints the CPU time that each scope has had, again and
+# again. Each line of /threads is a thread: its scope, the weight of that, its own cgroup below,
+# and its CPUs. SETTLE, WINDOW (seconds) and COUNT come from the kernel's command line.
+/bin/busybox --install -s /bin
+mount -t devtmpfs dev /dev
+mount -t proc proc /proc
+mount -t cgroup2 cgroup2 /cgroup
+cd /cgroup || exit
+
+hand_down() { # the CPU controller to what stands below each cgroup of a path, from the top
+    [ "$1" = . ] || hand_down "$(dirname "$1")"
+    echo +cpu > "$1/cgroup.subtree_control"
+}
+
+read_all() {
+    echo "uptime $(cut -d' ' -f1 /proc/uptime)"
+    cut -d' ' -f1 /threads | uniq | while read -r scope; do
+        echo "$scope $(sed -n 's/usage_usec //p' "$scope/cpu.stat")"
+    done
+}
+
+while read -r scope weight thread cpus; do
+    mkdir -p "$scope/$thread"
+    hand_down "$(dirname "$scope/$thread")"
+    echo "$weight" > "$scope/cpu.weight"
+    sh -c 'echo $$ > "$0/cgroup.procs"; exec taskset -c "$1" sh -c "while :; do :; done"' \
+        "$scope/$thread" "$cpus" &
+done < /threads
+sleep "$SETTLE"
+read_all
+for _ in $(seq "$COUNT"); do
+    sleep "$WINDOW"
+    read_all
+done
+echo done
+sleep 1000000

@@ -1,0 +1,58 @@
+"""The kernel gives guests what they were promised: docs/measured.rst has all contests."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import libvirt
+import pytest
+
+from tests.libvirt.cases import ASLEEP, EMULATOR, PINNED, SPEC, VCPUS, WHOLE_CPU
+from tests.libvirt.cgroup import default_weight
+from tests.libvirt.contest import delivered
+from tests.libvirt.contest_v2 import delivered_v2
+from tests.libvirt.contestants import Contest
+
+PROMISED = {
+    "gold-1": 36.4,  # 100 of 275
+    "silver-1": 18.2,
+    "silver-2": 18.2,
+    "bronze-1": 9.1,
+    "bronze-2": 9.1,
+    "bronze-3": 9.1,
+}
+
+
+def percent(cpus: Mapping[str, float]) -> dict[str, float]:
+    """Return the part that each has of what all had, however much others took of the machine."""
+    return {name: 100 * amount / sum(cpus.values()) for name, amount in cpus.items()}
+
+
+def test_the_specs_six_guests(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
+    (had,) = delivered(hypervisor, tmp_path, SPEC, seconds=20)
+    assert percent(had) == pytest.approx(PROMISED, abs=1)
+
+
+def test_the_specs_six_guests_on_cgroup_v2(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
+    (had,) = delivered_v2(hypervisor, tmp_path, SPEC, seconds=20)
+    assert percent(had) == pytest.approx(PROMISED, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("contest", "points"),
+    [
+        pytest.param(ASLEEP, 1, id="who sleeps leaves its part to the others, in proportion"),
+        pytest.param(VCPUS, 1, id="a weight is divided over the vCPUs of a guest"),
+        pytest.param(EMULATOR, 1, id="a busy QEMU takes from its own guest alone"),
+        pytest.param(WHOLE_CPU, 3, id="a vCPU cannot use more than a CPU"),
+        pytest.param(PINNED, 3, id="a pinned guest beside floating ones"),
+    ],
+)
+def test_the_model_predicts_the_kernel(
+    hypervisor: libvirt.virConnect, tmp_path: Path, contest: Contest, points: float
+) -> None:
+    if contest in (WHOLE_CPU, PINNED) and not os.sched_getaffinity(0) >= {0, 1}:
+        pytest.skip("it takes two CPUs")
+    (had,) = delivered(hypervisor, tmp_path, contest, seconds=8)
+    guaranteed = contest.guaranteed(default_weight())
+    assert percent(had) == pytest.approx(percent(guaranteed), abs=points)
