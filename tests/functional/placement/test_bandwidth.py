@@ -4,16 +4,20 @@ Two hosts, as Neutron's agents report them: each has br-0 (physnet0, 3000 in
 each direction) of Open vSwitch and ens5 (physnet1, 2000) of SR-IOV.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.port import Port
-from cpu_tiers.placement.allocations import delete, move, roll_back
+from cpu_tiers.placement.allocations import claim, delete, move, roll_back
 from cpu_tiers.placement.bindings import bind, parent_interfaces, read_binding
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InsufficientCapacity, PlacementVersionTooOld
 from cpu_tiers.placement.portions import add, release
+from cpu_tiers.placement.records import Inventories
+from cpu_tiers.translators import ServerRequest, translate
 from tests.functional.placement.networks import (
     BR_0,
     EGRESS,
@@ -105,6 +109,46 @@ def test_beside_the_flavors_own_groups_and_classes(cloud: PlacementClient) -> No
     assert here.mappings["_X"] == (uuid(cloud, ENS_5),)
     assert bind([port("p1", 300)], here)["p1"].allocation == uuid(cloud, BR_0)
     assert here.allocations[uuid(cloud, ENS_5)] == {EGRESS: 100}
+
+
+SHARES, MULTIPLIER = "CUSTOM_VCPU_SHARES", "quota:cpu_shares_multiplier"
+
+
+def test_beside_tiers_the_flavors_own_groups_and_numa_groups(cloud: PlacementClient) -> None:
+    """One query: 100 shares of the host, a group _X, groups of two nodes, and two ports."""
+    cloud.ensure_names([SHARES, "CUSTOM_NODE_MB"])
+    root = uuid(cloud, "c1")
+    found = cloud.inventories(root)
+    shares = {SHARES: Inventory(total=150, max_unit=150)}
+    cloud.set_inventories(root, replace(found, by_class={**found.by_class, **shares}))
+    nodes = []
+    for number in range(2):
+        node = cloud.create_provider(f"c1_NUMA_{number}", parent_uuid=root).uuid
+        memory = {"CUSTOM_NODE_MB": Inventory(total=4, max_unit=4)}
+        cloud.set_inventories(node, Inventories(generation=0, by_class=memory))
+        nodes.append(node)
+    specs = {
+        MULTIPLIER: "100",
+        f"resources_X:{EGRESS}": "100",
+        "trait_X:CUSTOM_PHYSNET_PHYSNET1": "required",
+        "resources_NUMA0:CUSTOM_NODE_MB": "3",
+        "resources_NUMA1:CUSTOM_NODE_MB": "3",
+    }
+    ports = port("p1", 300), Port(id="p2", resource_request=GROUPED)
+    query = translate(ServerRequest(flavor=flavor(**specs), ports=ports, query_vcpu_shares=True))
+    suffixes = [group.suffix for group in query.groups]
+    assert sorted(suffixes) == ["", "_NUMA0", "_NUMA1", "_X", "bw", "p1", "pps"]
+    ways = cloud.candidates(query).allocation_requests
+    assert len(ways) == 2  # node 0 on either, for one has not room for both
+    for way in ways:
+        assert way.allocations[root] == {"VCPU": 1, "MEMORY_MB": 1, SHARES: 100}
+        assert {*way.mappings["_NUMA0"], *way.mappings["_NUMA1"]} == set(nodes)
+        bindings = bind(ports, way)
+        assert bindings["p1"].allocation == uuid(cloud, BR_0)
+        assert way.allocations[uuid(cloud, ENS_5)] == {EGRESS: 100}
+        assert way.allocations[uuid(cloud, BR_0)][EGRESS] == 1300  # 300 of p1, 1000 of p2
+    claim(cloud, SERVER, ways[0], project_id="p", user_id="u")
+    assert cloud.candidates(query).allocation_requests == ()  # 50 shares are left
 
 
 ANY = Port(

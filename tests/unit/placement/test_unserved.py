@@ -38,9 +38,13 @@ GROUPED = Port(
 )
 
 
-def needs(*ports: Port, interfaces: dict[str, str] | None = None, **held: Any) -> dict[str, Any]:
-    """Return by port: what it lacks, who serves it, and the beginning of its limit."""
-    found = find_needs(ports, held, TREE, interfaces or {})
+def needs(held: dict[str, dict[str, int]], *ports: Port, interface: str = "") -> dict[str, Any]:
+    """Return by port: what it lacks, who serves it, and the beginning of its limit.
+
+    :param interface: of each port, where that is known.
+    """
+    interfaces = {port.id: interface for port in ports} if interface else {}
+    found = find_needs(ports, held, TREE, interfaces)
     return {
         need.port.id: (
             need.lacks,
@@ -52,11 +56,11 @@ def needs(*ports: Port, interfaces: dict[str, str] | None = None, **held: Any) -
 
 
 def test_a_port_that_has_its_part_lacks_nothing() -> None:
-    assert needs(port("p", 10, "a"), host={"VCPU": 1}, a={"CUSTOM_BW": 10}) == {}
+    assert needs({"host": {"VCPU": 1}, "a": {"CUSTOM_BW": 10}}, port("p", 10, "a")) == {}
 
 
 def test_ports_that_ask_for_nothing() -> None:
-    assert needs(Port(id="p"), Port(id="q", resource_request={})) == {}
+    assert needs({}, Port(id="p"), Port(id="q", resource_request={})) == {}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,7 @@ def test_ports_that_ask_for_nothing() -> None:
     ],
 )
 def test_the_parts_of_bound_ports(held: int, lacks: dict[str, int]) -> None:
-    found = needs(port("p", 10, "a"), port("q", 5, "a"), a={"CUSTOM_BW": held})
+    found = needs({"a": {"CUSTOM_BW": held}}, port("p", 10, "a"), port("q", 5, "a"))
     assert found == {
         name: ({"a": {"CUSTOM_BW": amount}}, {name: "a"}, "") for name, amount in lacks.items()
     }
@@ -76,12 +80,12 @@ def test_the_parts_of_bound_ports(held: int, lacks: dict[str, int]) -> None:
 
 def test_what_is_held_beyond_the_bound_is_that_of_one_that_is_not() -> None:
     """10 of p, and 5 more that only q can be the reason of."""
-    found = needs(port("p", 10, "a"), port("q", 5), a={"CUSTOM_BW": 15})
+    found = needs({"a": {"CUSTOM_BW": 15}}, port("p", 10, "a"), port("q", 5))
     assert found == {"q": ({}, {"q": "a"}, "")}
 
 
 def test_it_is_not_found_twice() -> None:
-    found = needs(port("p", 10), port("q", 10), a={"CUSTOM_BW": 10})
+    found = needs({"a": {"CUSTOM_BW": 10}}, port("p", 10), port("q", 10))
     assert found == {"p": ({}, {"p": "a"}, ""), "q": ({}, None, "")}
 
 
@@ -96,28 +100,28 @@ def test_it_is_not_found_twice() -> None:
 )
 def test_what_cannot_be_its_part(more: Any, held: dict[str, int]) -> None:
     amounts = {uuid: {"CUSTOM_BW": amount} for uuid, amount in held.items()}
-    assert needs(port("p", 10, **more), **amounts) == {"p": ({}, None, "")}
+    assert needs(amounts, port("p", 10, **more)) == {"p": ({}, None, "")}
 
 
 def test_the_device_tells_which() -> None:
     amounts = {uuid: {"CUSTOM_BW": 10} for uuid in "ab"}
-    found = needs(port("p", 10), interfaces={"p": "br-b"}, **amounts)
+    found = needs(amounts, port("p", 10), interface="br-b")
     assert found == {"p": ({}, {"p": "b"}, "")}
 
 
 def test_groups_in_one_subtree() -> None:
     held = {"a": {"CUSTOM_BW": 10}, "agent": {"CUSTOM_PPS": 7}}
-    assert needs(GROUPED, **held) == {"g": ({}, {"bw": "a", "pps": "agent"}, "")}
+    assert needs(held, GROUPED) == {"g": ({}, {"bw": "a", "pps": "agent"}, "")}
     apart = {"a": {"CUSTOM_BW": 10}, "b": {"CUSTOM_PPS": 7}}  # neither stands above the other
-    assert needs(GROUPED, **apart) == {"g": ({}, None, "")}
+    assert needs(apart, GROUPED) == {"g": ({}, None, "")}
 
 
 def test_a_trait_alone() -> None:
     only_b = Port(id="p", resource_request={"required": ["CUSTOM_OLD"]})
-    assert needs(only_b) == {"p": ({}, {"p": "b"}, "")}
+    assert needs({}, only_b) == {"p": ({}, {"p": "b"}, "")}
     either = Port(id="p", resource_request={"required": ["CUSTOM_NET"]})
-    assert needs(either) == {"p": ({}, None, "it may be ")}
-    assert needs(either, interfaces={"p": "br-a"}) == {"p": ({}, {"p": "a"}, "")}
+    assert needs({}, either) == {"p": ({}, None, "it may be ")}
+    assert needs({}, either, interface="br-a") == {"p": ({}, {"p": "a"}, "")}
 
 
 @pytest.mark.parametrize(
@@ -131,4 +135,4 @@ def test_a_trait_alone() -> None:
     ],
 )
 def test_what_cannot_be_told(faulty: Port, limit: str) -> None:
-    assert {name: said for name, (_, _, said) in needs(faulty).items()} == {"p": limit}
+    assert {name: said for name, (_, _, said) in needs({}, faulty).items()} == {"p": limit}
