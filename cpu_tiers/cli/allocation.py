@@ -7,22 +7,33 @@ from typing import TYPE_CHECKING
 
 from cliff.lister import Lister
 
-from cpu_tiers.cli.lacking import COLUMNS, AsksNova, refusals, rows
+from cpu_tiers.cli.lacking import (
+    HEAL_COLUMNS,
+    AsksNova,
+    heal_rows,
+    port_refusals,
+    port_rows,
+    refusals,
+)
 from cpu_tiers.errors import InvalidInput
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.consumers import Node
     from cpu_tiers.nova.nodes import Cloud
     from cpu_tiers.nova.planning import Plan
+    from cpu_tiers.nova.port_planning import PortPlan
+    from cpu_tiers.placement.client import PlacementClient
 
 LOG = logging.getLogger(__name__)
 
 
 class AllocationHeal(AsksNova, Lister):
-    """Add to the allocations of servers what they lack, on hosts that report shares.
+    """Add to the allocations of servers what they lack: shares, and what ports ask for.
 
-    A host is written whole or not at all: where one of its servers finds no
-    room, it is named, and the exit status is 1.
+    Shares are those of hosts that report them; such a host is written whole or
+    not at all. What ports ask for is allocated where they are, and written to
+    them; a server's ports all or none. Who finds no room is named, and the exit
+    status is 1.
     """
 
     refused = False
@@ -33,6 +44,9 @@ class AllocationHeal(AsksNova, Lister):
         mode = parser.add_mutually_exclusive_group(required=True)
         mode.add_argument("--plan", action="store_true", help="list it; nothing is written")
         mode.add_argument("--apply", action="store_true", help="write it, and list it")
+        parser.add_argument(
+            "--skip-ports", action="store_true", help="look at shares alone; Neutron is not asked"
+        )
         where = parser.add_mutually_exclusive_group()
         where.add_argument(
             "--host",
@@ -51,28 +65,42 @@ class AllocationHeal(AsksNova, Lister):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Heal host by host."""
-        plans = []
+        found: list[tuple[object, ...]] = []
+        reporting = asking = 0
         with self.clients() as (cloud, client):
-            from cpu_tiers.nova.planning import heal, plan_heal
-
-            do = heal if parsed_args.apply else plan_heal
             for node in _nodes(cloud, parsed_args):
-                plan = do(client, node, parsed_args.server)
-                plans.append(plan)
-                self._say(plan, parsed_args)
-        if not any(plan.verdicts for plan in plans):
-            reporting = sum(plan.shares is not None for plan in plans)
-            LOG.info("Hosts that report shares: %d; nothing is to be done there.", reporting)
-        return COLUMNS, rows(plans)
+                plan, ports = _heal(client, node, parsed_args)
+                found += [*heal_rows([plan]), *port_rows(ports)]
+                reporting += plan.shares is not None
+                asking += ports.asking
+                self._say(plan, ports, parsed_args)
+        if not found:
+            LOG.info(
+                "Hosts that report shares: %d; ports that ask for something: %d;"
+                " nothing is to be done there.",
+                reporting,
+                asking,
+            )
+        return HEAL_COLUMNS, found
 
-    def _say(self, plan: "Plan", parsed_args: Namespace) -> None:
+    def _say(self, plan: "Plan", ports: "PortPlan", parsed_args: Namespace) -> None:
         """Tell of a host as soon as it is done."""
-        if plan.shares is None and (parsed_args.host or parsed_args.server):
+        named = parsed_args.host or parsed_args.server
+        if plan.shares is None and named and not ports.asking:
             raise InvalidInput.of(
                 f"host {plan.host}",
                 "it reports no shares",
                 "have it report them first: see the guide for compute hosts",
             )
+        self._say_shares(plan, parsed_args)
+        for refusal in port_refusals(ports):
+            self.refused = True
+            LOG.error("%s", refusal)
+        done = sum(not verdict.need.limit for verdict in ports.verdicts)
+        if parsed_args.apply and done:
+            LOG.info("%s: %d ports were given what they lacked", plan.host, done)
+
+    def _say_shares(self, plan: "Plan", parsed_args: Namespace) -> None:
         for refusal in refusals([plan]):
             LOG.error("%s", refusal)
         if not plan.fits:
@@ -85,6 +113,24 @@ class AllocationHeal(AsksNova, Lister):
         """Tell a script, too."""
         status: int = super().run(parsed_args)
         return status or int(self.refused)
+
+
+def _heal(
+    client: "PlacementClient", node: "Node", parsed_args: Namespace
+) -> tuple["Plan", "PortPlan"]:
+    """Plan or heal shares, then ports; Neutron is asked before anything is written."""
+    from cpu_tiers.nova.planning import heal, plan_heal
+    from cpu_tiers.nova.port_planning import HostPorts, PortPlan
+
+    servers = parsed_args.server
+    host = None if parsed_args.skip_ports else HostPorts(node, servers)
+    plan = (heal if parsed_args.apply else plan_heal)(client, node, servers)
+    if host is None:
+        return plan, PortPlan(host=node.name)
+    if parsed_args.apply:
+        return plan, host.heal(client)
+    healed = [verdict.demand.consumer for verdict in plan.verdicts if plan.fits]
+    return plan, host.plan(client, healed)
 
 
 def _nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["Node"]:

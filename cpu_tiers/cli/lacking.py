@@ -16,8 +16,10 @@ from cpu_tiers.placement.session import connect
 if TYPE_CHECKING:
     from cpu_tiers.nova.nodes import Cloud
     from cpu_tiers.nova.planning import Plan
+    from cpu_tiers.nova.port_planning import PortPlan
 
 COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "reason")
+HEAL_COLUMNS = (*COLUMNS, "port", "providers")
 
 
 class NovaMissing(CpuTiersError):
@@ -41,7 +43,11 @@ class AsksNova(ReadsNovaConf):
         conf = self.nova_conf()
         with _quiet():
             with warnings.catch_warnings(record=True):  # eventlet puts its own filters first
-                from cpu_tiers.nova import nodes, planning  # noqa: F401  # it imports more
+                from cpu_tiers.nova import (  # they import more
+                    nodes,
+                    planning,  # noqa: F401
+                    port_planning,  # noqa: F401
+                )
             placement = connect(conf, embedded=self.wants_embedded)
             with nodes.connect(self.config_files) as cloud, placement as client:
                 yield cloud, client
@@ -77,6 +83,35 @@ def rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
         for plan in plans
         for verdict in plan.verdicts
     ]
+
+
+def heal_rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
+    """Return the same, with the columns that ports have."""
+    return [(*row, "", Cell([], "\n".join)) for row in rows(plans)]
+
+
+def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
+    """Return a line for each port that lacks something."""
+    return [
+        (
+            plan.host,
+            verdict.holder.server,
+            verdict.holder.server,
+            verdict.holder.name,
+            verdict.holder.flavor.name,
+            Cell(verdict.adds, _lines),
+            not verdict.need.limit,
+            verdict.need.limit,
+            verdict.need.port.id,
+            Cell(list(verdict.providers), "\n".join),
+        )
+        for verdict in plan.verdicts
+    ]
+
+
+def port_refusals(plan: "PortPlan") -> list[str]:
+    """Return what a person is told of every port that cannot be healed in place."""
+    return [str(v.need.fault(v.holder.name)) for v in plan.verdicts if v.need.limit]
 
 
 def refusals(plans: Iterable["Plan"]) -> list[str]:

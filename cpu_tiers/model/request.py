@@ -22,6 +22,8 @@ class RequestGroup(NamedTuple):
     :param any_of: sets of traits; of each, one at least is required.
     :param requester_id: who asks, where it is not the flavor: a port, or a
         group of a port.
+    :param in_tree: the uuid of a provider, to whose tree the one that serves
+        belongs, such as the host where a server is.
     """
 
     suffix: str = ""
@@ -30,6 +32,7 @@ class RequestGroup(NamedTuple):
     forbidden: frozenset[str] = frozenset()
     any_of: frozenset[frozenset[str]] = frozenset()
     requester_id: str | None = None
+    in_tree: str | None = None
 
     @property
     def has_traits(self) -> bool:
@@ -47,6 +50,8 @@ class RequestGroup(NamedTuple):
         if self.any_of:
             for traits in sorted(map(sorted, self.any_of)):
                 yield f"required{self.suffix}", f"in:{','.join(traits)}"
+        if self.in_tree:
+            yield f"in_tree{self.suffix}", self.in_tree
 
 
 class SameSubtree(NamedTuple):

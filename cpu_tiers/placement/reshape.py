@@ -128,7 +128,7 @@ def find_room(
         limits = [
             limit
             for name, amount in demand.resources.items()
-            if (limit := _limit(name, amount, inventories.get(name), left.get(name, 0)))
+            if (limit := limit_of(name, amount, inventories.get(name), left.get(name, 0)))
         ]
         if not limits:
             left |= {name: left[name] - amount for name, amount in demand.resources.items()}
@@ -136,8 +136,11 @@ def find_room(
     return tuple(verdicts)
 
 
-def _limit(name: str, amount: int, inventory: Inventory | None, left: int) -> str:
-    """Return what is in the way of an amount; empty where nothing is."""
+def limit_of(name: str, amount: int, inventory: Inventory | None, left: int) -> str:
+    """Return what is in the way of an amount; empty where nothing is.
+
+    :param left: what is left of the inventory.
+    """
     if inventory is None:
         return f"{amount} {name}, and there is none"
     if amount > inventory.max_unit:

@@ -4,66 +4,41 @@ Two hosts, as Neutron's agents report them: each has br-0 (physnet0, 3000 in
 each direction) of Open vSwitch and ens5 (physnet1, 2000) of SR-IOV.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from cpu_tiers.inventory.networking import build_networking_trees
-from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.allocations import claim, delete, move, roll_back
-from cpu_tiers.placement.bindings import PortBinding, bind, parent_interfaces, read_binding
+from cpu_tiers.placement.bindings import bind, parent_interfaces, read_binding
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InsufficientCapacity, PlacementVersionTooOld
-from cpu_tiers.placement.networking import sync_networking
 from cpu_tiers.placement.portions import add, release
 from cpu_tiers.placement.records import Inventories
 from cpu_tiers.translators import ServerRequest, translate
+from tests.functional.placement.networks import (
+    BR_0,
+    EGRESS,
+    ENS_5,
+    GROUPED,
+    INGRESS,
+    OVS,
+    add_host,
+    ask,
+    boot,
+    flavor,
+    on,
+    port,
+    used,
+    uuid,
+    vf,
+)
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"
 MIGRATION = "b0a4ea0d-5f42-4b2e-8a8f-3e5f0c4a7c33"
-EGRESS, INGRESS = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"
-PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"
-OVS, SRIOV = "Open vSwitch agent", "NIC Switch agent"
-
-
-def agents(host: str, reserved: int) -> list[NetworkAgent]:
-    return [
-        NetworkAgent(
-            host=host,
-            agent_type=OVS,
-            bandwidths={"br-0": {"egress": 3000, "ingress": 3000}},
-            physical_networks={"br-0": "physnet0"},
-            hypervisors={"br-0": host},
-            packet_rates={host: {"any": 100}},
-            bandwidth_options={"reserved": reserved},
-        ),
-        NetworkAgent(
-            host=host,
-            agent_type=SRIOV,
-            bandwidths={"ens5": {"egress": 2000, "ingress": 2000}},
-            physical_networks={"ens5": "physnet1"},
-            hypervisors={"ens5": host},
-        ),
-    ]
-
-
-def add_host(
-    client: PlacementClient,
-    name: str,
-    *,
-    reserved: int = 0,
-    device_traits: dict[str, set[str]] | None = None,
-) -> None:
-    uuid = client.create_provider(name).uuid
-    by_class = dict.fromkeys(["VCPU", "MEMORY_MB"], Inventory(total=8, max_unit=8))
-    client.set_inventories(uuid, Inventories(generation=0, by_class=by_class))
-    (tree,) = build_networking_trees(agents(name, reserved), device_traits=device_traits)
-    sync_networking(client, tree)
 
 
 @pytest.fixture
@@ -71,51 +46,6 @@ def cloud(embedded: PlacementClient) -> PlacementClient:
     add_host(embedded, "c1")
     add_host(embedded, "c2")
     return embedded
-
-
-def flavor(policy: str | None = "none", **extra_specs: str) -> Flavor:
-    specs = {} if policy is None else {"group_policy": policy}
-    return Flavor(name="f", vcpus=1, memory_mb=1, extra_specs={**specs, **extra_specs})
-
-
-def port(
-    name: str, egress: int, physnet: str = "PHYSNET0", vnic: str = "NORMAL", **profile: Any
-) -> Port:
-    required = [f"CUSTOM_PHYSNET_{physnet}", f"CUSTOM_VNIC_TYPE_{vnic}"]
-    request = {"resources": {EGRESS: egress, INGRESS: egress}, "required": required}
-    return Port(id=name, resource_request=request, binding_profile=profile)
-
-
-def vf(name: str, egress: int) -> Port:
-    return port(name, egress, "PHYSNET1", "DIRECT")
-
-
-def ask(client: PlacementClient, *ports: Port, it: Flavor | None = None) -> CandidatesAnswer:
-    return client.candidates(translate(ServerRequest(flavor=it or flavor(), ports=ports)))
-
-
-def uuid(client: PlacementClient, name: str) -> str:
-    provider = client.find_provider(name)
-    assert provider is not None
-    return provider.uuid
-
-
-def on(client: PlacementClient, host: str, *ports: Port) -> AllocationRequest:
-    """The first way to place a server on a host."""
-    return ask(client, *ports).on_host(uuid(client, host))[0]
-
-
-def boot(client: PlacementClient, server: str, host: str, *ports: Port) -> dict[str, PortBinding]:
-    chosen = on(client, host, *ports)
-    claim(client, server, chosen, project_id="p", user_id="u")
-    return bind(ports, chosen)
-
-
-def used(client: PlacementClient, name: str) -> int:
-    return client.usages(uuid(client, name)).get(EGRESS, 0)
-
-
-BR_0, ENS_5 = f"c1:{OVS}:br-0", f"c1:{SRIOV}:ens5"
 
 
 def test_ports_of_two_kinds_are_served_by_two_devices(cloud: PlacementClient) -> None:
@@ -158,19 +88,6 @@ def test_bandwidth_that_is_reserved_for_best_effort(embedded: PlacementClient) -
     assert ask(embedded, port("p1", 2601)).allocation_requests == ()
 
 
-GROUPED = {
-    "request_groups": [
-        {
-            "id": "bw",
-            "resources": {EGRESS: 1000},
-            "required": ["CUSTOM_PHYSNET_PHYSNET0", "CUSTOM_VNIC_TYPE_NORMAL"],
-        },
-        {"id": "pps", "resources": {PACKETS: 7}, "required": ["CUSTOM_VNIC_TYPE_NORMAL"]},
-    ],
-    "same_subtree": ["bw", "pps"],
-}
-
-
 def test_bandwidth_and_packets_of_one_port(cloud: PlacementClient) -> None:
     bindings = boot(cloud, SERVER, "c1", Port(id="p1", resource_request=GROUPED))
     bridge, agent = uuid(cloud, BR_0), uuid(cloud, f"c1:{OVS}")
@@ -192,6 +109,46 @@ def test_beside_the_flavors_own_groups_and_classes(cloud: PlacementClient) -> No
     assert here.mappings["_X"] == (uuid(cloud, ENS_5),)
     assert bind([port("p1", 300)], here)["p1"].allocation == uuid(cloud, BR_0)
     assert here.allocations[uuid(cloud, ENS_5)] == {EGRESS: 100}
+
+
+SHARES, MULTIPLIER = "CUSTOM_VCPU_SHARES", "quota:cpu_shares_multiplier"
+
+
+def test_beside_tiers_the_flavors_own_groups_and_numa_groups(cloud: PlacementClient) -> None:
+    """One query: 100 shares of the host, a group _X, groups of two nodes, and two ports."""
+    cloud.ensure_names([SHARES, "CUSTOM_NODE_MB"])
+    root = uuid(cloud, "c1")
+    found = cloud.inventories(root)
+    shares = {SHARES: Inventory(total=150, max_unit=150)}
+    cloud.set_inventories(root, replace(found, by_class={**found.by_class, **shares}))
+    nodes = []
+    for number in range(2):
+        node = cloud.create_provider(f"c1_NUMA_{number}", parent_uuid=root).uuid
+        memory = {"CUSTOM_NODE_MB": Inventory(total=4, max_unit=4)}
+        cloud.set_inventories(node, Inventories(generation=0, by_class=memory))
+        nodes.append(node)
+    specs = {
+        MULTIPLIER: "100",
+        f"resources_X:{EGRESS}": "100",
+        "trait_X:CUSTOM_PHYSNET_PHYSNET1": "required",
+        "resources_NUMA0:CUSTOM_NODE_MB": "3",
+        "resources_NUMA1:CUSTOM_NODE_MB": "3",
+    }
+    ports = port("p1", 300), Port(id="p2", resource_request=GROUPED)
+    query = translate(ServerRequest(flavor=flavor(**specs), ports=ports, query_vcpu_shares=True))
+    suffixes = [group.suffix for group in query.groups]
+    assert sorted(suffixes) == ["", "_NUMA0", "_NUMA1", "_X", "bw", "p1", "pps"]
+    ways = cloud.candidates(query).allocation_requests
+    assert len(ways) == 2  # node 0 on either, for one has not room for both
+    for way in ways:
+        assert way.allocations[root] == {"VCPU": 1, "MEMORY_MB": 1, SHARES: 100}
+        assert {*way.mappings["_NUMA0"], *way.mappings["_NUMA1"]} == set(nodes)
+        bindings = bind(ports, way)
+        assert bindings["p1"].allocation == uuid(cloud, BR_0)
+        assert way.allocations[uuid(cloud, ENS_5)] == {EGRESS: 100}
+        assert way.allocations[uuid(cloud, BR_0)][EGRESS] == 1300  # 300 of p1, 1000 of p2
+    claim(cloud, SERVER, ways[0], project_id="p", user_id="u")
+    assert cloud.candidates(query).allocation_requests == ()  # 50 shares are left
 
 
 ANY = Port(

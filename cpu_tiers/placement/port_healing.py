@@ -1,0 +1,259 @@
+"""Allocate, where they are, what ports of servers that exist ask for.
+
+Spec: bandwidth-resource-provider, "Upgrade impact": "try to do the minimum
+bandwidth allocation in place". Placement is written first, then the ports:
+nothing is used that is not allocated. Where the second fails, the next run
+finds what the first has left behind, see :mod:`~cpu_tiers.placement.unserved`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cpu_tiers.errors import CpuTiersError, InvalidInput
+from cpu_tiers.extra_specs.groups import GROUP_POLICY
+from cpu_tiers.model.port import Port
+from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
+from cpu_tiers.placement.bindings import PortBinding, bind
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.conflicts import with_fresh_reads
+from cpu_tiers.placement.errors import InsufficientCapacity, UnknownNames
+from cpu_tiers.placement.portions import Portion, joined, release
+from cpu_tiers.placement.records import Consumer
+from cpu_tiers.placement.reshape import Holder, limit_of
+from cpu_tiers.placement.unserved import HostTree, Need, find_needs, is_on, several
+from cpu_tiers.translators.bandwidth import translate
+from cpu_tiers.translators.contract import ServerRequest
+
+
+class PortGone(CpuTiersError):
+    """Neutron does not know the port any more."""
+
+
+class PortNotRecorded(CpuTiersError):
+    """Neutron did not take the port's new profile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPorts:
+    """A server, and its ports as Neutron has them now.
+
+    :param interfaces: the interface of the host that a port is on, by its id;
+        for ports with a PCI device, as far as it is known.
+    :param will_hold: its allocation is about to be written, whole.
+    """
+
+    holder: Holder
+    ports: tuple[Port, ...]
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    will_hold: bool = False
+
+
+Record = Callable[[PortBinding], None]
+"""Writes ``allocation`` into the profile of a port.
+
+:raises PortGone: there is no such port.
+:raises PortNotRecorded: it was not written.
+"""
+
+Read = Callable[[], ServerPorts | None]
+"""Reads a server and its ports; None where it is no more to be healed here."""
+
+
+def read_tree(client: PlacementClient, root: str) -> HostTree:
+    """Return the providers of a host."""
+    family = client.providers_in_tree(root)
+    return HostTree(
+        root=root,
+        names={provider.uuid: provider.name for provider in family},
+        parents={p.uuid: p.parent_uuid for p in family if p.parent_uuid is not None},
+        traits={provider.uuid: client.traits(provider.uuid).names for provider in family},
+    )
+
+
+def plan_ports(
+    client: PlacementClient, tree: HostTree, server: ServerPorts, pending: Portion
+) -> tuple[Need, ...]:
+    """Return what the ports of a server lack, and who could serve them in place.
+
+    A server is healed whole or not at all: where one of its ports cannot be
+    served, it must move.
+
+    :param pending: what is going to be given to servers before this one.
+    """
+    return _plan(client, tree, server, client.consumer(server.holder.server), pending)
+
+
+def heal_ports(
+    client: PlacementClient, tree: HostTree, read: Read, record: Record
+) -> tuple[Need, ...]:
+    """Do what :func:`plan_ports` says; return what it was.
+
+    A port that cannot be recorded has a ``limit`` that says so.
+
+    :raises GenerationConflict: somebody else wrote in between, again and again.
+    """
+
+    def attempt() -> tuple[str, tuple[Need, ...]]:
+        server = read()
+        if server is None:
+            return "", ()
+        present = client.consumer(server.holder.server)
+        needs = _plan(client, tree, server, present, {})
+        if not any(need.limit for need in needs):
+            needs = _allocate(client, present, needs)
+        return present.uuid, needs
+
+    consumer, needs = with_fresh_reads(attempt)
+    if any(need.limit for need in needs):
+        return needs
+    return tuple(_recorded(client, consumer, need, record) for need in needs)
+
+
+def _allocate(
+    client: PlacementClient, present: Consumer, needs: tuple[Need, ...]
+) -> tuple[Need, ...]:
+    lacks = joined(need.lacks for need in needs)
+    if not lacks:
+        return needs
+    try:
+        wanted = joined([present.allocations, lacks])
+        client.set_consumers(replace(present, allocations=wanted))
+    except InsufficientCapacity:
+        return tuple(replace(need, limit="somebody took the room just now") for need in needs)
+    return needs
+
+
+def _recorded(client: PlacementClient, consumer: str, need: Need, record: Record) -> Need:
+    if need.recorded or need.binding is None:
+        return need
+    try:
+        record(need.binding)
+    except PortGone:
+        release(client, consumer, need.lacks)
+        return replace(need, limit="it is gone by now", advice="what it was given is freed")
+    except PortNotRecorded as error:
+        limit = f"Placement has its part, but Neutron did not take note: {error}"
+        return replace(need, limit=limit, advice="run the command again")
+    return need
+
+
+def _plan(
+    client: PlacementClient,
+    tree: HostTree,
+    server: ServerPorts,
+    present: Consumer,
+    pending: Portion,
+) -> tuple[Need, ...]:
+    flavors = _flavors(server.holder)
+    needs = find_needs(server.ports, present.allocations, tree, server.interfaces, flavors)
+    if not present.allocations and not server.will_hold:
+        return tuple(
+            replace(
+                need,
+                limit="the server holds no allocation at all",
+                advice="run nova-manage placement heal_allocations",
+            )
+            for need in needs
+        )
+    unserved = [need.port for need in needs if need.binding is None and not need.limit]
+    served = _served(client, tree, server, unserved) if unserved else {}
+    needs = tuple(served.get(need.port.id, need) for need in needs)
+    if not any(need.limit for need in needs):
+        lacks = joined(need.lacks for need in needs)
+        limit = _limit(client, tree, present, lacks, pending)
+        needs = tuple(replace(need, limit=limit) if need.lacks else need for need in needs)
+    return _all_or_none(needs)
+
+
+def _all_or_none(needs: tuple[Need, ...]) -> tuple[Need, ...]:
+    if not any(need.limit for need in needs):
+        return needs
+    limit = "another port of the server cannot be served here"
+    return tuple(replace(need, limit=need.limit or limit) for need in needs)
+
+
+def _flavors(holder: Holder) -> dict[str, int]:
+    """Return what a flavor states of each class; one that cannot be read states nothing."""
+    try:
+        groups = ServerRequest(flavor=holder.flavor).own_groups.groups
+    except InvalidInput:
+        return {}  # it was accepted before it was checked, and got nothing of ours
+    return CandidateQuery(groups=tuple(groups)).resources()
+
+
+def _served(
+    client: PlacementClient, tree: HostTree, server: ServerPorts, ports: Sequence[Port]
+) -> dict[str, Need]:
+    """Return, by port, who serves ports that nobody served, all in one query."""
+    try:
+        ways = _ways(client, tree, server, ports)
+    except InvalidInput as error:
+        limit = str(error).replace("\n", "; ")
+        return {port.id: Need(port=port, limit=limit) for port in ports}
+    return {port.id: _need(port, [way[port.id] for way in ways], tree) for port in ports}
+
+
+def _need(port: Port, ways: Sequence[PortBinding], tree: HostTree) -> Need:
+    if not ways:
+        limit = "no device of the host fits, or none has room for all that the server lacks"
+        return Need(port=port, limit=limit)
+    if any(way.providers != ways[0].providers for way in ways):
+        return Need(port=port, limit=several(ways, tree))
+    return Need(port=port, binding=ways[0], lacks=ways[0].portion)
+
+
+def _ways(
+    client: PlacementClient, tree: HostTree, server: ServerPorts, ports: Sequence[Port]
+) -> list[dict[str, PortBinding]]:
+    query = _query(tree, server, ports)
+    if not query.resources() or not _names_are_known(client, query):
+        return []
+    candidates = client.candidates(query).allocation_requests
+    bindings = [bind(ports, candidate) for candidate in candidates]
+    return [
+        way
+        for way in bindings
+        if all(is_on(one, server.interfaces.get(name), tree) for name, one in way.items())
+    ]
+
+
+def _query(tree: HostTree, server: ServerPorts, ports: Sequence[Port]) -> CandidateQuery:
+    flavor = server.holder.flavor
+    parts = list(translate(ServerRequest(flavor=flavor, ports=tuple(ports))))
+    groups = [part for part in parts if isinstance(part, RequestGroup)]
+    return CandidateQuery(
+        # Placement takes in_tree of a group with resources only.
+        groups=tuple(g._replace(in_tree=tree.root) if g.resources else g for g in groups),
+        # A server that runs had none to be refused for.
+        group_policy=flavor.extra_specs.get(GROUP_POLICY, "none"),
+        same_subtree=tuple(p.suffixes for p in parts if isinstance(p, SameSubtree)),
+    )
+
+
+def _names_are_known(client: PlacementClient, query: CandidateQuery) -> bool:
+    """Tell whether any provider can have what is asked for."""
+    forbidden = (group.forbidden for group in query.groups)
+    traits = query.required_traits().union(*forbidden)
+    try:
+        return not any(client.absent_names(query.resources(), traits))
+    except UnknownNames:
+        return False
+
+
+def _limit(
+    client: PlacementClient, tree: HostTree, present: Consumer, lacks: Portion, pending: Portion
+) -> str:
+    """Return what is in the way of giving a consumer what it lacks."""
+    limits = []
+    for uuid, amounts in lacks.items():
+        inventories, used = client.inventories(uuid).by_class, client.usages(uuid)
+        mine = present.allocations.get(uuid, {})
+        for name, amount in amounts.items():
+            inventory = inventories.get(name)
+            taken = used.get(name, 0) + pending.get(uuid, {}).get(name, 0)
+            # Placement's units are those of all that a consumer has.
+            whole = mine.get(name, 0)
+            left = (inventory.capacity if inventory else 0) - taken + whole
+            if limit := limit_of(name, amount + whole, inventory, left):
+                limits.append(f"{tree.names[uuid]}: {limit}")
+    return "; ".join(limits)

@@ -1,0 +1,145 @@
+"""What ports lack of what their server holds; worked out by hand."""
+
+from typing import Any
+
+import pytest
+
+from cpu_tiers.model.port import Port
+from cpu_tiers.placement.unserved import HostTree, find_needs
+
+TREE = HostTree(
+    root="host",
+    names={"host": "c1", "agent": "c1:ovs", "a": "c1:ovs:br-a", "b": "c1:ovs:br-b"},
+    parents={"agent": "host", "a": "agent", "b": "agent"},
+    traits={
+        "host": frozenset(),
+        "agent": frozenset({"CUSTOM_NORMAL"}),
+        "a": frozenset({"CUSTOM_NORMAL", "CUSTOM_NET"}),
+        "b": frozenset({"CUSTOM_NORMAL", "CUSTOM_NET", "CUSTOM_OLD"}),
+    },
+)
+
+
+def port(name: str, amount: int, on: object = None, **more: Any) -> Port:
+    request = {"resources": {"CUSTOM_BW": amount}, "required": ["CUSTOM_NET"], **more}
+    profile = {} if on is None else {"allocation": on}
+    return Port(id=name, resource_request=request, binding_profile=profile)
+
+
+GROUPED = Port(
+    id="g",
+    resource_request={
+        "request_groups": [
+            {"id": "bw", "resources": {"CUSTOM_BW": 10}, "required": ["CUSTOM_NET"]},
+            {"id": "pps", "resources": {"CUSTOM_PPS": 7}, "required": ["CUSTOM_NORMAL"]},
+        ],
+        "same_subtree": ["bw", "pps"],
+    },
+)
+
+
+def needs(held: dict[str, dict[str, int]], *ports: Port, interface: str = "") -> dict[str, Any]:
+    """Return by port: what it lacks, who serves it, and the beginning of its limit.
+
+    :param interface: of each port, where that is known.
+    """
+    interfaces = {port.id: interface for port in ports} if interface else {}
+    found = find_needs(ports, held, TREE, interfaces)
+    return {
+        need.port.id: (
+            need.lacks,
+            dict(need.binding.providers) if need.binding else None,
+            need.limit[:10],
+        )
+        for need in found
+    }
+
+
+def test_a_port_that_has_its_part_lacks_nothing() -> None:
+    assert needs({"host": {"VCPU": 1}, "a": {"CUSTOM_BW": 10}}, port("p", 10, "a")) == {}
+
+
+def test_ports_that_ask_for_nothing() -> None:
+    assert needs({}, Port(id="p"), Port(id="q", resource_request={})) == {}
+
+
+@pytest.mark.parametrize(
+    ("held", "lacks"),
+    [
+        pytest.param(0, {"p": 10, "q": 5}, id="nothing of 15"),
+        pytest.param(10, {"q": 5}, id="10 of 15: the first has its part"),
+        pytest.param(12, {"q": 3}, id="12 of 15: 3 of the second"),
+    ],
+)
+def test_the_parts_of_bound_ports(held: int, lacks: dict[str, int]) -> None:
+    found = needs({"a": {"CUSTOM_BW": held}}, port("p", 10, "a"), port("q", 5, "a"))
+    assert found == {
+        name: ({"a": {"CUSTOM_BW": amount}}, {name: "a"}, "") for name, amount in lacks.items()
+    }
+
+
+def test_what_is_held_beyond_the_bound_is_that_of_one_that_is_not() -> None:
+    """10 of p, and 5 more that only q can be the reason of."""
+    found = needs({"a": {"CUSTOM_BW": 15}}, port("p", 10, "a"), port("q", 5))
+    assert found == {"q": ({}, {"q": "a"}, "")}
+
+
+def test_it_is_not_found_twice() -> None:
+    found = needs({"a": {"CUSTOM_BW": 10}}, port("p", 10), port("q", 10))
+    assert found == {"p": ({}, {"p": "a"}, ""), "q": ({}, None, "")}
+
+
+@pytest.mark.parametrize(
+    ("more", "held"),
+    [
+        pytest.param({}, {"a": 9}, id="too little"),
+        pytest.param({}, {"agent": 10}, id="a provider without the trait"),
+        pytest.param({"required": ["!CUSTOM_OLD"]}, {"b": 10}, id="one that is forbidden"),
+        pytest.param({"required": ["in:CUSTOM_X,CUSTOM_Y"]}, {"a": 10}, id="neither of two"),
+    ],
+)
+def test_what_cannot_be_its_part(more: Any, held: dict[str, int]) -> None:
+    amounts = {uuid: {"CUSTOM_BW": amount} for uuid, amount in held.items()}
+    assert needs(amounts, port("p", 10, **more)) == {"p": ({}, None, "")}
+
+
+def test_the_device_tells_which() -> None:
+    amounts = {uuid: {"CUSTOM_BW": 10} for uuid in "ab"}
+    found = needs(amounts, port("p", 10), interface="br-b")
+    assert found == {"p": ({}, {"p": "b"}, "")}
+
+
+def test_groups_in_one_subtree() -> None:
+    held = {"a": {"CUSTOM_BW": 10}, "agent": {"CUSTOM_PPS": 7}}
+    assert needs(held, GROUPED) == {"g": ({}, {"bw": "a", "pps": "agent"}, "")}
+    apart = {"a": {"CUSTOM_BW": 10}, "b": {"CUSTOM_PPS": 7}}  # neither stands above the other
+    assert needs(apart, GROUPED) == {"g": ({}, None, "")}
+
+
+def test_a_trait_alone() -> None:
+    only_b = Port(id="p", resource_request={"required": ["CUSTOM_OLD"]})
+    assert needs({}, only_b) == {"p": ({}, {"p": "b"}, "")}
+    either = Port(id="p", resource_request={"required": ["CUSTOM_NET"]})
+    assert needs({}, either) == {"p": ({}, None, "it may be ")}
+    assert needs({}, either, interface="br-a") == {"p": ({}, {"p": "a"}, "")}
+
+
+@pytest.mark.parametrize(
+    ("faulty", "limit"),
+    [
+        pytest.param(port("p", 10, ["a"]), "port p, bi", id="no uuid in the profile"),
+        pytest.param(port("p", 10, {"q": "a"}), "port p, bi", id="no uuid of this group"),
+        pytest.param(port("p", 10, "elsewhere"), "its profil", id="not of this host"),
+        pytest.param(port("p", -1), "port p, re", id="a request that cannot be read"),
+        pytest.param(port("p", -1, "a"), "port p, re", id="the same of a bound port"),
+    ],
+)
+def test_what_cannot_be_told(faulty: Port, limit: str) -> None:
+    assert {name: said for name, (_, _, said) in needs({}, faulty).items()} == {"p": limit}
+
+
+@pytest.mark.parametrize(("held", "lacks"), [(15, False), (14, True)])
+def test_what_may_be_the_flavors_is_not_the_ports(held: int, lacks: bool) -> None:
+    """5 of the flavor, 10 of the port: 15."""
+    (need,) = find_needs([port("p", 10)], {"a": {"CUSTOM_BW": held}}, TREE, {}, {"CUSTOM_BW": 5})
+    assert (need.binding is None) == lacks
