@@ -20,10 +20,10 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     :raises ConflictingExtraSpecs: both share specs are set.
     :raises InvalidInput: a value is no number, or its weight out of range.
     """
-    shares = parse_shares(server.flavor)
-    if shares is None or not server.query_vcpu_shares:
+    if not server.query_vcpu_shares:
+        parse_shares(server.flavor)
         return []
-    claim = shares.claim(server.cpus.shared)
+    claim = _claim(server)
     return [RequestGroup(resources={VCPU_SHARES: claim})] if claim else []
 
 
@@ -37,7 +37,10 @@ def claimed_shares(server: ServerRequest) -> int:
         or their shares are invalid.
     """
     stated = server.own_groups.amount(VCPU_SHARES)
-    if stated is not None:
-        return stated
+    return _claim(server) if stated is None else stated
+
+
+def _claim(server: ServerRequest) -> int:
+    """Return what the share specs claim, whatever else the flavor states."""
     shares = parse_shares(server.flavor)
     return 0 if shares is None else shares.claim(server.cpus.shared)
