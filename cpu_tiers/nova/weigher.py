@@ -16,7 +16,7 @@ from nova import objects
 from nova.scheduler import utils, weights
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.nova import answer, options, request
+from cpu_tiers.nova import answer, names, options, request
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import install
 
@@ -34,7 +34,7 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
 
     def __init__(self) -> None:
         options.register(filter_scheduler)
-        install((request.SHARES, request.RESOURCE_CLASS, *answer.SEAMS))
+        install((request.CLAIMS, names.SEAM, *answer.SEAMS))
 
     def weight_multiplier(self, host_state: Any) -> float:
         """Return the option, or what an aggregate of the host says instead."""

@@ -9,12 +9,12 @@ neither keystoneauth1 nor stevedore is loaded.
 from collections.abc import Mapping
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import image_traits, shares, sizes
-from cpu_tiers.translators.compose import compose
+from cpu_tiers.translators.compose import compose, freeze, merge
 from cpu_tiers.translators.contract import ServerRequest, Translator
 
-__all__ = ["BUILT_IN", "ServerRequest", "Translator", "translate"]
+__all__ = ["BUILT_IN", "ServerRequest", "Translator", "claims", "translate"]
 
 BUILT_IN: Mapping[str, Translator] = {
     "image_traits": image_traits.translate,
@@ -35,11 +35,33 @@ def translate(
     :raises ExtensionError: two translators claim the same class.
     """
     faults = FaultList()
-    contributions = {}
     with faults:
         server.own_groups  # noqa: B018  # its faults come first, and once
+    contributions = _contributions(server, translators, faults)
+    return compose(server.flavor, server.own_groups, contributions)
+
+
+def claims(
+    server: ServerRequest, translators: Mapping[str, Translator]
+) -> tuple[RequestGroup, ...]:
+    """Return what translators add to a query that somebody else makes of the flavor.
+
+    The flavor's own groups are not looked at unless there is something to add.
+
+    :raises InvalidInput: with every fault that the translators found.
+    :raises ExtensionError: two translators claim the same class.
+    """
+    contributions = _contributions(server, translators, FaultList())
+    return freeze(merge(server.own_groups, contributions)) if any(contributions.values()) else ()
+
+
+def _contributions(
+    server: ServerRequest, translators: Mapping[str, Translator], faults: FaultList
+) -> Mapping[str, tuple[RequestGroup, ...]]:
+    """Return the groups of each translator, or raise ``faults`` and theirs together."""
+    contributions = {}
     for name, translator in translators.items():
         with faults:
             contributions[name] = tuple(translator(server))
     faults.raise_if_any()
-    return compose(server.flavor, server.own_groups, contributions)
+    return contributions

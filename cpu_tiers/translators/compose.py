@@ -17,22 +17,36 @@ def compose(
     :param contributions: groups by the name of their translator.
     :raises InvalidInput: the result is nothing that Placement can answer.
     """
+    drafts = {"": GroupDraft()} | merge(own, contributions)
+    for group in own.groups:
+        _add(drafts, group, {c: n for c, n in group.resources.items() if n})
+    query = CandidateQuery(groups=freeze(drafts), group_policy=own.group_policy)
+    _check(flavor, query)
+    return query
+
+
+def merge(
+    own: OwnGroups, contributions: Mapping[str, Iterable[RequestGroup]]
+) -> dict[str, GroupDraft]:
+    """Return what translators claim, by suffix, less the classes that a flavor states itself.
+
+    :param contributions: groups by the name of their translator.
+    :raises ExtensionError: two translators claim the same class.
+    """
     stated = frozenset(name for group in own.groups for name in group.resources)
-    drafts = {"": GroupDraft()}
+    drafts: dict[str, GroupDraft] = {}
     claimed_by: dict[tuple[str, str], str] = {}
     for name, groups in contributions.items():
         for group in groups:
             _refuse_doubles(name, group, claimed_by)
             _add(drafts, group, {c: n for c, n in group.resources.items() if c not in stated})
-    for group in own.groups:
-        _add(drafts, group, {c: n for c, n in group.resources.items() if n})
+    return drafts
+
+
+def freeze(drafts: Mapping[str, GroupDraft]) -> tuple[RequestGroup, ...]:
+    """Return the finished groups, without those that ask for nothing."""
     frozen = (draft.freeze(suffix) for suffix, draft in drafts.items())
-    query = CandidateQuery(
-        groups=tuple(g for g in frozen if g.resources or g.required or g.forbidden),
-        group_policy=own.group_policy,
-    )
-    _check(flavor, query)
-    return query
+    return tuple(g for g in frozen if g.resources or g.required or g.forbidden)
 
 
 def _refuse_doubles(
@@ -61,7 +75,7 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
     faults = FaultList()
     for group in query.groups:
         with faults:
-            _check_group(flavor, group)
+            check_group(flavor.name, group)
     suffixed = [group.suffix for group in query.groups if group.suffix]
     if len(suffixed) > 1 and query.group_policy is None:
         faults.add(
@@ -72,12 +86,14 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
     faults.raise_if_any()
 
 
-def _check_group(flavor: Flavor, group: RequestGroup) -> None:
-    where = (
-        f"flavor {flavor.name}, group {group.suffix!r}"
-        if group.suffix
-        else f"flavor {flavor.name}"
-    )
+def check_group(flavor: str, group: RequestGroup) -> None:
+    """Refuse a group that Placement would answer with 400.
+
+    :param flavor: its name.
+    :raises InvalidInput: no resources, an amount out of range, or a trait that
+        is required and forbidden.
+    """
+    where = f"flavor {flavor}, group {group.suffix!r}" if group.suffix else f"flavor {flavor}"
     both = sorted(group.required & group.forbidden)
     if both:
         raise ConflictingExtraSpecs.of(

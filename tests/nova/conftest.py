@@ -21,12 +21,12 @@ with warnings.catch_warnings():
     # Loads most of what warns.
     import nova.tests.functional.libvirt.base
 
-from cpu_tiers.nova import answer, guest, request, seams, tracking
+from cpu_tiers.nova import answer, guest, names, request, seams, tracking
 
 HERE = Path(__file__).parent
 SEAMS = (
-    request.SHARES,
-    request.RESOURCE_CLASS,
+    request.CLAIMS,
+    names.SEAM,
     *answer.SEAMS,
     tracking.SEAM,
     guest.LIVE_MIGRATION,

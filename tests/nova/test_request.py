@@ -1,63 +1,128 @@
-"""The resource class is created before it is asked for, once, and again where that failed."""
+"""Translators of another distribution, installed for real, in Nova's scheduler."""
 
-from types import SimpleNamespace
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from types import MappingProxyType
 from typing import Any
-from unittest import mock
 
-import pytest
-from keystoneauth1.exceptions import ConnectFailure
+import fixtures
 
-from cpu_tiers.nova.request import RESOURCE_CLASS
-from tests.nova.cloud import SHARES
+from cpu_tiers import extensions
+from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
 
-CONTEXT = SimpleNamespace(global_id="req-1")
-CREATED = mock.call("/resource_classes/" + SHARES, None, version="1.7", global_request_id="req-1")
+LICENCES = """
+    from cpu_tiers.errors import InvalidInput
+    from cpu_tiers.model.request import RequestGroup
 
+    def translate(server):
+        kind = server.flavor.extra_specs.get("our:licence")
+        if kind == "forged":
+            raise InvalidInput.of(server.flavor.spec("our:licence"), "forged", "buy one")
+        if kind == "site":
+            return [RequestGroup(resources={"CUSTOM_LICENCE": 1})]
+        if kind == "floating":  # of one provider, which need not be the other group's
+            return [
+                RequestGroup("_LICENCE", {"CUSTOM_LICENCE": 1}),
+                RequestGroup("_DONGLE", {"CUSTOM_DONGLE": 1}),
+            ]
+        if kind == "audited":
+            return [RequestGroup(required=frozenset({"CUSTOM_AUDITED"}))]
+        if kind == "greedy":
+            return [RequestGroup(resources={"VCPU": 1})]
+        if kind == "contradiction":
+            traits = frozenset({"CUSTOM_AUDITED"})
+            return [RequestGroup(required=traits, forbidden=traits)]
+        return []
+"""
 
-class Response(SimpleNamespace):
-    def __bool__(self) -> bool:
-        return bool(self.status_code < 400)
-
-
-class Client:
-    """Nova's report client, as far as the seam needs it."""
-
-    def __init__(self, *outcomes: object) -> None:
-        self.put = mock.Mock(side_effect=outcomes)
-
-
-GOOD = Response(status_code=201, text="")
-BUSY = Response(status_code=503, text="later")
-
-
-def query(client: Client, times: int, **resources: int) -> None:
-    def original(self: Client, context: Any, asked: Any) -> str:
-        return "an answer"
-
-    wrapped = RESOURCE_CLASS.wrap(original)
-    for _ in range(times):
-        answer = wrapped(client, CONTEXT, SimpleNamespace(merged_resources=lambda: resources))
-        assert answer == "an answer"
+NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def test_created_once() -> None:
-    client = Client(GOOD)
-    query(client, 3, VCPU=1, **{SHARES: 100})
-    assert client.put.mock_calls == [CREATED]
+def install(folder: Path, module: str) -> Path:
+    """Lay out a small distribution as pip would unpack its wheel."""
+    metadata = folder / "our_cloud-1.0.dist-info"
+    metadata.mkdir()
+    (folder / "our_cloud.py").write_text(dedent(module))
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: our_cloud\nVersion: 1.0\n")
+    entry = f"[{extensions.TRANSLATORS}]\nlicences = our_cloud:translate\n"
+    (metadata / "entry_points.txt").write_text(entry)
+    return folder
 
 
-def test_not_where_nobody_asks() -> None:
-    client = Client()
-    query(client, 3, VCPU=1)
-    assert client.put.mock_calls == []
+class TestPlugin(Cloud):
+    CAST_AS_CALL = False  # what fails in a service does so there, and not in the API
 
+    def setUp(self) -> None:
+        folder = install(Path(self.useFixture(fixtures.TempDir()).path), LICENCES)
+        self.useFixture(fixtures.EnvironmentVariable("XDG_CACHE_HOME", str(folder)))  # stevedore's
+        self.useFixture(fixtures.MonkeyPatch("sys.path", [str(folder), *sys.path]))
+        self.addCleanup(sys.modules.pop, "our_cloud", None)
+        self.useFixture(
+            fixtures.MonkeyPatch("stevedore.extension.ExtensionManager.ENTRY_POINT_CACHE", {})
+        )
+        super().setUp()
 
-@pytest.mark.parametrize("failure", [ConnectFailure("no route"), BUSY], ids=["silent", "busy"])
-def test_tried_again_where_placement_failed(
-    failure: object, caplog: pytest.LogCaptureFixture
-) -> None:
-    client = Client(failure, GOOD)
-    query(client, 3, **{SHARES: 100})
-    assert client.put.mock_calls == [CREATED, CREATED]
-    (message,) = caplog.messages
-    assert message.startswith(f"Placement did not create {SHARES}: ")
+    def licensed(
+        self, kind: str, specs: Mapping[str, str] = NONE, **values: Any
+    ) -> dict[str, Any]:
+        specs = {"our:licence": kind, **specs}
+        return self.boot(self.flavor(" ".join(specs.values()), specs), **values)
+
+    def held(self, server: dict[str, Any]) -> dict[str, int]:
+        """Return what a server holds, of the one host there is."""
+        allocations = self.placement.get(f"/allocations/{server['id']}").body["allocations"]
+        (only,) = allocations.values()
+        resources: dict[str, int] = only["resources"]
+        return resources
+
+    def test_it_joins_what_nova_and_we_ask_for(self) -> None:
+        self.start_host("one", CUSTOM_LICENCE=2, **{SHARES: 800})
+        server = self.licensed("site", {MULTIPLIER: "100"})
+        plain = {"VCPU": 1, "MEMORY_MB": 512}
+        assert self.held(server) == {**plain, SHARES: 100, "CUSTOM_LICENCE": 1}
+        assert self.held(self.boot(self.flavor("plain"))) == plain
+
+    def test_groups_of_its_own(self) -> None:
+        self.start_host("one", CUSTOM_LICENCE=2, CUSTOM_DONGLE=2)
+        held = self.held(self.licensed("floating"))
+        assert held == {"VCPU": 1, "MEMORY_MB": 512, "CUSTOM_LICENCE": 1, "CUSTOM_DONGLE": 1}
+
+    def test_what_the_flavor_states_itself_wins(self) -> None:
+        self.start_host("one", CUSTOM_LICENCE=5)
+        server = self.licensed("site", {"resources:CUSTOM_LICENCE": "3"})
+        assert self.held(server)["CUSTOM_LICENCE"] == 3
+        none = self.licensed("site", {"resources:CUSTOM_LICENCE": "0"})
+        assert "CUSTOM_LICENCE" not in self.held(none)
+
+    def test_it_comes_along_in_a_resize(self) -> None:
+        copy_disks = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
+        self.useFixture(fixtures.MockPatch(copy_disks, return_value="{}"))  # there are none
+        self.start_host("one", CUSTOM_LICENCE=2)
+        self.start_host("two", CUSTOM_LICENCE=2)
+        server = self.boot(self.flavor("plain"))
+        self._resize_server(server, self.flavor("licensed", {"our:licence": "site"}))
+        assert self.held(server)["CUSTOM_LICENCE"] == 1
+
+    def test_names_are_made_in_placement_before_they_are_asked_for(self) -> None:
+        self.start_host("one")
+        with self.no_bad_query():
+            for kind in ("site", "audited", "floating"):
+                self.licensed(kind, state="ERROR")
+        assert {"CUSTOM_LICENCE", "CUSTOM_DONGLE"} <= set(self._get_all_resource_classes())
+        assert "CUSTOM_AUDITED" in self._get_all_traits()
+
+    def test_its_refusal_reaches_the_user(self) -> None:
+        self.start_host("one")
+        server = self.licensed("forged", state="ERROR")
+        assert self.fault_of(server) == (
+            "No valid host was found. flavor forged, extra spec our:licence: forged; buy one"
+        )
+
+    def test_what_makes_no_sense_is_refused_with_the_reason(self) -> None:
+        self.start_host("one")
+        greedy = self.licensed("greedy", state="ERROR")
+        assert "Nova and a translator both claim VCPU" in self.fault_of(greedy)
+        both = self.licensed("contradiction", state="ERROR")
+        assert "CUSTOM_AUDITED required and forbidden" in self.fault_of(both)
