@@ -1,0 +1,231 @@
+"""A nova-scheduler over 1,000 computes, in this process, to be timed from another one.
+
+Nova's SchedulerManager reads the computes from its own databases and asks a
+real Placement; both are SQLite files. Each line on standard input is one
+request for one server; its answer is the CPU seconds that it took.
+``benchmarks/select_destinations.py`` starts it.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import gc
+import os
+import sys
+import time
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "true"
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of what Nova and its libraries warn when imported
+    import requests
+    from keystoneauth1.adapter import Adapter
+    from keystoneauth1.session import Session
+    from keystoneauth1.token_endpoint import Token
+    from nova import config, context, objects
+    from nova.conf import CONF
+    from nova.db import migration
+    from nova.scheduler import manager
+    from nova.scheduler.client import report
+
+    from cpu_tiers.placement.embedded import WsgiTransport, placement_app
+
+HOSTS = 1_000
+SHARES = "CUSTOM_VCPU_SHARES"
+INVENTORIES = {"VCPU": 128, "MEMORY_MB": 262_144, "DISK_GB": 4_000, SHARES: 12_800}
+STOCK = "nova.scheduler.weights.all_weighers"
+OURS = "cpu_tiers.nova.weigher.ResourceProviderWeigher"
+MULTIPLIER = {"quota:cpu_shares_multiplier": "100"}
+
+WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
+    "off": ([STOCK], MULTIPLIER),
+    "asks": ([STOCK], {**MULTIPLIER, f"resources:{SHARES}": "400"}),
+    "on": ([STOCK, OURS], MULTIPLIER),
+}
+"""Weighers and extra specs: without us; without us, but asking for what we ask; all of ours."""
+
+_URL = "http://placement.bench"
+
+
+NOVA_CONF = """
+[DEFAULT]
+transport_url = fake:/
+service_down_time = 86400
+[database]
+connection = sqlite:///{folder}/cell.sqlite
+[api_database]
+connection = sqlite:///{folder}/api.sqlite
+[filter_scheduler]
+weight_classes = {weighers}
+query_placement_for_vcpu_shares = true
+resource_provider_weight_multiplier = 1.0
+resource_provider_scoring = boring
+"""
+"""Nova does not know the last three unless our weigher is loaded."""
+
+
+def configure(folder: Path, weighers: list[str]) -> None:
+    """Start like a service of Nova, and make the databases of one cell."""
+    nova_conf = folder / "nova.conf"
+    nova_conf.write_text(NOVA_CONF.format(folder=folder, weighers=",".join(weighers)))
+    config.parse_args(["bench"], default_config_files=[str(nova_conf)])
+    objects.register_all()
+    migration.db_sync(database="api")
+    migration.db_sync(database="main")
+
+
+def add_computes(admin: context.RequestContext) -> list[str]:
+    """Put the computes into Nova's databases; return their uuids."""
+    cell = objects.CellMapping(
+        admin,
+        uuid=str(uuid.uuid4()),
+        name="cell1",
+        transport_url=CONF.transport_url,
+        database_connection=CONF.database.connection,
+    )
+    cell.create()
+    with context.target_cell(admin, cell) as targeted:
+        return [_add_compute(targeted, f"compute{index}") for index in range(HOSTS)]
+
+
+def _add_compute(targeted: context.RequestContext, host: str) -> str:
+    objects.Service(
+        targeted, host=host, binary="nova-compute", topic="compute", report_count=0
+    ).create()
+    node = objects.ComputeNode(
+        targeted,
+        uuid=str(uuid.uuid4()),
+        host=host,
+        hypervisor_hostname=host,
+        hypervisor_type="QEMU",
+        hypervisor_version=9_000_000,
+        host_ip="192.0.2.1",
+        cpu_info="{}",
+        vcpus=128,
+        vcpus_used=0,
+        memory_mb=262_144,
+        memory_mb_used=512,
+        free_ram_mb=261_632,
+        local_gb=4_000,
+        local_gb_used=0,
+        free_disk_gb=4_000,
+        disk_available_least=4_000,
+        running_vms=0,
+        current_workload=0,
+        cpu_allocation_ratio=1.0,
+        ram_allocation_ratio=1.0,
+        disk_allocation_ratio=1.0,
+        supported_hv_specs=[],
+        mapped=1,
+    )
+    node.create()
+    return str(node.uuid)
+
+
+def add_providers(placement: Adapter, uuids: list[str]) -> None:
+    """Give Placement the providers; each has the traits of a recent x86 compute node."""
+    traits = [f"CUSTOM_FEATURE_{index:02}" for index in range(60)]
+    for name in traits:
+        _put(placement, f"/traits/{name}", None)
+    _put(placement, f"/resource_classes/{SHARES}", None)
+    traits.append("OWNER_NOVA")  # which Nova requires since release 34
+    for one in uuids:
+        made = placement.post("/resource_providers", json={"uuid": one, "name": one})
+        assert made.ok, made.text
+        url = f"/resource_providers/{one}"
+        inventories = {name: {"total": total} for name, total in INVENTORIES.items()}
+        _put(
+            placement,
+            f"{url}/inventories",
+            {"inventories": inventories, "resource_provider_generation": 0},
+        )
+        _put(placement, f"{url}/traits", {"traits": traits, "resource_provider_generation": 1})
+
+
+def _put(placement: Adapter, url: str, body: object) -> None:
+    response = placement.put(url, json=body)
+    assert response.ok, f"{url}: {response.text}"
+
+
+def request_spec(admin: context.RequestContext, specs: dict[str, str]) -> objects.RequestSpec:
+    """Return a request for one server of 4 vCPUs."""
+    flavor = objects.Flavor(
+        id=1,
+        flavorid="gold",
+        name="gold",
+        vcpus=4,
+        memory_mb=8192,
+        root_gb=20,
+        ephemeral_gb=0,
+        swap=0,
+        extra_specs=dict(specs),
+    )
+    spec = objects.RequestSpec.from_components(
+        admin,
+        str(uuid.uuid4()),
+        objects.ImageMeta(id=str(uuid.uuid4()), properties=objects.ImageMetaProps()),
+        flavor,
+        None,
+        None,
+        {},
+        None,
+        None,
+    )
+    spec.is_bfv = False
+    return spec
+
+
+@contextmanager
+def scheduler(way: str) -> Iterator[tuple[manager.SchedulerManager, context.RequestContext]]:
+    """Yield a scheduler that is as ``way`` says, and an administrator's context."""
+    with TemporaryDirectory() as folder, placement_app() as app, requests.Session() as http:
+        configure(Path(folder), WAYS[way][0])
+        http.mount(_URL, WsgiTransport(app))
+        adapter = Adapter(
+            Session(auth=Token(_URL, "admin"), session=http),
+            service_type="placement",
+            default_microversion="1.36",
+            raise_exc=False,
+        )
+        admin = context.get_admin_context()
+        admin.project_id = admin.user_id = str(uuid.uuid4())
+        add_providers(adapter, add_computes(admin))
+        report.PLACEMENTCLIENT = report.SchedulerReportClient(adapter)
+        yield manager.SchedulerManager(), admin
+
+
+def schedule(
+    scheduling: manager.SchedulerManager, admin: context.RequestContext, specs: dict[str, str]
+) -> float:
+    """Return the CPU seconds of one request; what it claims is given back afterwards."""
+    spec = request_spec(admin, specs)
+    server = spec.instance_uuid
+    gc.collect()
+    start = time.process_time()
+    (selections,) = scheduling.select_destinations(
+        admin, spec_obj=spec, instance_uuids=[server], return_objects=True, return_alternates=True
+    )
+    took = time.process_time() - start
+    asked = selections[0].allocation_request
+    assert (SHARES in asked) == (
+        specs != MULTIPLIER or OURS in CONF.filter_scheduler.weight_classes
+    )
+    scheduling.placement_client.delete_allocation_for_instance(admin, server, force=True)
+    return took
+
+
+def serve(way: str) -> None:
+    """Answer each line of standard input with the CPU seconds of a request."""
+    with scheduler(way) as (scheduling, admin):
+        print("ready", flush=True)
+        for _ in sys.stdin:
+            print(schedule(scheduling, admin, WAYS[way][1]), flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
