@@ -55,7 +55,14 @@ class Exchange:
     def __init__(self, transport: Transport, patience: Patience) -> None:
         """Keep both; nothing is sent yet."""
         self._transport = transport
-        self._patience = patience
+        self._patiently = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(PlacementUnavailable),
+            stop=tenacity.stop_after_attempt(patience.attempts)
+            | tenacity.stop_before_delay(patience.seconds),
+            wait=tenacity.wait_exponential(multiplier=patience.first_pause),
+            sleep=patience.sleep,
+            reraise=True,
+        )
         self._microversion: tuple[int, int] | None = None
 
     @property
@@ -65,7 +72,7 @@ class Exchange:
         :raises PlacementVersionTooOld: the server has no 1.36.
         """
         if self._microversion is None:
-            self._microversion = _agree(self._send("GET", "/", {}, None, ()))
+            self._microversion = _agree(self._patiently(self._send, "GET", "/", {}, None, ()))
         return self._microversion
 
     def request(
@@ -77,28 +84,9 @@ class Exchange:
         :raises PlacementError: the leaf that tells what went wrong.
         """
         headers = {"OpenStack-API-Version": "placement {}.{}".format(*self.microversion)}
-        return self._send(method, path, headers, json, expected)
+        return self._patiently(self._send, method, path, headers, json, expected)
 
     def _send(
-        self,
-        method: str,
-        path: str,
-        headers: dict[str, str],
-        json: object,
-        expected: Collection[int],
-    ) -> Answer:
-        patience = self._patience
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(PlacementUnavailable),
-            stop=tenacity.stop_after_attempt(patience.attempts)
-            | tenacity.stop_before_delay(patience.seconds),
-            wait=tenacity.wait_exponential(multiplier=patience.first_pause),
-            sleep=patience.sleep,
-            reraise=True,
-        )
-        return retrying(self._send_once, method, path, headers, json, expected)
-
-    def _send_once(
         self,
         method: str,
         path: str,
