@@ -10,6 +10,8 @@ A plugin that does not load and a name that two distributions claim are
 errors: leaving either out would change what a server gets, silently.
 """
 
+from __future__ import annotations  # ExtensionManager takes no type in older releases
+
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from typing import Any
