@@ -21,7 +21,16 @@ def pages_name(host: str, cell: int, size_kb: int) -> str:
 
 def is_part(host: str, name: str) -> bool:
     """Tell whether ``name`` is that of a NUMA node of ``host``, or of its pages."""
-    return re.fullmatch(rf"{re.escape(host)}_NUMA[0-9]+(_PAGES_[0-9]+)?", name) is not None
+    return read_name(host, name) is not None
+
+
+def read_name(host: str, name: str) -> tuple[int, int | None] | None:
+    """Return the NUMA cell of a provider, and the page size in kB if it is that of pages.
+
+    ``None`` for a provider that is neither.
+    """
+    found = re.fullmatch(rf"{re.escape(host)}_NUMA([0-9]+)(?:_PAGES_([0-9]+))?", name)
+    return found and (int(found[1]), int(found[2]) if found[2] else None)
 
 
 def node_trait() -> str:
@@ -34,10 +43,15 @@ def no_numa_trait() -> str:
     return names.trait("HW_NON_NUMA")
 
 
+def small_pages_trait() -> str:
+    """Return the trait of memory in the smallest pages that the host has."""
+    return names.trait("MEMORY_PAGE_SIZE_SMALL")
+
+
 def page_traits(size_kb: int, *, smallest: bool) -> frozenset[str]:
     """Return the traits of memory in pages of ``size_kb``.
 
     :param smallest: these are the smallest pages that the host has.
     """
-    kind = names.trait("MEMORY_PAGE_SIZE_SMALL" if smallest else "MEMORY_PAGE_SIZE_LARGE")
+    kind = small_pages_trait() if smallest else names.trait("MEMORY_PAGE_SIZE_LARGE")
     return frozenset({kind, f"CUSTOM_MEMORY_PAGE_SIZE_{size_kb}"})

@@ -9,7 +9,7 @@ Source: Placement API reference, https://docs.openstack.org/api-ref/placement/
 """
 
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import urlencode
 
 from cpu_tiers.errors import InvalidInput
@@ -180,6 +180,13 @@ class PlacementClient:
         answer = self._exchange.request("GET", f"/resource_providers/{provider_uuid}/usages")
         return dict(answer.read(answer.body(), "usages", dict))
 
+    def allocations(self, provider_uuid: str) -> dict[str, Mapping[str, int]]:
+        """Return what every consumer holds of a provider, by its uuid."""
+        path = f"/resource_providers/{provider_uuid}/allocations"
+        answer = self._exchange.request("GET", path)
+        held = answer.read(answer.body(), "allocations", dict)
+        return {consumer: answer.read(held[consumer], "resources", dict) for consumer in held}
+
     # Consumers
 
     def consumer(self, consumer_uuid: str) -> Consumer:
@@ -197,3 +204,21 @@ class PlacementClient:
         with_type = self.microversion >= (1, 38)
         body = {consumer.uuid: consumer.to_json(with_type=with_type) for consumer in consumers}
         self._exchange.request("POST", "/allocations", json=body).must_be(204)
+
+    def reshape(
+        self, inventories: Mapping[str, Inventories], consumers: Iterable[Consumer]
+    ) -> None:
+        """Replace inventories and allocations, all in one transaction or none.
+
+        :param inventories: by provider; each one's are replaced.
+        :raises GenerationConflict: a provider or consumer is no longer of its
+            generation.
+        :raises InsufficientCapacity: an allocation does not fit.
+        :raises InventoryInUse: a class that would go still has allocations.
+        """
+        with_type = self.microversion >= (1, 38)
+        body = {
+            "inventories": {uuid: item.to_json() for uuid, item in inventories.items()},
+            "allocations": {item.uuid: item.to_json(with_type=with_type) for item in consumers},
+        }
+        self._exchange.request("POST", "/reshaper", json=body).must_be(204)

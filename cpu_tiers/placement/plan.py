@@ -148,6 +148,7 @@ def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
     _refuse_other_parents(state, tree)
     _refuse_vanishing_nodes(state, tree)
     _refuse_vanishing_shares(state, tree)
+    tree = with_ratios(state, tree)
     return (
         *(CreateName(kind="resource class", name=n) for n in sorted(state.absent_classes)),
         *(CreateName(kind="trait", name=n) for n in sorted(state.absent_traits)),
@@ -183,9 +184,7 @@ def _provider_steps(state: State, tree: ProviderTree, wanted: ResourceProvider) 
     inventories = SetInventories(
         provider=wanted.name,
         before=before,
-        after=_merged(
-            before, _with_ratios(state, tree, wanted.inventories, before), tree.managed_classes
-        ),
+        after=_merged(before, wanted.inventories, tree.managed_classes),
     )
     if inventories.changes:
         yield inventories
@@ -205,19 +204,32 @@ def _merged(
     return foreign | dict(wanted)
 
 
-def _with_ratios(
-    state: State,
-    tree: ProviderTree,
-    wanted: Mapping[str, Inventory],
-    present: Mapping[str, Inventory],
-) -> dict[str, Inventory]:
-    """Return inventories with the ratios that an operator set through the API.
+def with_ratios(state: State, tree: ProviderTree) -> ProviderTree:
+    """Return a tree with the ratios that an operator set through the API.
 
     A class that moves from the root to a NUMA node takes its ratio along.
     """
-    root = state.providers.get(tree.root.name)
-    former = {**(root.inventories.by_class if root else {}), **present}
-    return {name: _with_ratio(inventory, former.get(name)) for name, inventory in wanted.items()}
+    root = _present(state, tree.root.name)
+    return replace(
+        tree,
+        providers=tuple(
+            replace(
+                provider,
+                inventories={
+                    name: _with_ratio(
+                        inventory, _present(state, provider.name).get(name) or root.get(name)
+                    )
+                    for name, inventory in provider.inventories.items()
+                },
+            )
+            for provider in tree.providers
+        ),
+    )
+
+
+def _present(state: State, name: str) -> Mapping[str, Inventory]:
+    present = state.providers.get(name)
+    return present.inventories.by_class if present else {}
 
 
 def _with_ratio(wanted: Inventory, present: Inventory | None) -> Inventory:
