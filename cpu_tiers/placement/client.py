@@ -123,6 +123,16 @@ class PlacementClient:
         """Return every provider of the tree that this one belongs to."""
         return self._providers({"in_tree": provider_uuid})
 
+    def providers(self) -> tuple[Provider, ...]:
+        """Return every provider."""
+        return self._providers({})
+
+    def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
+        """Return the providers that have a trait; none if Placement does not know it."""
+        if name not in self._known("traits", wanted=True):
+            return ()
+        return self._providers({"required": name})
+
     def _providers(self, filters: dict[str, str]) -> tuple[Provider, ...]:
         answer = self._exchange.request("GET", f"/resource_providers?{urlencode(filters)}")
         found = answer.read(answer.body(), "resource_providers", list)
