@@ -62,6 +62,15 @@ class Relocation:
     name: str
     resources: Held
 
+    @property
+    def amounts(self) -> dict[str, int]:
+        """Return what goes, by resource class."""
+        amounts: dict[str, int] = {}
+        for resources in self.resources.values():
+            for name, amount in resources.items():
+                amounts[name] = amounts.get(name, 0) + amount
+        return amounts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:

@@ -16,12 +16,20 @@ from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.plan import Change, SetInventories, State, Step, steps, with_ratios
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.placement.relocation import OF_NODES, Relocation, Resident, relocate
+from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, Resident, relocate
 from cpu_tiers.placement.sync import changes_of, read_state
 from cpu_tiers.placement.writer import Progress, Writer
 
 AskResidents = Callable[[Collection[str]], Mapping[str, Resident]]
-"""Returns whose these consumers are; it is asked anew at each attempt."""
+"""Returns whose these consumers are."""
+
+Relocate = Callable[[ProviderTree, Held, Held], tuple[Relocation, ...]]
+"""Says where consumers go: see :func:`asking`, or ``SavedPlan`` in ``plan_file``."""
+
+
+def asking(ask_residents: AskResidents) -> Relocate:
+    """Return what works out where consumers go, from whose they are."""
+    return lambda tree, held, used: relocate(tree, held, ask_residents(held.keys()), used)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,22 +73,20 @@ class Reshape:
         return (*changes_of(self.inventories), *self.moves)
 
 
-def plan_reshape(
-    client: PlacementClient, tree: ProviderTree, ask_residents: AskResidents
-) -> Reshape:
+def plan_reshape(client: PlacementClient, tree: ProviderTree, moves: Relocate) -> Reshape:
     """Return what :func:`reshape` would write; write nothing.
 
+    :param moves: see :func:`asking`.
     :raises ServersDoNotFit: with every server that finds no place.
     :raises PlacementError: what :func:`reshape` would refuse.
     """
-    return _plan(client, read_state(client, tree), tree, ask_residents)
+    return _plan(client, read_state(client, tree), tree, moves)
 
 
-def reshape(
-    client: PlacementClient, tree: ProviderTree, ask_residents: AskResidents
-) -> tuple[Change, ...]:
+def reshape(client: PlacementClient, tree: ProviderTree, moves: Relocate) -> tuple[Change, ...]:
     """Make Placement have ``tree``, servers and all; return what was changed.
 
+    :param moves: says where consumers go, at each attempt anew.
     :raises ServersDoNotFit: with every server that finds no place; nothing is
         written.
     :raises InsufficientCapacity: Placement sees less room than we; no
@@ -92,7 +98,7 @@ def reshape(
 
     def attempt() -> None:
         state = read_state(client, tree)
-        planned = _plan(client, state, tree, ask_residents)
+        planned = _plan(client, state, tree, moves)
         progress.begin(planned.changes)
         writer = Writer(client, state)
         for step in planned.preparation:
@@ -112,18 +118,15 @@ def reshape(
     return tuple(progress.written)
 
 
-def _plan(
-    client: PlacementClient, state: State, tree: ProviderTree, ask_residents: AskResidents
-) -> Reshape:
+def _plan(client: PlacementClient, state: State, tree: ProviderTree, moves: Relocate) -> Reshape:
     planned = steps(state, tree)
     consumers = _residents_of_root(client, state, tree)
     relocations: tuple[Relocation, ...] = ()
     if consumers:
         root = state.providers[tree.root.name].uuid
-        relocations = relocate(
+        relocations = moves(
             with_ratios(state, tree),
             {uuid: consumer.allocations[root] for uuid, consumer in consumers.items()},
-            ask_residents(consumers.keys()),
             {
                 name: client.usages(present.uuid)
                 for name, present in state.providers.items()
@@ -167,7 +170,7 @@ def _moved(planned: Reshape, writer: Writer) -> list[Consumer]:
 def _with_nodes(consumer: Consumer, root: str, relocation: Relocation, writer: Writer) -> Consumer:
     """Return a consumer with its resources on NUMA nodes, and all others as they were."""
     allocations = {uuid: dict(resources) for uuid, resources in consumer.allocations.items()}
-    moved = {name for resources in relocation.resources.values() for name in resources}
+    moved = relocation.amounts
     stays = {name: n for name, n in allocations.pop(root).items() if name not in moved}
     if stays:
         allocations[root] = stays

@@ -1,5 +1,6 @@
 """A host with servers becomes NUMA-aware on a real Placement, in one transaction."""
 
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
@@ -19,9 +20,10 @@ from cpu_tiers.placement.errors import (
     InsufficientCapacity,
     PlacementUnavailable,
 )
+from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.placement.records import Inventories
 from cpu_tiers.placement.relocation import Resident, ServersDoNotFit
-from cpu_tiers.placement.reshaper import plan_reshape, reshape
+from cpu_tiers.placement.reshaper import asking, plan_reshape, reshape
 from cpu_tiers.placement.sync import sync
 
 GIB_KB = 2**20
@@ -80,6 +82,9 @@ RESIDENTS = {
 
 def ask(consumers: Collection[str]) -> Mapping[str, Resident]:
     return {uuid: resident for uuid, resident in RESIDENTS.items() if uuid in consumers}
+
+
+MOVES = asking(ask)
 
 
 def uuid_of(client: PlacementClient, name: str) -> str:
@@ -152,7 +157,7 @@ def writes(seen: list[str]) -> list[str]:
 
 def test_servers_of_every_kind(client: PlacementClient, root: str, seen: list[str]) -> None:
     seen.clear()
-    changes = reshape(client, tree(True), ask)
+    changes = reshape(client, tree(True), MOVES)
     check(client)
     assert [line for line in seen if "reshaper" in line] == ["POST /reshaper"]
     assert writes(seen)[-1] == "POST /reshaper"
@@ -165,9 +170,9 @@ def test_servers_of_every_kind(client: PlacementClient, root: str, seen: list[st
 
 
 def test_a_second_run_writes_nothing(client: PlacementClient, root: str, seen: list[str]) -> None:
-    reshape(client, tree(True), ask)
+    reshape(client, tree(True), MOVES)
     seen.clear()
-    assert reshape(client, tree(True), ask) == ()
+    assert reshape(client, tree(True), MOVES) == ()
     assert writes(seen) == []
 
 
@@ -175,16 +180,16 @@ def test_the_plan_says_it_all_and_writes_nothing(
     client: PlacementClient, root: str, seen: list[str]
 ) -> None:
     seen.clear()
-    planned = plan_reshape(client, tree(True), ask)
+    planned = plan_reshape(client, tree(True), MOVES)
     assert writes(seen) == []
-    assert planned.changes == reshape(client, tree(True), ask)
+    assert planned.changes == reshape(client, tree(True), MOVES)
 
 
 def test_a_host_without_servers_and_a_new_one(client: PlacementClient) -> None:
-    reshape(client, tree(True), ask)
+    reshape(client, tree(True), MOVES)
     assert sync(client, tree(True)) == ()
     sync(client, tree(None, "other"))
-    reshape(client, tree(True, "other"), ask)
+    reshape(client, tree(True, "other"), MOVES)
     assert sync(client, tree(True, "other")) == ()
 
 
@@ -200,18 +205,18 @@ def test_killed_on_the_way(
     # Four attempts fail, which is when the client gives up, as if it were killed there.
     faults += [(line, what), *[(line, "JSON 503")] * 3]
     with pytest.raises(PlacementUnavailable):
-        reshape(client, tree(True), ask)
+        reshape(client, tree(True), MOVES)
     assert faults == []
-    reshape(client, tree(True), ask)
+    reshape(client, tree(True), MOVES)
     check(client)
-    assert reshape(client, tree(True), ask) == ()
+    assert reshape(client, tree(True), MOVES) == ()
 
 
 def test_an_answer_that_was_lost(
     client: PlacementClient, root: str, faults: list[tuple[str, str]], seen: list[str]
 ) -> None:
     faults.append(("POST /reshaper", "answer lost"))
-    changes = reshape(client, tree(True), ask)
+    changes = reshape(client, tree(True), MOVES)
     check(client)
     assert any("allocations of" in str(change) for change in changes)
 
@@ -220,13 +225,13 @@ def test_somebody_writes_in_between(
     client: PlacementClient, root: str, faults: list[tuple[str, str]], seen: list[str]
 ) -> None:
     faults += [("POST /reshaper", "JSON 409")] * 2
-    reshape(client, tree(True), ask)
+    reshape(client, tree(True), MOVES)
     check(client)
     assert seen.count("POST /reshaper") == 3
     faults += [("POST /reshaper", "JSON 409")] * 4
     sync(client, tree(None, "third"))
     with pytest.raises(GenerationConflict):
-        reshape(client, tree(True, "third"), ask)
+        reshape(client, tree(True, "third"), MOVES)
 
 
 def test_a_server_that_goes_in_between(client: PlacementClient, root: str) -> None:
@@ -237,7 +242,7 @@ def test_a_server_that_goes_in_between(client: PlacementClient, root: str) -> No
             gone.append(delete(client, PLAIN))
         return ask(consumers)
 
-    reshape(client, tree(True), ask_slowly)
+    reshape(client, tree(True), asking(ask_slowly))
     assert gone == [True]
     assert held(client, PLAIN) == {}
     assert client.usages(uuid_of(client, "cn_NUMA1"))["VCPU"] == 1  # NUMA's
@@ -251,7 +256,7 @@ def test_who_does_not_fit_is_named_and_nothing_changes(
     claim(client, big, request, project_id="p", user_id="u")
     seen.clear()
     with pytest.raises(ServersDoNotFit) as caught:
-        reshape(client, tree(True), ask)
+        reshape(client, tree(True), MOVES)
     (fault,) = caught.value.faults
     assert fault.where.startswith(f"consumer {big}")
     assert "cn_NUMA0: 7 VCPU, and one server may have 6" in fault.given
@@ -276,12 +281,41 @@ def test_placement_sees_less_room(
     claim(client, "9a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11", request, project_id="p", user_id="u")
     monkeypatch.setattr(reshaper, "with_ratios", generous)
     with pytest.raises(InsufficientCapacity, match="not written: cn: allocations of") as caught:
-        reshape(client, tree(True), ask)
+        reshape(client, tree(True), MOVES)
     assert caught.value.status == 409
     assert client.inventories(root).by_class.keys() == {
         *("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", VCPU_SHARES),
     }
     assert held(client, NUMA) == {"cn": {"VCPU": 3, "MEMORY_MB": 3072}}
+
+
+def test_a_plan_that_was_made_when_placement_was_away(client: PlacementClient, root: str) -> None:
+    # From what was read before; then through a file.
+    planned = plan_reshape(client, tree(True), MOVES)
+    text = json.dumps(plan_document("cn", planned.relocations))
+    saved = read_plan(json.loads(text), where="plan.json")
+    delete(client, PLAIN)  # it is no longer there: nothing is to be moved
+    reshape(client, tree(True), saved)
+    assert held(client, HUGE)["cn_NUMA1_PAGES_2048"] == {"MEMORY_MB": 1024}
+    assert held(client, PLAIN) == {}
+    assert reshape(client, tree(True), saved) == ()
+
+
+def test_a_plan_that_is_out_of_date(client: PlacementClient, root: str, seen: list[str]) -> None:
+    planned = plan_reshape(client, tree(True), MOVES)
+    saved = read_plan(plan_document("cn", planned.relocations), where="plan.json")
+    delete(client, PLAIN)
+    for consumer in (PLAIN, "9a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"):
+        request = AllocationRequest(allocations={root: {"VCPU": 1}})
+        claim(client, consumer, request, project_id="p", user_id="u")
+    seen.clear()
+    with pytest.raises(ServersDoNotFit) as caught:
+        reshape(client, tree(True), saved)
+    assert [fault.given for fault in caught.value.faults] == [
+        "holds 1 VCPU, but 400 CUSTOM_VCPU_SHARES, 4096 MEMORY_MB, 4 VCPU when the plan was made",
+        "is not in the plan",
+    ]
+    assert writes(seen) == []
 
 
 def test_a_ratio_that_an_operator_set_goes_along(
@@ -298,7 +332,7 @@ def test_a_ratio_that_an_operator_set_goes_along(
         consumer = f"{number}b2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
         claim(client, consumer, request, project_id="p", user_id="u")
     aware = replace(options, enable_numa_reporting_to_placement=True)
-    reshape(client, build_tree(host, aware), ask)
+    reshape(client, build_tree(host, aware), MOVES)
     for name in ("cn_NUMA0", "cn_NUMA1"):
         provider = uuid_of(client, name)
         assert client.inventories(provider).by_class["VCPU"].allocation_ratio == 3.0

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
@@ -232,3 +234,56 @@ def test_a_consumer_that_nova_does_not_know() -> None:
 )
 def test_divide(amount: int, weights: list[int], parts: list[int]) -> None:
     assert divide(amount, weights) == parts
+
+
+def total(held: Held) -> dict[str, int]:
+    amounts: dict[str, int] = {}
+    for resources in held.values():
+        for name, amount in resources.items():
+            amounts[name] = amounts.get(name, 0) + amount
+    return amounts
+
+
+@st.composite
+def servers(draw: st.DrawFn) -> tuple[dict[str, dict[str, int]], dict[str, Resident]]:
+    """Draw servers with and without nodes, somewhat more than the host can hold."""
+    held, residents = {}, {}
+    for number in range(draw(st.integers(0, 7))):
+        name = str(number)
+        held[name] = resources(2 * draw(st.integers(1, 1500)), VCPU=draw(st.integers(1, 6)))
+        nodes = draw(st.integers(0, 2))
+        if nodes:
+            # what is held need not be what the topology says today
+            cells = [guest(n, draw(st.integers(1, 4)), f"{n}") for n in range(nodes)]
+            size = draw(st.sampled_from([None, 4, 2048]))
+            host_cells = draw(st.permutations([0, 1]))
+            residents[name] = resident(name, cells, [on(c, size) for c in host_cells[:nodes]])
+    return held, residents
+
+
+@settings(max_examples=200, deadline=None)
+@given(servers())
+def test_nothing_is_lost_and_no_node_is_too_full(
+    drawn: tuple[dict[str, dict[str, int]], dict[str, Resident]],
+) -> None:
+    held, residents = drawn
+    try:
+        found = relocate(TREE, held, residents)
+    except ServersDoNotFit:
+        return
+    assert {r.consumer: r.amounts for r in found} == held
+    providers = {provider.name: provider.inventories for provider in TREE.providers}
+    used: dict[str, dict[str, int]] = {}
+    for relocation in found:
+        nodes = {name.partition("_PAGES")[0] for name in relocation.resources}
+        if relocation.consumer not in residents:
+            assert len(nodes) == 1
+        for name, amounts in relocation.resources.items():
+            for resource_class, amount in amounts.items():
+                inventory = providers[name][resource_class]
+                assert amount % inventory.step_size == 0
+                assert amount <= inventory.max_unit
+            used[name] = total({"before": used.get(name, {}), "now": amounts})
+    for name, amounts in used.items():
+        for resource_class, amount in amounts.items():
+            assert amount <= providers[name][resource_class].capacity
