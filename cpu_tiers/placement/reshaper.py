@@ -14,9 +14,10 @@ from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import PlacementError
-from cpu_tiers.placement.plan import Change, SetInventories, State, Step, steps, with_ratios
+from cpu_tiers.placement.plan import steps, with_ratios
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, Resident, relocate
+from cpu_tiers.placement.steps import Change, SetInventories, State, Step
 from cpu_tiers.placement.sync import changes_of, read_state
 from cpu_tiers.placement.writer import Progress, Writer
 

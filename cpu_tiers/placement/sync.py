@@ -11,8 +11,9 @@ from cpu_tiers.model.numa import is_part
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import PlacementError
-from cpu_tiers.placement.plan import Change, ProviderState, State, Step, steps
+from cpu_tiers.placement.plan import steps
 from cpu_tiers.placement.records import Provider
+from cpu_tiers.placement.steps import Change, ProviderState, State, Step
 from cpu_tiers.placement.writer import Progress, Writer
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InventoryInUse, PlacementError
-from cpu_tiers.placement.plan import (
+from cpu_tiers.placement.records import Consumer, Inventories, Traits
+from cpu_tiers.placement.steps import (
     Change,
     CreateName,
     CreateProvider,
@@ -14,7 +15,6 @@ from cpu_tiers.placement.plan import (
     State,
     Step,
 )
-from cpu_tiers.placement.records import Consumer, Inventories, Traits
 
 
 class Writer:

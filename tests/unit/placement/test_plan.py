@@ -5,7 +5,9 @@ import pytest
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderMismatch, ReportingCannotBeDisabled
-from cpu_tiers.placement.plan import (
+from cpu_tiers.placement.plan import steps
+from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.placement.steps import (
     Change,
     CreateName,
     CreateProvider,
@@ -14,9 +16,7 @@ from cpu_tiers.placement.plan import (
     SetTraits,
     State,
     Step,
-    steps,
 )
-from cpu_tiers.placement.records import Inventories, Traits
 
 MANAGED = frozenset({"VCPU", "PCPU", VCPU_SHARES})
 EIGHT = Inventory(total=8, max_unit=8, allocation_ratio=4.0)
