@@ -145,5 +145,6 @@ def _lines(inventories: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(
         f"{name}: {i['total']}, reserved {i['reserved']}, ratio {i['allocation_ratio']:g}, "
         f"at most {i['max_unit']} to one server"
+        + (f", in steps of {i['step_size']}" if i["step_size"] > 1 else "")
         for name, i in inventories.items()
     )

@@ -129,6 +129,12 @@ class PlacementClient:
         """Return every provider; a large cloud has thousands."""
         return self._providers({})
 
+    def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
+        """Return the providers that have a trait; none if Placement does not know it."""
+        if name not in self._known("traits", wanted=True):
+            return ()
+        return self._providers({"required": name})
+
     def _providers(self, filters: dict[str, str]) -> tuple[Provider, ...]:
         answer = self._exchange.request("GET", f"/resource_providers?{urlencode(filters)}")
         found = answer.read(answer.body(), "resource_providers", list)
@@ -222,3 +228,21 @@ class PlacementClient:
         with_type = self.microversion >= (1, 38)
         body = {consumer.uuid: consumer.to_json(with_type=with_type) for consumer in consumers}
         self._exchange.request("POST", "/allocations", json=body).must_be(204)
+
+    def reshape(
+        self, inventories: Mapping[str, Inventories], consumers: Iterable[Consumer]
+    ) -> None:
+        """Replace inventories and allocations, all in one transaction or none.
+
+        :param inventories: by provider; each one's are replaced.
+        :raises GenerationConflict: a provider or consumer is no longer of its
+            generation.
+        :raises InsufficientCapacity: an allocation does not fit.
+        :raises InventoryInUse: a class that would go still has allocations.
+        """
+        with_type = self.microversion >= (1, 38)
+        body = {
+            "inventories": {uuid: item.to_json() for uuid, item in inventories.items()},
+            "allocations": {item.uuid: item.to_json(with_type=with_type) for item in consumers},
+        }
+        self._exchange.request("POST", "/reshaper", json=body).must_be(204)

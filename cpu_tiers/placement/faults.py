@@ -111,7 +111,7 @@ def refusal(answer: Answer) -> PlacementError:
 
 
 def _is_an_allocation_conflict(answer: Answer) -> bool:
-    return answer.status == 409 and answer.path.split("/")[1] == "allocations"
+    return answer.status == 409 and answer.path.split("/")[1] in {"allocations", "reshaper"}
 
 
 def _fate(method: str) -> str:

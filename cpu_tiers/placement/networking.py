@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import PlacementError, ProviderInUse, ProviderNotFound
-from cpu_tiers.placement.plan import ABSENT, PRESENT, Change
 from cpu_tiers.placement.records import Provider
+from cpu_tiers.placement.steps import ABSENT, PRESENT, Change
 from cpu_tiers.placement.sync import sync
 
 

@@ -7,138 +7,31 @@ the order in which they must be taken. The rules:
   somebody else's, and stay as they are;
 * traits are added, and removed only where ``tree.managed_traits`` has them:
   Nova and operators set their own;
+* a NUMA node or page size that the host no longer has keeps its provider, but
+  nothing of ours in it;
 * what must not be refused half-way is refused here, before the first write.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.numa import is_part
 from cpu_tiers.placement.errors import (
     ProviderMismatch,
     ProviderNotFound,
     ReportingCannotBeDisabled,
 )
-from cpu_tiers.placement.records import AMOUNTS, Inventories, Traits
-
-ABSENT, PRESENT = "absent", "present"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One thing that differs, as a person reads it.
-
-    :param provider: the provider's name, or ``Placement`` for a name that all share.
-    """
-
-    provider: str
-    what: str
-    before: str
-    after: str
-
-    def __str__(self) -> str:
-        """Return one line, such as ``compute1: VCPU total 8 -> 16``."""
-        return f"{self.provider}: {self.what} {self.before} -> {self.after}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderState:
-    """A provider as it was read; ``parent`` is a name."""
-
-    uuid: str
-    parent: str | None
-    inventories: Inventories
-    traits: Traits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """What Placement has of a tree: its providers by name, and the names it lacks."""
-
-    providers: Mapping[str, ProviderState]
-    absent_classes: frozenset[str] = frozenset()
-    absent_traits: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateName:
-    """Create a custom ``resource class`` or ``trait``."""
-
-    kind: str
-    name: str
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """Return the one change."""
-        what = f"{self.kind} {self.name}"
-        return (Change(provider="Placement", what=what, before=ABSENT, after=PRESENT),)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateProvider:
-    """Create a provider under its parent."""
-
-    provider: str
-    parent: str | None
-    uuid: str | None = None
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """Return the one change."""
-        after = PRESENT if self.parent is None else f"under {self.parent}"
-        return (Change(provider=self.provider, what="provider", before=ABSENT, after=after),)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetInventories:
-    """Replace a provider's inventories: ours as wanted, the others as they were."""
-
-    provider: str
-    before: Mapping[str, Inventory]
-    after: Mapping[str, Inventory]
-
-    @property
-    def removed(self) -> frozenset[str]:
-        """Return the classes that go."""
-        return frozenset(self.before) - frozenset(self.after)
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """Return a change for each class that comes or goes, and for each amount."""
-        return tuple(
-            Change(provider=self.provider, what=what, before=before, after=after)
-            for name in sorted({*self.before, *self.after})
-            for what, before, after in _differences(
-                name, self.before.get(name), self.after.get(name)
-            )
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetTraits:
-    """Replace a provider's traits: ours as wanted, the others as they were."""
-
-    provider: str
-    before: frozenset[str]
-    after: frozenset[str]
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """Return a change for each trait."""
-        return tuple(
-            Change(
-                provider=self.provider,
-                what=f"trait {name}",
-                before=PRESENT if name in self.before else ABSENT,
-                after=PRESENT if name in self.after else ABSENT,
-            )
-            for name in sorted(self.before ^ self.after)
-        )
-
-
-Step = CreateName | CreateProvider | SetInventories | SetTraits
+from cpu_tiers.placement.steps import (
+    CreateName,
+    CreateProvider,
+    SetInventories,
+    SetTraits,
+    State,
+    Step,
+)
 
 
 def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
@@ -146,16 +39,38 @@ def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
 
     :raises ProviderNotFound: the root is foreign, and not there.
     :raises ProviderMismatch: a provider exists under another parent, or uuid.
-    :raises ReportingCannotBeDisabled: CPU shares would vanish (decision D2).
+    :raises ReportingCannotBeDisabled: NUMA nodes or CPU shares would vanish.
     """
     _refuse_an_absent_host(state, tree)
     _refuse_other_parents(state, tree)
+    _refuse_vanishing_nodes(state, tree)
     _refuse_vanishing_shares(state, tree)
+    tree = with_ratios(state, tree)
     ours = tree.providers[1:] if tree.root_is_foreign else tree.providers
     return (
         *(CreateName(kind="resource class", name=n) for n in sorted(state.absent_classes)),
         *(CreateName(kind="trait", name=n) for n in sorted(state.absent_traits)),
+        *_emptying_steps(state, tree),
         *(step for provider in ours for step in _provider_steps(state, tree, provider)),
+    )
+
+
+def _emptying_steps(state: State, tree: ProviderTree) -> Iterator[Step]:
+    """Yield what empties the providers of ours that the host no longer has."""
+    for name in sorted(_without_place(state, tree)):
+        before = state.providers[name].inventories.by_class
+        yield SetInventories(
+            provider=name, before=before, after=_merged(before, {}, tree.managed_classes)
+        )
+
+
+def _without_place(state: State, tree: ProviderTree) -> frozenset[str]:
+    """Return the providers that have something of ours, but no place in the tree."""
+    wanted = {provider.name for provider in tree.providers}
+    return frozenset(
+        name
+        for name, present in state.providers.items()
+        if name not in wanted and present.inventories.by_class.keys() & tree.managed_classes
     )
 
 
@@ -183,9 +98,35 @@ def _merged(
 ) -> dict[str, Inventory]:
     ours = frozenset(managed) | frozenset(wanted)
     foreign = {name: inventory for name, inventory in present.items() if name not in ours}
-    return foreign | {
-        name: _with_ratio(inventory, present.get(name)) for name, inventory in wanted.items()
-    }
+    return foreign | dict(wanted)
+
+
+def with_ratios(state: State, tree: ProviderTree) -> ProviderTree:
+    """Return a tree with the ratios that an operator set through the API.
+
+    A class that moves from the root to a NUMA node takes its ratio along.
+    """
+    root = _present(state, tree.root.name)
+    return replace(
+        tree,
+        providers=tuple(
+            replace(
+                provider,
+                inventories={
+                    name: _with_ratio(
+                        inventory, _present(state, provider.name).get(name) or root.get(name)
+                    )
+                    for name, inventory in provider.inventories.items()
+                },
+            )
+            for provider in tree.providers
+        ),
+    )
+
+
+def _present(state: State, name: str) -> Mapping[str, Inventory]:
+    present = state.providers.get(name)
+    return present.inventories.by_class if present else {}
 
 
 def _with_ratio(wanted: Inventory, present: Inventory | None) -> Inventory:
@@ -200,25 +141,6 @@ def _with_ratio(wanted: Inventory, present: Inventory | None) -> Inventory:
     if wanted.ratio_is_initial or equal:
         return replace(wanted, allocation_ratio=present.allocation_ratio)
     return wanted
-
-
-def _differences(
-    name: str, before: Inventory | None, after: Inventory | None
-) -> Iterator[tuple[str, str, str]]:
-    if before is None or after is None:
-        if before != after:
-            yield name, _described(before), _described(after)
-        return
-    for amount in AMOUNTS:
-        was, becomes = getattr(before, amount), getattr(after, amount)
-        if was != becomes:
-            yield f"{name} {amount}", str(was), str(becomes)
-
-
-def _described(inventory: Inventory | None) -> str:
-    if inventory is None:
-        return ABSENT
-    return ", ".join(f"{amount} {getattr(inventory, amount)}" for amount in AMOUNTS)
 
 
 def _refuse_an_absent_host(state: State, tree: ProviderTree) -> None:
@@ -243,6 +165,22 @@ def _refuse_other_parents(state: State, tree: ProviderTree) -> None:
                 f" ({present.uuid}) first",
                 provider=wanted.name,
             )
+
+
+def _refuse_vanishing_nodes(state: State, tree: ProviderTree) -> None:
+    """Spec: turning a NUMA-aware host into one that is not is not supported."""
+    if any(is_part(tree.root.name, provider.name) for provider in tree.providers):
+        return
+    if full := sorted(_without_place(state, tree), reverse=True):  # children first
+        raise ReportingCannotBeDisabled(
+            f"{tree.root.name} reports its NUMA nodes ({', '.join(full)}), and that cannot be"
+            " undone: servers hold allocations of them. Set [compute]"
+            " enable_numa_reporting_to_placement = true; or, when no server is left on the host,"
+            " stop nova-compute, run openstack resource provider delete for each of these"
+            " (their uuids:"
+            f" {', '.join(state.providers[name].uuid for name in full)}), then repeat",
+            provider=full[0],
+        )
 
 
 def _under(parent: str | None) -> str:

@@ -29,12 +29,15 @@ SIX = {"gold": 100, "silver1": 50, "silver2": 50, "bronze1": 25, "bronze2": 25, 
 def show(run: Command, save: Command, capabilities: str) -> Command:
     """Run ``host show`` on a host with these domains."""
 
-    def show(*domains: str, options: tuple[str, ...] = (), status: int = 0) -> Any:
+    def show(
+        *domains: str, options: tuple[str, ...] = (), conf: str = CONF, status: int = 0
+    ) -> Any:
         files = [save(text, f"{i}.xml") for i, text in enumerate(domains)]
         arguments = (*(("--domain", *files) if files else ()), *options)
-        conf = ("--config-file", save(CONF, "nova.conf"))
         return run(
-            *conf, "host", "show", "--capabilities", capabilities, *arguments, status=status
+            *("--config-file", save(conf, "nova.conf")),
+            *("host", "show", "--capabilities", capabilities, *arguments),
+            status=status,
         )
 
     return show
@@ -94,6 +97,13 @@ def test_an_empty_host_and_tiers_of_our_own(show: Command) -> None:
     assert [found[f"one more {tier}"]["more"] for tier in ("platinum", "huge")] == [2, 0]
     assert found["one more platinum"]["guaranteed_cpus"] == 2.0
     assert found["one more huge"]["guaranteed_cpus"] is None
+
+
+def test_a_host_that_reports_its_numa_nodes_counts_as_a_whole(show: Command) -> None:
+    numa = CONF + "enable_numa_reporting_to_placement = true\n"
+    found = rows(show(options=("-f", "json"), conf=numa))
+    # 800 shares on all nodes together: 8 by 100, and 8 VCPU bound the others
+    assert [found[f"one more {tier}"]["more"] for tier in ("gold", "silver")] == [8, 8]
 
 
 def test_a_table_for_a_person(show: Command) -> None:

@@ -9,7 +9,9 @@ from cpu_tiers.placement.errors import (
     ProviderNotFound,
     ReportingCannotBeDisabled,
 )
-from cpu_tiers.placement.plan import (
+from cpu_tiers.placement.plan import steps
+from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.placement.steps import (
     Change,
     CreateName,
     CreateProvider,
@@ -18,9 +20,7 @@ from cpu_tiers.placement.plan import (
     SetTraits,
     State,
     Step,
-    steps,
 )
-from cpu_tiers.placement.records import Inventories, Traits
 
 MANAGED = frozenset({"VCPU", "PCPU", VCPU_SHARES})
 EIGHT = Inventory(total=8, max_unit=8, allocation_ratio=4.0)
@@ -170,6 +170,60 @@ def test_another_parent_is_refused(is_under: str | None, belongs_under: str | No
     assert error.value.provider == "x"
 
 
+def node(*, parent: str = "c1", **inventories: Inventory) -> ProviderState:
+    return replace(present("HW_NUMA_ROOT", **inventories), parent=parent)
+
+
+NODE = ResourceProvider(name="c1_NUMA0", parent="c1", inventories={"VCPU": EIGHT})
+
+
+def test_a_numa_node_that_the_host_no_longer_has_is_emptied() -> None:
+    before = state(
+        c1=present(),
+        c1_NUMA0=node(VCPU=EIGHT),
+        c1_NUMA1=node(VCPU=EIGHT, DISK_GB=SIXTEEN),
+        c1_NUMA2=node(DISK_GB=SIXTEEN),
+    )
+    assert steps(before, tree(host(), NODE)) == (
+        SetInventories(
+            provider="c1_NUMA1",
+            before={"VCPU": EIGHT, "DISK_GB": SIXTEEN},
+            after={"DISK_GB": SIXTEEN},  # somebody else's
+        ),
+    )
+
+
+def test_numa_nodes_that_would_vanish_are_refused_with_the_way_back() -> None:
+    before = state(c1=present(), c1_NUMA0=node(), c1_NUMA1=node(VCPU=EIGHT))
+    with pytest.raises(ReportingCannotBeDisabled) as error:
+        steps(before, tree(host(VCPU=SIXTEEN)))
+    assert error.value.provider == "c1_NUMA1"
+    assert "c1 reports its NUMA nodes (c1_NUMA1)" in str(error.value)
+    assert "enable_numa_reporting_to_placement = true" in str(error.value)
+
+
+def test_numa_nodes_without_anything_may_vanish() -> None:
+    wanted = host(VCPU=SIXTEEN)
+    before = state(c1=present(VCPU=SIXTEEN), c1_NUMA0=node(DISK_GB=EIGHT))
+    assert steps(before, tree(wanted)) == ()
+
+
+@pytest.mark.parametrize(
+    ("initial", "becomes"),
+    [
+        pytest.param(True, 2.0, id="what an operator set on the root goes along"),
+        pytest.param(False, 16.0, id="a configured ratio wins"),
+    ],
+)
+def test_the_ratio_of_a_class_that_moves_to_numa_nodes(initial: bool, becomes: float) -> None:
+    old = Inventory(total=8, max_unit=8, allocation_ratio=2.0)
+    new = Inventory(total=8, max_unit=8, allocation_ratio=16.0, ratio_is_initial=initial)
+    wanted = ResourceProvider(name="c1_NUMA0", parent="c1", inventories={"VCPU": new})
+    *_, step = steps(state(c1=present(VCPU=old)), tree(host(), wanted))
+    assert isinstance(step, SetInventories)
+    assert step.after["VCPU"].allocation_ratio == becomes
+
+
 SHARES = {VCPU_SHARES: EIGHT}
 
 
@@ -207,16 +261,15 @@ def test_each_amount_that_differs_is_a_change() -> None:
 
 
 def test_only_managed_traits_go() -> None:
-    neutron = ProviderTree(
-        providers=(host("CUSTOM_PHYSNET_B"),),
-        managed_classes=frozenset(),
-        managed_traits=("CUSTOM_PHYSNET_",),
+    managed = replace(
+        tree(host("CUSTOM_PHYSNET_B")), managed_traits=("CUSTOM_PHYSNET_", "HW_NON_NUMA")
     )
-    before = state(c1=present("CUSTOM_PHYSNET_A", "CUSTOM_RACK_7"))
-    (step,) = steps(before, neutron)
+    before = state(c1=present("CUSTOM_PHYSNET_A", "CUSTOM_RACK_7", "HW_NON_NUMA"))
+    (step,) = steps(before, managed)
     assert [str(change) for change in step.changes] == [
         "c1: trait CUSTOM_PHYSNET_A present -> absent",
         "c1: trait CUSTOM_PHYSNET_B absent -> present",
+        "c1: trait HW_NON_NUMA present -> absent",
     ]
     assert isinstance(step, SetTraits)
     assert step.after == {"CUSTOM_PHYSNET_B", "CUSTOM_RACK_7"}

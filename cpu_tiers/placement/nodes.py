@@ -1,0 +1,114 @@
+"""The NUMA nodes of a provider tree, each with what it has room for.
+
+A *kind* is a resource class, for memory in small pages, too; for other memory
+that and the page size, such as ``MEMORY_MB in pages of 2048 kB``. Pure.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.names import MEMORY_MB
+from cpu_tiers.model.numa import read_name, small_pages_trait
+
+
+def memory_kind(size: int | str | None) -> str:
+    """Return the kind of memory in pages that are not small, by their size in kB."""
+    return (
+        f"{MEMORY_MB} in {size} pages"
+        if isinstance(size, str)
+        else f"{MEMORY_MB} in pages of {size} kB"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """An inventory of a NUMA node, of its CPUs or of one page size."""
+
+    provider: str
+    resource_class: str
+    inventory: Inventory
+    used: int
+
+    def limit(self, amount: int, left: int) -> str:
+        """Return why one server cannot have an amount; empty if it can."""
+        inventory = self.inventory
+        if amount > inventory.max_unit:
+            return f"one server may have {inventory.max_unit}"
+        if amount > left:
+            return f"{max(left, 0)} of {inventory.capacity} are left"
+        if amount < inventory.min_unit or amount % inventory.step_size:
+            return f"it comes in steps of {inventory.step_size}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A NUMA node.
+
+    :param cell: the id of the host's NUMA cell.
+    :param slots: by kind.
+    """
+
+    cell: int
+    name: str
+    slots: Mapping[str, Slot]
+
+    @property
+    def left(self) -> dict[str, int]:
+        """Return what can be claimed, by kind."""
+        return {kind: slot.inventory.capacity - slot.used for kind, slot in self.slots.items()}
+
+    def limit(self, amounts: Mapping[str, int], left: Mapping[str, int]) -> str:
+        """Return why the node cannot hold all these amounts; empty if it can.
+
+        :param left: what is left of the node, by kind.
+        """
+        limits = []
+        for kind, amount in amounts.items():
+            slot = self.slots.get(kind)
+            limit = slot.limit(amount, left[kind]) if slot else "there is none"
+            if limit:
+                limits.append(f"{amount} {kind}, and {limit}")
+        return "; ".join(limits)
+
+    def place(self, kind: str) -> tuple[str, str]:
+        """Return the name of the provider that has a kind, and its resource class."""
+        return self.slots[kind].provider, self.slots[kind].resource_class
+
+
+def read_nodes(tree: ProviderTree, used: Mapping[str, Mapping[str, int]]) -> tuple[Node, ...]:
+    """Return the NUMA nodes of a tree, in the order of their cells.
+
+    :param used: provider's name to resource class to amount.
+    """
+    names: dict[int, str] = {}
+    slots: dict[int, dict[str, Slot]] = {}
+    for provider, cell, size_kb in _parts(tree):
+        if size_kb is None:
+            names[cell] = provider.name
+        for name, inventory in provider.inventories.items():
+            is_large = size_kb is not None and small_pages_trait() not in provider.traits
+            slots.setdefault(cell, {})[memory_kind(size_kb) if is_large else name] = Slot(
+                provider=provider.name,
+                resource_class=name,
+                inventory=inventory,
+                used=used.get(provider.name, {}).get(name, 0),
+            )
+    return tuple(
+        Node(cell=cell, name=names[cell], slots=slots.get(cell, {})) for cell in sorted(names)
+    )
+
+
+def small_pages_kb(tree: ProviderTree) -> int | None:
+    """Return the size of a host's small pages; ``None`` where it has none."""
+    return next(
+        (size for provider, _, size in _parts(tree) if small_pages_trait() in provider.traits),
+        None,
+    )
+
+
+def _parts(tree: ProviderTree) -> Iterator[tuple[ResourceProvider, int, int | None]]:
+    for provider in tree.providers:
+        if found := read_name(tree.root.name, provider.name):
+            yield provider, *found

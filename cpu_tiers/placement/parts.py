@@ -1,0 +1,103 @@
+"""What a consumer holds of a host, divided between its guest's NUMA nodes.
+
+What is held counts, not what a flavor would ask for today: the parts add up to
+it. Pure.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
+from cpu_tiers.model.names import MEMORY_MB, PCPU
+from cpu_tiers.model.policies import PageSize
+from cpu_tiers.placement.nodes import memory_kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What goes to one NUMA node of the host, together.
+
+    :param cell: the id of that node; ``None`` where it may be any, but not that
+        of another part.
+    :param amounts: by kind, see :mod:`~cpu_tiers.placement.nodes`.
+    """
+
+    amounts: Mapping[str, int]
+    cell: int | None = None
+
+    def __str__(self) -> str:
+        """Return the amounts for a person."""
+        amounts = ", ".join(f"{amount} {kind}" for kind, amount in self.amounts.items())
+        return amounts if self.cell is None else f"{amounts} on NUMA node {self.cell}"
+
+
+def divide_guest(
+    held: Mapping[str, int],
+    topology: GuestTopology | None,
+    pinning: Pinning | None,
+    small_kb: int | None,
+) -> tuple[Part, ...]:
+    """Return the parts of a guest; one part where it has no NUMA nodes.
+
+    :param held: resource class to amount.
+    :param small_kb: the size of the host's small pages.
+    """
+    if topology is None:
+        return (Part(amounts=held),)
+    cells = topology.cells
+    shares = {name: divide(amount, _weights(name, topology)) for name, amount in held.items()}
+    places: Sequence[CellPinning | None] = pinning.cells if pinning else [None] * len(cells)
+    return tuple(
+        Part(
+            amounts={
+                _kind(name, _page_size(topology, place), small_kb): amounts[number]
+                for name, amounts in shares.items()
+                if amounts[number]
+            },
+            cell=place.host_cell if place else None,
+        )
+        for number, place in enumerate(places)
+    )
+
+
+def divide(amount: int, weights: Sequence[int]) -> list[int]:
+    """Divide by weights; what does not come out even goes to the largest remainders.
+
+    Weights that add up to the amount are the parts.
+    """
+    total = sum(weights)
+    parts = [amount * weight // total for weight in weights]
+    remainders = [amount * weight % total for weight in weights]
+    odd = sorted(range(len(weights)), key=lambda i: -remainders[i])[: amount - sum(parts)]
+    return [part + (i in odd) for i, part in enumerate(parts)]
+
+
+def _weights(name: str, topology: GuestTopology) -> list[int]:
+    """Return how a class is divided between the guest's nodes.
+
+    Isolated emulator threads have a CPU on the first (decision D5). A server
+    from before PCPU holds VCPU for dedicated vCPUs: then all vCPUs count.
+    """
+    if name == MEMORY_MB:
+        return [cell.memory_mb for cell in topology.cells]
+    if name == PCPU:
+        weights = [len(cell.pcpuset) for cell in topology.cells]
+        if topology.emulator_threads_policy == "isolate":
+            weights[0] += 1
+    else:
+        weights = [len(cell.cpuset) for cell in topology.cells]
+    return weights if any(weights) else _vcpus(topology.cells)
+
+
+def _vcpus(cells: Iterable[GuestCell]) -> list[int]:
+    return [len(cell.cpuset) + len(cell.pcpuset) for cell in cells]
+
+
+def _page_size(topology: GuestTopology, place: CellPinning | None) -> PageSize | None:
+    """Return the page size that a node has, or, where that is not known, asks for."""
+    return place.page_size_kb if place else topology.page_size
+
+
+def _kind(name: str, size: PageSize | None, small_kb: int | None) -> str:
+    is_small = size in {None, "small", "any", small_kb}
+    return name if name != MEMORY_MB or is_small else memory_kind(size)

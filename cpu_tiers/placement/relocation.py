@@ -1,0 +1,213 @@
+"""Which NUMA node each server's resources go to when a host becomes NUMA-aware.
+
+Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. What a consumer
+holds of the host's root is moved, never changed:
+
+* a server with a NUMA topology goes to the nodes and page sizes where it runs;
+* one without goes to one node, with its memory in small pages; which one is
+  worked out so that all of them fit (see :mod:`~cpu_tiers.placement.packing`).
+
+Pure. Who holds nothing of the root is left alone, so asked again this moves
+nobody.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cpu_tiers.errors import Fault, InvalidInput
+from cpu_tiers.model.guest import GuestTopology, Pinning
+from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.placement.nodes import Node, read_nodes, small_pages_kb
+from cpu_tiers.placement.packing import Thing, pack
+from cpu_tiers.placement.parts import Part, divide_guest
+from cpu_tiers.placement.reshape import Holder
+
+OF_NODES = frozenset({VCPU, PCPU, VCPU_SHARES, MEMORY_MB})
+"""The classes that move from a root to its NUMA nodes."""
+
+Held = Mapping[str, Mapping[str, int]]
+"""Consumer, or provider, to resource class to amount."""
+
+
+class ServersDoNotFit(InvalidInput):
+    """Servers find no place on the NUMA nodes of their host; each is a fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """Whose the allocations of a consumer are, and where its guest runs.
+
+    Of a migration's consumer, what the guest is and has on this host.
+
+    :param holder: ``None`` where Nova does not know the consumer.
+    :param topology: ``None`` for a guest without NUMA nodes.
+    :param pinning: where the guest's nodes are; ``None`` where that is not known.
+    """
+
+    holder: Holder | None = None
+    topology: GuestTopology | None = None
+    pinning: Pinning | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relocation:
+    """Where the resources of a consumer go.
+
+    :param name: how a person knows the consumer.
+    :param resources: provider's name to resource class to amount.
+    """
+
+    consumer: str
+    name: str
+    resources: Held
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        """Return what goes, by resource class."""
+        amounts: dict[str, int] = {}
+        for resources in self.resources.values():
+            for name, amount in resources.items():
+                amounts[name] = amounts.get(name, 0) + amount
+        return amounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Move:
+    """A part of a consumer that goes to one node."""
+
+    consumer: str
+    name: str
+    part: Part
+    is_alone: bool
+
+    def fault(self, given: str) -> Fault:
+        return Fault(
+            where=self.name,
+            given=f"holds {self.part}; {given}",
+            allowed="move it to a host that does not report its NUMA nodes, or resize it",
+        )
+
+
+def relocate(
+    tree: ProviderTree,
+    held: Held,
+    residents: Mapping[str, Resident],
+    used: Held | None = None,
+) -> tuple[Relocation, ...]:
+    """Return where consumers of a host's root go.
+
+    :param tree: the host's, as it is going to be.
+    :param held: of the root, by consumer.
+    :param residents: by consumer; one that is not here has no NUMA topology.
+    :param used: what is held of the NUMA nodes' providers already, by provider.
+    :raises ServersDoNotFit: with every server that finds no place.
+    """
+    nodes = read_nodes(tree, used or {})
+    moving = OF_NODES - tree.root.inventories.keys()
+    moves = _moves(held, residents, moving, small_pages_kb(tree))
+    places, faults = _place(moves, nodes)
+    if faults:
+        raise ServersDoNotFit(faults)
+    return _relocations(moves, places)
+
+
+def _moves(
+    held: Held,
+    residents: Mapping[str, Resident],
+    moving: frozenset[str],
+    small_kb: int | None,
+) -> list[_Move]:
+    moves = []
+    for consumer in sorted(held):
+        resources = {name: n for name, n in held[consumer].items() if name in moving and n}
+        if resources:
+            resident = residents.get(consumer, Resident())
+            parts = divide_guest(resources, resident.topology, resident.pinning, small_kb)
+            name = _name(consumer, resident.holder)
+            moves += [
+                _Move(consumer=consumer, name=name, part=part, is_alone=len(parts) == 1)
+                for part in parts
+            ]
+    return moves
+
+
+def _name(consumer: str, holder: Holder | None) -> str:
+    if holder is None:
+        return f"consumer {consumer}, which Nova does not know"
+    return f"{holder.name}, flavor {holder.flavor.name}"
+
+
+def _place(moves: list[_Move], nodes: tuple[Node, ...]) -> tuple[dict[int, Node], list[Fault]]:
+    """Return a node for each move, by its number, and what is wrong."""
+    by_cell = {node.cell: node for node in nodes}
+    left = {node.cell: dict(node.left) for node in nodes}
+    places: dict[int, Node] = {}
+    faults = []
+    for number, move in enumerate(moves):
+        if move.part.cell is None:
+            continue
+        node = by_cell.get(move.part.cell)
+        if node is None:
+            given = f"it runs on NUMA node {move.part.cell}, which the host does not report"
+        else:
+            given = node.limit(move.part.amounts, left[node.cell])
+        if node is None or given:
+            faults.append(move.fault(given))
+            continue
+        places[number] = node
+        for kind, amount in move.part.amounts.items():
+            left[node.cell][kind] -= amount
+    floating = [n for n, move in enumerate(moves) if move.part.cell is None]
+    found, more = _pack({n: moves[n] for n in floating}, nodes, left)
+    return places | found, faults + more
+
+
+def _pack(
+    floating: Mapping[int, _Move], nodes: tuple[Node, ...], left: Mapping[int, Mapping[str, int]]
+) -> tuple[dict[int, Node], list[Fault]]:
+    things = [
+        Thing(
+            owner=move.consumer,
+            amounts=move.part.amounts,
+            allowed=frozenset(
+                b for b, node in enumerate(nodes) if not node.limit(move.part.amounts, node.left)
+            ),
+            is_alone=move.is_alone,
+        )
+        for move in floating.values()
+    ]
+    packing = pack(things, [left[node.cell] for node in nodes])
+    left_over = set(packing.left_over)
+    places, faults = {}, []
+    for number, (n, move) in enumerate(floating.items()):
+        found = packing.bins[number]
+        if found is not None:
+            places[n] = nodes[found]
+        if number in left_over:
+            faults.append(move.fault(_why(move.part, things[number], nodes, packing.gave_up)))
+    return places, faults
+
+
+def _why(part: Part, thing: Thing, nodes: tuple[Node, ...], gave_up: bool) -> str:
+    if not thing.allowed:
+        limits = "; ".join(f"{n.name}: {n.limit(part.amounts, n.left)}" for n in nodes)
+        return f"no NUMA node can hold that alone ({limits})"
+    if gave_up:
+        return "no room for it was found beside the others, in a search that was cut short"
+    return "no NUMA node has room for it beside the others"
+
+
+def _relocations(moves: list[_Move], places: Mapping[int, Node]) -> tuple[Relocation, ...]:
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    names = {move.consumer: move.name for move in moves}
+    for number, move in enumerate(moves):
+        resources = found.setdefault(move.consumer, {})
+        for kind, amount in move.part.amounts.items():
+            provider, resource_class = places[number].place(kind)
+            of_provider = resources.setdefault(provider, {})
+            of_provider[resource_class] = of_provider.get(resource_class, 0) + amount
+    return tuple(
+        Relocation(consumer=consumer, name=names[consumer], resources=resources)
+        for consumer, resources in found.items()
+    )

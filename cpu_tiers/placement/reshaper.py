@@ -1,0 +1,182 @@
+"""Make a host NUMA-aware while servers run on it: one ``POST /reshaper``.
+
+Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. The NUMA nodes'
+providers are created first, empty and with their traits, so that no server is
+placed on half of them. Then inventories and allocations change in one
+transaction. A second run finds nothing to do, and finishes what the first one
+left when it was killed.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.conflicts import with_fresh_reads
+from cpu_tiers.placement.errors import PlacementError
+from cpu_tiers.placement.plan import steps, with_ratios
+from cpu_tiers.placement.records import Consumer
+from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, Resident, relocate
+from cpu_tiers.placement.steps import Change, SetInventories, State, Step
+from cpu_tiers.placement.sync import changes_of, read_state
+from cpu_tiers.placement.writer import Progress, Writer
+
+AskResidents = Callable[[Collection[str]], Mapping[str, Resident]]
+"""Returns whose these consumers are."""
+
+Relocate = Callable[[ProviderTree, Held, Held], tuple[Relocation, ...]]
+"""Says where consumers go: see :func:`asking`, or ``SavedPlan`` in ``plan_file``."""
+
+
+def asking(ask_residents: AskResidents) -> Relocate:
+    """Return what works out where consumers go, from whose they are."""
+    return lambda tree, held, used: relocate(tree, held, ask_residents(held.keys()), used)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reshape:
+    """What is written: steps that can be repeated, then one transaction.
+
+    :param inventories: the steps of the transaction.
+    :param consumers: as they were read.
+    """
+
+    preparation: tuple[Step, ...]
+    inventories: tuple[SetInventories, ...]
+    relocations: tuple[Relocation, ...]
+    consumers: Mapping[str, Consumer]
+    root: str
+
+    @property
+    def moves(self) -> tuple[Change, ...]:
+        """Return a change for each consumer whose allocations move."""
+        return tuple(
+            Change(
+                provider=self.root,
+                what=f"allocations of {relocation.name}",
+                before=f"on {self.root}",
+                after="; ".join(
+                    f"{', '.join(f'{n} {name}' for name, n in resources.items())} on {provider}"
+                    for provider, resources in relocation.resources.items()
+                ),
+            )
+            for relocation in self.relocations
+        )
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Return everything that changes, in the order in which it is written."""
+        return (*changes_of(self.preparation), *self.in_one)
+
+    @property
+    def in_one(self) -> tuple[Change, ...]:
+        """Return what changes in the transaction."""
+        return (*changes_of(self.inventories), *self.moves)
+
+
+def plan_reshape(client: PlacementClient, tree: ProviderTree, moves: Relocate) -> Reshape:
+    """Return what :func:`reshape` would write; write nothing.
+
+    :param moves: see :func:`asking`.
+    :raises ServersDoNotFit: with every server that finds no place.
+    :raises PlacementError: what :func:`reshape` would refuse.
+    """
+    return _plan(client, read_state(client, tree), tree, moves)
+
+
+def reshape(client: PlacementClient, tree: ProviderTree, moves: Relocate) -> tuple[Change, ...]:
+    """Make Placement have ``tree``, servers and all; return what was changed.
+
+    :param moves: says where consumers go, at each attempt anew.
+    :raises ServersDoNotFit: with every server that finds no place; nothing is
+        written.
+    :raises InsufficientCapacity: Placement sees less room than we; no
+        inventory and no allocation is changed.
+    :raises PlacementError: its ``written``, ``unconfirmed`` and ``unwritten``
+        tell how far it came.
+    """
+    progress = Progress()
+
+    def attempt() -> None:
+        state = read_state(client, tree)
+        planned = _plan(client, state, tree, moves)
+        progress.begin(planned.changes)
+        writer = Writer(client, state)
+        for step in planned.preparation:
+            progress.send(step.changes)
+            writer.write(step)
+            progress.confirm()
+        if planned.in_one:
+            progress.send(planned.in_one)
+            writer.reshape(planned.inventories, _moved(planned, writer))
+            progress.confirm()
+
+    try:
+        with_fresh_reads(attempt)
+    except PlacementError as error:
+        progress.tell(error)
+        raise
+    return tuple(progress.written)
+
+
+def _plan(client: PlacementClient, state: State, tree: ProviderTree, moves: Relocate) -> Reshape:
+    planned = steps(state, tree)
+    consumers = _residents_of_root(client, state, tree)
+    relocations: tuple[Relocation, ...] = ()
+    if consumers:
+        root = state.providers[tree.root.name].uuid
+        relocations = moves(
+            with_ratios(state, tree),
+            {uuid: consumer.allocations[root] for uuid, consumer in consumers.items()},
+            {
+                name: client.usages(present.uuid)
+                for name, present in state.providers.items()
+                if present.parent is not None
+            },
+        )
+    return Reshape(
+        preparation=tuple(step for step in planned if not isinstance(step, SetInventories)),
+        inventories=tuple(step for step in planned if isinstance(step, SetInventories)),
+        relocations=relocations,
+        consumers=consumers,
+        root=tree.root.name,
+    )
+
+
+def _residents_of_root(
+    client: PlacementClient, state: State, tree: ProviderTree
+) -> dict[str, Consumer]:
+    """Return the consumers that hold of the root what it is not going to have."""
+    present = state.providers.get(tree.root.name)
+    moving = OF_NODES - tree.root.inventories.keys()
+    if present is None or not moving & present.inventories.by_class.keys():
+        return {}
+    holding = client.allocations(present.uuid)
+    found = (client.consumer(uuid) for uuid, held in holding.items() if moving & held.keys())
+    return {
+        consumer.uuid: consumer
+        for consumer in found
+        if moving & consumer.allocations.get(present.uuid, {}).keys()
+    }
+
+
+def _moved(planned: Reshape, writer: Writer) -> list[Consumer]:
+    root = writer.uuid(planned.root)
+    return [
+        _with_nodes(planned.consumers[relocation.consumer], root, relocation, writer)
+        for relocation in planned.relocations
+    ]
+
+
+def _with_nodes(consumer: Consumer, root: str, relocation: Relocation, writer: Writer) -> Consumer:
+    """Return a consumer with its resources on NUMA nodes, and all others as they were."""
+    allocations = {uuid: dict(resources) for uuid, resources in consumer.allocations.items()}
+    moved = relocation.amounts
+    stays = {name: n for name, n in allocations.pop(root).items() if name not in moved}
+    if stays:
+        allocations[root] = stays
+    for provider, resources in relocation.resources.items():
+        on_node = allocations.setdefault(writer.uuid(provider), {})
+        for name, amount in resources.items():
+            on_node[name] = on_node.get(name, 0) + amount
+    return replace(consumer, allocations=allocations)

@@ -1,0 +1,143 @@
+"""The steps by which Placement comes to have a provider tree, and what each changes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.placement.records import AMOUNTS, Inventories, Traits
+
+ABSENT, PRESENT = "absent", "present"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One thing that differs, as a person reads it.
+
+    :param provider: the provider's name, or ``Placement`` for a name that all share.
+    """
+
+    provider: str
+    what: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        """Return one line, such as ``compute1: VCPU total 8 -> 16``."""
+        return f"{self.provider}: {self.what} {self.before} -> {self.after}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderState:
+    """A provider as it was read; ``parent`` is a name."""
+
+    uuid: str
+    parent: str | None
+    inventories: Inventories
+    traits: Traits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What Placement has of a tree: its providers by name, and the names it lacks."""
+
+    providers: Mapping[str, ProviderState]
+    absent_classes: frozenset[str] = frozenset()
+    absent_traits: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateName:
+    """Create a custom ``resource class`` or ``trait``."""
+
+    kind: str
+    name: str
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Return the one change."""
+        what = f"{self.kind} {self.name}"
+        return (Change(provider="Placement", what=what, before=ABSENT, after=PRESENT),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateProvider:
+    """Create a provider under its parent."""
+
+    provider: str
+    parent: str | None
+    uuid: str | None = None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Return the one change."""
+        after = PRESENT if self.parent is None else f"under {self.parent}"
+        return (Change(provider=self.provider, what="provider", before=ABSENT, after=after),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetInventories:
+    """Replace a provider's inventories: ours as wanted, the others as they were."""
+
+    provider: str
+    before: Mapping[str, Inventory]
+    after: Mapping[str, Inventory]
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """Return the classes that go."""
+        return frozenset(self.before) - frozenset(self.after)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Return a change for each class that comes or goes, and for each amount."""
+        return tuple(
+            Change(provider=self.provider, what=what, before=before, after=after)
+            for name in sorted({*self.before, *self.after})
+            for what, before, after in _differences(
+                name, self.before.get(name), self.after.get(name)
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetTraits:
+    """Replace the traits of a provider: ours as wanted, the others as they were."""
+
+    provider: str
+    before: frozenset[str]
+    after: frozenset[str]
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Return a change for each trait that comes or goes."""
+        return tuple(
+            Change(
+                provider=self.provider,
+                what=f"trait {name}",
+                before=PRESENT if name in self.before else ABSENT,
+                after=PRESENT if name in self.after else ABSENT,
+            )
+            for name in sorted(self.before ^ self.after)
+        )
+
+
+Step = CreateName | CreateProvider | SetInventories | SetTraits
+
+
+def _differences(
+    name: str, before: Inventory | None, after: Inventory | None
+) -> Iterator[tuple[str, str, str]]:
+    if before is None or after is None:
+        if before != after:
+            yield name, _described(before), _described(after)
+        return
+    for amount in AMOUNTS:
+        was, becomes = getattr(before, amount), getattr(after, amount)
+        if was != becomes:
+            yield f"{name} {amount}", str(was), str(becomes)
+
+
+def _described(inventory: Inventory | None) -> str:
+    if inventory is None:
+        return ABSENT
+    return ", ".join(f"{amount} {getattr(inventory, amount)}" for amount in AMOUNTS)

@@ -1,0 +1,59 @@
+"""What each compute host of a Placement reports, as its providers tell."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.numa import no_numa_trait, node_trait
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.records import Provider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReport:
+    """A compute host: whatever has CPUs, on its root or on its NUMA nodes.
+
+    :param is_numa_aware: what ``enable_numa_reporting_to_placement`` is there;
+        ``None`` where it is not decided.
+    :param has_vcpu: it has CPUs that servers share.
+    """
+
+    name: str
+    is_numa_aware: bool | None
+    has_vcpu: bool
+    has_shares: bool
+
+
+def survey(client: PlacementClient) -> tuple[HostReport, ...]:
+    """Return the compute hosts by name: a request for each, and three more.
+
+    Storage pools and other providers without CPUs are left out.
+    """
+    providers = {provider.uuid: provider for provider in client.providers()}
+    nodes: dict[str, list[str]] = {}
+    for node in client.providers_with_trait(node_trait()):
+        nodes.setdefault(_root(node, providers), []).append(node.uuid)
+    declined = {provider.uuid for provider in client.providers_with_trait(no_numa_trait())}
+    reports = []
+    for provider in sorted(providers.values(), key=lambda provider: provider.name):
+        if provider.parent_uuid is not None:
+            continue
+        places = [provider.uuid, *nodes.get(provider.uuid, ())]
+        classes = {name for uuid in places for name in client.inventories(uuid).by_class}
+        aware = True if provider.uuid in nodes else None
+        if {VCPU, PCPU} & classes:
+            reports.append(
+                HostReport(
+                    name=provider.name,
+                    is_numa_aware=False if provider.uuid in declined else aware,
+                    has_vcpu=VCPU in classes,
+                    has_shares=VCPU_SHARES in classes,
+                )
+            )
+    return tuple(reports)
+
+
+def _root(provider: Provider, providers: Mapping[str, Provider]) -> str:
+    while provider.parent_uuid is not None and provider.parent_uuid in providers:
+        provider = providers[provider.parent_uuid]
+    return provider.uuid

@@ -1,0 +1,84 @@
+"""``cpu-tiers-status upgrade check`` as nova-status is run, on a real Placement over HTTP."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpu_tiers.inventory import Host, InventoryOptions, build_tree
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.host import HostTopology, NumaCell
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.sync import sync
+
+CELLS = tuple(
+    NumaCell(id=n, cpus=CpuSet(range(4 * n, 4 * n + 4)), memory_kb=2**20) for n in (0, 1)
+)
+
+
+def report(client: PlacementClient, name: str, value: bool | None, *, shares: bool) -> None:
+    host = Host(name=name, topology=HostTopology(arch="x86_64", cells=CELLS))
+    options = InventoryOptions(enable_numa_reporting_to_placement=value, report_vcpu_shares=shares)
+    sync(client, build_tree(host, options))
+
+
+def check(conf: Path, *arguments: str) -> tuple[int, str]:
+    command = [str(Path(sys.executable).with_name("cpu-tiers-status"))]
+    result = subprocess.run(
+        [*command, "--config-file", str(conf), "upgrade", "check", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "Traceback" not in result.stdout + result.stderr
+    return result.returncode, result.stdout
+
+
+def results(text: str) -> dict[str, tuple[int, Any]]:
+    return {c["check"]: (c["result"], c["details"]) for c in json.loads(text)["checks"]}
+
+
+def test_hosts_of_every_kind(client: PlacementClient, placement_conf: Path) -> None:
+    report(client, "aware", True, shares=True)
+    report(client, "plain", False, shares=True)
+    report(client, "undecided", None, shares=False)
+    pool = ResourceProvider(name="pool", inventories={"DISK_GB": Inventory(total=9, max_unit=9)})
+    sync(client, ProviderTree(providers=(pool,), managed_classes=frozenset()))
+    status, text = check(placement_conf, "--json")
+    found = results(text)
+    assert status == 1
+    assert found["NUMA reporting"][0] == found["VCPU_SHARES reporting"][0] == 1
+    assert found["NUMA reporting"][1].startswith("1 of 3 hosts not decided")
+    assert " on undecided, " in found["NUMA reporting"][1]
+    assert found["VCPU_SHARES reporting"][1].startswith("1 of 3 hosts without shares")
+
+
+def test_nothing_to_decide(client: PlacementClient, placement_conf: Path) -> None:
+    report(client, "aware", True, shares=True)
+    report(client, "plain", False, shares=True)
+    status, text = check(placement_conf)
+    assert (status, text.count("Result: Success")) == (0, 2)
+
+
+def test_an_empty_placement(placement_conf: Path) -> None:
+    assert check(placement_conf)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "nova.conf, [placement]: auth_type is not set"),
+        ("[placement]\nauth_type = none\nendpoint = http://127.0.0.1:9\n", "no answer"),
+    ],
+)
+def test_no_placement(tmp_path: Path, text: str, message: str) -> None:
+    conf = tmp_path / "nova.conf"
+    conf.write_text(text)
+    status, printed = check(conf, "--json")
+    assert status == 2
+    assert message in results(printed)["NUMA reporting"][1]

@@ -1,0 +1,70 @@
+from typing import Any
+
+import pytest
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.placement.plan_file import read_plan
+from cpu_tiers.placement.relocation import ServersDoNotFit
+
+HELD = {"VCPU": 2, "MEMORY_MB": 1024}
+RESOURCES = {"cn_NUMA0": {"VCPU": 2}, "cn_NUMA0_PAGES_4": {"MEMORY_MB": 1024}}
+TREE = ProviderTree(
+    providers=tuple(
+        ResourceProvider(name=name, parent=parent)
+        for name, parent in (("cn", None), ("cn_NUMA0", "cn"), ("cn_NUMA0_PAGES_4", "cn_NUMA0"))
+    ),
+    managed_classes=frozenset(),
+)
+
+
+def document(**consumers: Any) -> dict[str, Any]:
+    return {"host": "cn", "consumers": consumers}
+
+
+def consumer(**changes: Any) -> dict[str, Any]:
+    return {"name": "server a", "held": HELD, "resources": RESOURCES, **changes}
+
+
+def test_who_holds_what_was_planned_goes_where_it_was_planned() -> None:
+    saved = read_plan(document(a=consumer(), gone=consumer()), where="plan.json")
+    (a,) = saved(TREE, {"a": {**HELD, "DISK_GB": 5}}, {})
+    assert (a.consumer, a.name, a.resources) == ("a", "server a", RESOURCES)
+
+
+def test_a_plan_of_another_host() -> None:
+    other = {**document(), "host": "cn2"}
+    with pytest.raises(ServersDoNotFit, match="the plan of cn2: is for cn"):
+        read_plan(other, where="")(TREE, {}, {})
+
+
+def test_a_node_that_the_host_has_no_longer() -> None:
+    resources = {"cn_NUMA3": {"VCPU": 2}, "cn_NUMA0_PAGES_4": {"MEMORY_MB": 1024}}
+    saved = read_plan(document(a=consumer(resources=resources)), where="")
+    with pytest.raises(ServersDoNotFit, match="goes to cn_NUMA3, which the host does not have"):
+        saved(TREE, {"a": HELD}, {})
+
+
+@pytest.mark.parametrize(
+    "body", [[], None, {}, {"host": 1, "consumers": {}}, {"host": "cn", "consumers": []}]
+)
+def test_documents_that_are_no_plan(body: object) -> None:
+    with pytest.raises(InvalidInput, match=r"plan\.json: no "):
+        read_plan(body, where="plan.json")
+
+
+def test_every_consumer_that_is_malformed() -> None:
+    bad = document(
+        a=consumer(held={"VCPU": 3, "MEMORY_MB": 1024}),
+        b=consumer(resources={}, held={}),
+        c=consumer(resources={"cn_NUMA0": {"VCPU": "2"}}),
+        d=consumer(held={"DISK_GB": 1}),
+        e={"name": "e"},
+        f=7,
+        g=consumer(),
+    )
+    with pytest.raises(InvalidInput) as caught:
+        read_plan(bad, where="plan.json")
+    assert [fault.where for fault in caught.value.faults] == [
+        f"plan.json, consumer {name}" for name in "abcdef"
+    ]
