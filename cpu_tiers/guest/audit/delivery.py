@@ -14,6 +14,9 @@ from cpu_tiers.guest.audit.finding import Finding, Kind
 TOLERANCE = 0.1
 """How much of what is owed may be missing: the kernel balances CPUs step by step."""
 
+LEAST_SECONDS = 0.1
+"""Less than this is never missed: libvirt tells of hundredths, and one that wakes up waits."""
+
 _ASLEEP = 0.5
 """A dedicated vCPU that wanted to run for less of the time slept."""
 
@@ -22,11 +25,13 @@ _ASLEEP = 0.5
 class Delivery:
     """What a guest had in the interval, in CPUs.
 
+    :param seconds: of the interval.
     :param delivered: what it ran.
     :param wanted: what it ran or waited for.
     :param owed: what it was guaranteed of that.
     """
 
+    seconds: float
     delivered: float
     wanted: float
     owed: float
@@ -34,7 +39,8 @@ class Delivery:
     @property
     def short(self) -> bool:
         """Tell whether it got clearly less than it was owed."""
-        return self.delivered < self.owed * (1 - TOLERANCE)
+        missing = self.owed - self.delivered
+        return missing > self.owed * TOLERANCE and missing * self.seconds > LEAST_SECONDS
 
 
 def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
@@ -50,6 +56,7 @@ def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
             continue
         wanted = [min(1.0, (time.ran + time.waited) / evidence.seconds) for time in spent]
         found[domain.name] = Delivery(
+            seconds=evidence.seconds,
             delivered=sum(time.ran for time in spent) / evidence.seconds,
             wanted=sum(wanted),
             owed=sum(float(rate) * w for rate, w in zip(rates, wanted, strict=True)),
