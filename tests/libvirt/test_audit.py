@@ -244,6 +244,22 @@ def test_what_placement_has(start: Start, audit: Audit, monkeypatch: pytest.Monk
     assert list(found) == [("host compute2", "unread")]
 
 
+def test_fix_without_permission_changes_nothing(
+    start: Start, audit: Audit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    domain = start("behind", 50)
+    weight_file(domain).write_text("400")
+
+    def refuse(_: str) -> libvirt.virConnect:
+        raise libvirt.libvirtError("Permission denied")
+
+    monkeypatch.setattr(libvirt, "open", refuse)
+    found = audit("--interval", "0", "--fix", status=3)
+    assert found["behind", "weight"]["fixed"] is False
+    assert "weights are not set, or not all" in caplog.text
+    assert weight_file(domain).read_text() == "400\n"
+
+
 def test_what_libvirt_refuses_is_told_for_each_guest(audit: Audit, start: Start) -> None:
     domain = start("there", 100)
     there, gone = domain.UUIDString(), "11111111-1111-4111-8111-111111111111"

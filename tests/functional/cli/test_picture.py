@@ -1,5 +1,7 @@
 """``host show --svg`` and ``--png``."""
 
+import sys
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from cpu_tiers.cli.picture import Bar, _figure
+from cpu_tiers.cli.picture import Bar, MatplotlibMissing, _figure, draw
 
 Command = Callable[..., Any]
 
@@ -57,6 +59,14 @@ def test_pictures(show: Command, tmp_path: Path, guests: Mapping[str, int]) -> N
 def test_a_picture_that_cannot_be_written(show: Command) -> None:
     result = show({"gold": 100}, "--svg", "/nowhere/host.svg", status=1)
     assert "/nowhere/host.svg: cannot be written (No such file or directory)" in result.stderr
+
+
+def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    wanted = Namespace(svg=str(tmp_path / "host.svg"), png=None)
+    with pytest.raises(MatplotlibMissing, match=r"pip install 'cpu-tiers\[picture\]'"):
+        draw(wanted, "compute1", [])
+    draw(Namespace(svg=None, png=None), "compute1", [])  # nobody asks for one
 
 
 def test_what_is_drawn() -> None:
