@@ -27,12 +27,16 @@ class Hierarchy:
     mount: str
 
     def guest_of(self, membership: str) -> str | None:
-        """Return the path of the guest's cgroup, from a ``/proc/PID/cgroup``."""
+        """Return the path of the guest's cgroup, from a ``/proc/PID/cgroup``.
+
+        ``None`` where libvirt made none: QEMU is then in that of libvirt itself.
+        """
         for line in membership.splitlines():
             number, controllers, path = line.split(":", 2)
             ours = number == "0" if self.version == 2 else "cpu" in controllers.split(",")
             if ours:
-                return _BELOW_A_GUEST.sub("", path) or "/"
+                own = _BELOW_A_GUEST.sub("", path)
+                return own if own != path else None
         return None
 
     def weight(self, files: Files, path: str) -> int | None:

@@ -40,8 +40,7 @@ def _in_kernel(domain: Domain, host: HostCgroups, cgroup: GuestCgroup) -> Iterat
 
 def _unusable(domain: Domain, host: HostCgroups, cgroup: GuestCgroup) -> Iterator[Finding]:
     if cgroup.weight is None:
-        found = f"cgroup {cgroup.path} has no weight"
-        yield _finding(Kind.NO_WEIGHT, domain, found)
+        yield _finding(Kind.NO_WEIGHT, domain, "it has no cgroup with a weight of its own")
     due, allowed = due_weight(domain), WEIGHTS[host.version]
     if due is not None and due not in allowed:
         found = (

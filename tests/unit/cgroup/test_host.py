@@ -59,10 +59,12 @@ def test_a_cgroup_without_the_cpu_controller(layout: Layout) -> None:
     assert read(layout, GOLD).guests[GOLD].weight is None
 
 
-def test_a_guest_that_was_left_in_the_root_cgroup(layout: Layout) -> None:
+@pytest.mark.parametrize("path", ["/", "/system.slice/libvirtd.service"])
+def test_a_guest_that_was_left_in_the_cgroup_of_others(layout: Layout, path: str) -> None:
+    layout.weight("/system.slice/libvirtd.service", 100)
     layout.guest(GOLD, 100)
     (membership,) = layout.root.glob("proc/*/cgroup")
-    lines = ("0::/", "2:cpu,cpuacct:/")
+    lines = (f"0::{path}", f"2:cpu,cpuacct:{path}")
     membership.write_text("\n".join(lines) + "\n")
     assert read(layout, GOLD).guests[GOLD].weight is None
 

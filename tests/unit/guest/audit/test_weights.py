@@ -84,7 +84,7 @@ def test_a_range_that_was_exceeded(domain: Domain, found: HostCgroups, what: str
 
 def test_a_kernel_that_does_not_weigh() -> None:
     assert summary(evidence(GOLD, found=cgroups(gold=None))) == [
-        ("no-weight", "guest gold", "cgroup /machine.slice/gold.scope has no weight")
+        ("no-weight", "guest gold", "it has no cgroup with a weight of its own")
     ]
 
 
