@@ -9,10 +9,12 @@ from cliff.lister import Lister
 from cpu_tiers.cli.columns import Cell
 from cpu_tiers.cli.occupancy import add_occupancy_arguments, read_occupancy
 from cpu_tiers.cli.options import ReadsNovaConf
-from cpu_tiers.cli.tiers import add_tier_argument, read_tiers
+from cpu_tiers.cli.picture import add_picture_arguments, bars, draw, wants_picture
+from cpu_tiers.cli.tiers import add_tier_argument, read_tiers, tier_names
 from cpu_tiers.errors import printable
 from cpu_tiers.guest.occupancy import Occupancy, Outlook
 from cpu_tiers.guest.tier import multiplier_of
+from cpu_tiers.libvirt.connection import read_hostname
 
 COLUMNS = (
     *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus", "guaranteed_cpus"),
@@ -33,6 +35,8 @@ class HostShow(ReadsNovaConf, Lister):
         parser = super().get_parser(prog_name)
         add_occupancy_arguments(parser)
         add_tier_argument(parser)
+        parser.add_argument("--hostname", metavar="NAME", help="what a picture calls the host")
+        add_picture_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
@@ -40,11 +44,19 @@ class HostShow(ReadsNovaConf, Lister):
         tiers = read_tiers(parsed_args)
         host = read_occupancy(parsed_args, self.nova_conf())
         outlooks = [host.outlook(tier) for tier in tiers]
+        if wants_picture(parsed_args):
+            draw(parsed_args, _hostname(parsed_args), bars(host, tiers))
         return COLUMNS, [*_guests(host, outlooks), *map(_newcomer, outlooks)]
 
 
+def _hostname(parsed_args: Namespace) -> str:
+    if parsed_args.hostname:
+        return str(parsed_args.hostname)
+    return read_hostname(parsed_args.connect) if parsed_args.connect else "this host"
+
+
 def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[object, ...]]:
-    names = {Fraction(one.tier.shares.amount): one.tier.name for one in outlooks}
+    names = tier_names(host.domains, [one.tier for one in outlooks])
     with_one = {one.tier.name: one.one.guests for one in outlooks if one.one}
     with_all = {one.tier.name: one.all.guests for one in outlooks if one.all}
     guaranteed = host.guaranteed()
@@ -54,7 +66,7 @@ def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[obje
             _text(domain.name),
             _text(domain.uuid),
             _text(domain.flavor),
-            _text(None if multiplier is None else names.get(multiplier)),
+            _text(names[domain.name]),
             _number(multiplier),
             host.weight(domain),
             len(domain.vcpu_sets),

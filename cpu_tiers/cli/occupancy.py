@@ -79,11 +79,11 @@ def read_occupancy(parsed_args: Namespace, conf: cfg.ConfigOpts) -> Occupancy:
         shared_cpus=shared_cpus(host, options),
         default_weight=parsed_args.default_weight,
         services=services,
-        inventories=_inventories(host, options),
+        inventories=host_inventories(host, options),
     )
 
 
-def _inventories(host: Host, options: InventoryOptions) -> dict[str, Inventory]:
+def host_inventories(host: Host, options: InventoryOptions) -> dict[str, Inventory]:
     """Return what Placement counts, or would once shares are reported.
 
     Of a host that reports its NUMA nodes, what they have together.

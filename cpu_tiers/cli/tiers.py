@@ -2,9 +2,12 @@
 
 import re
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+from fractions import Fraction
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.guest.tier import Tier
+from cpu_tiers.guest.tier import Tier, multiplier_of
+from cpu_tiers.model.domain import Domain
 
 TIERS = ("gold=100", "silver=50", "bronze=25")
 """The spec's."""
@@ -42,3 +45,13 @@ def read_tiers(parsed_args: Namespace) -> list[Tier]:
         faults.add("--tier", f"{name} is given twice", "give each tier once")
     faults.raise_if_any()
     return tiers
+
+
+def tier_names(domains: Iterable[Domain], tiers: Iterable[Tier]) -> dict[str, str | None]:
+    """Return the tier of each guest, by its name; ``None`` where it has none of these."""
+    names = {Fraction(tier.shares.amount): tier.name for tier in tiers}
+    multipliers = {domain.name: multiplier_of(domain) for domain in domains}
+    return {
+        name: None if multiplier is None else names.get(multiplier)
+        for name, multiplier in multipliers.items()
+    }

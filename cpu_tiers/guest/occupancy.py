@@ -78,6 +78,31 @@ class Occupancy:
         """Return the CPUs that each guest gets while all want to run, by name."""
         return self._divide([]).guests
 
+    def guaranteed_vcpus(self) -> Mapping[str, tuple[Fraction, ...]]:
+        """Return the CPUs that each vCPU of a guest gets while all want to run, by name."""
+        present = {
+            domain.name: [self._present(cpus) for cpus in domain.vcpu_sets]
+            for domain in self.domains
+        }
+        guests = {
+            domain.name: Slice(
+                weight=self.weight(domain),
+                members={
+                    str(CpuSet(cpus)): Contender(weight=vcpus, threads={cpus: vcpus})
+                    for cpus, vcpus in Counter(present[domain.name]).items()
+                },
+            )
+            for domain in self.domains
+        }
+        machines = Slice(weight=self.default_weight, members=guests)
+        granted = guaranteed_cpus({**self.services, MACHINES: machines})
+        return {
+            name: tuple(
+                granted[f"{MACHINES}/{name}/{CpuSet(cpus)}"] / sets.count(cpus) for cpus in sets
+            )
+            for name, sets in present.items()
+        }
+
     def outlook(self, tier: Tier) -> Outlook:
         """Return what more servers of a tier would get, and leave to the guests."""
         more = self.room_for(tier)

@@ -49,7 +49,7 @@ def read_capabilities(uri: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
         text: str = connection.getCapabilities()
         return text.encode()
 
-    return _ask(uri, read, seconds)
+    return ask(uri, read, seconds=seconds)
 
 
 def read_domains(uri: str, *, seconds: float = ANSWER_SECONDS) -> list[RunningDomain]:
@@ -61,7 +61,7 @@ def read_domains(uri: str, *, seconds: float = ANSWER_SECONDS) -> list[RunningDo
     :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
         does not answer in time.
     """
-    libvirt = _libvirt()
+    libvirt = load_libvirt()
 
     def read(connection: Any) -> list[RunningDomain]:
         domains = []
@@ -72,7 +72,7 @@ def read_domains(uri: str, *, seconds: float = ANSWER_SECONDS) -> list[RunningDo
                 LOG.warning("%s is left out: %s", printable(domain.name()), error)
         return domains
 
-    return _ask(uri, read, seconds)
+    return ask(uri, read, seconds=seconds)
 
 
 def _read_domain(domain: Any) -> RunningDomain:
@@ -83,14 +83,35 @@ def _read_domain(domain: Any) -> RunningDomain:
     )
 
 
-def _ask(uri: str, read: Callable[[Any], _Answer], seconds: float) -> _Answer:
-    """Return what ``read`` makes of a connection, which is closed if libvirt answers."""
-    libvirt = _libvirt()
+def read_hostname(uri: str, *, seconds: float = ANSWER_SECONDS) -> str:
+    """Return the name of the host behind ``uri``, which Nova gives its provider, too.
+
+    :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
+        does not answer in time.
+    """
+
+    def read(connection: Any) -> str:
+        name: str = connection.getHostname()
+        return name
+
+    return ask(uri, read, seconds=seconds)
+
+
+def ask(
+    uri: str, read: Callable[[Any], _Answer], *, seconds: float, write: bool = False
+) -> _Answer:
+    """Return what ``read`` makes of a connection, which is closed if libvirt answers.
+
+    :param write: whether it changes something.
+    :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
+        does not answer in time.
+    """
+    libvirt = load_libvirt()
     answer = Future[_Answer]()
 
     def ask() -> None:
         try:
-            connection = libvirt.openReadOnly(uri)
+            connection = (libvirt.open if write else libvirt.openReadOnly)(uri)
             try:
                 answer.set_result(read(connection))
             finally:
@@ -109,8 +130,11 @@ def _ask(uri: str, read: Callable[[Any], _Answer], seconds: float) -> _Answer:
         raise LibvirtUnavailable(f"libvirt at {uri}: {error}") from error
 
 
-def _libvirt() -> Any:
-    """Return libvirt-python, an extra of this distribution."""
+def load_libvirt() -> Any:
+    """Return libvirt-python, an extra of this distribution.
+
+    :raises LibvirtUnavailable: it is missing.
+    """
     try:
         import libvirt
     except ImportError as error:

@@ -41,6 +41,19 @@ def test_guaranteed() -> None:
     }
 
 
+def test_guaranteed_to_each_vcpu() -> None:
+    # CPU 0 by 50 for half of the pair and 100 for the rival, CPU 1 for the other half
+    pair = Domain(name="pair", shares=100, vcpu_sets=(CpuSet({0}), CpuSet({1})))
+    rival = Domain(name="rival", shares=100, vcpu_sets=(CpuSet({0}),))
+    host = occupancy(pair, rival, Domain(name="none", vcpu_sets=()))
+    assert host.guaranteed_vcpus() == {
+        "pair": (Fraction(1, 3), Fraction(1)),
+        "rival": (Fraction(2, 3),),
+        "none": (),
+    }
+    assert host.guaranteed()["pair"] == Fraction(4, 3)
+
+
 def test_what_the_cgroup_has_comes_first() -> None:
     told = Domain(name="told", shares=100, weight=300, vcpu_sets=(CpuSet({0}),))
     here = Domain(name="here", shares=100, vcpu_sets=(CpuSet({0}),))

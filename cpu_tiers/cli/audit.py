@@ -1,0 +1,175 @@
+"""``cpu-tiers host audit``: where a host breaks the promise, and what to do."""
+
+import logging
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Collection, Iterable
+from functools import partial
+from textwrap import fill
+
+from cliff.lister import Lister
+
+from cpu_tiers.cgroup.host import read_host
+from cpu_tiers.cli.columns import Cell
+from cpu_tiers.cli.evidence import Gathering, Sources, gather
+from cpu_tiers.cli.metrics import write_metrics
+from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.picture import add_picture_arguments, bars, draw
+from cpu_tiers.cli.tiers import add_tier_argument, read_tiers
+from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.guest.audit import Finding, Kind, audit, deliveries
+from cpu_tiers.libvirt.weights import set_weights
+
+LOG = logging.getLogger(__name__)
+
+COLUMNS = ("kind", "where", "uuid", "found", "means", "do", "fixed")
+
+FOUND = 3
+"""Exit status where something is not as it should be."""
+
+_WIDTH = 40
+
+
+class HostAudit(ReadsNovaConf, Lister):
+    """Compare what guests were promised with what a compute host gives them.
+
+    Exit status: 0 nothing was found, 3 something was, or could not be read;
+    1 there was no audit, 2 usage.
+    """
+
+    found = False
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Take the host, what to leave out, and where else to write."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--connect",
+            metavar="URI",
+            default="qemu:///system",
+            help="the libvirt of this machine (default: qemu:///system)",
+        )
+        parser.add_argument(
+            "--hostname",
+            metavar="NAME",
+            help="the host's resource provider (default: what libvirt calls the host, as Nova)",
+        )
+        parser.add_argument(
+            "--interval",
+            type=_seconds,
+            default=10.0,
+            metavar="SECONDS",
+            help="measure for so long what guests get; 0: do not (default: 10)",
+        )
+        parser.add_argument(
+            "--ignore",
+            action="append",
+            choices=[kind.value for kind in Kind],
+            default=[],
+            metavar="KIND",
+            help="leave out findings of this kind; may be repeated: %(choices)s",
+        )
+        parser.add_argument(
+            "--fix",
+            action="store_true",
+            help="set the weights that are wrong, through libvirt; nothing else is changed",
+        )
+        parser.add_argument(
+            "--prometheus",
+            metavar="FILE.prom",
+            help="write metrics there, for node_exporter's textfile collector",
+        )
+        add_picture_arguments(parser)
+        add_tier_argument(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Gather, compare, mend if asked to, and lay out."""
+        if "://" in parsed_args.connect.replace(":///", ""):
+            allowed = "run the audit on the compute host, whose cgroups it reads"
+            raise InvalidInput.of("--connect", f"got {parsed_args.connect!r}", allowed)
+        tiers = read_tiers(parsed_args)
+        gathering = gather(
+            Sources(
+                uri=parsed_args.connect,
+                conf=self.nova_conf(),
+                embedded=self.wants_embedded,
+                hostname=parsed_args.hostname,
+                interval=parsed_args.interval,
+            )
+        )
+        findings = [
+            finding
+            for finding in (*audit(gathering.evidence), *gathering.unread)
+            if finding.kind.value not in parsed_args.ignore
+        ]
+        fixed = _fix(parsed_args.connect, findings) if parsed_args.fix else set[str]()
+        open_ = [finding for finding in findings if not _is_fixed(finding, fixed)]
+        self.found = bool(open_)
+        if parsed_args.prometheus:
+            write_metrics(parsed_args.prometheus, gathering.evidence, open_, tiers)
+        guests = bars(gathering.evidence.host, tiers, deliveries(gathering.evidence))
+        draw(parsed_args, gathering.hostname, guests)
+        _say(gathering, findings)
+        return COLUMNS, [_row(finding, _is_fixed(finding, fixed)) for finding in findings]
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Tell monitoring, too."""
+        status: int = super().run(parsed_args)
+        return status or (FOUND if self.found else 0)
+
+
+def _fix(uri: str, findings: Iterable[Finding]) -> set[str]:
+    """Set the weights that are wrong, and return the uuids of guests that have theirs now."""
+    weights = {
+        finding.uuid: finding.weight
+        for finding in findings
+        if finding.kind is Kind.WEIGHT and finding.uuid and finding.weight is not None
+    }
+    if not weights:
+        return set()
+    try:
+        for uuid, reason in set_weights(uri, weights).items():
+            LOG.error("the weight of guest %s is not set: %s", uuid, printable(reason))
+        now = read_host(weights).guests
+    except CpuTiersError as error:
+        LOG.error("weights are not set, or not all: %s", error)
+        return set()
+    return {uuid for uuid, guest in now.items() if guest.weight == weights[uuid]}
+
+
+def _is_fixed(finding: Finding, fixed: Collection[str]) -> bool:
+    return finding.kind is Kind.WEIGHT and finding.weight is not None and finding.uuid in fixed
+
+
+def _say(gathering: Gathering, findings: Collection[Finding]) -> None:
+    evidence = gathering.evidence
+    LOG.info(
+        "%s: guests: %d, measured for %.1f s: %d, findings: %d",
+        gathering.hostname,
+        len(evidence.host.domains),
+        evidence.seconds,
+        len(evidence.spent),
+        len(findings),
+    )
+
+
+def _row(finding: Finding, fixed: bool) -> tuple[object, ...]:
+    return (
+        finding.kind.value,
+        _text(finding.where),
+        finding.uuid,
+        _text(finding.found),
+        _text(finding.kind.means),
+        _text(finding.kind.do),
+        fixed,
+    )
+
+
+def _text(text: str) -> Cell:
+    return Cell(printable(text), partial(fill, width=_WIDTH))
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= 3600:
+        raise ArgumentTypeError("give 0 to 3600 seconds")
+    return seconds

@@ -1,0 +1,196 @@
+"""A picture of a host: the CPU that each guest is guaranteed, and had, by tier.
+
+matplotlib draws it. The colours are shades of its map ``cividis``, which was
+made for people who do not tell red from green, and whose lightness alone says
+which tier is meant: so it stands in print, too.
+"""
+
+import logging
+import warnings
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cpu_tiers.cli.tiers import tier_names
+from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.guest.audit import Delivery
+from cpu_tiers.guest.occupancy import Occupancy
+from cpu_tiers.guest.tier import Tier, multiplier_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_UNTIERED = "no tier"
+_FORMATS = ("svg", "png")
+_LONGEST = 44
+_ROW_INCHES = 0.22
+
+
+class MatplotlibMissing(CpuTiersError):
+    """matplotlib is not installed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A guest in the picture.
+
+    :param multiplier: shares for each vCPU, by which tiers are ordered; 0 without a tier.
+    :param delivered: CPUs that it had; ``None`` where that was not measured.
+    """
+
+    name: str
+    vcpus: int
+    tier: str
+    multiplier: float
+    guaranteed: float
+    delivered: float | None = None
+
+
+def add_picture_arguments(parser: ArgumentParser) -> None:
+    """Take where to draw."""
+    for kind in _FORMATS:
+        parser.add_argument(
+            f"--{kind}", metavar="FILE", help=f"draw the host there, as {kind.upper()}"
+        )
+
+
+def wants_picture(parsed_args: Namespace) -> bool:
+    """Tell whether there is anything to draw."""
+    return any(getattr(parsed_args, kind) for kind in _FORMATS)
+
+
+def bars(
+    host: Occupancy, tiers: Collection[Tier], had: Mapping[str, Delivery] | None = None
+) -> list[Bar]:
+    """Return the guests, those of the highest tier first.
+
+    :param had: what those had that were measured, by name.
+    """
+    guaranteed, names = host.guaranteed(), tier_names(host.domains, tiers)
+    found = []
+    for domain in host.domains:
+        multiplier, one = multiplier_of(domain), (had or {}).get(domain.name)
+        unnamed = _UNTIERED if multiplier is None else f"multiplier {float(multiplier):g}"
+        found.append(
+            Bar(
+                name=domain.name,
+                vcpus=len(domain.vcpu_sets),
+                tier=names[domain.name] or unnamed,
+                multiplier=float(multiplier or 0),
+                guaranteed=float(guaranteed[domain.name]),
+                delivered=one.delivered if one else None,
+            )
+        )
+    return sorted(found, key=lambda bar: (-bar.multiplier, bar.tier, bar.name))
+
+
+def draw(parsed_args: Namespace, host: str, guests: Sequence[Bar]) -> None:
+    """Write the picture to each file that the arguments name.
+
+    :raises MatplotlibMissing: it is not installed.
+    :raises InvalidInput: a file cannot be written.
+    """
+    if not wants_picture(parsed_args):
+        return
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MatplotlibMissing(
+            "a picture needs matplotlib: pip install 'cpu-tiers[picture]'"
+        ) from error
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells of its fonts
+    with (
+        matplotlib.rc_context({"svg.hashsalt": "cpu-tiers", "hatch.linewidth": 0.6}),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands in its place
+        figure = _figure(host, guests)
+        for kind in _FORMATS:
+            if path := getattr(parsed_args, kind):
+                date = {"Date": None} if kind == "svg" else {}  # one host, one file
+                try:
+                    figure.savefig(path, format=kind, dpi=150, metadata=date)
+                except OSError as error:
+                    reason = f"cannot be written ({error.strerror})"
+                    raise InvalidInput.of(path, reason, "name a file") from error
+
+
+def _figure(host: str, guests: Sequence[Bar]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    height = 2.1 + _ROW_INCHES * max(len(guests), 3)
+    figure = Figure(figsize=(8, height), layout="constrained")
+    axes: Any = figure.add_subplot()
+    styles = _styles(guests)
+    for tier, style in styles.items():
+        rows = [row for row, bar in enumerate(guests) if bar.tier == tier]
+        widths = [guests[row].guaranteed for row in rows]
+        label = f"{tier}, guaranteed ({_count(len(rows), 'guest')})"
+        axes.barh(
+            rows, widths, height=0.72, edgecolor="black", linewidth=0.6, label=label, **style
+        )
+    _draw_delivered(axes, guests)
+    _describe(figure, axes, host, guests)
+    return figure
+
+
+def _styles(guests: Sequence[Bar]) -> Mapping[str, Mapping[str, object]]:
+    """Return how to fill the bars of each tier: the lighter, the higher the tier."""
+    from matplotlib import colormaps
+
+    tiers = list(dict.fromkeys(bar.tier for bar in guests if bar.tier != _UNTIERED))
+    steps = [0.95 - 0.65 * i / max(1, len(tiers) - 1) for i in range(len(tiers))]
+    styles: dict[str, Mapping[str, object]] = {
+        tier: {"color": colormaps["cividis"](step)}
+        for tier, step in zip(tiers, steps, strict=True)
+    }
+    if any(bar.tier == _UNTIERED for bar in guests):
+        styles[_UNTIERED] = {"facecolor": "white", "hatch": "////"}
+    return styles
+
+
+def _draw_delivered(axes: Any, guests: Sequence[Bar]) -> None:
+    """Mark what guests had: a black line that is seen on light and on dark bars."""
+    had = [(row, bar.delivered) for row, bar in enumerate(guests) if bar.delivered is not None]
+    if not had:
+        return
+    rows, widths = [row for row, _ in had], [delivered for _, delivered in had]
+    axes.barh(
+        rows,
+        widths,
+        height=0.24,
+        color="black",
+        edgecolor="white",
+        linewidth=0.8,
+        label="delivered",
+    )
+
+
+def _describe(figure: "Figure", axes: Any, host: str, guests: Sequence[Bar]) -> None:
+    measured = any(bar.delivered is not None for bar in guests)
+    title = f"{_short(host)}\nCPU that each guest is guaranteed{', and had' if measured else ''}"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, weight="bold", parse_math=False)
+    axes.set_xlabel("host CPUs (guaranteed while all vCPUs of all guests want to run)")
+    labels = [f"{_short(bar.name)} ({_count(bar.vcpus, 'vCPU')})" for bar in guests]
+    axes.set_yticks(range(len(guests)), labels=labels, fontsize=8, parse_math=False)
+    axes.set_ylim(max(len(guests), 3) - 0.4, -0.6)  # the first on top
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="0.85")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_xlim(left=0)
+    if guests:
+        figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    else:
+        axes.text(0.5, 0.5, "no guest runs here", transform=axes.transAxes, ha="center")
+
+
+def _short(name: str) -> str:
+    """Return a name that leaves room for the bars: its begin and its end."""
+    name, half = printable(name), _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half + 1 :]}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

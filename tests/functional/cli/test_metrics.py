@@ -1,0 +1,78 @@
+"""An audit as Prometheus reads it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from cpu_tiers.cli.metrics import PrometheusMissing, write_metrics
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.guest.audit import Evidence, audit
+from cpu_tiers.guest.tier import Tier
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.cpu_time import CpuTime
+from tests.unit.guest.audit.hosts import cgroups, evidence, guest
+
+GOLD = Tier.parse("gold", "75", 1, where="gold")
+CPU0 = CpuSet({0})
+
+
+@pytest.fixture
+def host() -> Evidence:
+    """75 and 25 of CPU 0; the cgroup of the first has another weight, the second slept."""
+    return evidence(
+        guest("gold", 75, CPU0),
+        guest("plain", 25, CPU0),
+        found=cgroups(gold=50, plain=25),
+        spent={"gold": (CpuTime(5.0, 5.0),), "plain": (CpuTime(0.0, 0.0),)},
+    )
+
+
+def test_metrics(host: Evidence, tmp_path: Path) -> None:
+    path = tmp_path / "audit.prom"
+    write_metrics(str(path), host, audit(host), [GOLD])
+    samples = {
+        (sample.name, sample.labels.get("guest") or sample.labels.get("kind", "")): sample
+        for family in text_string_to_metric_families(path.read_text())
+        for sample in family.samples
+    }
+    first = samples["cpu_tiers_guest_weight", "gold"]
+    assert first.labels == {"guest": "gold", "uuid": "gold-uuid", "tier": "gold"}
+    assert samples["cpu_tiers_guest_weight", "plain"].labels["tier"] == ""
+    values = {
+        (name.removeprefix("cpu_tiers_"), label): sample.value
+        for (name, label), sample in samples.items()
+    }
+    assert values.pop(("audit_timestamp_seconds", "")) > 1.7e9
+    kinds = {label: n for (name, label), n in values.items() if name == "audit_findings"}
+    assert {label for label, n in kinds.items() if n} == {"weight", "short"}
+    assert len(kinds) == 13
+    assert {key: n for key, n in values.items() if key[0] != "audit_findings"} == {
+        ("audit_interval_seconds", ""): 10.0,
+        ("guest_weight", "gold"): 75.0,
+        ("guest_weight", "plain"): 25.0,
+        ("guest_cgroup_weight", "gold"): 50.0,
+        ("guest_cgroup_weight", "plain"): 25.0,
+        ("guest_guaranteed_cpus", "gold"): 0.75,
+        ("guest_guaranteed_cpus", "plain"): 0.25,
+        ("guest_wanted_cpus", "gold"): 1.0,
+        ("guest_wanted_cpus", "plain"): 0.0,
+        ("guest_owed_cpus", "gold"): 0.75,
+        ("guest_owed_cpus", "plain"): 0.0,
+        ("guest_delivered_cpus", "gold"): 0.5,
+        ("guest_delivered_cpus", "plain"): 0.0,
+    }
+
+
+def test_a_file_that_cannot_be_written(host: Evidence) -> None:
+    with pytest.raises(InvalidInput, match=r"/nowhere/a\.prom: cannot be written \(No such"):
+        write_metrics("/nowhere/a.prom", host, [], [])
+
+
+def test_without_prometheus_client(
+    host: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(PrometheusMissing, match=r"pip install 'cpu-tiers\[prometheus\]'"):
+        write_metrics(str(tmp_path / "a.prom"), host, [], [])

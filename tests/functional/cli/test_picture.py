@@ -1,0 +1,93 @@
+"""``host show --svg`` and ``--png``."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import etree
+
+from cpu_tiers.cli.picture import Bar, MatplotlibMissing, _figure, draw
+
+Command = Callable[..., Any]
+
+DOMAIN = (
+    "<domain><name>{name}</name><vcpu cpuset='0-3'>1</vcpu>"
+    "<cputune><shares>{shares}</shares></cputune></domain>"
+)
+
+
+@pytest.fixture
+def show(run: Command, save: Command, capabilities: str) -> Command:
+    """Run ``host show`` on a host of 64 CPUs with these guests."""
+
+    def show(guests: Mapping[str, int], *options: object, status: int = 0) -> Any:
+        texts = [DOMAIN.format(name=name, shares=shares) for name, shares in guests.items()]
+        files = [save(text, f"{i}.xml") for i, text in enumerate(texts)]
+        domains = ("--domain", *files) if files else ()
+        return run(
+            *("--config-file", save("", "nova.conf"), "host", "show"),
+            *("--capabilities", capabilities, *domains, *options),
+            status=status,
+        )
+
+    return show
+
+
+@pytest.mark.parametrize(
+    "guests",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"gold": 100}, id="one"),
+        pytest.param({f"instance-{i:08x}": 25 * (1 + i % 4) for i in range(60)}, id="60"),
+        pytest.param({"long-" * 40: 100, "$x^{2$": 50, "名前": 7}, id="names"),
+    ],
+)
+def test_pictures(show: Command, tmp_path: Path, guests: Mapping[str, int]) -> None:
+    svg, png = tmp_path / "host.svg", tmp_path / "host.png"
+    result = show(guests, "--svg", svg, "--png", png, "--hostname", "compute-$1")
+    assert etree.fromstring(svg.read_bytes()).tag == "{http://www.w3.org/2000/svg}svg"
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "Glyph" not in result.stderr
+    again = tmp_path / "again.svg"
+    show(guests, "--svg", again, "--hostname", "compute-$1")
+    assert again.read_bytes() == svg.read_bytes()  # one host, one file
+
+
+def test_a_picture_that_cannot_be_written(show: Command) -> None:
+    result = show({"gold": 100}, "--svg", "/nowhere/host.svg", status=1)
+    assert "/nowhere/host.svg: cannot be written (No such file or directory)" in result.stderr
+
+
+def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    wanted = Namespace(svg=str(tmp_path / "host.svg"), png=None)
+    with pytest.raises(MatplotlibMissing, match=r"pip install 'cpu-tiers\[picture\]'"):
+        draw(wanted, "compute1", [])
+    draw(Namespace(svg=None, png=None), "compute1", [])  # nobody asks for one
+
+
+def test_what_is_drawn() -> None:
+    bars = [
+        Bar(name="a", vcpus=2, tier="gold", multiplier=100, guaranteed=1.5, delivered=1.25),
+        Bar(name="b", vcpus=1, tier="bronze", multiplier=25, guaranteed=0.5, delivered=0.75),
+    ]
+    figure = _figure("compute1", bars)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a (2 vCPUs)", "b (1 vCPU)"]
+    gold, bronze, delivered = axes.containers
+    assert [[bar.get_width() for bar in bars] for bars in (gold, bronze, delivered)] == [
+        [1.5],
+        [0.5],
+        [1.25, 0.75],
+    ]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "gold, guaranteed (1 guest)",
+        "bronze, guaranteed (1 guest)",
+        "delivered",
+    ]
+    light, dark = (sum(bars[0].get_facecolor()[:3]) for bars in (gold, bronze))
+    assert light > dark + 0.5  # told apart in grey

@@ -1,0 +1,314 @@
+"""``cpu-tiers host audit`` of guests that QEMU runs, whose weights somebody changed."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import libvirt
+import pytest
+from lxml.builder import E
+from prometheus_client.parser import text_string_to_metric_families
+
+from cpu_tiers.cgroup.host import read_host
+from cpu_tiers.cli import evidence
+from cpu_tiers.cli.app import main
+from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
+from cpu_tiers.libvirt.weights import set_weights
+from cpu_tiers.model.cgroup import HostCgroups
+from cpu_tiers.model.compute import ComputeHost
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.embedded import embedded_placement
+from cpu_tiers.placement.records import Consumer, Inventories
+
+_LINK = "-Wl,--oformat=binary,-Ttext=0,--entry=0,--build-id=none,-N,--no-warn-rwx-segments"
+_CONF = "[compute]\ncpu_shared_set = 0-1\n"
+
+Audit = Callable[..., dict[tuple[str, str], dict[str, Any]]]
+Start = Callable[..., libvirt.virDomain]
+
+
+@pytest.fixture(scope="module")
+def firmware(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A firmware with which vCPU 0 spins."""
+    path = tmp_path_factory.mktemp("firmware") / "spin"
+    source = Path(__file__).with_name("spin.S")
+    options = ("-m32", "-nostdlib", "-static", _LINK, "-Wa,--defsym,BUSY=1")
+    subprocess.run(["gcc", *options, "-o", path, source], check=True)
+    return path
+
+
+@pytest.fixture
+def start(hypervisor: libvirt.virConnect, kvm: bool, firmware: Path) -> Iterator[Start]:
+    """Start a guest of one vCPU, which is to spin on CPU 0 when it is resumed."""
+    running, kept = [], []
+
+    def start(name: str, shares: int, *, stored: bool = False) -> libvirt.virDomain:
+        specs = {"quota:cpu_shares": str(shares)}
+        flavor = Flavor(name=name, vcpus=1, memory_mb=32, extra_specs=specs)
+        host = ComputeHost(cells=(), cpu_shared_set=CpuSet({0}))
+        boots = {"firmware": lambda _: [E.os(E.loader(str(firmware), type="rom"))]}
+        guest = Guest(name=f"audit-{name}", flavor=flavor, arch="x86_64", host=host)
+        xml = domain_xml(guest, {**BUILT_IN, **boots})
+        if not kvm:
+            xml = xml.replace('<domain type="kvm">', '<domain type="qemu">')
+        if stored:
+            domain = hypervisor.defineXML(xml)
+            running.append(domain)
+            kept.append(domain)
+            domain.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
+        else:
+            domain = hypervisor.createXML(xml, libvirt.VIR_DOMAIN_START_PAUSED)
+            running.append(domain)
+        return domain
+
+    yield start
+    for domain in running:
+        with suppress(libvirt.libvirtError):  # it ended in the test
+            domain.destroy()
+        if domain in kept:
+            domain.undefine()
+
+
+@pytest.fixture
+def audit(
+    hypervisor: libvirt.virConnect,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> Audit:
+    """Run an audit, and return what it finds of the guests here, by guest and kind."""
+
+    class Kept:
+        """The session's connection: an embedded driver can be opened some ten times only."""
+
+        def __getattr__(self, name: str) -> object:
+            return (lambda: None) if name == "close" else getattr(hypervisor, name)
+
+    monkeypatch.setattr(libvirt, "open", lambda _: Kept())
+    monkeypatch.setattr(libvirt, "openReadOnly", lambda _: Kept())
+    conf = tmp_path / "nova.conf"
+    conf.write_text(_CONF)
+
+    def audit(*options: str, status: int) -> dict[tuple[str, str], dict[str, Any]]:
+        command = ["host", "audit", "--connect", hypervisor.getURI(), "-f", "json"]
+        command += ["--ignore", "outweighed"]  # by what else runs on this machine
+        assert main(["--config-file", str(conf), *command, *options]) == status
+        rows = json.loads(capsys.readouterr().out)
+        return {(row["where"].removeprefix("guest audit-"), row["kind"]): row for row in rows}
+
+    return audit
+
+
+def cgroup_of(domain: libvirt.virDomain) -> Path:
+    """The folder of a guest's cgroup, as libvirt names it."""
+    name = domain.name()
+    (folder,) = {
+        path.parent
+        for pattern in (f"cpu*/**/qemu-*-{name}.libvirt-qemu/", f"**/*-{name}.scope/")
+        for path in Path("/sys/fs/cgroup").glob(f"{pattern}cpu.*")
+        if path.name in ("cpu.shares", "cpu.weight")
+    }
+    return folder
+
+
+def weight_file(domain: libvirt.virDomain) -> Path:
+    (file,) = (p for p in cgroup_of(domain).iterdir() if p.name in ("cpu.shares", "cpu.weight"))
+    return file
+
+
+def test_weights_that_somebody_changed_are_found_and_mended(start: Start, audit: Audit) -> None:
+    start("right", 100)
+    behind, through = start("behind", 50), start("through", 25, stored=True)
+    weight_file(behind).write_text("400")
+    through.setSchedulerParametersFlags({"cpu_shares": 77}, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+    found = audit("--interval", "0", status=3)
+    assert {key: row["found"] for key, row in found.items()} == {
+        ("behind", "weight"): "its cgroup has 400, it must have 50",
+    }  # libvirt changes XML and cgroup: without Nova's flavor nobody can tell
+    assert found["behind", "weight"]["fixed"] is False
+
+    found = audit("--interval", "0", "--fix", status=0)
+    assert found["behind", "weight"]["fixed"] is True
+    assert weight_file(behind).read_text() == "50\n"
+    assert behind.schedulerParameters()["cpu_shares"] == 50
+    assert weight_file(through).read_text() == "77\n"  # not touched
+    assert audit("--interval", "0", status=0) == {}
+
+
+def test_a_weight_that_is_not_the_flavors(
+    start: Start, audit: Audit, hypervisor: libvirt.virConnect
+) -> None:
+    domain = start("nova", 100, stored=True)
+    metadata = (
+        '<instance><flavor name="gold"><extraSpecs><extraSpec name="quota:cpu_shares_multiplier">'
+        "100</extraSpec></extraSpecs></flavor></instance>"
+    )
+    domain.setMetadata(
+        libvirt.VIR_DOMAIN_METADATA_ELEMENT,
+        metadata,
+        "nova",
+        "http://openstack.org/xmlns/libvirt/nova/1.1",
+        libvirt.VIR_DOMAIN_AFFECT_LIVE,
+    )
+    for when in (libvirt.VIR_DOMAIN_AFFECT_LIVE, libvirt.VIR_DOMAIN_AFFECT_CONFIG):
+        domain.setSchedulerParametersFlags({"cpu_shares": 30}, when)
+    found = audit("--interval", "0", "--fix", status=0)
+    assert found["nova", "weight"]["found"] == (
+        "its XML has 30, its flavor 100; its cgroup has 30, it must have 100"
+    )
+    assert weight_file(domain).read_text() == "100\n"
+    for flags in (0, libvirt.VIR_DOMAIN_XML_INACTIVE):
+        assert "<shares>100</shares>" in domain.XMLDesc(flags)
+
+
+def test_delivered_against_guaranteed(start: Start, audit: Audit, tmp_path: Path) -> None:
+    gold, bronze = start("gold", 400), start("bronze", 100)
+    names = {gold.UUIDString(): "gold", bronze.UUIDString(): "bronze"}
+    spin(gold, bronze)
+    time.sleep(2)
+    metrics, picture = tmp_path / "audit.prom", tmp_path / "host.svg"
+    options = ("--interval", "5", "--ignore", "short", "--prometheus", str(metrics))
+    assert audit(*options, "--svg", str(picture), status=0) == {}
+    values = read_metrics(metrics, names)
+    # 400 and 100 of 500 of one CPU; what else runs on the machine takes from both alike
+    assert values["guaranteed_cpus"] == {"gold": 0.8, "bronze": 0.2}
+    # all the time; the kernel counts a wait when it is over
+    assert all(0.6 < wanted <= 1.0 for wanted in values["wanted_cpus"].values())
+    delivered = values["delivered_cpus"]
+    assert delivered["gold"] / delivered["bronze"] == pytest.approx(4, rel=0.1)
+    assert "<svg" in picture.read_text()
+
+    weight_file(gold).write_text("100")  # it gets half at most, 0.5 of 0.8
+    found = audit("--interval", "5", status=3)
+    assert {("gold", "weight"), ("gold", "short")} <= set(found)
+
+
+def test_a_guest_that_sleeps_is_owed_nothing(start: Start, audit: Audit, tmp_path: Path) -> None:
+    sleeper = start("sleeper", 100)
+    metrics = tmp_path / "audit.prom"
+    assert audit("--interval", "2", "--prometheus", str(metrics), status=0) == {}
+    values = read_metrics(metrics, {sleeper.UUIDString(): "sleeper"})
+    assert values["guaranteed_cpus"] == {"sleeper": 1.0}
+    assert values["owed_cpus"] == pytest.approx({"sleeper": 0.0}, abs=0.02)
+
+
+def test_a_guest_that_ends_meanwhile(
+    start: Start, audit: Audit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    start("stays", 100)
+    ends = start("ends", 100)
+
+    def end_and_read(uuids: set[str]) -> HostCgroups:
+        ends.destroy()
+        return read_host(uuids)
+
+    monkeypatch.setattr(evidence, "read_host", end_and_read)
+    assert audit("--interval", "0", status=0) == {}
+    assert "audit-ends ended meanwhile." in caplog.text
+
+
+def test_a_thread_that_is_not_scheduled_by_weight(start: Start, audit: Audit) -> None:
+    domain = start("idle", 100)
+    thread = int((cgroup_of(domain) / "vcpu0" / thread_file(domain)).read_text().split()[0])
+    os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+    found = audit("--interval", "0", status=3)
+    assert found["idle", "scheduler"]["found"].endswith(" is SCHED_IDLE")
+
+
+def test_what_placement_has(start: Start, audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    right, wrong = start("right", 100), start("wrong", 50)
+    held = {right.UUIDString(): 100, wrong.UUIDString(): 25}
+    with embedded_placement() as client:
+        report(client, "compute1", held)
+
+        @contextmanager
+        def connect(*_: object, **__: object) -> Iterator[PlacementClient]:
+            yield client
+
+        monkeypatch.setattr(evidence, "connect", connect)
+        found = audit("--interval", "0", "--hostname", "compute1", status=3)
+        assert {key: row["found"] for key, row in found.items()} == {
+            ("wrong", "claim"): f"it claims 50 {VCPU_SHARES}, and holds 25"
+        }
+        found = audit("--interval", "0", "--hostname", "compute2", status=3)
+    assert list(found) == [("host compute2", "unread")]
+
+
+def test_fix_without_permission_changes_nothing(
+    start: Start, audit: Audit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    domain = start("behind", 50)
+    weight_file(domain).write_text("400")
+
+    def refuse(_: str) -> libvirt.virConnect:
+        raise libvirt.libvirtError("Permission denied")
+
+    monkeypatch.setattr(libvirt, "open", refuse)
+    found = audit("--interval", "0", "--fix", status=3)
+    assert found["behind", "weight"]["fixed"] is False
+    assert "weights are not set, or not all" in caplog.text
+    assert weight_file(domain).read_text() == "400\n"
+
+
+def test_what_libvirt_refuses_is_told_for_each_guest(audit: Audit, start: Start) -> None:
+    domain = start("there", 100)
+    there, gone = domain.UUIDString(), "11111111-1111-4111-8111-111111111111"
+    failed = set_weights("", {gone: 10, there: 300_000})
+    assert "Domain not found" in failed[gone]
+    assert "300000" in failed[there]
+    assert weight_file(domain).read_text() == "100\n"
+
+
+def report(client: PlacementClient, host: str, held: dict[str, int]) -> None:
+    """Have a host with 200 shares, of which consumers hold these."""
+    client.ensure_names([VCPU_SHARES])
+    provider = client.create_provider(host).uuid
+    by_class = {VCPU_SHARES: Inventory(total=200, max_unit=200)}
+    client.set_inventories(provider, Inventories(generation=0, by_class=by_class))
+    client.set_consumers(
+        *(
+            Consumer(
+                uuid=uuid,
+                allocations={provider: {VCPU_SHARES: amount}},
+                project_id="project",
+                user_id="user",
+            )
+            for uuid, amount in held.items()
+        )
+    )
+
+
+def read_metrics(path: Path, names: dict[str, str]) -> dict[str, dict[str, float]]:
+    """Return the metrics of guests, by what they say and by guest."""
+    values: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(path.read_text()):
+        for sample in family.samples:
+            if sample.labels.get("uuid") in names:
+                about = family.name.removeprefix("cpu_tiers_guest_")
+                values.setdefault(about, {})[names[sample.labels["uuid"]]] = sample.value
+    return values
+
+
+def spin(*domains: libvirt.virDomain) -> None:
+    """Let guests run, and wait until each does."""
+    for domain in domains:
+        domain.resume()
+    deadline = time.monotonic() + 60
+    while not all(domain.vcpus()[0][0][2] > 1e8 for domain in domains):
+        assert time.monotonic() < deadline, "the guests do not start"
+        time.sleep(0.2)
+
+
+def thread_file(domain: libvirt.virDomain) -> str:
+    """The file that lists the threads of a cgroup."""
+    return "cgroup.threads" if weight_file(domain).name == "cpu.weight" else "tasks"

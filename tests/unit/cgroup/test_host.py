@@ -1,0 +1,144 @@
+"""Cgroups of guests, in each layout that libvirt and systemd make."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cpu_tiers.cgroup.files import Files
+from cpu_tiers.cgroup.host import read_host
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.cgroup import HostCgroups
+from tests.unit.cgroup.layouts import KINDS, CountingFiles, Kind, Layout
+
+GOLD, BRONZE = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
+
+
+@pytest.fixture(params=KINDS)
+def layout(request: pytest.FixtureRequest, tmp_path: Path) -> Layout:
+    return Layout(tmp_path, request.param)
+
+
+def read(layout: Layout, *uuids: str) -> HostCgroups:
+    return read_host(uuids, Files(layout.root))
+
+
+def test_weights_of_guests_and_of_what_is_above(layout: Layout) -> None:
+    layout.guest(GOLD, 200, policies=(0, 1))
+    layout.guest(BRONZE, 25)
+    layout.weight("/system.slice", 300)
+    found = read(layout, GOLD, BRONZE)
+    assert found.version == (2 if layout.v2 else 1)
+    assert found.faults == ()
+    assert {uuid: guest.weight for uuid, guest in found.guests.items()} == {GOLD: 200, BRONZE: 25}
+    assert {uuid: guest.path for uuid, guest in found.guests.items()} == layout.paths
+    machines = "/machine.slice" if layout.systemd else "/machine"
+    assert found.above == {machines: layout.default, "/system.slice": 300}
+    assert found.guests[GOLD].policies == {"qemu-system-x86": 0, "CPU 0/KVM": 0, "CPU 1/KVM": 1}
+    assert found.sched_ext is None
+
+
+def test_each_file_is_read_once_for_500_guests(layout: Layout) -> None:
+    uuids = [f"00000000-0000-4000-8000-{number:012}" for number in range(500)]
+    for uuid in uuids:
+        layout.guest(uuid, 100)
+    files = CountingFiles(layout.root)
+    assert len(read_host(uuids, files).guests) == 500
+    assert set(files.reads.values()) == {1}
+    weights = [path for path in files.reads if path.endswith(("cpu.shares", "cpu.weight"))]
+    assert len(weights) == 501  # and machine.slice; nothing below a guest's own
+
+
+def test_a_guest_that_is_not_libvirts_is_not_ours(layout: Layout) -> None:
+    layout.guest(GOLD, 100)
+    assert read(layout, BRONZE).guests == {}
+
+
+def test_a_cgroup_without_the_cpu_controller(layout: Layout) -> None:
+    layout.guest(GOLD, 100).unlink()
+    assert read(layout, GOLD).guests[GOLD].weight is None
+
+
+@pytest.mark.parametrize("path", ["/", "/system.slice/libvirtd.service"])
+def test_a_guest_that_was_left_in_the_cgroup_of_others(layout: Layout, path: str) -> None:
+    layout.weight("/system.slice/libvirtd.service", 100)
+    layout.guest(GOLD, 100)
+    (membership,) = layout.root.glob("proc/*/cgroup")
+    lines = (f"0::{path}", f"2:cpu,cpuacct:{path}")
+    membership.write_text("\n".join(lines) + "\n")
+    assert read(layout, GOLD).guests[GOLD].weight is None
+
+
+@pytest.mark.parametrize("gone", ["cgroup", "task", ""])
+def test_a_guest_that_ends_meanwhile_is_left_out_in_silence(layout: Layout, gone: str) -> None:
+    layout.guest(GOLD, 100)
+    layout.guest(BRONZE, 25)
+
+    class Ending(Files):
+        def read(self, path: str) -> str:
+            content = super().read(path)
+            if path == "/proc/1010/cmdline":
+                ending = layout.root / "proc/1010" / gone
+                shutil.rmtree(ending) if ending.is_dir() else ending.unlink()
+            return content
+
+    found = read_host({GOLD, BRONZE}, Ending(layout.root))
+    assert set(found.guests) == {BRONZE}
+    assert found.faults == ()
+
+
+class Forbidding(Files):
+    """As the kernel answers a person who may not read these."""
+
+    def __init__(self, root: Path, forbidden: str) -> None:
+        super().__init__(root)
+        self.forbidden = forbidden
+
+    def read(self, path: str) -> str:
+        if path.endswith(self.forbidden):
+            raise PermissionError(13, "Permission denied", path)
+        return super().read(path)
+
+
+@pytest.mark.parametrize("forbidden", ["/proc/1010/cgroup", "/proc/1010/task/1010/stat"])
+def test_what_may_not_be_read_is_told_and_the_rest_goes_on(layout: Layout, forbidden: str) -> None:
+    layout.guest(GOLD, 100)
+    layout.guest(BRONZE, 25)
+    found = read_host({GOLD, BRONZE}, Forbidding(layout.root, forbidden))
+    assert set(found.guests) == {BRONZE}
+    (fault,) = found.faults
+    assert str(fault) == (
+        f"{forbidden}: cannot be read (Permission denied); run the audit as root on the "
+        "compute host"
+    )
+
+
+def test_a_weight_that_is_no_number(layout: Layout) -> None:
+    layout.guest(GOLD, 100).write_text("many\n")
+    layout.guest(BRONZE, 25)
+    found = read(layout, GOLD, BRONZE)
+    assert set(found.guests) == {BRONZE}
+    assert "invalid literal" in found.faults[0].given
+
+
+def test_a_bpf_scheduler(layout: Layout) -> None:
+    state = layout.write("sys/kernel/sched_ext/state", "enabled\n")
+    layout.write("sys/kernel/sched_ext/root/ops", "scx_rusty\n")
+    assert read(layout).sched_ext == "scx_rusty"
+    state.write_text("disabled\n")
+    assert read(layout).sched_ext is None
+
+
+@pytest.mark.parametrize(
+    ("mounts", "message"),
+    [
+        ("proc /proc proc rw 0 0\n", "cgroups: no cpu controller is mounted"),
+        (None, "/proc/self/mounts: cannot be read"),
+    ],
+)
+def test_a_machine_without_cgroups(tmp_path: Path, mounts: str | None, message: str) -> None:
+    kind: Kind = "v2"
+    file = Layout(tmp_path, kind).root / "proc/self/mounts"
+    file.unlink() if mounts is None else file.write_text(mounts)
+    with pytest.raises(InvalidInput, match=message):
+        read_host((), Files(tmp_path))

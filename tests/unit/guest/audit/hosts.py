@@ -1,0 +1,85 @@
+"""Hosts to audit: four CPUs, 0 and 1 shared, 2 and 3 dedicated."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cpu_tiers.guest.audit import Allocated, Evidence, Finding, audit, due_weight
+from cpu_tiers.guest.occupancy import Occupancy
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, GuestCgroup, HostCgroups, Version
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.cpu_time import CpuTime
+from cpu_tiers.model.domain import Domain
+
+SHARED, DEDICATED = CpuSet({0, 1}), CpuSet({2, 3})
+
+
+def guest(
+    name: str, shares: int | None, *sets: CpuSet | None, multiplier: str | None = None
+) -> Domain:
+    """A guest that floats unless sets are given; a multiplier makes it one of Nova 32 or newer."""
+    specs = None if multiplier is None else {"quota:cpu_shares_multiplier": multiplier}
+    return Domain(
+        name=name,
+        uuid=f"{name}-uuid",
+        shares=shares,
+        vcpu_sets=sets or (SHARED,),
+        extra_specs=specs,
+    )
+
+
+def cgroups(
+    version: Version = 2,
+    above: Mapping[str, int] | None = None,
+    policies: Mapping[str, int] | None = None,
+    sched_ext: str | None = None,
+    **weights: int | None,
+) -> HostCgroups:
+    """Cgroups of guests with these weights, laid out as systemd does."""
+    return HostCgroups(
+        version=version,
+        guests={
+            f"{name}-uuid": GuestCgroup(
+                path=f"/machine.slice/{name}.scope", weight=weight, policies=policies or {}
+            )
+            for name, weight in weights.items()
+        },
+        above=above or {"/machine.slice": 100, "/system.slice": 100},
+        sched_ext=sched_ext,
+    )
+
+
+def evidence(
+    *domains: Domain,
+    found: HostCgroups | None = None,
+    allocated: Allocated | None = None,
+    spent: Mapping[str, tuple[CpuTime, ...]] | None = None,
+    dedicated: CpuSet = DEDICATED,
+) -> Evidence:
+    default = DEFAULT_WEIGHT[found.version if found else 2]
+    host = Occupancy(
+        domains=tuple(replace(one, weight=due_weight(one) or default) for one in domains),
+        cpus=CpuSet(range(4)),
+        shared_cpus=SHARED,
+        default_weight=default,
+        services={},
+        inventories={},
+    )
+    return Evidence(
+        host=host,
+        dedicated_cpus=dedicated,
+        cgroups=found,
+        allocated=allocated,
+        spent={f"{name}-uuid": times for name, times in (spent or {}).items()},
+        seconds=10.0 if spent else 0.0,
+    )
+
+
+def summary(of: Evidence) -> list[tuple[str, str, str]]:
+    """Kind, place and finding of all that is found."""
+    return [(one.kind.value, one.where, one.found) for one in audit(of)]
+
+
+def only(of: Evidence) -> Finding:
+    """The one thing that is found."""
+    (finding,) = audit(of)
+    return finding

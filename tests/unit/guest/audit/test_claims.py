@@ -1,0 +1,47 @@
+import pytest
+
+from cpu_tiers.guest.audit import Allocated
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.names import VCPU_SHARES
+from tests.unit.guest.audit.hosts import SHARED, evidence, guest, summary
+
+GOLD = guest("gold", 200, SHARED, SHARED, multiplier="100")
+MIXED = guest("mixed", 150, SHARED, CpuSet({2}), CpuSet({3}), multiplier="50")
+PINNED = guest("pinned", 100, CpuSet({2}), multiplier="100")
+
+
+@pytest.mark.parametrize(
+    ("domain", "held", "found"),
+    [
+        pytest.param(GOLD, {"gold-uuid": 200}, None, id="2 x 100"),
+        pytest.param(GOLD, {"gold-uuid": 100}, f"200 {VCPU_SHARES}, and holds 100", id="too few"),
+        pytest.param(GOLD, {"gold-uuid": 0}, f"200 {VCPU_SHARES}, and holds 0", id="VCPU alone"),
+        pytest.param(GOLD, {}, f"200 {VCPU_SHARES}, and holds nothing of this host", id="none"),
+        pytest.param(MIXED, {"mixed-uuid": 50}, None, id="1 of 3 is shared: 1 x 50"),
+        pytest.param(PINNED, {"pinned-uuid": 0}, None, id="none is shared"),
+        pytest.param(PINNED, {"pinned-uuid": 7}, f"0 {VCPU_SHARES}, and holds 7", id="too many"),
+    ],
+)
+def test_claims(domain: Domain, held: dict[str, int], found: str | None) -> None:
+    host = evidence(domain, allocated=Allocated(capacity=800, shares=held))
+    expected = [] if found is None else [("claim", f"guest {domain.name}", f"it claims {found}")]
+    assert summary(host) == expected
+
+
+def test_a_pinned_guest_where_nova_conf_has_neither_set() -> None:
+    pinned = guest("pinned", 100, CpuSet({0}), multiplier="100")
+    allocated = Allocated(capacity=800, shares={"pinned-uuid": 0})
+    assert summary(evidence(pinned, allocated=allocated, dedicated=CpuSet(range(4)))) == []
+
+
+def test_a_host_that_reports_no_shares_is_not_judged() -> None:
+    assert summary(evidence(GOLD, allocated=Allocated(capacity=None, shares={}))) == []
+
+
+def test_more_is_allocated_than_there_is() -> None:
+    # servers that are shut off hold theirs, too
+    allocated = Allocated(capacity=400, shares={"gold-uuid": 200, "off-uuid": 201})
+    assert summary(evidence(GOLD, allocated=allocated)) == [
+        ("overcommitted", "host", f"401 {VCPU_SHARES} are allocated, the host has 400")
+    ]

@@ -1,0 +1,72 @@
+import pytest
+
+from cpu_tiers.model.cpu_set import CpuSet
+from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, summary
+
+PINNED = guest("pinned", 100, CpuSet({2}))
+FLOATS = guest("floats", 100, SHARED)
+EVERYWHERE = guest("everywhere", 100, None)
+
+
+def test_a_dedicated_cpu_that_others_use() -> None:
+    assert summary(evidence(PINNED, FLOATS)) == []
+    found = "pinned to CPU 2, on which everywhere, twin may run"
+    twin = guest("twin", 100, CpuSet({2}))
+    assert ("shared-cpu", "guest pinned", found) in summary(evidence(PINNED, EVERYWHERE, twin))
+
+
+def test_a_set_of_one_shared_cpu_is_not_dedicated() -> None:
+    assert summary(evidence(guest("one", 100, CpuSet({0})), FLOATS)) == []
+
+
+def test_every_cpu_is_both_without_sets_in_nova_conf() -> None:
+    pinned = guest("pinned", 100, CpuSet({0}))
+    found = summary(evidence(pinned, FLOATS, dedicated=CpuSet(range(4))))
+    assert [one[:2] for one in found] == [("shared-cpu", "guest pinned")]
+
+
+@pytest.mark.parametrize(
+    ("above", "found"),
+    [
+        ({"/machine.slice": 100, "/system.slice": 100, "/user.slice": 20}, []),
+        (
+            {"/machine.slice": 50, "/system.slice": 100, "/user.slice": 50},
+            [
+                "the guests' cgroup has the weight 50, /system.slice beside it 100",
+            ],
+        ),
+    ],
+)
+def test_the_weight_of_machine_slice(above: dict[str, int], found: list[str]) -> None:
+    host = evidence(FLOATS, found=cgroups(above=above, floats=100))
+    assert summary(host) == [("outweighed", "cgroup /machine.slice", text) for text in found]
+
+
+def test_a_scheduler_that_ignores_weights() -> None:
+    host = evidence(FLOATS, found=cgroups(floats=100, sched_ext="scx_lavd"))
+    assert summary(host) == [("scheduler", "host", "the BPF scheduler scx_lavd is loaded")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "found"),
+    [
+        pytest.param(0, [], id="SCHED_OTHER"),
+        pytest.param(3, [], id="SCHED_BATCH"),
+        pytest.param(5, [("scheduler", "thread 'CPU 0/KVM' is SCHED_IDLE")], id="SCHED_IDLE"),
+        pytest.param(7, [("scheduler", "thread 'CPU 0/KVM' is SCHED_EXT")], id="SCHED_EXT"),
+        pytest.param(
+            1,
+            [("real-time", "thread 'CPU 0/KVM' is SCHED_FIFO, on CPUs that others use")],
+            id="SCHED_FIFO",
+        ),
+    ],
+)
+def test_policies_of_threads(policy: int, found: list[tuple[str, str]]) -> None:
+    kernel = cgroups(floats=100, policies={"CPU 0/KVM": policy})
+    host = evidence(FLOATS, EVERYWHERE, found=kernel)
+    assert summary(host) == [(kind, "guest floats", text) for kind, text in found]
+
+
+def test_a_real_time_vcpu_alone_on_its_cpu_hurts_nobody() -> None:
+    kernel = cgroups(pinned=100, policies={"CPU 0/KVM": 1})
+    assert summary(evidence(PINNED, FLOATS, found=kernel)) == []

@@ -1,0 +1,14 @@
+"""The page of the docs names every kind of finding."""
+
+import re
+from pathlib import Path
+
+from cpu_tiers.guest.audit import Kind
+
+PAGE = Path(__file__).parents[4] / "docs" / "audit.rst"
+
+
+def test_every_finding_is_explained() -> None:
+    explained = re.findall(r"^   \* - ``([a-z-]+)``$", PAGE.read_text(), re.MULTILINE)
+    assert explained == [kind.value for kind in Kind]
+    assert all(kind.means and kind.do for kind in Kind)

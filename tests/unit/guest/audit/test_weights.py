@@ -1,0 +1,94 @@
+import pytest
+
+from cpu_tiers.guest.audit import Kind
+from cpu_tiers.model.cgroup import HostCgroups
+from cpu_tiers.model.domain import Domain
+from tests.unit.guest.audit.hosts import cgroups, evidence, guest, only, summary
+
+GOLD = guest("gold", 100, multiplier="100")
+
+
+def test_nothing_is_wrong() -> None:
+    old = guest("old", 25)  # of a Nova that does not write extra specs
+    assert summary(evidence(GOLD, old, found=cgroups(gold=100, old=25))) == []
+    assert summary(evidence(guest("plain", None), found=cgroups(plain=100))) == []
+    assert summary(evidence(guest("plain", None), found=cgroups(version=1, plain=1024))) == []
+
+
+@pytest.mark.parametrize(
+    ("domain", "found", "what", "weight"),
+    [
+        pytest.param(
+            GOLD,
+            cgroups(gold=400),
+            "its cgroup has 400, it must have 100",
+            100,
+            id="changed behind libvirt's back",
+        ),
+        pytest.param(
+            guest("gold", 30, None, None, multiplier="100"),
+            cgroups(gold=30),
+            "its XML has 30, its flavor 200; its cgroup has 30, it must have 200",
+            200,
+            id="changed through libvirt: 2 vCPUs x 100",
+        ),
+        pytest.param(
+            guest("gold", 30),
+            cgroups(gold=100),
+            "its cgroup has 100, it must have 30",
+            30,
+            id="old",
+        ),
+        pytest.param(
+            guest("gold", 30, multiplier="garbage"),
+            cgroups(gold=30),
+            "its XML has 30, its flavor none; its cgroup has 30, it must have 100",
+            None,
+            id="a flavor without a tier: for a person to decide",
+        ),
+        pytest.param(
+            GOLD, cgroups(), "", None, id="a guest whose cgroup was not found is not judged"
+        ),
+    ],
+)
+def test_a_wrong_weight(domain: Domain, found: HostCgroups, what: str, weight: int | None) -> None:
+    host = evidence(domain, found=found)
+    if not what:
+        assert summary(host) == []
+        return
+    finding = only(host)
+    assert (finding.kind, finding.where, finding.found) == (Kind.WEIGHT, "guest gold", what)
+    assert (finding.uuid, finding.weight) == ("gold-uuid", weight)
+
+
+@pytest.mark.parametrize(
+    ("domain", "found", "what"),
+    [
+        (
+            guest("least", 1),
+            cgroups(version=1, least=2),
+            "it must have 1, cgroup v1 takes 2 to 262144 and has 2",
+        ),
+        (
+            guest("most", 20000),
+            cgroups(most=100),
+            "it must have 20000, cgroup v2 takes 1 to 10000 and has 100",
+        ),
+    ],
+)
+def test_a_range_that_was_exceeded(domain: Domain, found: HostCgroups, what: str) -> None:
+    assert summary(evidence(domain, found=found)) == [
+        ("weight-range", f"guest {domain.name}", what)
+    ]
+
+
+def test_a_kernel_that_does_not_weigh() -> None:
+    assert summary(evidence(GOLD, found=cgroups(gold=None))) == [
+        ("no-weight", "guest gold", "it has no cgroup with a weight of its own")
+    ]
+
+
+def test_untiered_beside_tiers() -> None:
+    assert summary(evidence(GOLD, guest("plain", None))) == [
+        ("untiered", "guest plain", "it has no tier; guests that have one: 1")
+    ]
