@@ -82,6 +82,14 @@ def test_first_start_and_restart(client: PlacementClient, host: str, seen: list[
     assert writes(seen) == []
 
 
+def test_numa_nodes_of_the_host_are_not_our_concern(client: PlacementClient, host: str) -> None:
+    node = client.create_provider(f"{HOST}_NUMA0", parent_uuid=host).uuid
+    by_class = {EGRESS: Inventory(total=1000, max_unit=1000)}
+    written = client.set_inventories(node, Inventories(generation=0, by_class=by_class))
+    sync_networking(client, tree())
+    assert client.inventories(node) == written
+
+
 def test_a_changed_bandwidth_changes_that_inventory_alone(
     client: PlacementClient, host: str, seen: list[str]
 ) -> None:
