@@ -43,7 +43,11 @@ class AsksNova(ReadsNovaConf):
         conf = self.nova_conf()
         with _quiet():
             with warnings.catch_warnings(record=True):  # eventlet puts its own filters first
-                from cpu_tiers.nova import nodes, port_planning  # noqa: F401  # it imports more
+                from cpu_tiers.nova import (  # they import more
+                    nodes,
+                    planning,  # noqa: F401
+                    port_planning,  # noqa: F401
+                )
             placement = connect(conf, embedded=self.wants_embedded)
             with nodes.connect(self.config_files) as cloud, placement as client:
                 yield cloud, client

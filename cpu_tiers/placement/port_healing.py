@@ -144,7 +144,8 @@ def _plan(
     present: Consumer,
     pending: Portion,
 ) -> tuple[Need, ...]:
-    needs = find_needs(server.ports, present.allocations, tree, server.interfaces)
+    flavors = _flavors(server.holder)
+    needs = find_needs(server.ports, present.allocations, tree, server.interfaces, flavors)
     if not present.allocations and not server.will_hold:
         return tuple(
             replace(
@@ -157,11 +158,27 @@ def _plan(
     unserved = [need.port for need in needs if need.binding is None and not need.limit]
     served = _served(client, tree, server, unserved) if unserved else {}
     needs = tuple(served.get(need.port.id, need) for need in needs)
-    if any(need.limit for need in needs):
+    if not any(need.limit for need in needs):
+        lacks = joined(need.lacks for need in needs)
+        limit = _limit(client, tree, present, lacks, pending)
+        needs = tuple(replace(need, limit=limit) if need.lacks else need for need in needs)
+    return _all_or_none(needs)
+
+
+def _all_or_none(needs: tuple[Need, ...]) -> tuple[Need, ...]:
+    if not any(need.limit for need in needs):
         return needs
-    lacks = joined(need.lacks for need in needs)
-    limit = _limit(client, tree, present, lacks, pending)
-    return tuple(replace(need, limit=limit) if need.lacks else need for need in needs)
+    limit = "another port of the server cannot be served here"
+    return tuple(replace(need, limit=need.limit or limit) for need in needs)
+
+
+def _flavors(holder: Holder) -> dict[str, int]:
+    """Return what a flavor states of each class; one that cannot be read states nothing."""
+    try:
+        groups = ServerRequest(flavor=holder.flavor).own_groups.groups
+    except InvalidInput:
+        return {}  # it was accepted before it was checked, and got nothing of ours
+    return CandidateQuery(groups=tuple(groups)).resources()
 
 
 def _served(

@@ -12,6 +12,7 @@ first. That makes it safe to do all of it again.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
+from types import MappingProxyType
 
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.port import Port
@@ -75,6 +76,7 @@ def find_needs(
     held: Mapping[str, Mapping[str, int]],
     tree: HostTree,
     interfaces: Mapping[str, str],
+    flavors: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[Need, ...]:
     """Return what ports of a server lack; those that lack nothing are left out.
 
@@ -82,15 +84,20 @@ def find_needs(
 
     :param held: the server's allocation, by provider.
     :param interfaces: the interface that a port is on, by its id, where that is known.
+    :param flavors: what the server's flavor itself asks for by class. Nobody
+        tells of which provider that was given, so no provider's rest is taken
+        for a port's that may be it.
     """
     left: Held = {uuid: dict(amounts) for uuid, amounts in held.items()}
     in_order = sorted(ports, key=lambda port: port.id)
     bound = [port for port in in_order if port.binding_profile.get(ALLOCATION)]
     others = [port for port in in_order if not port.binding_profile.get(ALLOCATION)]
-    needs = [
-        *(_need_of_bound(port, left, tree) for port in bound),
-        *(_need_of_unbound(port, left, tree, interfaces.get(port.id)) for port in others),
-    ]
+    needs = [_need_of_bound(port, left, tree) for port in bound]
+    left = {
+        uuid: {name: max(0, amount - flavors.get(name, 0)) for name, amount in amounts.items()}
+        for uuid, amounts in left.items()
+    }
+    needs += [_need_of_unbound(port, left, tree, interfaces.get(port.id)) for port in others]
     return tuple(need for need in needs if need is not None)
 
 

@@ -204,7 +204,7 @@ class TestHeal(Heals):
         with mock.patch.object(PlacementClient, "set_consumers") as written:
             said = self.run_command("allocation", "heal", "--apply")
         assert said.rows == []
-        assert "Hosts that report shares: 2; nothing is to be done there." in said.error
+        assert "Hosts that report shares: 2; ports that ask for something: 0; " in said.error
         written.assert_not_called()
 
     def test_the_rest_of_what_a_server_holds_stays(self) -> None:

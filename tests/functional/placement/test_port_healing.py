@@ -171,6 +171,13 @@ def test_what_has_no_room_must_move_and_nothing_of_its_server_is_written(host: H
     assert not limits(host.heal(port("p1", 500), vf("p2", 1)))
 
 
+def test_one_that_is_bound_waits_for_one_that_must_move(host: Host) -> None:
+    host.profiles = {"p1": {"allocation": uuid(host.client, BR_0)}}
+    needs = host.heal(port("p1", 10), vf("p2", 2001))
+    assert limits(needs)["p1"] == "another port of the server cannot be served here"
+    assert host.held() == {}
+
+
 def test_a_plan_counts_what_it_has_promised(host: Host) -> None:
     pending = {uuid(host.client, BR_0): {EGRESS: 2500}}
     assert not limits(host.plan(port("p1", 500), **pending))

@@ -136,3 +136,10 @@ def test_a_trait_alone() -> None:
 )
 def test_what_cannot_be_told(faulty: Port, limit: str) -> None:
     assert {name: said for name, (_, _, said) in needs({}, faulty).items()} == {"p": limit}
+
+
+@pytest.mark.parametrize(("held", "lacks"), [(15, False), (14, True)])
+def test_what_may_be_the_flavors_is_not_the_ports(held: int, lacks: bool) -> None:
+    """5 of the flavor, 10 of the port: 15."""
+    (need,) = find_needs([port("p", 10)], {"a": {"CUSTOM_BW": held}}, TREE, {}, {"CUSTOM_BW": 5})
+    assert (need.binding is None) == lacks
