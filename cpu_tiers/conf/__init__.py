@@ -5,11 +5,11 @@ The core gets values as arguments; configuration is read at the edges alone.
 
 from oslo_config import cfg
 
-from cpu_tiers.conf import filter_scheduler, libvirt
+from cpu_tiers.conf import compute, filter_scheduler, libvirt
 
 __all__ = ["list_opts"]
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return our options by group, for oslo-config-generator."""
-    return [(module.GROUP, module.OPTIONS) for module in (filter_scheduler, libvirt)]
+    return [(module.GROUP, module.OPTIONS) for module in (compute, filter_scheduler, libvirt)]

@@ -4,7 +4,7 @@ Nova registers these itself in its services, so they are not in our sample
 file. Names, defaults and ranges are those of Nova's configuration reference.
 """
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
     (
@@ -19,6 +19,7 @@ OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.IntOpt("reserved_host_cpus", default=0, min=0),
             cfg.IntOpt("reserved_host_memory_mb", default=512, min=0),
             cfg.IntOpt("reserved_host_disk_mb", default=0, min=0),
+            cfg.MultiOpt("reserved_huge_pages", item_type=types.Dict()),
             cfg.StrOpt("instances_path", default="/var/lib/nova/instances"),
         ],
     ),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 
 from cpu_tiers.conf import list_opts, nova
+from cpu_tiers.conf.huge_pages import read_reserved_pages
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.contract import AllocationRatio, InventoryOptions
 from cpu_tiers.model.cpu_set import CpuSet
@@ -44,7 +45,7 @@ def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
 def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
     """Return the options that decide about a host's inventories.
 
-    :raises InvalidInput: a CPU set is malformed.
+    :raises InvalidInput: a CPU set, a ratio or reserved pages are malformed.
     """
     faults = FaultList()
     sets: dict[str, CpuSet | None] = {}
@@ -56,6 +57,9 @@ def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
     for resource in ("cpu", "ram", "disk"):
         with faults:
             ratios[resource] = _ratio(conf, resource)
+    reserved_pages: dict[int, dict[int, int]] = {}
+    with faults:
+        reserved_pages = read_reserved_pages(conf.reserved_huge_pages or ())
     faults.raise_if_any()
     return InventoryOptions(
         cpu_shared_set=sets["cpu_shared_set"],
@@ -68,6 +72,8 @@ def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
         reserved_host_disk_mb=conf.reserved_host_disk_mb,
         report_vcpu_shares=conf.libvirt.report_vcpu_shares,
         vcpu_share_multiplier=conf.libvirt.vcpu_share_multiplier,
+        reserved_huge_pages=reserved_pages,
+        enable_numa_reporting_to_placement=conf.compute.enable_numa_reporting_to_placement,
     )
 
 

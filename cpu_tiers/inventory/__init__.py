@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cpu_tiers.errors import ExtensionError, FaultList
-from cpu_tiers.inventory import cpus, disk, memory, shares
+from cpu_tiers.inventory import cpus, disk, memory, numa, shares
 from cpu_tiers.inventory.contract import AllocationRatio, Host, InventoryOptions, Reporter
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.numa import no_numa_trait
 
 __all__ = ["BUILT_IN", "AllocationRatio", "Host", "InventoryOptions", "Reporter", "build_tree"]
 
@@ -19,6 +20,7 @@ BUILT_IN: Mapping[str, Reporter] = {
     "cpus": cpus.report,
     "disk": disk.report,
     "memory": memory.report,
+    "numa": numa.report,
     "shares": shares.report,
 }
 """The reporters of cpu-tiers itself, by the names of their entry points."""
@@ -48,7 +50,11 @@ def build_tree(
     managed = _MANAGED | {resource_class for _, resource_class in reported_by}
     if host.disk_gb is not None:
         managed |= {DISK_GB}
-    return ProviderTree(providers=_parents_first(providers), managed_classes=managed)
+    return ProviderTree(
+        providers=_parents_first(providers),
+        managed_classes=managed,
+        managed_traits=frozenset({no_numa_trait()}),
+    )
 
 
 def _refuse_doubles(

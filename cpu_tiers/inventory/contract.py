@@ -13,8 +13,8 @@ names its parent. It edits nothing, does no I/O and reads no configuration.
   :class:`~cpu_tiers.errors.InvalidInput` with every fault.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology
@@ -44,7 +44,13 @@ class AllocationRatio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryOptions:
-    """The options of nova.conf that decide about inventories, in Nova's names."""
+    """The options of nova.conf that decide about inventories, in Nova's names.
+
+    :param reserved_huge_pages: NUMA cell to page size in kB to a number of pages.
+    :param enable_numa_reporting_to_placement: ``True``: CPUs and memory stand on
+        NUMA nodes; ``False``: the host is to have no NUMA-aware servers;
+        ``None``: not decided.
+    """
 
     cpu_shared_set: CpuSet | None = None
     cpu_dedicated_set: CpuSet | None = None
@@ -56,6 +62,8 @@ class InventoryOptions:
     reserved_host_disk_mb: int = 0
     report_vcpu_shares: bool = False
     vcpu_share_multiplier: int = 100
+    reserved_huge_pages: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    enable_numa_reporting_to_placement: bool | None = None
 
 
 Reporter = Callable[[Host, InventoryOptions], Iterable[ResourceProvider]]

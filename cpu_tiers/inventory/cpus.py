@@ -8,35 +8,46 @@ from collections.abc import Iterable
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.inventory.contract import Host, InventoryOptions
+from cpu_tiers.inventory.places import Place, cpu_places, spread
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.names import PCPU, VCPU
 
 
 def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
-    """Return VCPU and PCPU of the host, each where it has such CPUs.
+    """Return VCPU and PCPU of the root or of each NUMA node, where it has such CPUs.
 
     :raises InvalidInput: a set names CPUs the host lacks, or both name one.
     """
     check_cpu_sets(host, options)
-    inventories = {}
-    shared, dedicated = vcpu_inventory(host, options), len(options.cpu_dedicated_set or ())
-    if shared:
-        inventories[VCPU] = shared
-    if dedicated:
-        inventories[PCPU] = Inventory(total=dedicated, max_unit=dedicated)
-    return [ResourceProvider(name=host.name, inventories=inventories)]
+    vcpu = dict(vcpu_inventories(host, options))
+    for place in cpu_places(host, options):
+        inventories = {VCPU: vcpu[place]} if place in vcpu else {}
+        if dedicated := len(place.cpus & (options.cpu_dedicated_set or CpuSet())):
+            inventories[PCPU] = Inventory(total=dedicated, max_unit=dedicated)
+        yield place.provider(inventories)
 
 
-def vcpu_inventory(host: Host, options: InventoryOptions) -> Inventory | None:
-    """Return VCPU of the host, or ``None`` where no CPU is shared."""
-    shared = len(shared_cpus(host, options))
-    if not shared:
-        return None
+def vcpu_inventories(host: Host, options: InventoryOptions) -> tuple[tuple[Place, Inventory], ...]:
+    """Return VCPU of each place that has shared CPUs.
+
+    ``reserved_host_cpus`` is divided evenly between them.
+    """
+    shared = shared_cpus(host, options)
+    places = [place for place in cpu_places(host, options) if place.cpus & shared]
+    totals = [len(place.cpus & shared) for place in places]
+    reserved = spread(options.reserved_host_cpus, totals)
+    return tuple(
+        (place, _vcpu(total, held, options))
+        for place, total, held in zip(places, totals, reserved, strict=True)
+    )
+
+
+def _vcpu(total: int, reserved: int, options: InventoryOptions) -> Inventory:
     return Inventory(
-        total=shared,
-        reserved=options.reserved_host_cpus,
-        max_unit=shared,
+        total=total,
+        reserved=reserved,
+        max_unit=total,
         allocation_ratio=options.cpu_allocation_ratio.value,
         ratio_is_initial=options.cpu_allocation_ratio.is_initial,
     )

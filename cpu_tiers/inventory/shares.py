@@ -10,18 +10,20 @@ from dataclasses import replace
 
 from cpu_tiers.extra_specs.shares import MAX_WEIGHT
 from cpu_tiers.inventory.contract import Host, InventoryOptions
-from cpu_tiers.inventory.cpus import vcpu_inventory
+from cpu_tiers.inventory.cpus import vcpu_inventories
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 
 
 def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     """Return VCPU_SHARES where ``[libvirt] report_vcpu_shares`` is on."""
-    vcpu = vcpu_inventory(host, options)
-    if not options.report_vcpu_shares or vcpu is None:
+    if not options.report_vcpu_shares:
         return []
-    shares = shares_inventory(vcpu, options.vcpu_share_multiplier)
-    return [ResourceProvider(name=host.name, inventories={VCPU_SHARES: shares})]
+    multiplier = options.vcpu_share_multiplier
+    return [
+        place.provider({VCPU_SHARES: shares_inventory(vcpu, multiplier)})
+        for place, vcpu in vcpu_inventories(host, options)
+    ]
 
 
 def shares_inventory(vcpu: Inventory, multiplier: int) -> Inventory:

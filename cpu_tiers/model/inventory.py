@@ -13,6 +13,9 @@ from cpu_tiers.model.names import MAX_AMOUNT
 MAX_RATIO = 3.40282e38
 """The largest allocation ratio that Placement accepts."""
 
+MAX_NAME = 200
+"""Characters of a provider's name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
@@ -52,6 +55,9 @@ class ResourceProvider:
         :raises InvalidInput: an inventory that cannot be.
         """
         faults = FaultList()
+        if not 1 <= len(self.name) <= MAX_NAME:
+            given = f"a name of {len(self.name)} characters"
+            faults.add(f"resource provider {self.name}", given, f"it must have 1 to {MAX_NAME}")
         for name, inventory in self.inventories.items():
             where = f"resource provider {self.name}, {name}"
             if not 1 <= inventory.total <= MAX_AMOUNT:
@@ -74,10 +80,12 @@ class ProviderTree:
 
     :param managed_classes: the resource classes that are ours to write and to
         remove; whatever else a provider has is left alone.
+    :param managed_traits: those that are ours to remove, too.
     """
 
     providers: tuple[ResourceProvider, ...]
     managed_classes: frozenset[str]
+    managed_traits: frozenset[str] = frozenset()
 
     @property
     def root(self) -> ResourceProvider:

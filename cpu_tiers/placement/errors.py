@@ -147,9 +147,9 @@ class ProviderMismatch(PlacementError):
 
 
 class ReportingCannotBeDisabled(PlacementError):
-    """CPU shares were reported for this host, and may not vanish (decision D2).
+    """What was reported for a host may not vanish: CPU shares, or its NUMA nodes.
 
-    :param provider: the name of the provider that has them.
+    :param provider: the name of a provider that has them.
     """
 
     def __init__(self, message: str, *, provider: str) -> None:

@@ -5,7 +5,10 @@ the order in which they must be taken. The rules:
 
 * a class outside ``tree.managed_classes`` and a provider outside the tree are
   somebody else's, and stay as they are;
-* traits are added, never removed: Nova and operators set their own;
+* a trait outside ``tree.managed_traits`` is added, never removed: Nova and
+  operators set their own;
+* a NUMA node or page size that the host no longer has keeps its provider, but
+  nothing of ours in it;
 * what must not be refused half-way is refused here, before the first write.
 """
 
@@ -15,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.numa import is_part
 from cpu_tiers.placement.errors import ProviderMismatch, ReportingCannotBeDisabled
 from cpu_tiers.placement.records import AMOUNTS, Inventories, Traits
 
@@ -111,37 +115,63 @@ class SetInventories:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddTraits:
-    """Add traits to those that a provider has."""
+class SetTraits:
+    """Replace the traits of a provider: ours as wanted, the others as they were."""
 
     provider: str
     before: frozenset[str]
-    added: frozenset[str]
+    after: frozenset[str]
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Return a change for each trait."""
+        """Return a change for each trait that comes or goes."""
         return tuple(
-            Change(provider=self.provider, what=f"trait {name}", before=ABSENT, after=PRESENT)
-            for name in sorted(self.added)
+            Change(
+                provider=self.provider,
+                what=f"trait {name}",
+                before=PRESENT if name in self.before else ABSENT,
+                after=PRESENT if name in self.after else ABSENT,
+            )
+            for name in sorted(self.before ^ self.after)
         )
 
 
-Step = CreateName | CreateProvider | SetInventories | AddTraits
+Step = CreateName | CreateProvider | SetInventories | SetTraits
 
 
 def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
     """Return what is to be written, parents before children; nothing if all is there.
 
     :raises ProviderMismatch: a provider exists under another parent.
-    :raises ReportingCannotBeDisabled: CPU shares would vanish (decision D2).
+    :raises ReportingCannotBeDisabled: NUMA nodes or CPU shares would vanish.
     """
     _refuse_other_parents(state, tree)
+    _refuse_vanishing_nodes(state, tree)
     _refuse_vanishing_shares(state, tree)
     return (
         *(CreateName(kind="resource class", name=n) for n in sorted(state.absent_classes)),
         *(CreateName(kind="trait", name=n) for n in sorted(state.absent_traits)),
+        *_emptying_steps(state, tree),
         *(step for provider in tree.providers for step in _provider_steps(state, tree, provider)),
+    )
+
+
+def _emptying_steps(state: State, tree: ProviderTree) -> Iterator[Step]:
+    """Yield what empties the providers of ours that the host no longer has."""
+    for name in sorted(_without_place(state, tree)):
+        before = state.providers[name].inventories.by_class
+        yield SetInventories(
+            provider=name, before=before, after=_merged(before, {}, tree.managed_classes)
+        )
+
+
+def _without_place(state: State, tree: ProviderTree) -> frozenset[str]:
+    """Return the providers that have something of ours, but no place in the tree."""
+    wanted = {provider.name for provider in tree.providers}
+    return frozenset(
+        name
+        for name, present in state.providers.items()
+        if name not in wanted and present.inventories.by_class.keys() & tree.managed_classes
     )
 
 
@@ -153,13 +183,18 @@ def _provider_steps(state: State, tree: ProviderTree, wanted: ResourceProvider) 
     inventories = SetInventories(
         provider=wanted.name,
         before=before,
-        after=_merged(before, wanted.inventories, tree.managed_classes),
+        after=_merged(
+            before, _with_ratios(state, tree, wanted.inventories, before), tree.managed_classes
+        ),
     )
     if inventories.changes:
         yield inventories
     has = present.traits.names if present else frozenset()
-    if wanted.traits - has:
-        yield AddTraits(provider=wanted.name, before=has, added=wanted.traits - has)
+    traits = SetTraits(
+        provider=wanted.name, before=has, after=has - tree.managed_traits | wanted.traits
+    )
+    if traits.changes:
+        yield traits
 
 
 def _merged(
@@ -167,9 +202,22 @@ def _merged(
 ) -> dict[str, Inventory]:
     ours = frozenset(managed) | frozenset(wanted)
     foreign = {name: inventory for name, inventory in present.items() if name not in ours}
-    return foreign | {
-        name: _with_ratio(inventory, present.get(name)) for name, inventory in wanted.items()
-    }
+    return foreign | dict(wanted)
+
+
+def _with_ratios(
+    state: State,
+    tree: ProviderTree,
+    wanted: Mapping[str, Inventory],
+    present: Mapping[str, Inventory],
+) -> dict[str, Inventory]:
+    """Return inventories with the ratios that an operator set through the API.
+
+    A class that moves from the root to a NUMA node takes its ratio along.
+    """
+    root = state.providers.get(tree.root.name)
+    former = {**(root.inventories.by_class if root else {}), **present}
+    return {name: _with_ratio(inventory, former.get(name)) for name, inventory in wanted.items()}
 
 
 def _with_ratio(wanted: Inventory, present: Inventory | None) -> Inventory:
@@ -215,6 +263,22 @@ def _refuse_other_parents(state: State, tree: ProviderTree) -> None:
                 f" ({present.uuid}) first",
                 provider=wanted.name,
             )
+
+
+def _refuse_vanishing_nodes(state: State, tree: ProviderTree) -> None:
+    """Spec: turning a NUMA-aware host into one that is not is not supported."""
+    if any(is_part(tree.root.name, provider.name) for provider in tree.providers):
+        return
+    if full := sorted(_without_place(state, tree), reverse=True):  # children first
+        raise ReportingCannotBeDisabled(
+            f"{tree.root.name} reports its NUMA nodes ({', '.join(full)}), and that cannot be"
+            " undone: servers hold allocations of them. Set [compute]"
+            " enable_numa_reporting_to_placement = true; or, when no server is left on the host,"
+            " stop nova-compute, run openstack resource provider delete for each of these"
+            " (their uuids:"
+            f" {', '.join(state.providers[name].uuid for name in full)}), then repeat",
+            provider=full[0],
+        )
 
 
 def _under(parent: str | None) -> str:

@@ -8,16 +8,17 @@ import re
 from collections.abc import Iterable
 
 from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.model.numa import is_part
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import InventoryInUse, PlacementError
 from cpu_tiers.placement.plan import (
-    AddTraits,
     Change,
     CreateName,
     CreateProvider,
     ProviderState,
     SetInventories,
+    SetTraits,
     State,
     Step,
     steps,
@@ -74,10 +75,9 @@ def read_state(client: PlacementClient, tree: ProviderTree) -> State:
     root = client.find_provider(tree.root.name)
     family = client.providers_in_tree(root.uuid) if root else ()
     relatives = {provider.name: provider for provider in family}
-    found = {
-        wanted.name: relatives.get(wanted.name) or client.find_provider(wanted.name)
-        for wanted in tree.providers
-    }
+    wanted = {provider.name for provider in tree.providers}
+    wanted |= {name for name in relatives if is_part(tree.root.name, name)}
+    found = {name: relatives.get(name) or client.find_provider(name) for name in wanted}
     names = {provider.uuid: provider.name for provider in family}
     providers = {
         name: _read_provider(client, provider, names)
@@ -125,8 +125,8 @@ class _Writer:
                 self._create(step)
             case SetInventories():
                 self._set_inventories(step)
-            case AddTraits():
-                self._add_traits(step)
+            case SetTraits():
+                self._set_traits(step)
 
     def _create(self, step: CreateProvider) -> None:
         parent = None if step.parent is None else self._uuids[step.parent]
@@ -144,8 +144,8 @@ class _Writer:
         # Nobody wrote between the two reads, or this write had been refused.
         self._traits[step.provider] = written.generation
 
-    def _add_traits(self, step: AddTraits) -> None:
-        wanted = Traits(generation=self._traits[step.provider], names=step.before | step.added)
+    def _set_traits(self, step: SetTraits) -> None:
+        wanted = Traits(generation=self._traits[step.provider], names=step.after)
         self._client.set_traits(self._uuids[step.provider], wanted)
 
 

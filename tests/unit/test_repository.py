@@ -41,6 +41,8 @@ def words(text: str) -> str:
 
 def shown(default: object) -> str:
     """Return a default as oslo-config-generator writes it."""
+    if default is None:
+        return "<None>"
     if isinstance(default, bool):
         return str(default).lower()
     return ",".join(map(str, default)) if isinstance(default, list) else str(default)

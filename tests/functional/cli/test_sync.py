@@ -63,6 +63,25 @@ def test_turning_reporting_off_is_refused(sync: Command, seen: list[str]) -> Non
     assert [line for line in seen if not line.startswith("GET ")] == []
 
 
+NUMA = "[compute]\nenable_numa_reporting_to_placement = true\n"
+
+
+def test_numa_nodes(sync: Command) -> None:
+    created = [c["provider"] for c in json.loads(sync(NUMA).stdout) if c["what"] == "provider"]
+    # two cells, whose capabilities name no page sizes
+    nodes = [f"compute1_NUMA{cell}" for cell in (0, 1)]
+    assert created == ["compute1", *nodes, *(f"{node}_PAGES_4" for node in nodes)]
+    assert json.loads(sync(NUMA).stdout) == []
+
+
+def test_going_back_from_numa_nodes_is_refused(sync: Command, seen: list[str]) -> None:
+    sync(NUMA)
+    seen.clear()
+    result = sync(status=1)
+    assert "Set [compute] enable_numa_reporting_to_placement = true" in result.stderr
+    assert [line for line in seen if not line.startswith("GET ")] == []
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [

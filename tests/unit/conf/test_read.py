@@ -31,10 +31,14 @@ disk_allocation_ratio = 2.0
 reserved_host_cpus = 2
 reserved_host_memory_mb = 1024
 reserved_host_disk_mb = 2048
+reserved_huge_pages = node:0,size:2048,count:64
+reserved_huge_pages = node:1,size:1GB,count:1
+reserved_huge_pages = node:1,size:2MiB,count:3
 debug = an option of Nova's that we do not read
 [compute]
 cpu_shared_set = 0-3
 cpu_dedicated_set = 4-7,^6
+enable_numa_reporting_to_placement = true
 [libvirt]
 report_vcpu_shares = true
 vcpu_share_multiplier = 50
@@ -51,6 +55,8 @@ vcpu_share_multiplier = 50
         reserved_host_disk_mb=2048,
         report_vcpu_shares=True,
         vcpu_share_multiplier=50,
+        reserved_huge_pages={0: {2048: 64}, 1: {1048576: 1, 2048: 3}},
+        enable_numa_reporting_to_placement=True,
     )
 
 

@@ -6,12 +6,12 @@ from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderMismatch, ReportingCannotBeDisabled
 from cpu_tiers.placement.plan import (
-    AddTraits,
     Change,
     CreateName,
     CreateProvider,
     ProviderState,
     SetInventories,
+    SetTraits,
     State,
     Step,
     steps,
@@ -47,7 +47,7 @@ def state(**providers: ProviderState) -> State:
 NEW = (
     CreateProvider(provider="c1", parent=None),
     SetInventories(provider="c1", before={}, after={"VCPU": EIGHT}),
-    AddTraits(provider="c1", before=frozenset(), added=frozenset({"HW_NUMA_ROOT"})),
+    SetTraits(provider="c1", before=frozenset(), after=frozenset({"HW_NUMA_ROOT"})),
 )
 
 
@@ -100,7 +100,7 @@ NEW = (
         pytest.param(
             state(c1=present("A")),
             host("A", "B"),
-            (AddTraits(provider="c1", before=frozenset({"A"}), added=frozenset({"B"})),),
+            (SetTraits(provider="c1", before=frozenset({"A"}), after=frozenset({"A", "B"})),),
             id="a trait is added to those that are there",
         ),
         pytest.param(
@@ -164,6 +164,74 @@ def test_another_parent_is_refused(is_under: str | None, belongs_under: str | No
     with pytest.raises(ProviderMismatch) as error:
         steps(state(x=replace(present(), parent=is_under)), tree(wanted))
     assert error.value.provider == "x"
+
+
+def node(*, parent: str = "c1", **inventories: Inventory) -> ProviderState:
+    return replace(present("HW_NUMA_ROOT", **inventories), parent=parent)
+
+
+NODE = ResourceProvider(name="c1_NUMA0", parent="c1", inventories={"VCPU": EIGHT})
+
+
+def test_a_numa_node_that_the_host_no_longer_has_is_emptied() -> None:
+    before = state(
+        c1=present(),
+        c1_NUMA0=node(VCPU=EIGHT),
+        c1_NUMA1=node(VCPU=EIGHT, DISK_GB=SIXTEEN),
+        c1_NUMA2=node(DISK_GB=SIXTEEN),
+    )
+    assert steps(before, tree(host(), NODE)) == (
+        SetInventories(
+            provider="c1_NUMA1",
+            before={"VCPU": EIGHT, "DISK_GB": SIXTEEN},
+            after={"DISK_GB": SIXTEEN},  # somebody else's
+        ),
+    )
+
+
+def test_numa_nodes_that_would_vanish_are_refused_with_the_way_back() -> None:
+    before = state(c1=present(), c1_NUMA0=node(), c1_NUMA1=node(VCPU=EIGHT))
+    with pytest.raises(ReportingCannotBeDisabled) as error:
+        steps(before, tree(host(VCPU=SIXTEEN)))
+    assert error.value.provider == "c1_NUMA1"
+    assert "c1 reports its NUMA nodes (c1_NUMA1)" in str(error.value)
+    assert "enable_numa_reporting_to_placement = true" in str(error.value)
+
+
+def test_numa_nodes_without_anything_may_vanish() -> None:
+    wanted = host(VCPU=SIXTEEN)
+    before = state(c1=present(VCPU=SIXTEEN), c1_NUMA0=node(DISK_GB=EIGHT))
+    assert steps(before, tree(wanted)) == ()
+
+
+@pytest.mark.parametrize(
+    ("initial", "becomes"),
+    [
+        pytest.param(True, 2.0, id="what an operator set on the root goes along"),
+        pytest.param(False, 16.0, id="a configured ratio wins"),
+    ],
+)
+def test_the_ratio_of_a_class_that_moves_to_numa_nodes(initial: bool, becomes: float) -> None:
+    old = Inventory(total=8, max_unit=8, allocation_ratio=2.0)
+    new = Inventory(total=8, max_unit=8, allocation_ratio=16.0, ratio_is_initial=initial)
+    wanted = ResourceProvider(name="c1_NUMA0", parent="c1", inventories={"VCPU": new})
+    *_, step = steps(state(c1=present(VCPU=old)), tree(host(), wanted))
+    assert isinstance(step, SetInventories)
+    assert step.after["VCPU"].allocation_ratio == becomes
+
+
+def test_a_trait_of_ours_goes_others_stay() -> None:
+    managed = replace(tree(host("B")), managed_traits=frozenset({"A", "B"}))
+    (step,) = steps(state(c1=present("A", "CUSTOM_RACK_7")), managed)
+    assert step == SetTraits(
+        provider="c1",
+        before=frozenset({"A", "CUSTOM_RACK_7"}),
+        after=frozenset({"B", "CUSTOM_RACK_7"}),
+    )
+    assert [str(change) for change in step.changes] == [
+        "c1: trait A present -> absent",
+        "c1: trait B absent -> present",
+    ]
 
 
 SHARES = {VCPU_SHARES: EIGHT}

@@ -1,0 +1,43 @@
+"""Names of a NUMA-aware host: its providers, and their traits.
+
+Spec: numa-topology-with-rps, "NUMA RP" and "Memory pagesize RP". A name that
+the spec leaves open is ``<node>_NUMA<id>_PAGES_<kB>``.
+"""
+
+import re
+
+from cpu_tiers.model import names
+
+
+def node_name(host: str, cell: int) -> str:
+    """Return the name of the provider of a NUMA cell."""
+    return f"{host}_NUMA{cell}"
+
+
+def pages_name(host: str, cell: int, size_kb: int) -> str:
+    """Return the name of the provider of a cell's memory in pages of one size."""
+    return f"{node_name(host, cell)}_PAGES_{size_kb}"
+
+
+def is_part(host: str, name: str) -> bool:
+    """Tell whether ``name`` is that of a NUMA node of ``host``, or of its pages."""
+    return re.fullmatch(rf"{re.escape(host)}_NUMA[0-9]+(_PAGES_[0-9]+)?", name) is not None
+
+
+def node_trait() -> str:
+    """Return the trait of each NUMA node."""
+    return names.trait("HW_NUMA_ROOT")
+
+
+def no_numa_trait() -> str:
+    """Return the trait of a host that is to have no NUMA-aware servers."""
+    return names.trait("HW_NON_NUMA")
+
+
+def page_traits(size_kb: int, *, smallest: bool) -> frozenset[str]:
+    """Return the traits of memory in pages of ``size_kb``.
+
+    :param smallest: these are the smallest pages that the host has.
+    """
+    kind = names.trait("MEMORY_PAGE_SIZE_SMALL" if smallest else "MEMORY_PAGE_SIZE_LARGE")
+    return frozenset({kind, f"CUSTOM_MEMORY_PAGE_SIZE_{size_kb}"})
