@@ -53,6 +53,10 @@ class ConflictingExtraSpecs(InvalidInput):
     """Two extra specs, or a flavor and an image, contradict each other."""
 
 
+class OperationRefused(InvalidInput):
+    """An operation that a server's ports do not allow, and the reason."""
+
+
 class ExtensionError(CpuTiersError):
     """A plugin could not be loaded, or two plugins claim the same thing."""
 

@@ -1,17 +1,19 @@
 """The files that operators already have, read into our nouns.
 
-``openstack flavor show -f json``, ``openstack image show -f json`` and the
-body of ``GET /allocation_candidates``; ``-`` is standard input.
+``openstack flavor show -f json``, ``openstack image show -f json``,
+``openstack port show -f json`` and the body of ``GET
+/allocation_candidates``; ``-`` is standard input.
 """
 
 import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.port import Port
 
 _SIZES: dict[str, tuple[str, Any]] = {
     "vcpus": ("vcpus", None),
@@ -87,6 +89,45 @@ def read_image(path: str) -> Image:
     if isinstance(properties, Mapping):  # the client adds values of Glance's own, not all texts
         properties = {k: v for k, v in properties.items() if k.startswith(_READ_OF_AN_IMAGE)}
     return Image(name=name, properties=_texts(where, properties))
+
+
+def read_port(path: str) -> Port:
+    """Return the port in the output of ``openstack port show -f json``.
+
+    Neutron tells ``resource_request`` to administrators alone; without it the
+    port asks for nothing.
+
+    :raises InvalidInput: with every fault of the document.
+    """
+    document = _object(path, "openstack port show PORT -f json")
+    port_id = document.get("id")
+    if not isinstance(port_id, str) or not port_id.strip():
+        raise InvalidInput.of(path, f"the id is {port_id!r}", "give the output of port show")
+    faults = FaultList()
+    request: object = None
+    profile: object = None
+    with faults:
+        request = _json_in(f"port {port_id}, resource_request", document.get("resource_request"))
+    with faults:
+        profile = _json_in(f"port {port_id}, binding_profile", document.get("binding_profile"))
+        if not isinstance(profile or {}, Mapping):
+            faults.add(f"port {port_id}, binding_profile", f"got {profile!r}", "give an object")
+    faults.raise_if_any()
+    return Port(id=port_id, resource_request=request, binding_profile=cast(Any, profile) or {})
+
+
+def _json_in(where: str, value: object) -> object:
+    """Return a value that the client may have printed as text; of an empty one, None."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return None
+    try:
+        return json.loads(value, object_pairs_hook=_unique, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput.of(
+            where, f"got {value!r}", "give it as a JSON object, as newer clients do"
+        ) from error
 
 
 def _name(path: str, document: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities
 from cpu_tiers.model.host import HostTopology
-from cpu_tiers.model.inventory import Inventory, ProviderTree
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.sync import sync
 
@@ -78,16 +78,8 @@ class InventoryShow(_InventoryCommand):
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the tree, and lay it out."""
         tree = self.tree(parsed_args, self.nova_conf())
-        rows = [
-            (
-                provider.name,
-                provider.parent,
-                Cell({c: _inventory(i) for c, i in provider.inventories.items()}, _lines),
-                Cell(sorted(provider.traits), "\n".join),
-            )
-            for provider in tree.providers
-        ]
-        return ("name", "parent", "inventories", "traits"), rows
+        columns = ("name", "parent", "inventories", "traits")
+        return columns, [provider_row(provider) for provider in tree.providers]
 
 
 class InventorySync(_InventoryCommand):
@@ -130,6 +122,16 @@ def _disk_gb(parsed_args: Namespace, instances_path: str) -> int | None:
         path,
     )
     return disk_gb
+
+
+def provider_row(provider: ResourceProvider) -> tuple[object, ...]:
+    """Return name, parent, inventories and traits of a provider, laid out."""
+    return (
+        provider.name,
+        provider.parent,
+        Cell({c: _inventory(i) for c, i in provider.inventories.items()}, _lines),
+        Cell(sorted(provider.traits), "\n".join),
+    )
 
 
 def _inventory(inventory: Inventory) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.guest.entitlement import Contender
 from cpu_tiers.guest.occupancy import MACHINES, Occupancy
 from cpu_tiers.inventory import Host, InventoryOptions
-from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus, vcpu_inventory
+from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus, vcpu_inventories
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.libvirt.connection import read_domains
 from cpu_tiers.libvirt.domains import parse_domain
@@ -84,11 +84,11 @@ def read_occupancy(parsed_args: Namespace, conf: cfg.ConfigOpts) -> Occupancy:
 
 
 def _inventories(host: Host, options: InventoryOptions) -> dict[str, Inventory]:
-    """Return what Placement counts, or would once shares are reported."""
-    vcpu = vcpu_inventory(host, options)
-    if vcpu is None:
-        return {}
-    return {VCPU: vcpu, VCPU_SHARES: shares_inventory(vcpu, options.vcpu_share_multiplier)}
+    """Return what Placement counts, over all nodes, or would once shares are reported."""
+    as_one = replace(options, enable_numa_reporting_to_placement=None)
+    for _, vcpu in vcpu_inventories(host, as_one):
+        return {VCPU: vcpu, VCPU_SHARES: shares_inventory(vcpu, options.vcpu_share_multiplier)}
+    return {}
 
 
 def _services(texts: list[str], cpus: CpuSet) -> dict[str, Contender]:

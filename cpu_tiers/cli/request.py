@@ -1,13 +1,15 @@
-"""``cpu-tiers request show``: what a flavor asks of Placement."""
+"""``cpu-tiers request show``: what a server asks of Placement."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.columns import Cell, Show
-from cpu_tiers.cli.documents import read_flavor, read_image
+from cpu_tiers.cli.documents import read_flavor, read_image, read_port
 from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.errors import FaultList
+from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import ServerRequest, translate
 
@@ -16,6 +18,18 @@ def add_server_arguments(parser: ArgumentParser) -> None:
     """Take the files that a server is described by."""
     parser.add_argument("flavor", metavar="FLAVOR.json", help="openstack flavor show -f json")
     parser.add_argument("--image", metavar="IMAGE.json", help="openstack image show -f json")
+
+
+def add_query_arguments(parser: ArgumentParser) -> None:
+    """Take the files that decide about a server's query."""
+    add_server_arguments(parser)
+    parser.add_argument(
+        "--port",
+        action="append",
+        default=[],
+        metavar="PORT.json",
+        help="openstack port show -f json, as administrator; may be given several times",
+    )
 
 
 def read_server(parsed_args: Namespace, query_vcpu_shares: bool = False) -> ServerRequest:
@@ -30,16 +44,28 @@ def read_server(parsed_args: Namespace, query_vcpu_shares: bool = False) -> Serv
 def read_query(parsed_args: Namespace, query_vcpu_shares: bool) -> CandidateQuery:
     """Return the query of the server that the arguments describe."""
     server = read_server(parsed_args, query_vcpu_shares)
+    server = server._replace(ports=_read_ports(parsed_args.port))
     return translate(server, extensions.load(extensions.TRANSLATORS))
+
+
+def _read_ports(paths: Iterable[str]) -> tuple[Port, ...]:
+    """Return the ports; the faults of all files come at once."""
+    faults = FaultList()
+    ports = []
+    for path in paths:
+        with faults:
+            ports.append(read_port(path))
+    faults.raise_if_any()
+    return tuple(ports)
 
 
 class RequestShow(ReadsNovaConf, Show):
     """Show the Placement query for a server of a flavor."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take a flavor, and what else describes the server."""
+        """Take a flavor, and what else decides about the query."""
         parser = super().get_parser(prog_name)
-        add_server_arguments(parser)
+        add_query_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
@@ -57,10 +83,11 @@ class RequestShow(ReadsNovaConf, Show):
 
 
 def _group(group: RequestGroup) -> dict[str, Any]:
+    any_of = (f"in:{','.join(traits)}" for traits in sorted(map(sorted, group.any_of)))
     return {
         "suffix": group.suffix,
         "resources": dict(group.resources),
-        "required": sorted(group.required),
+        "required": [*sorted(group.required), *any_of],
         "forbidden": sorted(group.forbidden),
     }
 

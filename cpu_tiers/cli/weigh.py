@@ -8,7 +8,7 @@ from cliff.lister import Lister
 from cpu_tiers.cli.columns import Cell
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.options import ReadsNovaConf
-from cpu_tiers.cli.request import add_server_arguments, read_query
+from cpu_tiers.cli.request import add_query_arguments, read_query
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known
 from cpu_tiers.weights import SCORINGS, Forest
@@ -25,7 +25,7 @@ class Weigh(ReadsNovaConf, Lister):
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Take the server, and Placement's answer for it."""
         parser = super().get_parser(prog_name)
-        add_server_arguments(parser)
+        add_query_arguments(parser)
         parser.add_argument(
             "--candidates",
             required=True,

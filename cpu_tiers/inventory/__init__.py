@@ -53,7 +53,7 @@ def build_tree(
     return ProviderTree(
         providers=_parents_first(providers),
         managed_classes=managed,
-        managed_traits=frozenset({no_numa_trait()}),
+        managed_traits=(no_numa_trait(),),
     )
 
 

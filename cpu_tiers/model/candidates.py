@@ -65,6 +65,20 @@ class CandidatesAnswer:
             allocation_requests=tuple(map(_request, requests)), provider_summaries=summaries
         )
 
+    def on_host(self, root: str) -> tuple[AllocationRequest, ...]:
+        """Return the ways to place the server on one host, such as the one it is forced to.
+
+        :param root: the uuid of the host's root provider.
+        """
+        return tuple(
+            request
+            for request in self.allocation_requests
+            if any(
+                self.provider_summaries[uuid]["root_provider_uuid"] == root
+                for uuid in request.allocations
+            )
+        )
+
     def hosts(self) -> tuple[str, ...]:
         """Return the uuids of the root providers that a server can run on.
 

@@ -42,10 +42,14 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceProvider:
-    """A provider, its inventories by class, its traits, and its parent's name."""
+    """A provider, its inventories by class, its traits, and its parent's name.
+
+    :param uuid: where it follows from the name by a rule; else Placement's.
+    """
 
     name: str
     parent: str | None = None
+    uuid: str | None = None
     inventories: Mapping[str, Inventory] = field(default_factory=dict)
     traits: frozenset[str] = frozenset()
 
@@ -80,12 +84,16 @@ class ProviderTree:
 
     :param managed_classes: the resource classes that are ours to write and to
         remove; whatever else a provider has is left alone.
-    :param managed_traits: those that are ours to remove, too.
+    :param managed_traits: how the names of those traits begin that are ours to
+        remove, too; others are only added.
+    :param root_is_foreign: the root is somebody else's: it must be there, and
+        nothing of it is written.
     """
 
     providers: tuple[ResourceProvider, ...]
     managed_classes: frozenset[str]
-    managed_traits: frozenset[str] = frozenset()
+    managed_traits: tuple[str, ...] = ()
+    root_is_foreign: bool = False
 
     @property
     def root(self) -> ResourceProvider:

@@ -18,6 +18,11 @@ VCPU: str = orc.VCPU
 PCPU: str = orc.PCPU
 MEMORY_MB: str = orc.MEMORY_MB
 DISK_GB: str = orc.DISK_GB
+NET_BW_EGR: str = orc.NET_BW_EGR_KILOBIT_PER_SEC
+NET_BW_IGR: str = orc.NET_BW_IGR_KILOBIT_PER_SEC
+NET_PACKETS: str = orc.NET_PACKET_RATE_KILOPACKET_PER_SEC
+NET_PACKETS_EGR: str = orc.NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC
+NET_PACKETS_IGR: str = orc.NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC
 
 MAX_AMOUNT = 2**31 - 1
 """The largest amount that Placement accepts anywhere."""
@@ -53,6 +58,13 @@ def trait(name: str) -> str:
     return name if name in standard_traits() else f"CUSTOM_{name}"
 
 
+def custom_trait(text: str) -> str:
+    """Return the custom trait that os-traits makes of any text, such as a network's name."""
+    import os_traits  # see standard_traits()
+
+    return str(os_traits.normalize_name(text))
+
+
 def is_custom(name: str) -> bool:
     """Tell whether ``name`` is a well-formed custom class or trait."""
     return re.fullmatch(_CUSTOM, name) is not None
@@ -65,4 +77,4 @@ def is_resource_class(name: str) -> bool:
 
 def is_trait(name: str) -> bool:
     """Tell whether Placement can know ``name`` as a trait."""
-    return name in standard_traits() or is_custom(name)
+    return is_custom(name) or name in standard_traits()

@@ -1,8 +1,9 @@
 """What is asked of Placement: request groups and the query they make.
 
 Source: Placement API reference, ``GET /allocation_candidates``, microversion
-1.36. Every name in a group consists of letters, digits, ``_`` and ``-``
-(checked where it comes in), so a query needs no escaping.
+1.36, and 1.39 where one of several traits will do. Every name in a group
+consists of letters, digits, ``_`` and ``-`` (checked where it comes in), so a
+query needs no escaping.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,13 +17,24 @@ class RequestGroup(NamedTuple):
     :param suffix: what stands behind ``resources`` and ``required``; empty for
         the unsuffixed group, whose resources may come from several providers
         of a tree.
-    :param resources: resource class to amount.
+    :param resources: resource class to amount. A group without any asks for a
+        provider by its traits alone; it must stand in a :class:`SameSubtree`.
+    :param any_of: sets of traits; of each, one at least is required.
+    :param requester_id: who asks, where it is not the flavor: a port, or a
+        group of a port.
     """
 
     suffix: str = ""
     resources: Mapping[str, int] = MappingProxyType({})
     required: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
+    any_of: frozenset[frozenset[str]] = frozenset()
+    requester_id: str | None = None
+
+    @property
+    def has_traits(self) -> bool:
+        """Whether the group says anything of traits."""
+        return bool(self.required or self.forbidden or self.any_of)
 
     def parameters(self) -> Iterable[tuple[str, str]]:
         """Yield the group's query parameters."""
@@ -32,18 +44,32 @@ class RequestGroup(NamedTuple):
         if self.required or self.forbidden:
             traits = sorted(self.required) + [f"!{name}" for name in sorted(self.forbidden)]
             yield f"required{self.suffix}", ",".join(traits)
+        if self.any_of:
+            for traits in sorted(map(sorted, self.any_of)):
+                yield f"required{self.suffix}", f"in:{','.join(traits)}"
+
+
+class SameSubtree(NamedTuple):
+    """Groups whose providers stand in one subtree, one of them at its top.
+
+    :param suffixes: of the groups.
+    """
+
+    suffixes: tuple[str, ...]
 
 
 class GroupDraft:
     """A request group while it is put together."""
 
-    __slots__ = ("forbidden", "required", "resources")
+    __slots__ = ("any_of", "forbidden", "requester_id", "required", "resources")
 
     def __init__(self) -> None:
         """Start with nothing."""
         self.resources: dict[str, int] = {}
         self.required: set[str] = set()
         self.forbidden: set[str] = set()
+        self.any_of: set[frozenset[str]] = set()
+        self.requester_id: str | None = None
 
     def freeze(self, suffix: str) -> RequestGroup:
         """Return the finished group."""
@@ -52,6 +78,8 @@ class GroupDraft:
             resources=self.resources,
             required=frozenset(self.required),
             forbidden=frozenset(self.forbidden),
+            any_of=frozenset(self.any_of),
+            requester_id=self.requester_id,
         )
 
 
@@ -60,13 +88,18 @@ class CandidateQuery(NamedTuple):
 
     :param groups: the unsuffixed group first.
     :param group_policy: ``none`` or ``isolate``; Placement demands one where
-        two suffixed groups carry resources.
+        there are two suffixed groups.
     :param same_subtree: tuples of suffixes whose providers share a subtree.
     """
 
     groups: tuple[RequestGroup, ...]
     group_policy: str | None = None
     same_subtree: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def microversion(self) -> tuple[int, int]:
+        """The oldest microversion of Placement that can answer."""
+        return (1, 39) if any(group.any_of for group in self.groups) else (1, 36)
 
     def parameters(self) -> Iterable[tuple[str, str]]:
         """Yield every query parameter, group by group."""
@@ -90,5 +123,7 @@ class CandidateQuery(NamedTuple):
         return total
 
     def required_traits(self) -> frozenset[str]:
-        """Return every trait that some group requires."""
-        return frozenset().union(*(group.required for group in self.groups))
+        """Return every trait that some group requires, or is content with."""
+        return frozenset().union(
+            *(traits for group in self.groups for traits in (group.required, *group.any_of))
+        )

@@ -9,7 +9,7 @@ migration, evacuation and unshelving have in common.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from nova import exception, objects
@@ -18,7 +18,7 @@ from cpu_tiers import extensions
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError, ExtensionError
 from cpu_tiers.extra_specs.shares import MULTIPLIER
-from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import names
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.options import CONF
@@ -27,9 +27,7 @@ from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, s
 from cpu_tiers.translators.compose import check_group
 
 
-def claimed_groups(
-    request_spec: objects.RequestSpec, others: Mapping[str, Translator]
-) -> tuple[RequestGroup, ...]:
+def claimed(request_spec: objects.RequestSpec, others: Mapping[str, Translator]) -> CandidateQuery:
     """Return what translators add to a request of Nova's.
 
     While ``query_placement_for_vcpu_shares`` is off, our own looks only at
@@ -45,7 +43,7 @@ def claimed_groups(
     asks_ours = query or MULTIPLIER in extra_specs(flavor)
     translators = {"shares": shares.translate, **others} if asks_ours else others
     if not translators:
-        return ()
+        return CandidateQuery(groups=())
     image = request_spec.image if "image" in request_spec else None
     server = ServerRequest(
         flavor=to_flavor(flavor), image=to_image(image), query_vcpu_shares=query
@@ -67,21 +65,30 @@ def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
         cls: type, request_spec: objects.RequestSpec, enable_pinning_translate: bool = True
     ) -> Any:
         try:
-            groups = claimed_groups(request_spec, others)
+            claim = claimed(request_spec, others)
             request = original(cls, request_spec, enable_pinning_translate)
-            for group in groups:
-                _add(request, group, request_spec.flavor.name)
+            _add(request, claim, request_spec.flavor.name)
         except CpuTiersError as error:
             # The error that leaves the server as it was in every operation, and that brings
             # its reason to the user in all but resize.
             raise exception.NoValidHost(reason=str(error)) from error
-        names.need(request, groups)
+        names.need(request, claim.groups)
         return request
 
     return from_request_spec
 
 
-def _add(request: Any, group: RequestGroup, flavor: str) -> None:
+def _add(request: Any, claim: CandidateQuery, flavor: str) -> None:
+    in_subtrees = frozenset(suffix for suffixes in claim.same_subtree for suffix in suffixes)
+    for group in claim.groups:
+        _add_group(request, group, flavor, in_subtrees)
+    # a new list: that of the request is the stored one
+    request._same_subtree = [*request._same_subtree, *map(list, claim.same_subtree)]
+
+
+def _add_group(
+    request: Any, group: RequestGroup, flavor: str, in_subtrees: Collection[str]
+) -> None:
     """Merge a group into the one of Nova's that has its suffix.
 
     :raises ExtensionError: Nova claims a class itself.
@@ -99,7 +106,7 @@ def _add(request: Any, group: RequestGroup, flavor: str) -> None:
         required=frozenset(theirs.required_traits),
         forbidden=frozenset(theirs.forbidden_traits),
     )
-    check_group(flavor, merged)
+    check_group(flavor, merged, in_subtrees)
 
 
 CLAIMS = Seam(

@@ -1,4 +1,4 @@
-"""Allocations: claim, add, move and delete, each safe to repeat.
+"""Allocations: claim, add, move, roll back and delete, each safe to repeat.
 
 An answer may be lost after Placement did the work. So each attempt reads
 first, and what is found done already is not done again. The consumer's
@@ -118,6 +118,34 @@ def move(
             replace(giver, allocations={}),
             replace(giver, uuid=target, generation=taker.generation, consumer_type=consumer_type),
         )
+
+    with_fresh_reads(attempt)
+
+
+def roll_back(client: PlacementClient, server: str, migration: str) -> None:
+    """Give a server what its migration holds, the source, and free the destination.
+
+    Both at once or neither, as to revert a resize, or after a migration failed.
+
+    :param server, migration: the uuids of two consumers.
+    :raises ConsumerMismatch: the migration holds nothing.
+    """
+    sent: Mapping[str, Mapping[str, int]] = {}
+
+    def attempt() -> None:
+        nonlocal sent
+        giver, taker = client.consumer(migration), client.consumer(server)
+        if sent and not giver.allocations and taker.allocations == sent:
+            return  # the earlier attempt was carried out, its answer was lost
+        if not giver.allocations:
+            raise ConsumerMismatch(
+                f"migration {migration} holds no allocations to give back", consumer=migration
+            )
+        sent = giver.allocations
+        back = replace(
+            giver, uuid=server, generation=taker.generation, consumer_type=taker.consumer_type
+        )
+        client.set_consumers(replace(giver, allocations={}), back)
 
     with_fresh_reads(attempt)
 

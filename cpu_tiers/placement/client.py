@@ -46,7 +46,9 @@ class PlacementClient:
         Placement refuses it.
 
         :param limit: the most allocation requests to return.
+        :raises PlacementVersionTooOld: the query needs a newer microversion.
         """
+        self._exchange.must_have(query.microversion)
         path = f"/allocation_candidates?{query.to_query_string()}"
         answer = self._exchange.request("GET", path if limit is None else f"{path}&limit={limit}")
         try:
@@ -123,17 +125,25 @@ class PlacementClient:
         """Return every provider of the tree that this one belongs to."""
         return self._providers({"in_tree": provider_uuid})
 
+    def providers(self) -> tuple[Provider, ...]:
+        """Return every provider; a large cloud has thousands."""
+        return self._providers({})
+
     def _providers(self, filters: dict[str, str]) -> tuple[Provider, ...]:
         answer = self._exchange.request("GET", f"/resource_providers?{urlencode(filters)}")
         found = answer.read(answer.body(), "resource_providers", list)
         return tuple(Provider.read(answer, item) for item in found)
 
-    def create_provider(self, name: str, *, parent_uuid: str | None = None) -> Provider:
+    def create_provider(
+        self, name: str, *, parent_uuid: str | None = None, provider_uuid: str | None = None
+    ) -> Provider:
         """Create a provider.
 
+        :param provider_uuid: a new one if it is not given.
         :raises DuplicateName: there is one of this name.
         """
-        ours = str(uuid.uuid4())  # chosen here, so that a lost answer can be looked up
+        # chosen here, so that a lost answer can be looked up
+        ours = provider_uuid or str(uuid.uuid4())
         body = {"name": name, "uuid": ours, "parent_provider_uuid": parent_uuid}
         try:
             answer = self._exchange.request("POST", "/resource_providers", json=body)
@@ -143,6 +153,14 @@ class PlacementClient:
                 raise
             return found
         return Provider.read(answer, answer.body())
+
+    def delete_provider(self, provider_uuid: str) -> None:
+        """Delete a provider; one that is gone already is no error.
+
+        :raises ProviderInUse: servers hold allocations of it.
+        """
+        path = f"/resource_providers/{provider_uuid}"
+        self._exchange.request("DELETE", path, expected=(404,)).must_be(204, 404)
 
     def inventories(self, provider_uuid: str) -> Inventories:
         """Return the inventories of a provider."""

@@ -80,7 +80,7 @@ class PlacementAnswerInvalid(PlacementError):
 
 
 class PlacementVersionTooOld(PlacementError):
-    """The server lacks microversion 1.36.
+    """The server lacks microversion 1.36, or a newer one that a query needs.
 
     :param maximum: the newest that it has, such as ``1.30``.
     """
@@ -92,7 +92,13 @@ class PlacementVersionTooOld(PlacementError):
 
 
 class PlacementRefused(PlacementError):
-    """Placement, or something in front of it, answered 4xx or 5xx."""
+    """Placement, or something in front of it, answered 4xx or 5xx.
+
+    :param resent: the request was sent before, without an answer: what was
+        refused may be the second time, after the first was carried out.
+    """
+
+    resent = False
 
 
 class NotAuthorised(PlacementRefused):
@@ -112,6 +118,10 @@ class InventoryInUse(PlacementRefused):
 
     provider: str | None = None
     resource_classes: tuple[str, ...] = ()
+
+
+class ProviderInUse(PlacementRefused):
+    """A provider cannot go, servers hold allocations of it."""
 
 
 class InsufficientCapacity(PlacementRefused):
@@ -144,6 +154,10 @@ class ProviderMismatch(PlacementError):
         """Keep the provider's name."""
         super().__init__(message)
         self.provider = provider
+
+
+class ProviderNotFound(ProviderMismatch):
+    """The provider of a host is not in Placement, or not by this name."""
 
 
 class ReportingCannotBeDisabled(PlacementError):

@@ -14,7 +14,11 @@ from typing import Any, Protocol
 import tenacity
 
 from cpu_tiers.placement.answer import Answer
-from cpu_tiers.placement.errors import PlacementUnavailable, PlacementVersionTooOld
+from cpu_tiers.placement.errors import (
+    PlacementRefused,
+    PlacementUnavailable,
+    PlacementVersionTooOld,
+)
 from cpu_tiers.placement.faults import no_answer, refusal
 
 OLDEST = (1, 36)
@@ -75,6 +79,20 @@ class Exchange:
             self._microversion = _agree(self._patiently(self._send, "GET", "/", {}, None, ()))
         return self._microversion
 
+    def must_have(self, microversion: tuple[int, int]) -> None:
+        """Make sure that the microversion in use is this one or newer.
+
+        :raises PlacementVersionTooOld: it is older.
+        """
+        if self.microversion < microversion:
+            maximum, needed = (f"{a}.{b}" for a, b in (self.microversion, microversion))
+            raise PlacementVersionTooOld(
+                f"this Placement's newest microversion is {maximum}, what is asked for needs"
+                f" {needed} (one of several traits): upgrade it to openstack-placement 7.0.0"
+                " (OpenStack Yoga) or newer",
+                maximum=maximum,
+            )
+
     def request(
         self, method: str, path: str, *, json: object = None, expected: Collection[int] = ()
     ) -> Answer:
@@ -84,7 +102,11 @@ class Exchange:
         :raises PlacementError: the leaf that tells what went wrong.
         """
         headers = {"OpenStack-API-Version": "placement {}.{}".format(*self.microversion)}
-        return self._patiently(self._send, method, path, headers, json, expected)
+        try:
+            return self._patiently(self._send, method, path, headers, json, expected)
+        except PlacementRefused as error:
+            error.resent = self._patiently.statistics["attempt_number"] > 1
+            raise
 
     def _send(
         self,

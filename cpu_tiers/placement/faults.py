@@ -24,12 +24,14 @@ from cpu_tiers.placement.errors import (
     PlacementMisconfigured,
     PlacementRefused,
     PlacementUnavailable,
+    ProviderInUse,
 )
 
 _BY_CODE: Mapping[str, type[PlacementRefused]] = {
     "placement.concurrent_update": GenerationConflict,
     "placement.inventory.inuse": InventoryInUse,
     "placement.duplicate_name": DuplicateName,
+    "placement.resource_provider.inuse": ProviderInUse,
 }
 _NO_ANSWER_YET = frozenset({503, 504})
 _CHECK_SECTION = "check auth_url, valid_interfaces, region_name and cafile in [placement]"

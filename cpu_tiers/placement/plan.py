@@ -5,8 +5,8 @@ the order in which they must be taken. The rules:
 
 * a class outside ``tree.managed_classes`` and a provider outside the tree are
   somebody else's, and stay as they are;
-* a trait outside ``tree.managed_traits`` is added, never removed: Nova and
-  operators set their own;
+* traits are added, and removed only where ``tree.managed_traits`` has them:
+  Nova and operators set their own;
 * a NUMA node or page size that the host no longer has keeps its provider, but
   nothing of ours in it;
 * what must not be refused half-way is refused here, before the first write.
@@ -19,7 +19,11 @@ from dataclasses import dataclass, replace
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import is_part
-from cpu_tiers.placement.errors import ProviderMismatch, ReportingCannotBeDisabled
+from cpu_tiers.placement.errors import (
+    ProviderMismatch,
+    ProviderNotFound,
+    ReportingCannotBeDisabled,
+)
 from cpu_tiers.placement.records import AMOUNTS, Inventories, Traits
 
 ABSENT, PRESENT = "absent", "present"
@@ -81,6 +85,7 @@ class CreateProvider:
 
     provider: str
     parent: str | None
+    uuid: str | None = None
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -116,7 +121,7 @@ class SetInventories:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetTraits:
-    """Replace the traits of a provider: ours as wanted, the others as they were."""
+    """Replace a provider's traits: ours as wanted, the others as they were."""
 
     provider: str
     before: frozenset[str]
@@ -142,17 +147,20 @@ Step = CreateName | CreateProvider | SetInventories | SetTraits
 def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
     """Return what is to be written, parents before children; nothing if all is there.
 
-    :raises ProviderMismatch: a provider exists under another parent.
+    :raises ProviderNotFound: the root is foreign, and not there.
+    :raises ProviderMismatch: a provider exists under another parent, or uuid.
     :raises ReportingCannotBeDisabled: NUMA nodes or CPU shares would vanish.
     """
+    _refuse_an_absent_host(state, tree)
     _refuse_other_parents(state, tree)
     _refuse_vanishing_nodes(state, tree)
     _refuse_vanishing_shares(state, tree)
+    ours = tree.providers[1:] if tree.root_is_foreign else tree.providers
     return (
         *(CreateName(kind="resource class", name=n) for n in sorted(state.absent_classes)),
         *(CreateName(kind="trait", name=n) for n in sorted(state.absent_traits)),
         *_emptying_steps(state, tree),
-        *(step for provider in tree.providers for step in _provider_steps(state, tree, provider)),
+        *(step for provider in ours for step in _provider_steps(state, tree, provider)),
     )
 
 
@@ -178,7 +186,7 @@ def _without_place(state: State, tree: ProviderTree) -> frozenset[str]:
 def _provider_steps(state: State, tree: ProviderTree, wanted: ResourceProvider) -> Iterator[Step]:
     present = state.providers.get(wanted.name)
     if present is None:
-        yield CreateProvider(provider=wanted.name, parent=wanted.parent)
+        yield CreateProvider(provider=wanted.name, parent=wanted.parent, uuid=wanted.uuid)
     before = present.inventories.by_class if present else {}
     inventories = SetInventories(
         provider=wanted.name,
@@ -190,9 +198,8 @@ def _provider_steps(state: State, tree: ProviderTree, wanted: ResourceProvider) 
     if inventories.changes:
         yield inventories
     has = present.traits.names if present else frozenset()
-    traits = SetTraits(
-        provider=wanted.name, before=has, after=has - tree.managed_traits | wanted.traits
-    )
+    foreign = frozenset(name for name in has if not name.startswith(tree.managed_traits))
+    traits = SetTraits(provider=wanted.name, before=has, after=foreign | wanted.traits)
     if traits.changes:
         yield traits
 
@@ -253,9 +260,21 @@ def _described(inventory: Inventory | None) -> str:
     return ", ".join(f"{amount} {getattr(inventory, amount)}" for amount in AMOUNTS)
 
 
+def _refuse_an_absent_host(state: State, tree: ProviderTree) -> None:
+    name = tree.root.name
+    if tree.root_is_foreign and name not in state.providers:
+        raise ProviderNotFound(f"Placement has no provider {name}", provider=name)
+
+
 def _refuse_other_parents(state: State, tree: ProviderTree) -> None:
     for wanted in tree.providers:
         present = state.providers.get(wanted.name)
+        if present is not None and wanted.uuid not in (None, present.uuid):
+            raise ProviderMismatch(
+                f"Placement has the provider {wanted.name} as {present.uuid}, not as"
+                f" {wanted.uuid}: names are unique, rename or delete that one first",
+                provider=wanted.name,
+            )
         if present is not None and present.parent != wanted.parent:
             raise ProviderMismatch(
                 f"Placement has the provider {wanted.name} {_under(present.parent)}, not"

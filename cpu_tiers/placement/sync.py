@@ -40,6 +40,7 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
     :raises PlacementError: its ``written``, ``unconfirmed`` and ``unwritten``
         tell how far it came. Refused before the first write:
         :class:`~cpu_tiers.placement.errors.ProviderMismatch`,
+        :class:`~cpu_tiers.placement.errors.ProviderNotFound`,
         :class:`~cpu_tiers.placement.errors.ReportingCannotBeDisabled`,
         :class:`~cpu_tiers.placement.errors.UnknownNames`.
     """
@@ -130,7 +131,9 @@ class _Writer:
 
     def _create(self, step: CreateProvider) -> None:
         parent = None if step.parent is None else self._uuids[step.parent]
-        created = self._client.create_provider(step.provider, parent_uuid=parent)
+        created = self._client.create_provider(
+            step.provider, parent_uuid=parent, provider_uuid=step.uuid
+        )
         self._uuids[step.provider] = created.uuid
         self._inventories[step.provider] = self._traits[step.provider] = 0
 

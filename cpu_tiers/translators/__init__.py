@@ -1,4 +1,4 @@
-"""Flavor and image to one Placement query.
+"""Flavor, image and ports to one Placement query.
 
 ``translate`` asks every translator (see :mod:`cpu_tiers.translators.contract`)
 and puts what they claim and what the flavor states itself into one
@@ -9,14 +9,15 @@ neither keystoneauth1 nor stevedore is loaded.
 from collections.abc import Mapping
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.translators import image_traits, shares, sizes, thread_policy
-from cpu_tiers.translators.compose import compose, freeze, merge
+from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
+from cpu_tiers.translators import bandwidth, image_traits, shares, sizes, thread_policy
+from cpu_tiers.translators.compose import compose, freeze, merge, subtrees
 from cpu_tiers.translators.contract import ServerRequest, Translator
 
 __all__ = ["BUILT_IN", "ServerRequest", "Translator", "claims", "translate"]
 
 BUILT_IN: Mapping[str, Translator] = {
+    "bandwidth": bandwidth.translate,
     "image_traits": image_traits.translate,
     "shares": shares.translate,
     "sizes": sizes.translate,
@@ -32,7 +33,7 @@ def translate(
 
     :param translators: by name; those of all installed distributions are
         ``cpu_tiers.extensions.load("cpu_tiers.translators")``.
-    :raises InvalidInput: with every fault of flavor and image.
+    :raises InvalidInput: with every fault of flavor, image and ports.
     :raises ExtensionError: two translators claim the same class.
     """
     faults = FaultList()
@@ -42,9 +43,7 @@ def translate(
     return compose(server.flavor, server.own_groups, contributions)
 
 
-def claims(
-    server: ServerRequest, translators: Mapping[str, Translator]
-) -> tuple[RequestGroup, ...]:
+def claims(server: ServerRequest, translators: Mapping[str, Translator]) -> CandidateQuery:
     """Return what translators add to a query that somebody else makes of the flavor.
 
     The flavor's own groups are not looked at unless there is something to add.
@@ -53,13 +52,16 @@ def claims(
     :raises ExtensionError: two translators claim the same class.
     """
     contributions = _contributions(server, translators, FaultList())
-    return freeze(merge(server.own_groups, contributions)) if any(contributions.values()) else ()
+    if not any(contributions.values()):
+        return CandidateQuery(groups=())
+    groups = freeze(merge(server.own_groups, contributions))
+    return CandidateQuery(groups=groups, same_subtree=subtrees(contributions))
 
 
 def _contributions(
     server: ServerRequest, translators: Mapping[str, Translator], faults: FaultList
-) -> Mapping[str, tuple[RequestGroup, ...]]:
-    """Return the groups of each translator, or raise ``faults`` and theirs together."""
+) -> Mapping[str, tuple[RequestGroup | SameSubtree, ...]]:
+    """Return the parts of each translator, or raise ``faults`` and theirs together."""
     contributions = {}
     for name, translator in translators.items():
         with faults:

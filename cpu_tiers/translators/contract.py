@@ -2,14 +2,18 @@
 
 A translator is a callable that is given a :class:`ServerRequest` and returns
 the request groups that it adds to the query, as plain values: group names
-(``suffix``), amounts by resource class, required and forbidden traits. It
-edits nothing, does no I/O and reads no configuration.
+(``suffix``), amounts by resource class, required and forbidden traits; and
+which of them stand in one subtree. It edits nothing, does no I/O and reads no
+configuration.
 
 * Groups of the same suffix are merged: traits are united, and a resource class
   may be claimed by one translator alone; two are an
   :class:`~cpu_tiers.errors.ExtensionError` that names both.
 * What the flavor states itself (``resources[N]:CLASS``) replaces whatever a
-  translator claims of that class, as in Nova.
+  translator claims of that class, as in Nova; but not in a group that has a
+  ``requester_id``.
+* A group without resources must stand in a
+  :class:`~cpu_tiers.model.request.SameSubtree`.
 * Input that cannot be translated is an
   :class:`~cpu_tiers.errors.InvalidInput` with every fault.
 
@@ -26,13 +30,15 @@ from typing import NamedTuple
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, guest_cpus
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.model.port import Port
+from cpu_tiers.model.request import RequestGroup, SameSubtree
 
 
 class _ServerRequest(NamedTuple):
     flavor: Flavor
     image: Image | None = None
     query_vcpu_shares: bool = False
+    ports: tuple[Port, ...] = ()
 
 
 class ServerRequest(_ServerRequest):
@@ -40,6 +46,7 @@ class ServerRequest(_ServerRequest):
 
     :param query_vcpu_shares: ``[filter_scheduler]
         query_placement_for_vcpu_shares``.
+    :param ports: as they are now: for each move they are read from Neutron again.
 
     What several translators need to know of it is worked out once.
     """
@@ -61,4 +68,4 @@ class ServerRequest(_ServerRequest):
         return guest_cpus(self.flavor, self.image, self.own_groups).counts
 
 
-Translator = Callable[[ServerRequest], Iterable[RequestGroup]]
+Translator = Callable[[ServerRequest], Iterable[RequestGroup | SameSubtree]]

@@ -42,6 +42,36 @@ def test_request_show(run: Command, save: Command, flavor: Command) -> None:
     )
 
 
+def test_request_show_with_ports(run: Command, save: Command, flavor: Command) -> None:
+    port = {
+        "id": "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11",
+        "resource_request": {
+            "request_groups": [
+                {
+                    "id": "bw",
+                    "resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1000},
+                    "required": ["in:CUSTOM_PHYSNET_1,CUSTOM_PHYSNET_0", "CUSTOM_A"],
+                },
+                {"id": "pps", "resources": {"NET_PACKET_RATE_KILOPACKET_PER_SEC": 5}},
+            ],
+            "same_subtree": ["bw", "pps"],
+        },
+    }
+    other = {"id": "p2", "resource_request": json.dumps({"resources": {"CUSTOM_X": 1}})}
+    plain = {"id": "p3", "resource_request": None}
+    ports = [save(it, f"{index}.json") for index, it in enumerate((port, other, plain))]
+    arguments = ("--config-file", save("", "nova.conf"), "-f", "json")
+    it = flavor({"group_policy": "none"})
+    shown = run("request", "show", it, *(f"--port={path}" for path in ports), *arguments)
+    found = json.loads(shown.stdout)
+    assert [group["suffix"] for group in found["groups"]] == ["", "bw", "pps", "p2"]
+    assert found["groups"][1]["required"] == ["CUSTOM_A", "in:CUSTOM_PHYSNET_0,CUSTOM_PHYSNET_1"]
+    assert (found["same_subtree"], found["group_policy"]) == ([["bw", "pps"]], "none")
+    assert "requiredbw=in:CUSTOM_PHYSNET_0,CUSTOM_PHYSNET_1&" in found["query"]
+    refused = run("request", "show", flavor({}), f"--port={ports[0]}", *arguments, status=1)
+    assert "extra spec group_policy: not set, with 2 groups: bw, pps" in refused.stderr
+
+
 def test_shares_are_asked_for_only_where_nova_conf_says_so(
     run: Command, flavor: Command, save: Command
 ) -> None:

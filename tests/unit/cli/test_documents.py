@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.cli.documents import read_flavor, read_image
+from cpu_tiers.cli.documents import read_flavor, read_image, read_port
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.port import Port
 
 # As `openstack flavor show -f json` prints it.
 GOLD = {
@@ -148,3 +149,49 @@ def test_an_image_whose_wishes_would_be_lost(
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
         read_image(write(tmp_path, document))
+
+
+ASKS = {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1000}, "required": ["CUSTOM_PHYSNET_0"]}
+
+
+@pytest.mark.parametrize(
+    ("printed", "request_"),
+    [
+        pytest.param(ASKS, ASKS, id="an object"),
+        pytest.param(json.dumps(ASKS), ASKS, id="as text"),
+        pytest.param("", None, id="an empty text"),
+        pytest.param(None, None, id="nothing"),
+        pytest.param([1], [1], id="no object: the translator says so"),
+    ],
+)
+def test_port(tmp_path: Path, printed: object, request_: object) -> None:
+    document = {
+        "id": "5a2d0dd5",
+        "binding_profile": {"allocation": "0f0aa8a0"},
+        "binding_vnic_type": "normal",
+        "resource_request": printed,
+    }
+    assert read_port(write(tmp_path, document)) == Port(
+        id="5a2d0dd5", resource_request=request_, binding_profile={"allocation": "0f0aa8a0"}
+    )
+
+
+def test_a_neutron_without_the_extension(tmp_path: Path) -> None:
+    assert read_port(write(tmp_path, {"id": "p1"})) == Port(id="p1")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": None}, "the id is None"),
+        ({"id": " "}, "the id is ' '"),
+        ({"resource_request": "{'resources': {}}"}, "port p1, resource_request: got "),
+        ({"resource_request": '{"a": 1, "a": 2}'}, "port p1, resource_request: got "),
+        ({"binding_profile": "[1]"}, "port p1, binding_profile: got .*give an object"),
+        ({"binding_profile": 7}, "port p1, binding_profile: got 7; give an object"),
+    ],
+)
+def test_bad_ports(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = write(tmp_path, {"id": "p1", **change})
+    with pytest.raises(InvalidInput, match=message):
+        read_port(path)

@@ -296,7 +296,7 @@ def test_a_host_that_is_not_numa_aware_is_reported_whole(
     tree = build_tree(SPEC, options(enable_numa_reporting_to_placement=value))
     assert totals(tree) == {"cn": {"VCPU": 40, "MEMORY_MB": 24576, "DISK_GB": 5}}
     assert tree.root.traits == traits
-    assert tree.managed_traits == {trait("HW_NON_NUMA")}
+    assert tree.managed_traits == (trait("HW_NON_NUMA"),)
 
 
 def test_a_name_that_is_too_long_for_placement() -> None:

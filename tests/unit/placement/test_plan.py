@@ -4,7 +4,11 @@ import pytest
 
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.errors import ProviderMismatch, ReportingCannotBeDisabled
+from cpu_tiers.placement.errors import (
+    ProviderMismatch,
+    ProviderNotFound,
+    ReportingCannotBeDisabled,
+)
 from cpu_tiers.placement.plan import (
     Change,
     CreateName,
@@ -221,7 +225,7 @@ def test_the_ratio_of_a_class_that_moves_to_numa_nodes(initial: bool, becomes: f
 
 
 def test_a_trait_of_ours_goes_others_stay() -> None:
-    managed = replace(tree(host("B")), managed_traits=frozenset({"A", "B"}))
+    managed = replace(tree(host("B")), managed_traits=("A", "B"))
     (step,) = steps(state(c1=present("A", "CUSTOM_RACK_7")), managed)
     assert step == SetTraits(
         provider="c1",
@@ -268,3 +272,45 @@ def test_each_amount_that_differs_is_a_change() -> None:
         "c1: VCPU reserved 0 -> 2",
         "c1: VCPU allocation_ratio 4.0 -> 1.5",
     ]
+
+
+def test_only_managed_traits_go() -> None:
+    neutron = ProviderTree(
+        providers=(host("CUSTOM_PHYSNET_B"),),
+        managed_classes=frozenset(),
+        managed_traits=("CUSTOM_PHYSNET_",),
+    )
+    before = state(c1=present("CUSTOM_PHYSNET_A", "CUSTOM_RACK_7"))
+    (step,) = steps(before, neutron)
+    assert [str(change) for change in step.changes] == [
+        "c1: trait CUSTOM_PHYSNET_A present -> absent",
+        "c1: trait CUSTOM_PHYSNET_B absent -> present",
+    ]
+    assert isinstance(step, SetTraits)
+    assert step.after == {"CUSTOM_PHYSNET_B", "CUSTOM_RACK_7"}
+
+
+def foreign(*children: ResourceProvider) -> ProviderTree:
+    return ProviderTree(
+        providers=(host(), *children), managed_classes=MANAGED, root_is_foreign=True
+    )
+
+
+def test_a_foreign_root_is_left_alone() -> None:
+    child = ResourceProvider(name="c1:agent", parent="c1", uuid="the-uuid")
+    assert steps(state(c1=present("A", VCPU=EIGHT)), foreign(child)) == (
+        CreateProvider(provider="c1:agent", parent="c1", uuid="the-uuid"),
+    )
+
+
+def test_a_foreign_root_must_be_there() -> None:
+    with pytest.raises(ProviderNotFound, match="Placement has no provider c1") as error:
+        steps(state(), foreign())
+    assert error.value.provider == "c1"
+
+
+def test_a_provider_of_another_uuid_is_refused() -> None:
+    child = ResourceProvider(name="x", parent="c1", uuid="the-uuid")
+    before = state(c1=present(), x=replace(present(), parent="c1"))
+    with pytest.raises(ProviderMismatch, match="x as some-uuid, not as the-uuid"):
+        steps(before, foreign(child))

@@ -1,0 +1,168 @@
+"""What Neutron's agents report: under each host its devices, and their bandwidth.
+
+Names, uuids, traits and inventories are those that Neutron computes with
+neutron-lib, so both write the same tree::
+
+    compute1                                  Nova's, and left alone
+      compute1:Open vSwitch agent             packet rates
+        compute1:Open vSwitch agent:br-ex     bandwidth, CUSTOM_PHYSNET_…
+
+Source: ``neutron_lib.placement`` 5.0.1, and what Neutron 29 does with it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+from uuid import UUID, uuid5
+
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.names import (
+    MAX_AMOUNT,
+    NET_BW_EGR,
+    NET_BW_IGR,
+    NET_PACKETS,
+    NET_PACKETS_EGR,
+    NET_PACKETS_IGR,
+    custom_trait,
+    is_trait,
+)
+from cpu_tiers.model.network_agent import NetworkAgent
+
+GUARANTEED_BW, BEST_EFFORT_BW = "CUSTOM_GUARANTEED_BW", "CUSTOM_BEST_EFFORT_BW"
+"""Which kind of port a device is for, or both; operators say so, Neutron does not."""
+
+TUNNELLED_DEVICE = "rp_tunnelled"
+"""Default of Neutron's ``[ml2] tunnelled_network_rp_name``."""
+
+_TUNNEL = "CUSTOM_NETWORK_TUNNEL_PROVIDER"
+_MANAGED_TRAITS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_", _TUNNEL)
+_BANDWIDTH = {"egress": NET_BW_EGR, "ingress": NET_BW_IGR}
+_PACKETS = {"any": NET_PACKETS, "egress": NET_PACKETS_EGR, "ingress": NET_PACKETS_IGR}
+
+
+class _Driver(NamedTuple):
+    """A mechanism driver of Neutron: where its uuids come from, and its VNIC types."""
+
+    namespace: UUID
+    vnic_types: tuple[str, ...]
+
+
+_DRIVERS = {
+    "Open vSwitch agent": _Driver(
+        UUID("87ee7d5c-73bb-11e8-9008-c4d987b2a692"), ("normal", "direct", "smart-nic", "vdpa")
+    ),
+    "NIC Switch agent": _Driver(
+        UUID("87f1895c-73bb-11e8-9008-c4d987b2a692"),
+        ("direct", "macvtap", "direct-physical", "accelerator-direct"),
+    ),
+}
+
+
+def build_networking_trees(
+    agents: Iterable[NetworkAgent],
+    *,
+    device_traits: Mapping[str, Collection[str]] | None = None,
+    prohibited_vnic_types: Collection[str] = (),
+) -> tuple[ProviderTree, ...]:
+    """Return a tree for each host that the agents have devices of.
+
+    :param device_traits: more traits by device, such as :data:`GUARANTEED_BW`.
+    :param prohibited_vnic_types: Neutron's ``vnic_type_prohibit_list``.
+    :raises InvalidInput: an agent of an unknown type or given twice, devices
+        without a host or a physical network, impossible inventories; all at once.
+    """
+    faults = FaultList()
+    hosts: dict[str, dict[str, ResourceProvider]] = {}
+    traits = device_traits or {}
+    for agent in agents:
+        with faults:
+            for provider in _providers(agent, traits, prohibited_vnic_types):
+                host = provider.name.split(":", 1)[0]
+                if hosts.setdefault(host, {}).setdefault(provider.name, provider) != provider:
+                    faults.add(provider.name, "reported by two agents", "give each agent once")
+    _check_traits(traits, [name for providers in hosts.values() for name in providers], faults)
+    faults.raise_if_any()
+    managed = (*_MANAGED_TRAITS, *([GUARANTEED_BW, BEST_EFFORT_BW] if traits else []))
+    return tuple(
+        ProviderTree(
+            providers=(ResourceProvider(name=host), *providers.values()),
+            managed_classes=frozenset({*_BANDWIDTH.values(), *_PACKETS.values()}),
+            managed_traits=managed,
+            root_is_foreign=True,
+        )
+        for host, providers in hosts.items()
+    )
+
+
+def _check_traits(
+    traits: Mapping[str, Collection[str]], providers: Iterable[str], faults: FaultList
+) -> None:
+    known = {name.split(":")[2] for name in providers if name.count(":") == 2}
+    for device, names in traits.items():
+        if device not in known:
+            faults.add(f"device {device}", "no agent reports it", "name a device with bandwidth")
+        for name in sorted(names):
+            if not is_trait(name):
+                faults.add(f"device {device}", f"trait {name!r}", "use os-traits' or CUSTOM_…")
+
+
+def _providers(
+    agent: NetworkAgent, traits: Mapping[str, Collection[str]], prohibited: Collection[str]
+) -> Iterable[ResourceProvider]:
+    """Yield the providers of one agent, parents first."""
+    driver = _driver(agent)
+    vnic_types = [t for t in driver.vnic_types if t not in prohibited]
+    vnic_traits = frozenset(custom_trait(f"VNIC_TYPE_{name}") for name in vnic_types)
+    for host in dict.fromkeys([*agent.hypervisors.values(), *agent.packet_rates]):
+        rates = agent.packet_rates.get(host, {})
+        yield ResourceProvider(
+            name=f"{host}:{agent.agent_type}",
+            parent=host,
+            uuid=str(uuid5(driver.namespace, host)),
+            inventories=_inventories(rates, _PACKETS, agent.packet_rate_options),
+            traits=vnic_traits,
+        )
+    for device, rates in agent.bandwidths.items():
+        host = agent.hypervisors[device]
+        yield ResourceProvider(
+            name=f"{host}:{agent.agent_type}:{device}",
+            parent=f"{host}:{agent.agent_type}",
+            uuid=str(uuid5(driver.namespace, f"{host}:{device}")),
+            inventories=_inventories(rates, _BANDWIDTH, agent.bandwidth_options),
+            traits=vnic_traits | _networks(agent, device) | frozenset(traits.get(device, ())),
+        )
+
+
+def _driver(agent: NetworkAgent) -> _Driver:
+    """Return the agent's driver, once the agent is known to make sense."""
+    where = f"{agent.agent_type} on {agent.host}"
+    if agent.agent_type not in _DRIVERS:
+        raise InvalidInput.of(where, "an agent of unknown type", f"known: {', '.join(_DRIVERS)}")
+    faults = FaultList()
+    for device in agent.bandwidths:
+        place = f"{where}, device {device}"
+        if device not in agent.hypervisors:
+            faults.add(place, "no resource_provider_hypervisors", "say which host it is in")
+        if device not in agent.physical_networks and device != TUNNELLED_DEVICE:
+            faults.add(place, "no physical network", "map it in bridge_mappings, device_mappings")
+    for name in {*agent.hypervisors.values(), *agent.packet_rates, *agent.bandwidths}:
+        if ":" in name or not name:
+            faults.add(where, f"the name {name!r}", "names of hosts and devices have no colon")
+    faults.raise_if_any()
+    return _DRIVERS[agent.agent_type]
+
+
+def _networks(agent: NetworkAgent, device: str) -> frozenset[str]:
+    network = agent.physical_networks.get(device)
+    tunnel = {_TUNNEL} if device == TUNNELLED_DEVICE else set()
+    return frozenset(tunnel | ({custom_trait(f"PHYSNET_{network}")} if network else set()))
+
+
+def _inventories(
+    rates: Mapping[str, int], classes: Mapping[str, str], options: Mapping[str, Any]
+) -> dict[str, Inventory]:
+    return {
+        name: Inventory(total=rates[direction], **{"max_unit": MAX_AMOUNT, **options})
+        for direction, name in classes.items()
+        if direction in rates
+    }

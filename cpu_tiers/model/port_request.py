@@ -1,0 +1,154 @@
+"""What a port asks for: Neutron's ``resource_request`` as request groups.
+
+It has two forms. The flat one is for one provider::
+
+    {"resources": {CLASS: AMOUNT}, "required": [TRAIT]}
+
+and the other, of Neutron's extension ``port-resource-request-groups``, for
+several in one subtree::
+
+    {"request_groups": [{"id": ID, "resources": {…}, "required": […]}],
+     "same_subtree": [ID]}
+
+Its form is checked, its content is Neutron's (decision D7); a key that is not
+known may narrow where the port can be, so it is refused. ``required`` may
+also have ``!TRAIT``, and ``in:TRAIT,TRAIT`` for a network over several
+physical networks: any one of these traits.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from cpu_tiers.errors import FaultList
+from cpu_tiers.model.document import Place
+from cpu_tiers.model.names import MAX_AMOUNT, is_resource_class, is_trait
+from cpu_tiers.model.request import GroupDraft, RequestGroup, SameSubtree
+
+_FLAT = ("resources", "required")
+_GROUPED = ("request_groups", "same_subtree")
+_ID = r"[A-Za-z0-9_-]{1,64}"
+"""What Placement takes as the suffix of a group."""
+
+
+class PortRequest(NamedTuple):
+    """What a port asks for; nothing, where there are no groups.
+
+    :param groups: the suffix of each is the port's id in the flat form, and
+        the group's id in the other; so is its ``requester_id``.
+    :param is_grouped: whether it has the form of ``request_groups``.
+    """
+
+    groups: tuple[RequestGroup, ...] = ()
+    same_subtree: tuple[SameSubtree, ...] = ()
+    is_grouped: bool = False
+
+
+def read_port_request(port_id: str, request: object) -> PortRequest:
+    """Read the ``resource_request`` of a port.
+
+    An amount of 0 asks for nothing, as in Nova.
+
+    :raises InvalidInput: with every fault, each at its place.
+    """
+    if request is None:
+        return PortRequest()
+    faults = FaultList()
+    at = Place(f"port {port_id}", faults) / "resource_request"
+    body = at.of(request, dict)
+    is_grouped = any(key in body for key in _GROUPED)
+    if is_grouped:
+        at.check_keys(body, _GROUPED)
+        groups = _groups(at, at.get(body, "request_groups", list))
+        together = _together(at, at.get(body, "same_subtree", list), groups)
+    else:
+        at.check_keys(body, _FLAT)
+        groups, together = {port_id: _group(at, body, port_id)}, ()
+    if any(_asks(group) for group in groups.values()):
+        for name in groups:
+            _check_id(at, name)
+    faults.raise_if_any()
+    return _request(groups.values(), together, is_grouped=is_grouped)
+
+
+def _request(
+    groups: Iterable[RequestGroup], together: Iterable[str], *, is_grouped: bool
+) -> PortRequest:
+    asking = tuple(group for group in groups if _asks(group))
+    suffixes = {group.suffix for group in asking}
+    subtree = tuple(suffix for suffix in together if suffix in suffixes)
+    # Placement wants each group without resources in some same_subtree.
+    alone = [(g.suffix,) for g in asking if not g.resources and g.suffix not in subtree]
+    return PortRequest(
+        groups=asking,
+        same_subtree=tuple(map(SameSubtree, filter(None, (subtree, *alone)))),
+        is_grouped=is_grouped,
+    )
+
+
+def _asks(group: RequestGroup) -> bool:
+    return bool(group.resources) or group.has_traits
+
+
+def _check_id(at: Place, name: str) -> None:
+    if not re.fullmatch(_ID, name):
+        at.wrong(name, "an id is up to 64 letters, digits, _ and -")
+
+
+def _groups(at: Place, bodies: Iterable[object]) -> dict[str, RequestGroup]:
+    groups: dict[str, RequestGroup] = {}
+    for index, given in enumerate(bodies):
+        place = at / f"request_groups[{index}]"
+        body = place.of(given, dict)
+        if body is not given:
+            continue
+        place.check_keys(body, ("id", *_FLAT))
+        name = (place / "id").of(body.get("id"), str)
+        if name in groups:
+            (place / "id").wrong(name, "give each group an id of its own")
+        groups[name] = _group(place, body, name)
+    return groups
+
+
+def _group(at: Place, body: Mapping[str, Any], name: str) -> RequestGroup:
+    draft = GroupDraft()
+    draft.requester_id = name
+    for resource_class, amount in at.get(body, "resources", dict).items():
+        place = at / f"resources {resource_class}"
+        if not isinstance(resource_class, str) or not is_resource_class(resource_class):
+            place.wrong(resource_class, "give a class of os-resource-classes, or CUSTOM_…")
+        if type(amount) is not int or not 0 <= amount <= MAX_AMOUNT:
+            place.wrong(amount, f"give a whole number from 0 to {MAX_AMOUNT}")
+        elif amount:
+            draft.resources[resource_class] = amount
+    for text in at.get(body, "required", list):
+        _add_traits(at / "required", text, draft)
+    for trait in sorted(draft.required & draft.forbidden):
+        (at / "required").wrong(trait, "require a trait, or forbid it")
+    return draft.freeze(name)
+
+
+def _add_traits(at: Place, given: object, draft: GroupDraft) -> None:
+    text = at.of(given, str)
+    if text is not given:
+        return
+    operator = next((o for o in ("in:", "!") if text.startswith(o)), "")
+    names = text.removeprefix(operator)
+    traits = frozenset(names.split(",") if operator == "in:" else [names])
+    if not all(map(is_trait, traits)):
+        at.wrong(text, "give a trait of os-traits, or CUSTOM_…; or in: and several of them")
+    elif operator == "!":
+        draft.forbidden |= traits
+    elif len(traits) > 1:
+        draft.any_of.add(traits)
+    else:
+        draft.required |= traits
+
+
+def _together(
+    at: Place, given: Iterable[object], groups: Mapping[str, RequestGroup]
+) -> tuple[str, ...]:
+    for suffix in given:
+        if not isinstance(suffix, str) or suffix not in groups:
+            (at / "same_subtree").wrong(suffix, "name a group of this port")
+    return tuple(dict.fromkeys(map(str, given)))

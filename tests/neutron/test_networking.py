@@ -1,0 +1,223 @@
+"""Neutron and cpu-tiers write the same tree: neutron-lib says what Neutron's is."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+import requests
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
+from neutron_lib import constants
+from neutron_lib.api.definitions import portbindings
+from neutron_lib.placement import client as neutron_client
+from neutron_lib.placement import constants as placement_constants
+from neutron_lib.placement import utils
+
+from cpu_tiers.inventory import networking
+from cpu_tiers.inventory.networking import build_networking_trees
+from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.embedded import WsgiTransport, placement_app
+from cpu_tiers.placement.networking import NetworkingChanges, sync_networking
+
+HOST = "compute1.example.org"
+OVS = UUID("87ee7d5c-73bb-11e8-9008-c4d987b2a692")  # of Neutron's mechanism drivers
+SRIOV = UUID("87f1895c-73bb-11e8-9008-c4d987b2a692")
+DEFAULTS = {"allocation_ratio": "1.5", "min_unit": "1", "step_size": "10", "reserved": "100"}
+
+
+def agent(agent_type: str, bandwidths: list[str], **configurations: Any) -> NetworkAgent:
+    """An agent that has parsed its options with neutron-lib, as Neutron's agents do."""
+    parsed = utils.parse_rp_bandwidths(bandwidths)
+    body = {
+        "host": "compute1",
+        "agent_type": agent_type,
+        "configurations": {
+            constants.RP_BANDWIDTHS: parsed,
+            constants.RP_HYPERVISORS: dict.fromkeys([*parsed, "rp_tunnelled"], HOST),
+            constants.RP_INVENTORY_DEFAULTS: utils.parse_rp_inventory_defaults(dict(DEFAULTS)),
+            **configurations,
+        },
+    }
+    return NetworkAgent.parse(body, where="agent")
+
+
+@pytest.fixture
+def ovs() -> NetworkAgent:
+    return agent(
+        constants.AGENT_TYPE_OVS,
+        ["br-ex:10000:20000", "br-é-2::5000", "rp_tunnelled:300:400"],
+        bridge_mappings={"physnet 0": "br-ex", "Größe": "br-é-2"},
+        **{
+            constants.RP_PP_WITHOUT_DIRECTION: utils.parse_rp_pp_without_direction([":7"], HOST),
+            constants.RP_PP_INVENTORY_DEFAULTS: {},
+        },
+    )
+
+
+@pytest.fixture
+def sriov() -> NetworkAgent:
+    return agent(
+        constants.AGENT_TYPE_NIC_SWITCH,
+        ["ens5:1000:1000", "ens6"],
+        device_mappings={"physnet1": ["ens5", "ens6"]},
+        **{constants.RP_PP_WITH_DIRECTION: utils.parse_rp_pp_with_direction([":7:8"], HOST)},
+    )
+
+
+@pytest.fixture
+def tree(ovs: NetworkAgent, sriov: NetworkAgent) -> ProviderTree:
+    (tree,) = build_networking_trees([ovs, sriov])
+    return tree
+
+
+def named(tree: ProviderTree, name: str) -> ResourceProvider:
+    (provider,) = (p for p in tree.providers if p.name == name)
+    return provider
+
+
+@pytest.mark.parametrize(
+    ("agent_type", "namespace"),
+    [(constants.AGENT_TYPE_OVS, OVS), (constants.AGENT_TYPE_NIC_SWITCH, SRIOV)],
+)
+def test_agents(tree: ProviderTree, agent_type: str, namespace: UUID) -> None:
+    provider = named(tree, f"{HOST}:{agent_type}")
+    assert provider.parent == HOST
+    assert provider.uuid == str(utils.agent_resource_provider_uuid(namespace, HOST))
+
+
+@pytest.mark.parametrize(
+    ("agent_type", "namespace", "device"),
+    [
+        (constants.AGENT_TYPE_OVS, OVS, "br-ex"),
+        (constants.AGENT_TYPE_OVS, OVS, "br-é-2"),
+        (constants.AGENT_TYPE_NIC_SWITCH, SRIOV, "ens5"),
+    ],
+)
+def test_devices(tree: ProviderTree, agent_type: str, namespace: UUID, device: str) -> None:
+    provider = named(tree, f"{HOST}:{agent_type}:{device}")
+    assert provider.parent == f"{HOST}:{agent_type}"
+    assert provider.uuid == str(utils.device_resource_provider_uuid(namespace, HOST, device))
+
+
+OVS_TYPES = [
+    portbindings.VNIC_NORMAL,
+    portbindings.VNIC_DIRECT,
+    portbindings.VNIC_SMARTNIC,
+    portbindings.VNIC_VHOST_VDPA,
+]
+SRIOV_TYPES = [
+    portbindings.VNIC_DIRECT,
+    portbindings.VNIC_MACVTAP,
+    portbindings.VNIC_DIRECT_PHYSICAL,
+    portbindings.VNIC_ACCELERATOR_DIRECT,
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "physnet", "vnic_types"),
+    [
+        (constants.AGENT_TYPE_OVS, None, OVS_TYPES),
+        (f"{constants.AGENT_TYPE_OVS}:br-ex", "physnet 0", OVS_TYPES),
+        (f"{constants.AGENT_TYPE_OVS}:br-é-2", "Größe", OVS_TYPES),
+        (f"{constants.AGENT_TYPE_NIC_SWITCH}:ens6", "physnet1", SRIOV_TYPES),
+    ],
+)
+def test_traits(tree: ProviderTree, name: str, physnet: str | None, vnic_types: list[str]) -> None:
+    traits = {utils.vnic_type_trait(vnic_type) for vnic_type in vnic_types}
+    if physnet is not None:
+        traits.add(utils.physnet_trait(physnet))
+    assert named(tree, f"{HOST}:{name}").traits == traits
+
+
+def test_tunnels(tree: ProviderTree) -> None:
+    assert networking.TUNNELLED_DEVICE == placement_constants.RP_TUNNELLED
+    tunnel = named(tree, f"{HOST}:{constants.AGENT_TYPE_OVS}:rp_tunnelled")
+    types = {utils.vnic_type_trait(vnic_type) for vnic_type in OVS_TYPES}
+    assert tunnel.traits == {placement_constants.TRAIT_NETWORK_TUNNEL, *types}
+
+
+def test_options_of_an_inventory_are_those_of_neutron() -> None:
+    options = {
+        "allocation_ratio": 1.5,
+        "min_unit": 1,
+        "max_unit": 9,
+        "reserved": 0,
+        "step_size": 1,
+    }
+    assert set(options) == placement_constants.INVENTORY_OPTIONS
+    it = agent(constants.AGENT_TYPE_OVS, [], **{constants.RP_INVENTORY_DEFAULTS: options})
+    assert it.bandwidth_options == options
+
+
+# Both on one Placement
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """A keystoneauth1 session whose requests end in a Placement in the process."""
+    with placement_app() as app, requests.Session() as http:
+        http.mount("http://", WsgiTransport(app))
+        yield Session(auth=Token("http://placement", "admin"), session=http)
+
+
+@pytest.fixture
+def client(session: Session) -> PlacementClient:
+    client = PlacementClient(Adapter(session, service_type="placement"))
+    client.create_provider(HOST)
+    return client
+
+
+@pytest.fixture
+def neutron(session: Session) -> Any:
+    """neutron-lib's own client."""
+    placement = SimpleNamespace(region_name=None, endpoint_type="public")
+    theirs = neutron_client.PlacementAPIClient(SimpleNamespace(placement=placement))
+    theirs._client = session
+    return theirs
+
+
+def as_neutron_writes(neutron: Any, client: PlacementClient, tree: ProviderTree) -> None:
+    """Write the tree with neutron-lib's client alone, as Neutron's service plugin does."""
+    uuids = {HOST: client.find_provider(HOST).uuid}  # type: ignore[union-attr]  # it is there
+    for provider in tree.providers[1:]:
+        assert provider.parent is not None
+        uuids[provider.name] = provider.uuid or ""
+        body = {"name": provider.name, "uuid": provider.uuid}
+        neutron.ensure_resource_provider({**body, "parent_provider_uuid": uuids[provider.parent]})
+        for trait in provider.traits:
+            neutron.update_trait(trait)
+        neutron.update_resource_provider_traits(provider.uuid, sorted(provider.traits))
+        inventories = {
+            name: {
+                "total": inventory.total,
+                "reserved": inventory.reserved,
+                "min_unit": inventory.min_unit,
+                "step_size": inventory.step_size,
+                "allocation_ratio": inventory.allocation_ratio,
+            }
+            for name, inventory in provider.inventories.items()
+        }
+        if inventories:
+            neutron.update_resource_provider_inventories(provider.uuid, inventories)
+
+
+def test_after_neutron_there_is_nothing_to_write(
+    neutron: Any, client: PlacementClient, tree: ProviderTree
+) -> None:
+    as_neutron_writes(neutron, client, tree)
+    assert sync_networking(client, tree) == NetworkingChanges(changes=(), kept=())
+
+
+def test_after_us_neutron_finds_its_providers(
+    neutron: Any, client: PlacementClient, tree: ProviderTree
+) -> None:
+    sync_networking(client, tree)
+    before = client.providers()
+    as_neutron_writes(neutron, client, tree)
+    assert client.providers() == before
+    assert sync_networking(client, tree) == NetworkingChanges(changes=(), kept=())
