@@ -7,6 +7,7 @@ the spec leaves open is ``<node>_NUMA<id>_PAGES_<kB>``.
 import re
 
 from cpu_tiers.model import names
+from cpu_tiers.model.policies import PageSize
 
 
 def node_name(host: str, cell: int) -> str:
@@ -32,6 +33,25 @@ def node_trait() -> str:
 def no_numa_trait() -> str:
     """Return the trait of a host that is to have no NUMA-aware servers."""
     return names.trait("HW_NON_NUMA")
+
+
+def cell_id(provider: str) -> int | None:
+    """Return the id of the NUMA cell that a provider's name tells, or ``None``."""
+    match = re.fullmatch(r".+_NUMA([0-9]+)(?:_PAGES_[0-9]+)?", provider)
+    return int(match[1]) if match else None
+
+
+def page_trait(asked: PageSize | None) -> str | None:
+    """Return the trait of memory that a guest asks for; ``None`` if any will do.
+
+    :param asked: ``None`` where the guest leaves it: small pages, as the spec
+        has it.
+    """
+    if asked == "any":
+        return None
+    if isinstance(asked, int):
+        return f"CUSTOM_MEMORY_PAGE_SIZE_{asked}"
+    return names.trait(f"MEMORY_PAGE_SIZE_{'LARGE' if asked == 'large' else 'SMALL'}")
 
 
 def page_traits(size_kb: int, *, smallest: bool) -> frozenset[str]:

@@ -13,20 +13,27 @@ def compose(
     flavor: Flavor,
     own: OwnGroups,
     contributions: Mapping[str, Iterable[RequestGroup | SameSubtree]],
+    *,
+    traits_on_root: bool = False,
 ) -> CandidateQuery:
     """Return the query of a flavor's own groups and what translators claim.
 
     :param contributions: groups, and which stand in one subtree, by the name of
         their translator.
+    :param traits_on_root: the unsuffixed group's traits are those of the root,
+        though what it offers may be claimed elsewhere.
     :raises InvalidInput: the result is nothing that Placement can answer.
     """
     drafts = {"": GroupDraft()} | merge(own, contributions)
     for group in own.groups:
         _add(drafts, group, {c: n for c, n in group.resources.items() if n})
+    root = (drafts[""].take_traits() if traits_on_root else GroupDraft()).freeze("")
     query = CandidateQuery(
         groups=freeze(drafts),
         group_policy=own.group_policy,
         same_subtree=subtrees(contributions),
+        root_required=root.required,
+        root_forbidden=root.forbidden,
     )
     _check(flavor, query)
     return query
