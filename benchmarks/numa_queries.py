@@ -199,6 +199,8 @@ def main() -> int:
     """Measure one cloud; 1 where the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     url = os.environ.get("PIFPAF_URL")
+    if url:
+        url = url.replace("mysql://", "mysql+pymysql://")
     parser.add_argument("--connection", default=url, required=url is None)
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--nodes", type=int, default=2, choices=(2, 4))
