@@ -82,7 +82,8 @@ def guest_nodes(
     faults.raise_if_any()
     if not cpus and not memory:
         return _equal_nodes(flavor, count)
-    if len(cpus) != count or len(memory) not in (0, count):
+    begun = memory or _has_any(flavor, image)
+    if len(cpus) != count or (begun and len(memory) != count):
         raise InvalidInput.of(
             f"flavor {flavor.name}, {count} NUMA nodes",
             f"{CPUS}.N of {len(cpus)} nodes and {MEMORY}.N of {len(memory)}",
@@ -123,6 +124,12 @@ def _equal_nodes(flavor: Flavor, count: int) -> tuple[GuestNode, ...]:
     cpus, memory_mb = flavor.vcpus // count, flavor.memory_mb // count
     starts = range(0, flavor.vcpus, cpus)
     return tuple(GuestNode(CpuSet(range(at, at + cpus)), memory_mb) for at in starts)
+
+
+def _has_any(flavor: Flavor, image: Image | None) -> bool:
+    """Tell whether the memory of some node is given, if not that of the first."""
+    keys = (*flavor.extra_specs, *properties(image))
+    return any(key.startswith((f"{MEMORY}.", f"{IMAGE_MEMORY}.")) for key in keys)
 
 
 def _equal_memory(flavor: Flavor, count: int) -> list[_Setting]:
