@@ -20,6 +20,25 @@ Related options:
 * ``[libvirt] report_vcpu_shares``
 """,
     ),
+    cfg.BoolOpt(
+        "query_placement_for_numa",
+        help="""
+Ask Placement for the NUMA nodes of servers that have some, on hosts that report
+theirs or may have servers with nodes all the same; and keep servers without
+nodes away from hosts that report theirs.
+
+Switch it on before the first compute sets ``[compute]
+enable_numa_reporting_to_placement``: without it such a host gets servers that
+do not fit its nodes. Unset is off for nova-scheduler; ``cpu-tiers request
+show`` then prints the query for nodes for flavors and images with
+``hw:numa_nodes``.
+
+Related options:
+
+* ``[compute] enable_numa_reporting_to_placement``
+* ``[placement] max_allocation_candidates`` of Placement's own configuration
+""",
+    ),
     cfg.FloatOpt(
         "resource_provider_weight_multiplier",
         default=0.0,

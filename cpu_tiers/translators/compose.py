@@ -12,15 +12,23 @@ Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
 """Groups, and which of them stand in one subtree, by the name of their translator."""
 
 
-def compose(flavor: Flavor, own: OwnGroups, contributions: Contributions) -> CandidateQuery:
+def compose(
+    flavor: Flavor, own: OwnGroups, contributions: Contributions, *, traits_on_root: bool = False
+) -> CandidateQuery:
     """Return the query of a flavor's own groups and what translators claim.
 
+    :param traits_on_root: the unsuffixed group's traits are those of the root,
+        though what it offers may be claimed elsewhere.
     :raises InvalidInput: the result is nothing that Placement can answer.
     """
     drafts, same_subtree = _merge(own, contributions)
     for group in own.groups:
         _add(drafts, group, {c: n for c, n in group.resources.items() if n})
-    query = _query({"": GroupDraft()} | drafts, same_subtree, own.group_policy)
+    drafts = {"": GroupDraft()} | drafts
+    root = (drafts[""].take_traits() if traits_on_root else GroupDraft()).freeze("")
+    query = _query(drafts, same_subtree, own.group_policy)._replace(
+        root_required=root.required, root_forbidden=root.forbidden
+    )
     _check(flavor, query)
     return query
 
