@@ -2,7 +2,7 @@
 
 import pytest
 
-from cpu_tiers.errors import InvalidInput
+from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import VCPU_SHARES, trait
 from cpu_tiers.model.port import Port
@@ -190,6 +190,12 @@ def test_traits_of_the_server_are_those_of_the_root() -> None:
         f"{node(1, 'PCPU:8', 8192)}&group_policy=none"
         "&root_required=CUSTOM_A,HW_CPU_X86_VMX,!HW_CPU_HYPERTHREADING"
     )
+
+
+def test_a_trait_of_the_root_is_required_or_forbidden() -> None:
+    image = {"trait:CUSTOM_A": "required"}
+    with pytest.raises(ConflictingExtraSpecs, match="flavor f: CUSTOM_A required and forbidden"):
+        translate(server(ONE | {"trait:CUSTOM_A": "forbidden"}, image=image))
 
 
 def test_isolated_groups_have_the_trait_beside_the_cpus() -> None:
