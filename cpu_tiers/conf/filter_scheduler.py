@@ -27,11 +27,10 @@ Ask Placement for the NUMA nodes of servers that have some, on hosts that report
 theirs or may have servers with nodes all the same; and keep servers without
 nodes away from hosts that report theirs.
 
-Switch it on before the first compute sets ``[compute]
-enable_numa_reporting_to_placement``: without it such a host gets servers that
-do not fit its nodes. Unset is off for nova-scheduler; ``cpu-tiers request
-show`` then prints the query for nodes for flavors and images with
-``hw:numa_nodes``.
+``cpu-tiers request show`` and ``cpu-tiers weigh`` read it; unset, flavors
+and images with ``hw:numa_nodes`` get the query for nodes. Nova does not read
+it: a host with ``[compute] enable_numa_reporting_to_placement`` may get
+servers that do not fit its nodes.
 
 Related options:
 

@@ -1,7 +1,7 @@
 """An equal NUMA query that costs Placement less than the spec's own form.
 
-Decision D6; ``docs/numa-queries.rst`` has the measured times. ``cheaper`` is
-what Nova asks by default, the spec's form what ``translate`` returns.
+Decision D6; ``docs/numa-queries.rst`` has the measured times. ``translate``
+returns the spec's form.
 """
 
 from __future__ import annotations
