@@ -1,17 +1,21 @@
 """``cpu-tiers request show``: what a server asks of Placement."""
 
-from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.columns import Cell, Show
 from cpu_tiers.cli.documents import read_flavor, read_image, read_port
 from cpu_tiers.cli.options import ReadsNovaConf
 from cpu_tiers.errors import FaultList
+from cpu_tiers.extra_specs.numa import node_count
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.translators import ServerRequest, translate
+from cpu_tiers.translators import ServerRequest, fallback, translate
+from cpu_tiers.translators.forms import cheaper
 
 
 def add_server_arguments(parser: ArgumentParser) -> None:
@@ -39,12 +43,29 @@ def add_query_arguments(parser: ArgumentParser) -> None:
         metavar="PORT.json",
         help="openstack port show -f json, as administrator; may be given several times",
     )
+    parser.add_argument(
+        "--numa",
+        action=BooleanOptionalAction,
+        help="ask for NUMA nodes or not (default: [filter_scheduler] query_placement_for_numa;"
+        " where that is not set, if hw:numa_nodes is)",
+    )
 
 
-def read_query(parsed_args: Namespace, query_vcpu_shares: bool) -> CandidateQuery:
-    """Return the query of the server that the arguments describe."""
-    ports = _read_ports(parsed_args.port)
-    server = read_server(parsed_args, query_vcpu_shares)._replace(ports=ports)
+def read_asking_server(parsed_args: Namespace, options: cfg.ConfigOpts) -> ServerRequest:
+    """Return the server that the arguments describe, and what nova.conf has asked for it.
+
+    :param options: ``[filter_scheduler]``.
+    """
+    server = read_server(parsed_args, options.query_placement_for_vcpu_shares)
+    asks = options.query_placement_for_numa if parsed_args.numa is None else parsed_args.numa
+    if asks is None:
+        asks = node_count(server.flavor, server.image) is not None
+    return server._replace(ports=_read_ports(parsed_args.port), query_numa=asks)
+
+
+def read_query(parsed_args: Namespace, options: cfg.ConfigOpts) -> CandidateQuery:
+    """Return the query of that server."""
+    server = read_asking_server(parsed_args, options)
     return translate(server, extensions.load(extensions.TRANSLATORS))
 
 
@@ -59,6 +80,12 @@ def _read_ports(paths: Iterable[str]) -> tuple[Port, ...]:
     return tuple(ports)
 
 
+_FORMS: Mapping[str, Callable[[CandidateQuery], CandidateQuery]] = {
+    "spec": lambda query: query,
+    "fast": cheaper,
+}
+
+
 class RequestShow(ReadsNovaConf, Show):
     """Show the Placement query for a server of a flavor."""
 
@@ -66,17 +93,27 @@ class RequestShow(ReadsNovaConf, Show):
         """Take a flavor, and what else decides about the query."""
         parser = super().get_parser(prog_name)
         add_query_arguments(parser)
+        parser.add_argument(
+            "--form",
+            choices=sorted(_FORMS),
+            default="spec",
+            help="of queries for NUMA nodes: the spec's own, or the equal one that costs"
+            " Placement less (default: spec)",
+        )
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         """Translate, and lay out the query."""
-        conf = self.nova_conf()
-        asks = conf.filter_scheduler.query_placement_for_vcpu_shares
-        query = read_query(parsed_args, asks)
-        return ("query", "fallback_query", "groups", "same_subtree", "group_policy"), (
+        server = read_asking_server(parsed_args, self.nova_conf().filter_scheduler)
+        translators = extensions.load(extensions.TRANSLATORS)
+        form = _FORMS[parsed_args.form]
+        query, other = form(translate(server, translators)), fallback(server, translators)
+        keys = ("query", "fallback_query", "groups", "root_required")
+        return (*keys, "same_subtree", "group_policy"), (
             query.to_query_string(),
-            None,
+            form(other).to_query_string() if other else None,
             Cell([_group(group) for group in query.groups], _lines),
+            [*sorted(query.root_required), *(f"!{t}" for t in sorted(query.root_forbidden))],
             [list(suffixes) for suffixes in query.same_subtree],
             query.group_policy,
         )

@@ -40,9 +40,9 @@ class Weigh(ReadsNovaConf, Lister):
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Score every host, and lay out the parts."""
         options = self.nova_conf().filter_scheduler
-        query = read_query(parsed_args, options.query_placement_for_vcpu_shares)
+        query = read_query(parsed_args, options)
         where = parsed_args.candidates
-        answer = CandidatesAnswer.parse(read_json(where), where=where)
+        answer = CandidatesAnswer.parse(read_json(where), where=where).usable()
         forest = Forest(
             answer.provider_summaries,
             query.resources(),

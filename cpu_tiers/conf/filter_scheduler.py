@@ -20,6 +20,24 @@ Related options:
 * ``[libvirt] report_vcpu_shares``
 """,
     ),
+    cfg.BoolOpt(
+        "query_placement_for_numa",
+        help="""
+Ask Placement for the NUMA nodes of servers that have some, on hosts that report
+theirs or may have servers with nodes all the same; and keep servers without
+nodes away from hosts that report theirs.
+
+``cpu-tiers request show`` and ``cpu-tiers weigh`` read it; unset, flavors
+and images with ``hw:numa_nodes`` get the query for nodes. Nova does not read
+it: a host with ``[compute] enable_numa_reporting_to_placement`` may get
+servers that do not fit its nodes.
+
+Related options:
+
+* ``[compute] enable_numa_reporting_to_placement``
+* ``[placement] max_allocation_candidates`` of Placement's own configuration
+""",
+    ),
     cfg.FloatOpt(
         "resource_provider_weight_multiplier",
         default=0.0,

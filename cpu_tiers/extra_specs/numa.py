@@ -1,7 +1,9 @@
 """The NUMA nodes of a guest: their CPUs and their memory.
 
 Nova: ``hw:numa_nodes``, ``hw:numa_cpus.N`` and ``hw:numa_mem.N``, or the image
-properties of these names with ``_``; never one from both. Pure.
+properties of these names with ``_``; never one from both. Without the memory of
+the nodes it is divided evenly, as in an example of the spec,
+numa-topology-with-rps; Nova wants both. Pure.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ def node_count(flavor: Flavor, image: Image | None) -> int | None:
 def guest_nodes(
     flavor: Flavor, image: Image | None, count: int, every: CpuSet
 ) -> tuple[GuestNode, ...]:
-    """Return the nodes: as they are described, else of equal size.
+    """Return the nodes: as they are described, and what is not, of equal size.
 
     :param count: how many there are.
     :param every: all vCPUs of the server.
@@ -80,13 +82,14 @@ def guest_nodes(
     faults.raise_if_any()
     if not cpus and not memory:
         return _equal_nodes(flavor, count)
-    if not len(cpus) == len(memory) == count:
+    begun = memory or _has_any(flavor, image)
+    if len(cpus) != count or (begun and len(memory) != count):
         raise InvalidInput.of(
             f"flavor {flavor.name}, {count} NUMA nodes",
             f"{CPUS}.N of {len(cpus)} nodes and {MEMORY}.N of {len(memory)}",
             "describe the CPUs and the memory of every node, or of none",
         )
-    return _described_nodes(flavor, cpus, memory, every)
+    return _described_nodes(flavor, cpus, memory or _equal_memory(flavor, count), every)
 
 
 def _from_both(flavor: Flavor, key: str, image_key: str) -> InvalidInput:
@@ -121,6 +124,22 @@ def _equal_nodes(flavor: Flavor, count: int) -> tuple[GuestNode, ...]:
     cpus, memory_mb = flavor.vcpus // count, flavor.memory_mb // count
     starts = range(0, flavor.vcpus, cpus)
     return tuple(GuestNode(CpuSet(range(at, at + cpus)), memory_mb) for at in starts)
+
+
+def _has_any(flavor: Flavor, image: Image | None) -> bool:
+    """Tell whether the memory of some node is given, if not that of the first."""
+    keys = (*flavor.extra_specs, *properties(image))
+    return any(key.startswith((f"{MEMORY}.", f"{IMAGE_MEMORY}.")) for key in keys)
+
+
+def _equal_memory(flavor: Flavor, count: int) -> list[_Setting]:
+    if flavor.memory_mb % count:
+        raise InvalidInput.of(
+            f"flavor {flavor.name}, {count} NUMA nodes",
+            f"{flavor.memory_mb} MiB",
+            f"memory that cannot be divided evenly needs {MEMORY}.N",
+        )
+    return [_Setting(f"flavor {flavor.name}, ram", str(flavor.memory_mb // count))] * count
 
 
 def _described_nodes(

@@ -5,7 +5,7 @@ Source: Placement API reference, ``GET /allocation_candidates``, microversion
 reported with its place. Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -29,6 +29,19 @@ class AllocationRequest:
 
     allocations: Mapping[str, Mapping[str, int]]
     mappings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The provider of each guest node, in their order; none where no query named nodes."""
+        found: list[str] = []
+        while providers := self.mappings.get(f"_PROC{len(found) + 1}"):
+            found.append(providers[0])
+        return tuple(found)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether guest nodes are on nodes of their own; ``group_policy=none`` leaves it open."""
+        return len(set(self.nodes)) == len(self.nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +91,27 @@ class CandidatesAnswer:
                 for uuid in request.allocations
             )
         )
+
+    def usable(self) -> "CandidatesAnswer":
+        """Return the answer without what no guest can be placed on.
+
+        Hosts that have nothing else are left out.
+        """
+        requests = tuple(request for request in self.allocation_requests if request.is_usable)
+        gone = self._roots_of(self.allocation_requests) - self._roots_of(requests)
+        summaries = {
+            uuid: summary
+            for uuid, summary in self.provider_summaries.items()
+            if summary["root_provider_uuid"] not in gone
+        }
+        return CandidatesAnswer(allocation_requests=requests, provider_summaries=summaries)
+
+    def _roots_of(self, requests: Iterable[AllocationRequest]) -> set[str]:
+        return {
+            self.provider_summaries[uuid]["root_provider_uuid"]
+            for request in requests
+            for uuid in request.allocations
+        }
 
     def hosts(self) -> tuple[str, ...]:
         """Return the uuids of the root providers that a server can run on.

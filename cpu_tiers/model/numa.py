@@ -7,6 +7,7 @@ the spec leaves open is ``<node>_NUMA<id>_PAGES_<kB>``.
 import re
 
 from cpu_tiers.model import names
+from cpu_tiers.model.policies import PageSize
 
 
 def node_name(host: str, cell: int) -> str:
@@ -48,10 +49,34 @@ def small_pages_trait() -> str:
     return names.trait("MEMORY_PAGE_SIZE_SMALL")
 
 
+def large_pages_trait() -> str:
+    """Return the trait of memory in larger pages."""
+    return names.trait("MEMORY_PAGE_SIZE_LARGE")
+
+
+def cell_id(provider: str) -> int | None:
+    """Return the id of the NUMA cell that a provider's name tells, or ``None``."""
+    match = re.fullmatch(r".+_NUMA([0-9]+)(?:_PAGES_[0-9]+)?", provider)
+    return int(match[1]) if match else None
+
+
+def page_trait(asked: PageSize | None) -> str | None:
+    """Return the trait of memory that a guest asks for; ``None`` if any will do.
+
+    :param asked: ``None`` where the guest leaves it: small pages, as the spec
+        has it.
+    """
+    if asked == "any":
+        return None
+    if isinstance(asked, int):
+        return f"CUSTOM_MEMORY_PAGE_SIZE_{asked}"
+    return large_pages_trait() if asked == "large" else small_pages_trait()
+
+
 def page_traits(size_kb: int, *, smallest: bool) -> frozenset[str]:
     """Return the traits of memory in pages of ``size_kb``.
 
     :param smallest: these are the smallest pages that the host has.
     """
-    kind = small_pages_trait() if smallest else names.trait("MEMORY_PAGE_SIZE_LARGE")
+    kind = small_pages_trait() if smallest else large_pages_trait()
     return frozenset({kind, f"CUSTOM_MEMORY_PAGE_SIZE_{size_kb}"})

@@ -45,8 +45,7 @@ class RequestGroup(NamedTuple):
             amounts = (f"{name}:{self.resources[name]}" for name in sorted(self.resources))
             yield f"resources{self.suffix}", ",".join(amounts)
         if self.required or self.forbidden:
-            traits = sorted(self.required) + [f"!{name}" for name in sorted(self.forbidden)]
-            yield f"required{self.suffix}", ",".join(traits)
+            yield f"required{self.suffix}", _traits(self.required, self.forbidden)
         if self.any_of:
             for traits in sorted(map(sorted, self.any_of)):
                 yield f"required{self.suffix}", f"in:{','.join(traits)}"
@@ -76,6 +75,13 @@ class GroupDraft:
         self.any_of: set[frozenset[str]] = set()
         self.requester_id: str | None = None
 
+    def take_traits(self) -> "GroupDraft":
+        """Return a draft of the traits that are required or forbidden, which are taken away."""
+        taken = GroupDraft()
+        taken.required, self.required = self.required, set()
+        taken.forbidden, self.forbidden = self.forbidden, set()
+        return taken
+
     def freeze(self, suffix: str) -> RequestGroup:
         """Return the finished group."""
         return RequestGroup(
@@ -95,11 +101,15 @@ class CandidateQuery(NamedTuple):
     :param group_policy: ``none`` or ``isolate``; Placement demands one where
         there are two suffixed groups.
     :param same_subtree: tuples of suffixes whose providers share a subtree.
+    :param root_required: traits of the root provider, which need not serve a group.
+    :param root_forbidden: those it must not have.
     """
 
     groups: tuple[RequestGroup, ...]
     group_policy: str | None = None
     same_subtree: tuple[tuple[str, ...], ...] = ()
+    root_required: frozenset[str] = frozenset()
+    root_forbidden: frozenset[str] = frozenset()
 
     @property
     def microversion(self) -> tuple[int, int]:
@@ -115,6 +125,8 @@ class CandidateQuery(NamedTuple):
         """Yield every query parameter, group by group."""
         for group in self.groups:
             yield from group.parameters()
+        if self.root_required or self.root_forbidden:
+            yield "root_required", _traits(self.root_required, self.root_forbidden)
         for suffixes in self.same_subtree:
             yield "same_subtree", ",".join(suffixes)
         if self.group_policy is not None:
@@ -134,6 +146,10 @@ class CandidateQuery(NamedTuple):
 
     def required_traits(self) -> frozenset[str]:
         """Return every trait that some group requires, or is content with."""
-        return frozenset().union(
+        return self.root_required.union(
             *(traits for group in self.groups for traits in (group.required, *group.any_of))
         )
+
+
+def _traits(required: Iterable[str], forbidden: Iterable[str]) -> str:
+    return ",".join([*sorted(required), *(f"!{name}" for name in sorted(forbidden))])

@@ -11,6 +11,7 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.names import MEMORY_MB, PCPU
 from cpu_tiers.model.policies import PageSize
 from cpu_tiers.placement.nodes import memory_kind
+from cpu_tiers.translators.shares import divide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +59,6 @@ def divide_guest(
         )
         for number, place in enumerate(places)
     )
-
-
-def divide(amount: int, weights: Sequence[int]) -> list[int]:
-    """Divide by weights; what does not come out even goes to the largest remainders.
-
-    Weights that add up to the amount are the parts.
-    """
-    total = sum(weights)
-    parts = [amount * weight // total for weight in weights]
-    remainders = [amount * weight % total for weight in weights]
-    odd = sorted(range(len(weights)), key=lambda i: -remainders[i])[: amount - sum(parts)]
-    return [part + (i in odd) for i, part in enumerate(parts)]
 
 
 def _weights(name: str, topology: GuestTopology) -> list[int]:

@@ -10,15 +10,16 @@ from collections.abc import Mapping
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
-from cpu_tiers.translators import bandwidth, image_traits, shares, sizes, thread_policy
+from cpu_tiers.translators import bandwidth, image_traits, numa, shares, sizes, thread_policy
 from cpu_tiers.translators.compose import claimed, compose
 from cpu_tiers.translators.contract import ServerRequest, Translator
 
-__all__ = ["BUILT_IN", "ServerRequest", "Translator", "claims", "translate"]
+__all__ = ["BUILT_IN", "ServerRequest", "Translator", "claims", "fallback", "translate"]
 
 BUILT_IN: Mapping[str, Translator] = {
     "bandwidth": bandwidth.translate,
     "image_traits": image_traits.translate,
+    "numa": numa.translate,
     "shares": shares.translate,
     "sizes": sizes.translate,
     "thread_policy": thread_policy.translate,
@@ -40,7 +41,21 @@ def translate(
     with faults:
         server.own_groups  # noqa: B018  # its faults come first, and once
     contributions = _contributions(server, translators, faults)
-    return compose(server.flavor, server.own_groups, contributions)
+    own, has_nodes = numa.own_groups(server), bool(server.nodes)
+    return compose(server.flavor, own, contributions, traits_on_root=has_nodes)
+
+
+def fallback(
+    server: ServerRequest, translators: Mapping[str, Translator] = BUILT_IN
+) -> CandidateQuery | None:
+    """Return the query for hosts that do not report the nodes that a server asks for.
+
+    Spec: numa-topology-with-rps, "The fallback case for NUMA-aware flavors".
+    ``None`` where the server asks for no nodes, and one query tells all.
+
+    :raises InvalidInput, ExtensionError: as :func:`translate`.
+    """
+    return translate(server._replace(as_fallback=True), translators) if server.nodes else None
 
 
 def claims(server: ServerRequest, translators: Mapping[str, Translator]) -> CandidateQuery:

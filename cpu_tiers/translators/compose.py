@@ -12,15 +12,23 @@ Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
 """Groups, and which of them stand in one subtree, by the name of their translator."""
 
 
-def compose(flavor: Flavor, own: OwnGroups, contributions: Contributions) -> CandidateQuery:
+def compose(
+    flavor: Flavor, own: OwnGroups, contributions: Contributions, *, traits_on_root: bool = False
+) -> CandidateQuery:
     """Return the query of a flavor's own groups and what translators claim.
 
+    :param traits_on_root: the unsuffixed group's traits are those of the root,
+        though what it offers may be claimed elsewhere.
     :raises InvalidInput: the result is nothing that Placement can answer.
     """
     drafts, same_subtree = _merge(own, contributions)
     for group in own.groups:
         _add(drafts, group, {c: n for c, n in group.resources.items() if n})
-    query = _query({"": GroupDraft()} | drafts, same_subtree, own.group_policy)
+    drafts = {"": GroupDraft()} | drafts
+    root = (drafts[""].take_traits() if traits_on_root else GroupDraft()).freeze("")
+    query = _query(drafts, same_subtree, own.group_policy)._replace(
+        root_required=root.required, root_forbidden=root.forbidden
+    )
     _check(flavor, query)
     return query
 
@@ -94,6 +102,8 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
     if not query.groups:
         raise InvalidInput.of(f"flavor {flavor.name}", "asks for nothing", "leave one resource")
     faults = FaultList()
+    with faults:
+        _check_traits(f"flavor {flavor.name}", query.root_required & query.root_forbidden)
     in_subtrees = query.in_subtrees
     for group in query.groups:
         with faults:
@@ -119,13 +129,7 @@ def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = 
         is required and forbidden.
     """
     where = f"flavor {flavor}, group {group.suffix!r}" if group.suffix else f"flavor {flavor}"
-    both = sorted(group.required & group.forbidden)
-    if both:
-        raise ConflictingExtraSpecs.of(
-            where,
-            f"{', '.join(both)} required and forbidden",
-            "flavor and image must agree on a trait",
-        )
+    _check_traits(where, group.required & group.forbidden)
     if not group.resources and group.suffix not in in_subtrees:
         traits = ", ".join(sorted(group.required.union(group.forbidden, *group.any_of)))
         raise InvalidInput.of(where, f"traits ({traits}) but no resources", "add a resource")
@@ -134,3 +138,11 @@ def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = 
             raise InvalidInput.of(
                 where, f"{amount} of {name}", f"Placement takes 1 to {MAX_AMOUNT}"
             )
+
+
+def _check_traits(where: str, both: Iterable[str]) -> None:
+    """Refuse traits that are required and forbidden."""
+    if traits := ", ".join(sorted(both)):
+        raise ConflictingExtraSpecs.of(
+            where, f"{traits} required and forbidden", "flavor and image must agree on a trait"
+        )

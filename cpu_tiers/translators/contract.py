@@ -28,7 +28,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
-from cpu_tiers.extra_specs.guest_cpus import CpuCounts, guest_cpus
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
+from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import RequestGroup, SameSubtree
@@ -39,6 +40,8 @@ class _ServerRequest(NamedTuple):
     image: Image | None = None
     query_vcpu_shares: bool = False
     ports: tuple[Port, ...] = ()
+    query_numa: bool = False
+    as_fallback: bool = False
 
 
 class ServerRequest(_ServerRequest):
@@ -47,6 +50,9 @@ class ServerRequest(_ServerRequest):
     :param query_vcpu_shares: ``[filter_scheduler]
         query_placement_for_vcpu_shares``.
     :param ports: as they are now: for each move they are read from Neutron again.
+    :param query_numa: ``[filter_scheduler] query_placement_for_numa``: ask for
+        NUMA nodes, and keep servers without any from hosts that report theirs.
+    :param as_fallback: ask for a host that does not report its NUMA nodes.
 
     What several translators need to know of it is worked out once.
     """
@@ -60,12 +66,32 @@ class ServerRequest(_ServerRequest):
         return parse_groups(self.flavor)
 
     @cached_property
-    def cpus(self) -> CpuCounts:
-        """How many vCPUs are shared, and how many are dedicated.
+    def guest(self) -> GuestCpus:
+        """What flavor and image decide about the guest's CPUs, nodes and pages.
 
         :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.guest_cpus.guest_cpus`.
         """
-        return guest_cpus(self.flavor, self.image, self.own_groups).counts
+        return guest_cpus(self.flavor, self.image, self.own_groups)
+
+    @property
+    def cpus(self) -> CpuCounts:
+        """How many vCPUs are shared, and how many are dedicated.
+
+        :raises InvalidInput: as ``guest``.
+        """
+        return self.guest.counts
+
+    @property
+    def nodes(self) -> tuple[GuestNode, ...]:
+        """The guest's nodes where the query asks for them one by one, else none.
+
+        :raises InvalidInput: as ``guest``.
+        """
+        return self.guest.nodes if self.query_numa and not self.as_fallback else ()
+
+    def shared_of(self, node: GuestNode) -> int:
+        """Return how many vCPUs of a node are shared."""
+        return len(node.cpus - self.guest.dedicated)
 
 
 Translator = Callable[[ServerRequest], Iterable[RequestGroup | SameSubtree]]

@@ -3,7 +3,7 @@
 Spec: cpu-performance-service-levels, "CPU Share Management"; decision D2.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cpu_tiers.extra_specs.shares import parse_shares
 from cpu_tiers.model.names import VCPU_SHARES
@@ -24,7 +24,34 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
         parse_shares(server.flavor)
         return []
     claim = _claim(server)
-    return [RequestGroup(resources={VCPU_SHARES: claim})] if claim else []
+    if not server.nodes:
+        return [RequestGroup(resources={VCPU_SHARES: claim})] if claim else []
+    parts = divide(claim, [server.shared_of(node) for node in server.nodes])
+    return [
+        RequestGroup(f"_PROC{number}", {VCPU_SHARES: part})
+        for number, part in enumerate(parts, start=1)
+        if part
+    ]
+
+
+def divide(amount: int, by: Sequence[int]) -> list[int]:
+    """Divide an amount in proportion, in whole units that add up to it.
+
+    Each part is rounded down, and what is left goes one by one to those that
+    lost most, the first ones of equals.
+
+    :param by: the proportions, at least one of them above 0 unless the amount is 0.
+
+    Example: 100 by 1, 1 and 1 is 34, 33 and 33.
+    """
+    if not amount:
+        return [0] * len(by)
+    whole = sum(by)
+    parts = [amount * part // whole for part in by]
+    losers = sorted(range(len(by)), key=lambda i: -(amount * by[i] % whole))
+    for i in losers[: amount - sum(parts)]:
+        parts[i] += 1
+    return parts
 
 
 def claimed_shares(server: ServerRequest) -> int:

@@ -1,6 +1,7 @@
 """The sizes of a flavor: VCPU, PCPU, MEMORY_MB and DISK_GB.
 
-DISK_GB is root + ephemeral + swap, swap rounded up to GiB, as Nova counts.
+DISK_GB is root + ephemeral + swap, swap rounded up to GiB, as Nova counts. Where
+NUMA nodes are asked for one by one, ``numa`` claims CPUs and memory.
 """
 
 from collections.abc import Iterable
@@ -16,10 +17,13 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     :raises InvalidInput: the CPU policy is unknown or contradicts itself.
     """
     flavor, cpus = server.flavor, server.cpus
-    amounts = {
-        VCPU: cpus.shared,
-        PCPU: cpus.dedicated + cpus.emulator,
-        MEMORY_MB: flavor.memory_mb,
-        DISK_GB: flavor.root_gb + flavor.ephemeral_gb + -(-flavor.swap_mb // 1024),
-    }
+    disk_gb = flavor.root_gb + flavor.ephemeral_gb + -(-flavor.swap_mb // 1024)
+    amounts = {DISK_GB: disk_gb}
+    if not server.nodes:
+        amounts = {
+            VCPU: cpus.shared,
+            PCPU: cpus.dedicated + cpus.emulator,
+            MEMORY_MB: flavor.memory_mb,
+            **amounts,
+        }
     return [RequestGroup(resources={name: n for name, n in amounts.items() if n})]

@@ -127,6 +127,9 @@ def in_novas_words(case: Case, ours: GuestCpus | None) -> dict[str, str]:
         specs.setdefault(RELEASED_KEY, threads)
     if case.amount("PCPU") == 0:  # without VCPU, Nova would claim no CPU at all
         specs = {key: v for key, v in specs.items() if not key.endswith(":PCPU")}
+    if ours is not None and case.values("hw:numa_cpus") and not case.values("hw:numa_mem"):
+        # Nova has no halves of a description
+        specs |= {f"hw:numa_mem.{i}": str(node.memory_mb) for i, node in enumerate(ours.nodes)}
     if ours is None or ours.policy != "mixed":
         return specs
     if case.amount("VCPU"):

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 from lxml import etree
 
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.names import VCPU_SHARES, trait
 
 Command = Callable[..., Any]
 GOLD = {"quota:cpu_shares_multiplier": "100.0"}
@@ -301,3 +301,42 @@ def test_flavor_check_lists_every_fault_of_every_flavor(
         (other, other),
     ]
     assert "flavors: 2, faults: 4" in result.stderr
+
+
+def test_request_show_with_numa_nodes(run: Command, save: Command, flavor: Command) -> None:
+    small, non_numa = trait("MEMORY_PAGE_SIZE_SMALL"), trait("HW_NON_NUMA")
+    numa = flavor({"hw:numa_nodes": "1"}, vcpus=8, ram=8192, disk=0)
+
+    def shown(*arguments: str) -> tuple[set[str], set[str]]:
+        found = json.loads(run("request", "show", *arguments, "-f", "json").stdout)
+        return set(found["query"].split("&")), set((found["fallback_query"] or "").split("&"))
+
+    fallback = {"resources=MEMORY_MB:8192,VCPU:8", f"required=!{non_numa},!HW_NUMA_ROOT"}
+    memory = {"resources_MEM1=MEMORY_MB:8192", f"required_MEM1={small}"}
+    roots = {"required_NUMA1=HW_NUMA_ROOT", "same_subtree=_MEM1,_PROC1,_NUMA1"}
+    spec = {*memory, "resources_PROC1=VCPU:8", *roots, "group_policy=none"}
+    assert shown(numa) == (spec, fallback)
+    fast = {"required_PROC1=HW_NUMA_ROOT", "same_subtree=_MEM1,_PROC1", "group_policy=isolate"}
+    fallback = {
+        *("resources_HOST=MEMORY_MB:8192,VCPU:8", "required_HOST=!HW_NUMA_ROOT"),
+        f"root_required=!{non_numa}",
+    }
+    assert shown(numa, "--form", "fast") == (
+        {*memory, "resources_PROC1=VCPU:8", *fast},
+        fallback,
+    )
+    plain = {"resources=MEMORY_MB:8192,VCPU:8"}
+    assert shown(numa, "--no-numa") == (plain, {""})
+    off = save("[filter_scheduler]\nquery_placement_for_numa = false\n", "nova.conf")
+    assert shown(numa, "--config-file", off) == (plain, {""})
+
+
+def test_request_show_without_numa_nodes(run: Command, save: Command, flavor: Command) -> None:
+    arguments = ("request", "show", flavor({}, vcpus=8, ram=8192, disk=0), "-f", "json")
+    on = save("[filter_scheduler]\nquery_placement_for_numa = true\n", "nova.conf")
+    plain = "resources=MEMORY_MB:8192,VCPU:8"
+    assert json.loads(run(*arguments).stdout)["query"] == plain
+    for asking in (("--numa",), ("--config-file", on)):
+        found = json.loads(run(*arguments, *asking).stdout)
+        assert found["query"] == f"{plain}&required=!HW_NUMA_ROOT"
+        assert found["fallback_query"] is None

@@ -17,7 +17,6 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import page_traits
-from cpu_tiers.placement.parts import divide
 from cpu_tiers.placement.relocation import Held, Resident, ServersDoNotFit, relocate
 from cpu_tiers.placement.reshape import Holder
 
@@ -221,19 +220,6 @@ def test_a_consumer_that_nova_does_not_know() -> None:
     (a,) = relocate(TREE, {"a": resources(512, VCPU=1)}, {})
     assert a.name == "consumer a, which Nova does not know"
     assert refused({"a": resources(512, VCPU=9)})[0].startswith("consumer a, which Nova does not")
-
-
-@pytest.mark.parametrize(
-    ("amount", "weights", "parts"),
-    [
-        (5, [2, 3], [2, 3]),
-        pytest.param(5, [1, 1], [3, 2], id="2.5 and 2.5: the first gets what is odd"),
-        pytest.param(10, [1, 3, 3], [2, 4, 4], id="1.43, 4.29, 4.29: the largest remainder"),
-        pytest.param(3, [0, 1], [0, 3], id="nothing for no weight"),
-    ],
-)
-def test_divide(amount: int, weights: list[int], parts: list[int]) -> None:
-    assert divide(amount, weights) == parts
 
 
 def total(held: Held) -> dict[str, int]:

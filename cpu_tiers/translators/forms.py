@@ -1,0 +1,69 @@
+"""An equal NUMA query that costs Placement less than the spec's own form.
+
+Decision D6; ``docs/numa-queries.rst`` has the measured times. ``translate``
+returns the spec's form.
+"""
+
+from __future__ import annotations
+
+from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.numa import no_numa_trait, node_trait
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
+
+HOST = "_HOST"
+"""The group of what a host without NUMA nodes has on its root."""
+
+_ON_ROOT = frozenset({VCPU, PCPU, VCPU_SHARES, MEMORY_MB})
+
+
+def cheaper(query: CandidateQuery) -> CandidateQuery:
+    """Return the query in the form that Placement answers fastest, on any database.
+
+    * The trait of a node stands in the group of its CPUs: one group less for each.
+    * Where all groups are those of nodes, each gets a provider of its own
+      (``isolate``). So Placement leaves out what no guest can be placed on:
+      two of its nodes on one of the host. All others are the same as before.
+    * No trait is forbidden in the unsuffixed group, which is an error of
+      Placement's on PostgreSQL: what the root of a host without NUMA nodes
+      has is asked of one provider that is none.
+    """
+    if node_trait() in query.groups[0].forbidden and not query.groups[0].suffix:
+        return _of_one_provider(query)
+    return _with_fewer_groups(query)
+
+
+def _with_fewer_groups(query: CandidateQuery) -> CandidateQuery:
+    is_node = frozenset({node_trait()})
+    roots = {
+        group.suffix for group in query.groups if group.required == is_node and not group.resources
+    }
+    processors = {root: root.replace("_NUMA", "_PROC") for root in roots}
+    groups = tuple(
+        group._replace(required=group.required | is_node)
+        if group.suffix in processors.values()
+        else group
+        for group in query.groups
+        if group.suffix not in roots
+    )
+    subtrees = tuple(tuple(s for s in one if s not in roots) for one in query.same_subtree)
+    of_nodes = {suffix for one in subtrees for suffix in one}
+    only_nodes = all(group.suffix in of_nodes for group in groups if group.suffix)
+    return query._replace(
+        groups=groups,
+        same_subtree=subtrees,
+        group_policy="isolate" if roots and only_nodes else query.group_policy,
+    )
+
+
+def _of_one_provider(query: CandidateQuery) -> CandidateQuery:
+    unsuffixed, *others = query.groups
+    sizes = {c: n for c, n in unsuffixed.resources.items() if c in _ON_ROOT}
+    rest = {c: n for c, n in unsuffixed.resources.items() if c not in _ON_ROOT}
+    if not sizes or query.group_policy == "isolate" or not rest.keys() <= {DISK_GB}:
+        return query  # its traits may be those of other providers
+    root = RequestGroup(HOST, sizes, unsuffixed.required, unsuffixed.forbidden - {no_numa_trait()})
+    return query._replace(
+        groups=(*([RequestGroup(resources=rest)] if rest else []), root, *others),
+        group_policy="none" if any(group.suffix for group in others) else query.group_policy,
+        root_forbidden=query.root_forbidden | unsuffixed.forbidden & {no_numa_trait()},
+    )

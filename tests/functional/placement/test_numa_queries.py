@@ -1,0 +1,157 @@
+"""The queries for NUMA nodes on a real Placement: what they find, and that both forms are equal.
+
+Hosts are drawn at random: with 1 to 3 nodes of unequal size, some of them partly
+taken, with and without large pages, and some that do not report their nodes.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.names import trait
+from cpu_tiers.model.numa import node_name, node_trait, page_traits, pages_name
+from cpu_tiers.placement.allocations import claim
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.embedded import embedded_placement
+from cpu_tiers.placement.sync import sync
+from cpu_tiers.translators import ServerRequest, fallback, translate
+from cpu_tiers.translators.forms import cheaper
+
+CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
+NON_NUMA = trait("HW_NON_NUMA")
+NAMES = [
+    NON_NUMA,
+    trait("MEMORY_PAGE_SIZE_SMALL"),
+    trait("MEMORY_PAGE_SIZE_LARGE"),
+    *(f"CUSTOM_MEMORY_PAGE_SIZE_{size}" for size in (4, 2048, 1048576)),
+]
+
+
+def inventories(**totals: int) -> dict[str, Inventory]:
+    return {name: Inventory(total=n, max_unit=n) for name, n in totals.items() if n}
+
+
+def numa_host(draw: random.Random, name: str) -> ProviderTree:
+    providers = [ResourceProvider(name=name, inventories=inventories(DISK_GB=100))]
+    for cell in range(draw.choice([1, 2, 3])):
+        node = node_name(name, cell)
+        cpus = inventories(VCPU=draw.choice([0, 2, 4, 8]), PCPU=draw.choice([0, 4, 6]))
+        providers.append(
+            ResourceProvider(
+                name=node, parent=name, inventories=cpus, traits=frozenset({node_trait()})
+            )
+        )
+        for size_kb in (4, 2048, 1048576)[: draw.choice([1, 2, 3])]:
+            providers.append(
+                ResourceProvider(
+                    name=pages_name(name, cell, size_kb),
+                    parent=node,
+                    inventories=inventories(MEMORY_MB=draw.choice([1024, 2048, 4096])),
+                    traits=page_traits(size_kb, smallest=size_kb == 4),
+                )
+            )
+    return ProviderTree(providers=tuple(providers), managed_classes=CLASSES)
+
+
+def plain_host(name: str, *traits: str) -> ProviderTree:
+    root = ResourceProvider(
+        name=name,
+        inventories=inventories(VCPU=8, PCPU=8, MEMORY_MB=8192, DISK_GB=100),
+        traits=frozenset(traits),
+    )
+    return ProviderTree(providers=(root,), managed_classes=CLASSES)
+
+
+def servers() -> Iterator[ServerRequest]:
+    """Yield servers of 1 and 2 nodes with each page size and policy, of 3, and of none."""
+    for nodes in (1, 2):
+        for pages in (None, "small", "large", "any", "2MB"):
+            for policy in (
+                {},
+                {"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"},
+            ):
+                specs = {"hw:numa_nodes": str(nodes), **policy}
+                yield server(nodes, specs | ({"hw:mem_page_size": pages} if pages else {}))
+    yield server(3, {"hw:numa_nodes": "3"})
+    yield server(2, {})
+    yield server(2, {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0", "hw:numa_cpus.1": "1-3"})
+
+
+def server(nodes: int, specs: dict[str, str], disk_gb: int = 1) -> ServerRequest:
+    flavor = Flavor(
+        name="f",
+        vcpus=2 * nodes,
+        memory_mb=1024 * nodes,
+        root_gb=disk_gb,
+        ephemeral_gb=0,
+        swap_mb=0,
+        extra_specs=specs,
+    )
+    return ServerRequest(flavor=flavor, query_numa=True)
+
+
+def ways(answer: CandidatesAnswer) -> Counter[tuple[object, ...]]:
+    """Return what can be claimed; two ways that claim alike count twice."""
+    return Counter(
+        tuple(sorted((uuid, *sorted(claimed.items())) for uuid, claimed in r.allocations.items()))
+        for r in answer.allocation_requests
+    )
+
+
+@pytest.fixture
+def client() -> Iterator[PlacementClient]:
+    """Give Placement all the time that it takes."""
+    with embedded_placement() as client:
+        yield client
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_both_forms_find_the_same(client: PlacementClient, seed: int) -> None:
+    draw = random.Random(seed)  # not for secrets
+    client.ensure_names(traits=NAMES)
+    for number in range(4):
+        sync(client, numa_host(draw, f"cn{number}"))
+    sync(client, plain_host("plain"))
+    sync(client, plain_host("never", NON_NUMA))
+    some = client.candidates(translate(server(1, {"hw:numa_nodes": "1"})))
+    for index, request in enumerate(draw.sample(some.allocation_requests, 2)):
+        claim(
+            client,
+            f"5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a1{index}",
+            request,
+            project_id="p",
+            user_id="u",
+        )
+    found = 0
+    for it in servers():
+        for query in (translate(it), fallback(it)):
+            if query is not None:
+                expected = ways(client.candidates(query).usable())
+                assert ways(client.candidates(cheaper(query))) == expected
+                found += expected.total()
+    assert found > 50  # or there was nothing to compare
+
+
+def test_each_query_finds_its_hosts(client: PlacementClient) -> None:
+    client.ensure_names(traits=NAMES)
+    draw = random.Random(0)  # not for secrets
+    for tree in (numa_host(draw, "numa"), plain_host("plain"), plain_host("never", NON_NUMA)):
+        sync(client, tree)
+    roots = {name: client.find_provider(name) for name in ("numa", "plain", "never")}
+    names = {root.uuid: name for name, root in roots.items() if root}
+    with_node, without = server(1, {"hw:numa_nodes": "1"}), server(1, {})
+    other = fallback(with_node)
+    assert other is not None
+    for query, hosts in (
+        (translate(with_node), {"numa"}),
+        (other, {"plain"}),
+        (translate(without), {"plain", "never"}),
+    ):
+        for form in (query, cheaper(query)):
+            answer = client.candidates(form)
+            assert {names[root] for root in answer.hosts()} == hosts
