@@ -7,6 +7,7 @@ cell of that host.
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
+import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -154,7 +155,7 @@ def configure(files: Sequence[str]) -> None:
     """
     config.parse_args(["cpu-tiers"], default_config_files=list(files) or None)
     objects.register_all()
-    install(cpus.SEAMS)
+    install(cpus.SEAMS, level=logging.DEBUG)  # a command talks to a person
 
 
 def nodes_of_host(cloud: Cloud, host: str) -> tuple[Node, ...]:

@@ -48,17 +48,18 @@ class Seam:
         return f"{self.module}.{self.path}"
 
 
-def install(seams: Sequence[Seam]) -> None:
+def install(seams: Sequence[Seam], *, level: int = logging.INFO) -> None:
     """Wrap the functions of ``seams`` that are not wrapped yet.
 
     Safe to call from several threads, native or green, and again.
 
+    :param level: of the log's line for each.
     :raises SeamMismatch: one does not fit this Nova; none is wrapped then.
     """
     with _INSTALLING:
         verify(seams)
         for seam in seams:
-            _wrap(seam)
+            _wrap(seam, level)
 
 
 def verify(seams: Sequence[Seam]) -> None:
@@ -70,7 +71,7 @@ def verify(seams: Sequence[Seam]) -> None:
         _find(seam)
 
 
-def _wrap(seam: Seam) -> None:
+def _wrap(seam: Seam, level: int) -> None:
     """Wrap the function of one seam; several seams may stand around one function."""
     owner, name, found = _find(seam)
     function = _function(found)
@@ -80,7 +81,7 @@ def _wrap(seam: Seam) -> None:
     wrapper = seam.wrap(function)
     setattr(wrapper, _MARK, (*installed, seam))
     setattr(owner, name, wrapper if function is found else type(found)(wrapper))
-    LOG.info("cpu-tiers wraps %s of Nova %s", seam, version("nova"))
+    LOG.log(level, "cpu-tiers wraps %s of Nova %s", seam, version("nova"))
 
 
 def _find(seam: Seam) -> tuple[Any, str, Any]:

@@ -15,6 +15,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import nova.monkey_patch, nova.conf, nova.objects
     import nova.scheduler.manager, nova.scheduler.weights, nova.api.validation.extra_specs.base
+    import nova.compute.api, nova.virt.libvirt.driver
     from nova.scheduler.host_manager import HostState
     from nova.scheduler.utils import ResourceRequest
 """
