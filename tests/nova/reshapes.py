@@ -1,5 +1,6 @@
 """Computes that begin to report shares, with servers at rest and on their way."""
 
+from importlib.metadata import version
 from typing import Any
 from unittest import mock
 
@@ -8,12 +9,14 @@ from nova.scheduler.client import report
 
 from tests.nova.computes import Computes
 
-__all__ = ["CLIENT", "POWER_OFF", "RESHAPE", "RPC", "Reshapes"]
+__all__ = ["CLIENT", "PLACEMENT", "POWER_OFF", "RESHAPE", "RPC", "Reshapes"]
 
 POWER_OFF = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
 RPC = "nova.compute.rpcapi.ComputeAPI"
 CLIENT = report.SchedulerReportClient
 RESHAPE = CLIENT._reshape
+PLACEMENT = int(version("openstack-placement").partition(".")[0])
+"""The release that runs here. Before 14 it checks what a write leaves as it was, too."""
 
 
 class Reshapes(Computes):

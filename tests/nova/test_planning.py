@@ -13,6 +13,7 @@ from oslo_messaging import ExpectedException
 from cpu_tiers.placement.client import PlacementClient
 from tests.nova.commands import Commands
 from tests.nova.computes import PLAIN, SHARES
+from tests.nova.reshapes import PLACEMENT
 
 NOWHERE = "5f5a0a4e-0000-4000-8000-000000000001"
 
@@ -254,6 +255,12 @@ class TestHeal(Heals):
         servers = [self.boot_on("one", self.tier(f"t{n}", "10", vcpus=6)) for n in range(3)]
         self.flags(cpu_allocation_ratio=1.0)  # 16 VCPU, 18 are held
         self.restart("one")
+        if PLACEMENT < 14:
+            said = self.run_command("allocation", "heal", "--apply", status=1)
+            assert "Unable to create allocation for 'VCPU'" in said.error
+            assert self.allocated(servers[0]) == {"one": None}
+            self.flags(cpu_allocation_ratio=1.125)  # the way on: 16 x 1.125 = 18
+            self.restart("one")
         self.heal("--apply", "--server", servers[0])
         self.heal("--apply")
         for server in servers:

@@ -1,16 +1,13 @@
 """Servers that run before their host reports shares, in Nova's services and a real Placement."""
 
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any
 from unittest import mock
 
 from nova import exception
 
 from tests.nova.computes import OURS, PLAIN, SHARES
-from tests.nova.reshapes import CLIENT, POWER_OFF, RESHAPE, RPC, Reshapes
-
-PLACEMENT = int(version("openstack-placement").partition(".")[0])
+from tests.nova.reshapes import CLIENT, PLACEMENT, POWER_OFF, RESHAPE, RPC, Reshapes
 
 
 class Killed(BaseException):
@@ -298,7 +295,7 @@ class TestOvercommitted(Reshapes):
         servers = [self.boot_on("one", self.tier(f"t{n}", "10", vcpus=6)) for n in range(3)]
         self.flags(cpu_allocation_ratio=1.0)  # 16 VCPU, 18 are held
         if PLACEMENT < 14:
-            # It checks what a reshape leaves as it was, too. Our check is of shares alone.
+            # Our own check is of shares alone.
             self.reporting(True)
             message = self.restart_refused("one", exception.ReshapeFailed)
             assert "Unable to create allocation for 'VCPU'" in message
