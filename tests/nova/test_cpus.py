@@ -17,7 +17,7 @@ from cpu_tiers.model.flavor import Image
 from cpu_tiers.nova import cpus
 from cpu_tiers.nova.seams import install
 from tests.nova.servers import Case, draw
-from tests.nova.test_hardware import by_nova, by_us, novas_plain, plain
+from tests.nova.test_hardware import by_nova, by_us, missing_memory, novas_plain, plain
 
 IMAGE = objects.ImageMeta(properties=objects.ImageMetaProps())
 AMOUNTS = {"resources:VCPU": "3", "resources:PCPU": "5"}
@@ -96,7 +96,7 @@ def test_random_servers() -> None:
             continue
         by_mask = "hw:cpu_dedicated_mask" in case.specs or ours.realtime
         no_realtime = ours.policy == "mixed" and not (by_mask or case.amount("VCPU"))
-        theirs = by_nova(case, case.specs)
+        theirs = by_nova(case, {**case.specs, **missing_memory(case, ours)})
         if isinstance(theirs, Exception):  # what Nova refuses all the same, see docs/cpus.rst
             assert no_realtime or not ours.nodes, case
             continue

@@ -127,9 +127,7 @@ def in_novas_words(case: Case, ours: GuestCpus | None) -> dict[str, str]:
         specs.setdefault(RELEASED_KEY, threads)
     if case.amount("PCPU") == 0:  # without VCPU, Nova would claim no CPU at all
         specs = {key: v for key, v in specs.items() if not key.endswith(":PCPU")}
-    if ours is not None and case.values("hw:numa_cpus") and not case.values("hw:numa_mem"):
-        # Nova has no halves of a description
-        specs |= {f"hw:numa_mem.{i}": str(node.memory_mb) for i, node in enumerate(ours.nodes)}
+    specs |= missing_memory(case, ours)
     if ours is None or ours.policy != "mixed":
         return specs
     if case.amount("VCPU"):
@@ -143,6 +141,13 @@ def in_novas_words(case: Case, ours: GuestCpus | None) -> dict[str, str]:
     elif "hw:cpu_dedicated_mask" not in specs and not ours.realtime:
         specs["hw:cpu_realtime"] = "yes"
     return specs
+
+
+def missing_memory(case: Case, ours: GuestCpus | None) -> dict[str, str]:
+    """Return the memory of nodes whose CPUs alone are described: Nova wants both or none."""
+    if ours is None or not case.values("hw:numa_cpus") or case.values("hw:numa_mem"):
+        return {}
+    return {f"hw:numa_mem.{i}": str(node.memory_mb) for i, node in enumerate(ours.nodes)}
 
 
 def by_us(case: Case, image: Image) -> GuestCpus | InvalidInput:
