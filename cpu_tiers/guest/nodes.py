@@ -13,7 +13,7 @@ from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.guest.memory import is_pinned
 from cpu_tiers.model.guest import GuestTopology
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
-from cpu_tiers.model.numa import cell_id
+from cpu_tiers.model.numa import read_name
 
 _CLASSES = (VCPU, PCPU, MEMORY_MB)
 
@@ -23,19 +23,21 @@ class NotAllocated(CpuTiersError):
 
 
 def allowed_cells(
-    guest: GuestTopology, held: Iterable[tuple[str, Mapping[str, int]]]
+    guest: GuestTopology, host: str, held: Iterable[tuple[str, Mapping[str, int]]]
 ) -> dict[int, frozenset[int]] | None:
     """Return for each guest cell the host cells of which the server holds what it needs.
 
-    :param held: names of providers of one host, and what the server holds there.
+    :param host: the name of its root provider.
+    :param held: names of the host's providers, and what the server holds there.
     :returns: ``None`` if it holds nothing of any node: the host does not report them.
     :raises NotAllocated: a cell's CPUs and memory are held of no node.
     """
     by_cell: dict[int, dict[str, int]] = {}
     for provider, resources in held:
-        cell = cell_id(provider)
-        if cell is None:
+        found = read_name(host, provider)
+        if found is None:
             continue
+        cell, _ = found
         amounts = by_cell.setdefault(cell, dict.fromkeys(_CLASSES, 0))
         for name in _CLASSES:
             amounts[name] += resources.get(name, 0)

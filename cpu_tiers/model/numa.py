@@ -54,12 +54,6 @@ def large_pages_trait() -> str:
     return names.trait("MEMORY_PAGE_SIZE_LARGE")
 
 
-def cell_id(provider: str) -> int | None:
-    """Return the id of the NUMA cell that a provider's name tells, or ``None``."""
-    match = re.fullmatch(r".+_NUMA([0-9]+)(?:_PAGES_[0-9]+)?", provider)
-    return int(match[1]) if match else None
-
-
 def page_trait(asked: PageSize | None) -> str | None:
     """Return the trait of memory that a guest asks for; ``None`` if any will do.
 

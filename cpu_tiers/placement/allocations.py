@@ -5,7 +5,7 @@ first, and what is found done already is not done again. The consumer's
 generation guards the time between the read and the write.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from cpu_tiers.model.candidates import AllocationRequest
@@ -101,25 +101,13 @@ def move(
     :param consumer_type: what the target is.
     :raises ConsumerMismatch: the source holds nothing, or the target something.
     """
-    sent: Mapping[str, Mapping[str, int]] = {}
 
-    def attempt() -> None:
-        nonlocal sent
-        giver, taker = client.consumer(source), client.consumer(target)
-        if sent and not giver.allocations and taker.allocations == sent:
-            return  # the earlier attempt was carried out, its answer was lost
-        if not giver.allocations:
-            raise ConsumerMismatch(
-                f"consumer {source} holds no allocations to move", consumer=source
-            )
+    def receiver(taker: Consumer) -> Consumer:
         _must_be_free(taker)
-        sent = giver.allocations
-        client.set_consumers(
-            replace(giver, allocations={}),
-            replace(giver, uuid=target, generation=taker.generation, consumer_type=consumer_type),
-        )
+        return replace(taker, consumer_type=consumer_type)
 
-    with_fresh_reads(attempt)
+    nothing = f"consumer {source} holds no allocations to move"
+    _hand_over(client, source, target, receiver, nothing)
 
 
 def roll_back(client: PlacementClient, server: str, migration: str) -> None:
@@ -130,22 +118,42 @@ def roll_back(client: PlacementClient, server: str, migration: str) -> None:
     :param server, migration: the uuids of two consumers.
     :raises ConsumerMismatch: the migration holds nothing.
     """
+    nothing = f"migration {migration} holds no allocations to give back"
+    _hand_over(client, migration, server, lambda taker: taker, nothing)
+
+
+def _hand_over(
+    client: PlacementClient,
+    source: str,
+    target: str,
+    receiver: Callable[[Consumer], Consumer],
+    nothing: str,
+) -> None:
+    """Give the target what the source holds, in place of what it has itself.
+
+    :param receiver: the target as it is to be, or an error if it cannot take it.
+    :param nothing: the error where the source holds nothing.
+    """
     sent: Mapping[str, Mapping[str, int]] = {}
 
     def attempt() -> None:
         nonlocal sent
-        giver, taker = client.consumer(migration), client.consumer(server)
+        giver, taker = client.consumer(source), client.consumer(target)
         if sent and not giver.allocations and taker.allocations == sent:
             return  # the earlier attempt was carried out, its answer was lost
         if not giver.allocations:
-            raise ConsumerMismatch(
-                f"migration {migration} holds no allocations to give back", consumer=migration
-            )
+            raise ConsumerMismatch(nothing, consumer=source)
+        taker = receiver(taker)
         sent = giver.allocations
-        back = replace(
-            giver, uuid=server, generation=taker.generation, consumer_type=taker.consumer_type
+        client.set_consumers(
+            replace(giver, allocations={}),
+            replace(
+                giver,
+                uuid=target,
+                generation=taker.generation,
+                consumer_type=taker.consumer_type,
+            ),
         )
-        client.set_consumers(replace(giver, allocations={}), back)
 
     with_fresh_reads(attempt)
 

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.plan import steps, with_ratios
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, Resident, relocate
 from cpu_tiers.placement.steps import Change, SetInventories, State, Step
 from cpu_tiers.placement.sync import changes_of, read_state
-from cpu_tiers.placement.writer import Progress, Writer
+from cpu_tiers.placement.writer import Progress, Writer, carry_out
 
 AskResidents = Callable[[Collection[str]], Mapping[str, Resident]]
 """Returns whose these consumers are."""
@@ -95,28 +93,19 @@ def reshape(client: PlacementClient, tree: ProviderTree, moves: Relocate) -> tup
     :raises PlacementError: its ``written``, ``unconfirmed`` and ``unwritten``
         tell how far it came.
     """
-    progress = Progress()
 
-    def attempt() -> None:
+    def attempt(progress: Progress) -> None:
         state = read_state(client, tree)
         planned = _plan(client, state, tree, moves)
         progress.begin(planned.changes)
         writer = Writer(client, state)
-        for step in planned.preparation:
-            progress.send(step.changes)
-            writer.write(step)
-            progress.confirm()
+        writer.take(planned.preparation, progress)
         if planned.in_one:
             progress.send(planned.in_one)
             writer.reshape(planned.inventories, _moved(planned, writer))
             progress.confirm()
 
-    try:
-        with_fresh_reads(attempt)
-    except PlacementError as error:
-        progress.tell(error)
-        raise
-    return tuple(progress.written)
+    return carry_out(attempt)
 
 
 def _plan(client: PlacementClient, state: State, tree: ProviderTree, moves: Relocate) -> Reshape:

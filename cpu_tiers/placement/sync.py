@@ -9,12 +9,10 @@ from collections.abc import Iterable
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.plan import steps
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.placement.steps import Change, ProviderState, State, Step
-from cpu_tiers.placement.writer import Progress, Writer
+from cpu_tiers.placement.writer import Progress, Writer, carry_out
 
 
 def plan(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
@@ -35,24 +33,14 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
         :class:`~cpu_tiers.placement.errors.ReportingCannotBeDisabled`,
         :class:`~cpu_tiers.placement.errors.UnknownNames`.
     """
-    progress = Progress()
 
-    def attempt() -> None:
+    def attempt(progress: Progress) -> None:
         state = read_state(client, tree)
         planned = steps(state, tree)
         progress.begin(changes_of(planned))
-        writer = Writer(client, state)
-        for step in planned:
-            progress.send(step.changes)
-            writer.write(step)
-            progress.confirm()
+        Writer(client, state).take(planned, progress)
 
-    try:
-        with_fresh_reads(attempt)
-    except PlacementError as error:
-        progress.tell(error)
-        raise
-    return tuple(progress.written)
+    return carry_out(attempt)
 
 
 def changes_of(planned: Iterable[Step]) -> tuple[Change, ...]:

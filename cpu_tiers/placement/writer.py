@@ -1,9 +1,11 @@
 """Taking the steps of a plan, and telling how far it came."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import InventoryInUse, PlacementError
 from cpu_tiers.placement.records import Consumer, Inventories, Traits
 from cpu_tiers.placement.steps import (
@@ -39,6 +41,13 @@ class Writer:
                 self._set_inventories(step)
             case SetTraits():
                 self._set_traits(step)
+
+    def take(self, steps: Iterable[Step], progress: "Progress") -> None:
+        """Take steps one by one, and say so."""
+        for step in steps:
+            progress.send(step.changes)
+            self.write(step)
+            progress.confirm()
 
     def _create(self, step: CreateProvider) -> None:
         parent = None if step.parent is None else self._uuids[step.parent]
@@ -129,3 +138,17 @@ class Progress:
             unconfirmed=() if refused else self._sent,
             unwritten=(*self._sent, *self._to_come) if refused else self._to_come,
         )
+
+
+def carry_out(attempt: Callable[[Progress], None]) -> tuple[Change, ...]:
+    """Attempt it, with fresh reads while others write; return what was written.
+
+    :raises PlacementError: it tells how far it came.
+    """
+    progress = Progress()
+    try:
+        with_fresh_reads(partial(attempt, progress))
+    except PlacementError as error:
+        progress.tell(error)
+        raise
+    return tuple(progress.written)
