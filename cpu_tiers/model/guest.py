@@ -8,6 +8,7 @@ libvirt-emulator-threads-policy, "Data model impact".
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.policies import CpuPolicy, EmulatorThreadsPolicy, PageSize, ThreadPolicy
@@ -66,3 +67,14 @@ class Pinning:
     """Where a host keeps a guest: a pinning for each of its cells, in their order."""
 
     cells: tuple[CellPinning, ...]
+
+
+class CellPlace(NamedTuple):
+    """What of a host was allocated for one node of a guest.
+
+    :param host_cell: the id of the host's NUMA cell.
+    :param page_size_kb: of the pages of its memory; ``None`` where that is not known.
+    """
+
+    host_cell: int
+    page_size_kb: int | None = None
