@@ -40,6 +40,40 @@ class Node:
     uuid: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a consumer holds on a host, and of which server.
+
+    :param server: Nova's instance.
+    :param move: Nova's migration, where the server is on its way from or to this host.
+    """
+
+    consumer: str
+    server: Any
+    move: Any = None
+
+    @property
+    def is_source(self) -> bool:
+        """Tell whether this is the source that a migration keeps."""
+        return bool(self.consumer != self.server.uuid)
+
+    @property
+    def holder(self) -> Holder | None:
+        """Return whose it is, with the flavor that it was made for; a resize has two.
+
+        Before the destination of a resize has heard of it, Nova's database
+        does not tell the new flavor: ``None``.
+
+        :raises InvalidInput: a size of the flavor is out of range.
+        """
+        flavor = self.server.flavor
+        if self.move is not None and self.move.migration_type == "resize":
+            server = self.server
+            flavor = (server.old_flavor or flavor) if self.is_source else server.new_flavor
+        part = f", source of migration {self.consumer}" if self.is_source else ""
+        return None if flavor is None else to_holder(self.server, flavor, part)
+
+
 def find_demands(node: Node, held: Mapping[str, Mapping[str, int]]) -> tuple[Demand, ...]:
     """Return the shares that consumers of a host lack.
 
@@ -59,15 +93,18 @@ def find_holders(
 
     :param consumers: all consumers that hold something of this host.
     """
-    servers = _servers(node.context, asked)
-    destinations = _destinations(node, servers.values(), consumers)
+    return holders_of(node, find_claims(node, asked, consumers), asked)
+
+
+def holders_of(
+    node: Node, claims: Mapping[str, Claim], asked: Collection[str]
+) -> dict[str, Holder]:
+    """Return what :func:`find_holders` does, where :func:`find_claims` was asked already."""
     found: dict[str, Holder] = {}
     for uuid in asked:
+        holder: Holder | None = None
         try:
-            if uuid in servers:
-                holder = _server_holder(servers[uuid], uuid in destinations)
-            else:
-                holder = _migration_holder(node.context, uuid)
+            holder = claims[uuid].holder if uuid in claims else None
         except InvalidInput as error:
             LOG.warning("Consumer %s on %s is left as it is: %s", uuid, node.name, error)
             continue
@@ -78,26 +115,43 @@ def find_holders(
     return found
 
 
+def find_claims(
+    node: Node, asked: Collection[str], consumers: Collection[str]
+) -> dict[str, Claim]:
+    """Return what each of ``asked`` holds on a host, as far as Nova knows it.
+
+    :param consumers: all consumers that hold something of this host.
+    """
+    servers = _servers(node.context, asked)
+    arriving = _arriving(node, servers.values(), consumers)
+    claims = {
+        uuid: Claim(consumer=uuid, server=server, move=arriving.get(uuid))
+        for uuid, server in servers.items()
+    }
+    for uuid in asked:
+        if uuid not in servers and (leaving := _leaving(node.context, uuid)):
+            claims[uuid] = leaving
+    return claims
+
+
 def _servers(context: Any, uuids: Collection[str]) -> dict[str, Any]:
     if not uuids:
         return {}
     servers = objects.InstanceList.get_by_filters(
         context,
         {"uuid": list(uuids), "deleted": False, "soft_deleted": True},
-        expected_attrs=["flavor", "system_metadata"],
+        expected_attrs=["flavor", "migration_context", "numa_topology", "system_metadata"],
     )
     return {server.uuid: server for server in servers}
 
 
-def _destinations(
-    node: Node, servers: Iterable[Any], consumers: Collection[str]
-) -> frozenset[str]:
-    """Return the servers that hold the destination of a resize on this host.
+def _arriving(node: Node, servers: Iterable[Any], consumers: Collection[str]) -> dict[str, Any]:
+    """Return the moves of servers that hold the destination of one on this host.
 
     They do from the time when the migration has taken over the source, which
-    may be this host, too. A cold migration does not change the flavor.
+    may be this host, too.
     """
-    resizes = [
+    moves = [
         *objects.MigrationList.get_in_progress_and_error(node.context, node.host, node.name),
         *(
             migration
@@ -108,36 +162,21 @@ def _destinations(
             )
         ),
     ]
-    return frozenset(
-        migration.instance_uuid
-        for migration in resizes
-        if migration.migration_type == "resize"
-        and migration.status not in _OVER
-        and (migration.source_node != node.name or migration.uuid in consumers)
-    )
+    return {
+        move.instance_uuid: move
+        for move in moves
+        if move.status not in _OVER and (move.source_node != node.name or move.uuid in consumers)
+    }
 
 
-def _server_holder(server: Any, is_destination: bool) -> Holder | None:
-    """Return the holder of what the server itself has on this host.
-
-    Before the destination of a resize has heard of it, Nova's database does
-    not tell the new flavor.
-    """
-    flavor = server.new_flavor if is_destination else server.flavor
-    return None if flavor is None else to_holder(server, flavor)
-
-
-def _migration_holder(context: Any, uuid: str) -> Holder | None:
-    """Return the holder of the source that a migration keeps."""
+def _leaving(context: Any, uuid: str) -> Claim | None:
+    """Return the source that a migration keeps."""
     try:
-        migration = objects.Migration.get_by_uuid(context, uuid)
+        move = objects.Migration.get_by_uuid(context, uuid)
     except exception.MigrationNotFound:
         return None
-    server = _servers(context, [migration.instance_uuid]).get(migration.instance_uuid)
-    if server is None:
-        return None
-    old = server.old_flavor if migration.migration_type == "resize" else None
-    return to_holder(server, old or server.flavor, f", source of migration {uuid}")
+    server = _servers(context, [move.instance_uuid]).get(move.instance_uuid)
+    return server and Claim(consumer=uuid, server=server, move=move)
 
 
 def to_holder(server: Any, flavor: objects.Flavor, part: str = "") -> Holder:

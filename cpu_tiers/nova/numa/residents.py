@@ -1,0 +1,53 @@
+"""Whose the allocations of a host are, and where their guests run, by Nova's database.
+
+A server on its way has two topologies: the old one where it comes from, which
+its migration holds, and the new one where it goes to, which it holds itself.
+"""
+
+from __future__ import annotations  # Nova fills `objects` when a service starts
+
+from collections.abc import Collection, Mapping
+
+from nova import objects
+
+from cpu_tiers.nova.consumers import Claim, Node, find_claims, holders_of
+from cpu_tiers.nova.topology import to_guest_topology, to_pinning
+from cpu_tiers.placement.relocation import Resident
+from cpu_tiers.placement.reshape import Holder
+
+
+def find_residents(node: Node, consumers: Collection[str]) -> Mapping[str, Resident]:
+    """Return who the consumers of a host are; one that Nova does not know is left out.
+
+    :param consumers: all that hold something of the host's root provider.
+    """
+    claims = find_claims(node, consumers, consumers)
+    holders = holders_of(node, claims, consumers)
+    return {uuid: _resident(claim, holders.get(uuid)) for uuid, claim in claims.items()}
+
+
+def _resident(claim: Claim, holder: Holder | None) -> Resident:
+    topology, is_placed = _topology(claim)
+    if not topology:
+        return Resident(holder=holder)
+    return Resident(
+        holder=holder,
+        topology=to_guest_topology(topology),
+        pinning=to_pinning(topology) if is_placed else None,
+    )
+
+
+def _topology(claim: Claim) -> tuple[objects.InstanceNUMATopology | None, bool]:
+    """Return what a guest is on the host, and whether it has a place there.
+
+    Before the destination has heard of the guest it has none. What a resize
+    makes of the guest is not known then, either.
+    """
+    server, move = claim.server, claim.move
+    if move is None:
+        return server.numa_topology, True
+    context = server.migration_context
+    if context is None or context.migration_id != move.id:
+        is_unknown = move.migration_type == "resize" and not claim.is_source
+        return None if is_unknown else server.numa_topology, claim.is_source
+    return (context.old_numa_topology if claim.is_source else context.new_numa_topology), True
