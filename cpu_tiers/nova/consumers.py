@@ -106,10 +106,10 @@ def holders_of(
         try:
             holder = claims[uuid].holder if uuid in claims else None
         except InvalidInput as error:
-            LOG.warning("Consumer %s on %s is left as it is: %s", uuid, node.name, error)
+            LOG.warning("Flavor of consumer %s on %s: %s", uuid, node.name, error)
             continue
         if holder is None:
-            LOG.warning("Consumer %s on %s is left as it is: no flavor of it", uuid, node.name)
+            LOG.warning("Nova knows no flavor of consumer %s on %s", uuid, node.name)
         else:
             found[uuid] = holder
     return found

@@ -1,10 +1,12 @@
-"""``compute_driver = cpu_tiers.LibvirtDriver``: Nova's libvirt driver, and shares.
+"""``compute_driver = cpu_tiers.LibvirtDriver``: Nova's libvirt driver, NUMA nodes and shares.
 
-Thin: what to report stands in ``reporting``, what a guest weighs in
-``guest``. Nothing happens when the module is imported.
+Thin: whether to report those stands in ``wanted``, how in ``reporting`` and
+``numa``, what a guest weighs in ``guest``. Nothing happens when the module is
+imported.
 """
 
 import copy
+import functools
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -13,16 +15,26 @@ import nova.conf
 from nova import exception
 from nova.virt.libvirt import driver
 
-from cpu_tiers.conf import libvirt
+from cpu_tiers import extensions
+from cpu_tiers.conf import compute, libvirt
+from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.inventory import Reporter
+from cpu_tiers.libvirt.capabilities import parse_capabilities
+from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova import cpus, options, reporting, seams, tracking
 from cpu_tiers.nova.guest import LIVE_MIGRATION, with_plain_shares
+from cpu_tiers.nova.numa import moves
+from cpu_tiers.nova.numa import reporting as numa
+from cpu_tiers.nova.wanted import Wanted, decide, missing_shares
+from cpu_tiers.placement.steps import State
 
 LOG = logging.getLogger(__name__)
 CONF = nova.conf.CONF
 
 _MODULE = "nova.virt.libvirt.driver"
-_OVERRIDDEN = (
+_USED = (
     seams.Seam(
         module=_MODULE,
         path="LibvirtDriver.__init__",
@@ -38,19 +50,30 @@ _OVERRIDDEN = (
         path="LibvirtDriver._update_guest_cputune",
         parameters=("self", "guest", "flavor"),
     ),
+    seams.Seam(
+        module=_MODULE,
+        path="LibvirtDriver._get_vcpu_available",
+        parameters=("self",),
+    ),
+    seams.Seam(
+        module=_MODULE,
+        path="LibvirtDriver._get_pcpu_available",
+        parameters=("self",),
+    ),
 )
 
 
 class LibvirtDriver(driver.LibvirtDriver):
-    """Reports VCPU_SHARES, and gives guests the weight of their multiplier."""
+    """Reports NUMA nodes and VCPU_SHARES, and gives guests the weight of their multiplier."""
 
     def __init__(self, virtapi: Any, read_only: bool = False) -> None:
         """Check that we fit this Nova, before anything is wrapped.
 
         :raises SeamMismatch: we do not.
         """
-        seams.verify(_OVERRIDDEN)
+        seams.verify(_USED)
         seams.install([*cpus.SEAMS, tracking.SEAM, LIVE_MIGRATION])
+        options.register(compute)
         options.register(libvirt)
         super().__init__(virtapi, read_only)
 
@@ -60,62 +83,82 @@ class LibvirtDriver(driver.LibvirtDriver):
     def update_provider_tree(
         self, provider_tree: Any, nodename: str, allocations: Any = None
     ) -> None:
-        """Report what Nova reports, and shares beside VCPU.
+        """Report what Nova reports, NUMA nodes, and shares beside VCPU.
 
         :raises nova.exception.ReshapeNeeded: at start-up, where servers lack
-            shares; the tree is as it was.
-        :raises nova.exception.ReshapeFailed: their shares would not fit.
+            shares or belong to nodes; the tree is as it was.
+        :raises nova.exception.ReshapeFailed: they would not fit.
         :raises nova.exception.InvalidConfiguration: at start-up, where
             reporting was turned off, or provider.yaml reports shares too.
         """
         run = tracking.current()
-        on = CONF.libvirt.report_vcpu_shares
-        kept = None if on else reporting.shares_to_keep(run, provider_tree, nodename)
-        if on and run is not None and run.startup:
-            reporting.refuse_two_reporters(run, provider_tree, nodename)
-            self._reshape(run, provider_tree, nodename, allocations)
-        reports = on and _may_report(run, provider_tree, nodename)
-        super().update_provider_tree(provider_tree, nodename, allocations=allocations)
-        record = _shares_record(provider_tree, nodename) if reports else kept
-        if record:
-            reporting.add_shares(provider_tree, nodename, record)
-            self.provider_tree = copy.deepcopy(provider_tree)
+        wanted = decide(run, provider_tree, nodename)
+        if run is not None and run.startup:
+            self._reshape(run, wanted, provider_tree, nodename, allocations)
+        present = self._report(run, wanted, provider_tree, nodename, allocations)
+        if run is not None and present and allocations is not None:
+            moves.move_servers(run, provider_tree, nodename, present, allocations)
+        self.provider_tree = copy.deepcopy(provider_tree)
 
-    def _reshape(self, run: tracking.Run, tree: Any, nodename: str, allocations: Any) -> None:
+    def _reshape(
+        self, run: tracking.Run, wanted: Wanted, tree: Any, nodename: str, allocations: Any
+    ) -> None:
         """Add the shares that servers lack to their allocations, or ask Nova to bring those.
 
-        :raises nova.exception.ReshapeNeeded: Nova did not bring them.
+        :raises nova.exception.ReshapeNeeded: Nova did not bring them, and servers
+            lack shares or belong to nodes.
         :raises nova.exception.ReshapeFailed: the shares would not fit.
         """
-        coming = copy.deepcopy(tree)
-        super().update_provider_tree(coming, nodename, allocations=copy.deepcopy(allocations))
-        held = run.allocations(nodename) if allocations is None else allocations
-        demands = reporting.find_demands(run, tree, nodename, held)
-        shares = _shares_record(coming, nodename)
-        reporting.refuse_to_start(tree, nodename, shares, demands, held)
-        if not demands or shares is None:
+        if not wanted.shares and not wanted.nodes:
             return
-        if allocations is None:
-            LOG.info("%d consumers on %s lack %s", len(demands), nodename, VCPU_SHARES)
+        coming = copy.deepcopy(tree)
+        self._report(run, wanted, coming, nodename, copy.deepcopy(allocations))
+        held = run.allocations(nodename) if allocations is None else allocations
+        demands = missing_shares(run, tree, coming, nodename, held) if wanted.shares else {}
+        if allocations is not None:
+            reporting.add_demands(demands, allocations)
+        elif demands or (wanted.nodes and moves.held_of_root(run, coming, nodename, held)):
+            LOG.info("Servers on %s lack %s, or move to NUMA nodes", nodename, VCPU_SHARES)
             raise exception.ReshapeNeeded()
-        reporting.add_demands(demands, allocations, tree.data(nodename).uuid)
 
+    def _report(
+        self, run: tracking.Run | None, wanted: Wanted, tree: Any, nodename: str, allocations: Any
+    ) -> frozenset[str]:
+        """Edit the tree; return the names of the nodes and page sizes that the host reports."""
+        before = numa.read_state(tree, nodename)
+        if wanted.nodes:
+            numa.show_pcpus(tree, nodename)
+        super().update_provider_tree(tree, nodename, allocations=allocations)
+        numa.mark(tree, nodename, no_numa=wanted.no_numa)
+        present: frozenset[str] = frozenset()
+        if wanted.nodes:
+            present = self._report_nodes(run, tree, nodename, before)
+        if wanted.shares:
+            reporting.put_shares(tree, nodename, CONF.libvirt.vcpu_share_multiplier)
+        reporting.put_back_shares(tree, wanted.kept)
+        return present
 
-def _may_report(run: tracking.Run | None, tree: Any, nodename: str) -> bool:
-    """Tell whether the host can report shares now.
+    def _report_nodes(
+        self, run: tracking.Run | None, tree: Any, nodename: str, before: State
+    ) -> frozenset[str]:
+        """Put what Nova reports of the root on nodes; return the names of those."""
+        try:
+            cpus = self._get_vcpu_available() | self._get_pcpu_available()
+            topology = numa.online(self._topology, cpus)
+            options = inventory_options(CONF)
+            present = numa.put_nodes(tree, nodename, topology, options, self._reporters, before)
+        except CpuTiersError as error:
+            raise exception.InvalidConfiguration(str(error)) from error
+        if run is not None:
+            numa.drop_vanished(run, tree, nodename, present)
+        return present
 
-    Nova reshapes at start-up alone. A host that missed it, and has servers
-    that lack shares, reports none until the next.
-    """
-    if VCPU_SHARES in tree.data(nodename).inventory or (run is not None and run.startup):
-        return True
-    if run is not None and not reporting.find_demands(
-        run, tree, nodename, run.allocations(nodename)
-    ):
-        return True
-    LOG.error("%s reports %s after a restart of this service", nodename, VCPU_SHARES)
-    return False
+    @functools.cached_property
+    def _topology(self) -> HostTopology:
+        """The cells of the host, once in its life as Nova asks for them."""
+        text = self._host.get_connection().getCapabilities()
+        return parse_capabilities(text.encode(), where="libvirt's capabilities of this host")
 
-
-def _shares_record(tree: Any, nodename: str) -> Mapping[str, float] | None:
-    return reporting.shares_record(tree, nodename, CONF.libvirt.vcpu_share_multiplier)
+    @functools.cached_property
+    def _reporters(self) -> Mapping[str, Reporter]:
+        return extensions.load(extensions.INVENTORY)

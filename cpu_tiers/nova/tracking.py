@@ -32,9 +32,10 @@ class Run:
         )
         return found
 
-    def file_with_shares(self, name: str, uuid: str) -> str | None:
+    def file_with_shares(self, name: str, uuid: str, *, is_root: bool = True) -> str | None:
         """Return the provider.yaml that gives this provider shares, if one does."""
-        return file_with_shares(self.tracker.provider_configs, name, uuid)
+        configs = self.tracker.provider_configs
+        return file_with_shares(configs, name, uuid, is_root=is_root)
 
 
 _CURRENT: ContextVar[Run | None] = ContextVar("cpu_tiers_tracker_run", default=None)
@@ -71,17 +72,20 @@ SEAM = Seam(
 )
 
 
-def file_with_shares(configs: Mapping[str, Mapping[str, Any]], name: str, uuid: str) -> str | None:
+def file_with_shares(
+    configs: Mapping[str, Mapping[str, Any]], name: str, uuid: str, *, is_root: bool = True
+) -> str | None:
     """Return the provider configuration file that gives a provider shares.
 
-    Nova's rule: ``$COMPUTE_NODE`` counts where neither the name nor the uuid
-    of the provider is configured ("Managing Resource Providers Using Config
+    Nova's rule: ``$COMPUTE_NODE`` counts for a root where neither the name nor
+    the uuid of the provider is configured ("Managing Resource Providers Using Config
     Files" in Nova's administrator guide).
 
     :param configs: as Nova read them, by name, uuid or ``$COMPUTE_NODE``.
     """
     own = [configs[key] for key in (name, uuid) if key in configs]
-    for config in own or [configs.get("$COMPUTE_NODE", {})]:
+    default = [configs["$COMPUTE_NODE"]] if is_root and "$COMPUTE_NODE" in configs else []
+    for config in own or default:
         for inventories in config.get("inventories", {}).get("additional", ()):
             if VCPU_SHARES in inventories:
                 return str(config["__source_file"])

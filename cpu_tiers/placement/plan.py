@@ -43,7 +43,7 @@ def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
     """
     _refuse_an_absent_host(state, tree)
     _refuse_other_parents(state, tree)
-    _refuse_vanishing_nodes(state, tree)
+    refuse_vanishing_nodes(state, tree)
     _refuse_vanishing_shares(state, tree)
     tree = with_ratios(state, tree)
     ours = tree.providers[1:] if tree.root_is_foreign else tree.providers
@@ -167,7 +167,7 @@ def _refuse_other_parents(state: State, tree: ProviderTree) -> None:
             )
 
 
-def _refuse_vanishing_nodes(state: State, tree: ProviderTree) -> None:
+def refuse_vanishing_nodes(state: State, tree: ProviderTree) -> None:
     """Spec: turning a NUMA-aware host into one that is not is not supported."""
     if any(is_part(tree.root.name, provider.name) for provider in tree.providers):
         return

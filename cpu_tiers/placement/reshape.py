@@ -8,14 +8,14 @@ is left alone, so the same question asked again adds nothing.
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.translators.contract import ServerRequest
-from cpu_tiers.translators.shares import claimed_shares
+from cpu_tiers.translators.shares import claimed_shares, divide
 
 LOG = logging.getLogger(__name__)
 
@@ -100,6 +100,38 @@ def missing_shares(
         for consumer, amount in claims.items()
         if amount
     )
+
+
+def total_of(held: Mapping[str, Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
+    """Return what consumers hold of several providers together.
+
+    :param held: consumer to provider to resource class to amount.
+    """
+    return {
+        consumer: {
+            name: sum(resources.get(name, 0) for resources in of_providers.values())
+            for name in frozenset[str]().union(*of_providers.values())
+        }
+        for consumer, of_providers in held.items()
+    }
+
+
+def divide_demands(
+    demands: Iterable[Demand], held: Mapping[str, Mapping[str, Mapping[str, int]]]
+) -> dict[str, tuple[Demand, ...]]:
+    """Return what is lacked of each provider, in proportion to the VCPU held there.
+
+    :param held: consumer to provider to resource class to amount.
+    """
+    found: dict[str, tuple[Demand, ...]] = {}
+    for demand in demands:
+        vcpus = {uuid: r[VCPU] for uuid, r in held[demand.consumer].items() if VCPU in r}
+        parts = divide(demand.shares, list(vcpus.values()))
+        for uuid, part in zip(vcpus, parts, strict=True):
+            if part:
+                of_provider = replace(demand, resources={VCPU_SHARES: part})
+                found[uuid] = (*found.get(uuid, ()), of_provider)
+    return found
 
 
 def lacks_shares(resources: Mapping[str, int]) -> bool:

@@ -28,6 +28,10 @@ class Reshapes(Computes):
     def report(self, *hosts: str) -> int:
         """Restart hosts with reporting on; return how often Placement was asked to reshape."""
         self.reporting(True)
+        return self.reshapes(*hosts)
+
+    def reshapes(self, *hosts: str) -> int:
+        """Restart hosts; return how often Placement was asked to reshape."""
         calls = []
 
         def counted(*args: Any) -> Any:

@@ -116,7 +116,7 @@ class TestStrangers(Reshapes):
         assert self.report("one") == 1
         assert self.allocated(stranger) == {"one": None}
         assert self.allocated(server) == {"one": 100}
-        assert f"Consumer {stranger} on one is left as it is" in self.stdlog.logger.output
+        assert f"Nova knows no flavor of consumer {stranger} on one" in self.stdlog.logger.output
 
 
 class TestMoves(Reshapes):
@@ -162,7 +162,7 @@ class TestMoves(Reshapes):
         assert self.report("one", "two") == 1
         assert self.allocated(migration) == {"one": 50}
         assert self.allocated(server) == {"two": None}
-        assert f"Consumer {server} on two is left as it is" in self.stdlog.logger.output
+        assert f"Nova knows no flavor of consumer {server} on two" in self.stdlog.logger.output
 
     def test_a_cold_migration_at_each_step(self) -> None:
         self.start_host("one")

@@ -33,3 +33,9 @@ def config(file: str, *classes: str) -> dict[str, Any]:
 )
 def test_novas_rule_decides(configs: dict[str, Any], file: str | None) -> None:
     assert file_with_shares(configs, "one", "uuid-1") == file
+
+
+def test_a_child_of_the_host_has_none_of_the_entry_for_all() -> None:
+    configs = {"$COMPUTE_NODE": config("a", SHARES), "one_NUMA0": config("b", SHARES)}
+    assert file_with_shares(configs, "one_NUMA1", "uuid-3", is_root=False) is None
+    assert file_with_shares(configs, "one_NUMA0", "uuid-2", is_root=False) == "b"

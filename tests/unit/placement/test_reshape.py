@@ -10,9 +10,11 @@ from cpu_tiers.placement.reshape import (
     Demand,
     Holder,
     SharesDoNotFit,
+    divide_demands,
     find_room,
     missing_shares,
     refuse_what_does_not_fit,
+    total_of,
 )
 
 SHARES = "CUSTOM_VCPU_SHARES"
@@ -72,6 +74,25 @@ def test_a_consumer_that_nobody_knows_lacks_nothing() -> None:
 
 def demand(consumer: str, amount: int) -> Demand:
     return Demand(consumer=consumer, holder=holder({}), resources={SHARES: amount})
+
+
+def test_what_is_held_of_several_providers_adds_up() -> None:
+    held = {"a": {"n0": {"VCPU": 1, SHARES: 5}, "n1": {"VCPU": 2, "PCPU": 1}}}
+    assert total_of(held) == {"a": {"VCPU": 3, "PCPU": 1, SHARES: 5}}
+
+
+def test_demands_are_divided_as_vcpu_is_held() -> None:
+    held = {
+        "a": {"n0": {"VCPU": 1}, "n1": {"VCPU": 3}, "n2": {"PCPU": 4}},
+        "b": {"n1": {"VCPU": 2}},
+        "c": {"n0": {"VCPU": 9}, "n1": {"VCPU": 1}},
+    }
+    # 10 by 1 and 3 is 2.5 and 7.5: one unit is left, the first of equals gets it
+    found = divide_demands((demand("a", 10), demand("b", 7), demand("c", 1)), held)
+    assert found == {
+        "n0": (demand("a", 3), demand("c", 1)),  # 0.9 and 0.1 of 1
+        "n1": (demand("a", 7), demand("b", 7)),
+    }
 
 
 def refused(shares: Inventory, used: int, *demands: Demand) -> list[str]:

@@ -1,0 +1,112 @@
+"""Servers move from the root of their host to its NUMA nodes, in Nova's allocations.
+
+Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. Nova passes the
+allocations of a starting host, and writes them and the tree in one ``POST
+/reshaper``. Nothing is edited unless all servers find a place.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from nova import exception
+
+from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.nova.consumers import Node
+from cpu_tiers.nova.numa.reporting import read_state
+from cpu_tiers.nova.numa.residents import find_residents
+from cpu_tiers.nova.tracking import Run
+from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, ServersDoNotFit, relocate
+
+LOG = logging.getLogger(__name__)
+
+
+def held_of_root(
+    run: Run, tree: Any, nodename: str, allocations: Mapping[str, Any]
+) -> dict[str, dict[str, int]]:
+    """Return what consumers hold of the root that belongs to nodes.
+
+    :param tree: Nova's, as it is going to be. What provider.yaml gives the
+        root is not in it yet, and stays there.
+    """
+    root = tree.data(nodename)
+    moving = OF_NODES - root.inventory.keys()
+    if run.file_with_shares(nodename, root.uuid):
+        moving -= {VCPU_SHARES}
+    held = {
+        consumer: {
+            name: amount
+            for name, amount in body["allocations"][root.uuid]["resources"].items()
+            if name in moving
+        }
+        for consumer, body in allocations.items()
+        if root.uuid in body["allocations"]
+    }
+    return {consumer: resources for consumer, resources in held.items() if resources}
+
+
+def move_servers(
+    run: Run, tree: Any, nodename: str, present: Collection[str], allocations: dict[str, Any]
+) -> None:
+    """Move what consumers hold of the root to the nodes, in place as Nova wants it.
+
+    :param tree: Nova's, as it is going to be.
+    :param present: the names of the nodes and page sizes that the host has.
+    :raises nova.exception.ReshapeFailed: servers find no place; each is named.
+    """
+    held = held_of_root(run, tree, nodename, allocations)
+    root = tree.data(nodename).uuid
+    node = Node(context=run.context, host=run.tracker.host, name=nodename, uuid=root)
+    uuids = {name: tree.data(name).uuid for name in present}
+    ours = _read_tree(tree, nodename, present)
+    try:
+        moves = relocate(ours, held, find_residents(node, held), _used(allocations, uuids))
+    except ServersDoNotFit as error:
+        raise exception.ReshapeFailed(
+            error=f"{error}\nNothing was changed. Or start {nodename} without [compute]"
+            " enable_numa_reporting_to_placement, as before"
+        ) from error
+    for move in moves:
+        _carry_out(move, allocations[move.consumer]["allocations"], root, uuids)
+
+
+def _read_tree(tree: Any, nodename: str, present: Collection[str]) -> ProviderTree:
+    providers = read_state(tree, nodename).providers
+    return ProviderTree(
+        providers=tuple(
+            ResourceProvider(
+                name=name,
+                parent=provider.parent,
+                inventories=provider.inventories.by_class,
+                traits=provider.traits.names,
+            )
+            for name, provider in providers.items()
+            if name == nodename or name in present
+        ),
+        managed_classes=OF_NODES,
+    )
+
+
+def _used(allocations: Mapping[str, Any], uuids: Mapping[str, str]) -> Held:
+    """Return what is held of the nodes already: provider's name to class to amount."""
+    used: dict[str, dict[str, int]] = {name: {} for name in uuids}
+    for body in allocations.values():
+        for name, uuid in uuids.items():
+            for held, amount in body["allocations"].get(uuid, {}).get("resources", {}).items():
+                used[name][held] = used[name].get(held, 0) + amount
+    return used
+
+
+def _carry_out(
+    move: Relocation, allocations: dict[str, Any], root: str, uuids: Mapping[str, str]
+) -> None:
+    stays = allocations.pop(root)
+    resources = {n: a for n, a in stays["resources"].items() if n not in move.amounts}
+    if resources:
+        allocations[root] = {**stays, "resources": resources}
+    for name, moved in move.resources.items():
+        on_node = allocations.setdefault(uuids[name], {"resources": {}})["resources"]
+        for resource_class, amount in moved.items():
+            on_node[resource_class] = on_node.get(resource_class, 0) + amount
+        LOG.info("%s holds %s of %s", move.name, moved, name)
