@@ -23,11 +23,11 @@ def find_residents(node: Node, consumers: Collection[str]) -> Mapping[str, Resid
     """
     claims = find_claims(node, consumers, consumers)
     holders = holders_of(node, claims, consumers)
-    return {uuid: _resident(claim, holders.get(uuid)) for uuid, claim in claims.items()}
+    return {uuid: _resident(node, claim, holders.get(uuid)) for uuid, claim in claims.items()}
 
 
-def _resident(claim: Claim, holder: Holder | None) -> Resident:
-    topology, is_placed = _topology(claim)
+def _resident(node: Node, claim: Claim, holder: Holder | None) -> Resident:
+    topology, is_placed = _topology(node, claim)
     if not topology:
         return Resident(holder=holder)
     return Resident(
@@ -37,17 +37,17 @@ def _resident(claim: Claim, holder: Holder | None) -> Resident:
     )
 
 
-def _topology(claim: Claim) -> tuple[objects.InstanceNUMATopology | None, bool]:
+def _topology(node: Node, claim: Claim) -> tuple[objects.InstanceNUMATopology | None, bool]:
     """Return what a guest is on the host, and whether it has a place there.
 
-    Before the destination has heard of the guest it has none. What a resize
-    makes of the guest is not known then, either.
+    Until the host has heard of the guest it has none, though Nova numbers its
+    nodes. What a resize makes of the guest is not known then, either.
     """
     server, move = claim.server, claim.move
-    if move is None:
-        return server.numa_topology, True
     context = server.migration_context
-    if context is None or context.migration_id != move.id:
-        is_unknown = move.migration_type == "resize" and not claim.is_source
-        return None if is_unknown else server.numa_topology, claim.is_source
-    return (context.old_numa_topology if claim.is_source else context.new_numa_topology), True
+    if move is not None and context is not None and context.migration_id == move.id:
+        old, new = context.old_numa_topology, context.new_numa_topology
+        return (old if claim.is_source else new), True
+    if move is not None and move.migration_type == "resize" and not claim.is_source:
+        return None, False
+    return server.numa_topology, server.node == node.name

@@ -256,6 +256,20 @@ class TestOnTheWay(Moves):
         assert self.switch("one", "two") == 2
         self.expect(server, migration, host="two")
 
+    def test_a_boot_that_the_host_has_not_heard_of(self) -> None:
+        self.begin("one")
+        full = self.boot_on("one", self.flavor("full", PINNED, vcpus=4))
+        with mock.patch(f"{RPC}.build_and_run_instance") as lost:
+            flavor = self.flavor("small", PINNED, vcpus=2)
+            server = self._build_server(flavor_id=flavor, networks="none", host="one")
+            server = self.api.post_server({"server": server})["id"]
+            self._wait_for_assert(lost.assert_called)
+        assert self.switch("one") == 1
+        assert self.cells(full) == [0]
+        assert self.held(full) == self.on_node(0, PCPU=4)
+        assert self.cells(server) == [0]  # its first one: of the guest, not of the host
+        assert self.held(server) == self.on_node(1, PCPU=2)
+
     def test_a_migration_that_the_destination_has_not_heard_of(self) -> None:
         self.begin("one", "two")
         server = self.boot_on("one", self.flavor("wide", {**PINNED, **TWO_NODES}, vcpus=4))
