@@ -5,7 +5,7 @@ Source: Placement API reference, ``GET /allocation_candidates``, microversion
 reported with its place. Pure.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -28,7 +28,7 @@ class AllocationRequest:
     """
 
     allocations: Mapping[str, Mapping[str, int]]
-    mappings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    mappings: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def nodes(self) -> tuple[str, ...]:

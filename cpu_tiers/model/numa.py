@@ -5,9 +5,13 @@ the spec leaves open is ``<node>_NUMA<id>_PAGES_<kB>``.
 """
 
 import re
+from collections.abc import Iterable
 
 from cpu_tiers.model import names
 from cpu_tiers.model.policies import PageSize
+
+SIZE_TRAIT = "CUSTOM_MEMORY_PAGE_SIZE_"
+"""Begins the trait of a page size, which ends in the kB."""
 
 
 def node_name(host: str, cell: int) -> str:
@@ -32,6 +36,12 @@ def read_name(host: str, name: str) -> tuple[int, int | None] | None:
     """
     found = re.fullmatch(rf"{re.escape(host)}_NUMA([0-9]+)(?:_PAGES_([0-9]+))?", name)
     return found and (int(found[1]), int(found[2]) if found[2] else None)
+
+
+def cell_of(name: str) -> int | None:
+    """Return the NUMA cell of a node of any host; ``None`` for the name of another provider."""
+    found = re.fullmatch(r".+_NUMA([0-9]+)", name)
+    return found and int(found[1])
 
 
 def node_trait() -> str:
@@ -63,8 +73,14 @@ def page_trait(asked: PageSize | None) -> str | None:
     if asked == "any":
         return None
     if isinstance(asked, int):
-        return f"CUSTOM_MEMORY_PAGE_SIZE_{asked}"
+        return f"{SIZE_TRAIT}{asked}"
     return large_pages_trait() if asked == "large" else small_pages_trait()
+
+
+def page_size_of(traits: Iterable[str]) -> int | None:
+    """Return the page size in kB that the traits of a provider name; ``None`` if none does."""
+    found = (re.fullmatch(rf"{SIZE_TRAIT}([0-9]+)", name) for name in traits)
+    return next((int(one[1]) for one in found if one), None)
 
 
 def page_traits(size_kb: int, *, smallest: bool) -> frozenset[str]:
@@ -73,4 +89,4 @@ def page_traits(size_kb: int, *, smallest: bool) -> frozenset[str]:
     :param smallest: these are the smallest pages that the host has.
     """
     kind = small_pages_trait() if smallest else large_pages_trait()
-    return frozenset({kind, f"CUSTOM_MEMORY_PAGE_SIZE_{size_kb}"})
+    return frozenset({kind, f"{SIZE_TRAIT}{size_kb}"})
