@@ -78,6 +78,18 @@ class CandidatesAnswer:
             allocation_requests=tuple(map(_request, requests)), provider_summaries=summaries
         )
 
+    @classmethod
+    def of(
+        cls,
+        allocation_requests: Iterable[Mapping[str, Any]],
+        provider_summaries: Mapping[str, Mapping[str, Any]],
+    ) -> "CandidatesAnswer":
+        """Return the answer as Placement gave it, unchecked."""
+        return cls(
+            allocation_requests=tuple(map(_request, allocation_requests)),
+            provider_summaries=provider_summaries,
+        )
+
     def on_host(self, root: str) -> tuple[AllocationRequest, ...]:
         """Return the ways to place the server on one host, such as the one it is forced to.
 

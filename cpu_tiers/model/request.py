@@ -75,13 +75,6 @@ class GroupDraft:
         self.any_of: set[frozenset[str]] = set()
         self.requester_id: str | None = None
 
-    def take_traits(self) -> "GroupDraft":
-        """Return a draft of the traits that are required or forbidden, which are taken away."""
-        taken = GroupDraft()
-        taken.required, self.required = self.required, set()
-        taken.forbidden, self.forbidden = self.forbidden, set()
-        return taken
-
     def freeze(self, suffix: str) -> RequestGroup:
         """Return the finished group."""
         return RequestGroup(

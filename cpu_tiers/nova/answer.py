@@ -14,6 +14,7 @@ from nova import objects
 from nova.scheduler import utils
 
 from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova.numa import query
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights import SCORINGS, Forest
@@ -40,7 +41,9 @@ class Answer:
         return Forest(
             self._summaries,
             asked.merged_resources(),
-            asked.all_required_traits | self._request_spec.root_required,
+            asked.all_required_traits
+            | self._request_spec.root_required
+            | query.traits_asked(self._request_spec),
             scoring=SCORINGS[options.resource_provider_scoring],
             only_resources=options.resource_provider_resources,
             only_traits=options.resource_provider_traits,

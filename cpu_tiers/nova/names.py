@@ -23,11 +23,11 @@ _NEEDED = "cpu_tiers_needed"
 
 
 def need(request: Any, groups: Iterable[RequestGroup]) -> None:
-    """Have the custom names of ``groups`` created before ``request`` is sent.
+    """Have the custom names of ``groups``, too, created before ``request`` is sent.
 
     :param request: Nova's ``ResourceRequest``.
     """
-    setattr(request, _NEEDED, _urls(groups))
+    setattr(request, _NEEDED, getattr(request, _NEEDED, frozenset()) | _urls(groups))
 
 
 def _urls(groups: Iterable[RequestGroup]) -> frozenset[str]:

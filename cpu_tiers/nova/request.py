@@ -46,11 +46,19 @@ def claims_of(
     translators = {"shares": shares.translate, **others} if asks_ours else others
     if not translators:
         return CandidateQuery(groups=())
-    image = request_spec.image if "image" in request_spec else None
-    server = ServerRequest(
-        flavor=to_flavor(flavor), image=to_image(image), query_vcpu_shares=query
+    return claims(server_of(request_spec), translators)
+
+
+def server_of(request_spec: objects.RequestSpec) -> ServerRequest:
+    """Return the server that Nova asks a host for, as ours.
+
+    :raises InvalidInput: a size is out of range.
+    """
+    return ServerRequest(
+        flavor=to_flavor(request_spec.flavor),
+        image=to_image(request_spec.image if "image" in request_spec else None),
+        query_vcpu_shares=CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares,
     )
-    return claims(server, translators)
 
 
 def _other_translators() -> dict[str, Translator]:

@@ -5,11 +5,16 @@ from collections.abc import Container, Iterable, Mapping
 from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError, FaultList, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import MAX_AMOUNT
+from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT
 from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
 """Groups, and which of them stand in one subtree, by the name of their translator."""
+
+_OF_HOSTS = ("COMPUTE_", "HW_CPU_", "OWNER_")
+_OF_DEVICES = ("HW_CPU_X86_AMD_SEV", "HW_CPU_X86_INTEL_TDX")
+"""How the traits begin that only hosts have, and which of those stand beside
+MEM_ENCRYPTION_CONTEXT all the same."""
 
 
 def compose(
@@ -17,20 +22,42 @@ def compose(
 ) -> CandidateQuery:
     """Return the query of a flavor's own groups and what translators claim.
 
-    :param traits_on_root: the unsuffixed group's traits are those of the root,
-        though what it offers may be claimed elsewhere.
+    :param traits_on_root: CPUs and memory are claimed elsewhere, so the
+        unsuffixed group's traits are asked of the root: see :func:`traits_of_root`.
     :raises InvalidInput: the result is nothing that Placement can answer.
     """
     drafts, same_subtree = _merge(own, contributions)
     for group in own.groups:
         _add(drafts, group, {c: n for c, n in group.resources.items() if n})
     drafts = {"": GroupDraft()} | drafts
-    root = (drafts[""].take_traits() if traits_on_root else GroupDraft()).freeze("")
+    root = (_take_root_traits(drafts[""]) if traits_on_root else GroupDraft()).freeze("")
     query = _query(drafts, same_subtree, own.group_policy)._replace(
         root_required=root.required, root_forbidden=root.forbidden
     )
     _check(flavor, query)
     return query
+
+
+def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> set[str]:
+    """Return the traits of an unsuffixed group that are the root's, who need not serve it.
+
+    All of them, if it asks for disk alone or for nothing. Else those that are
+    of no device: what encrypts memory is a provider of its own from Nova 32 on.
+
+    :param resources: the classes of the group.
+    """
+    if set(resources) <= {DISK_GB}:
+        return set(traits)
+    return {one for one in traits if one.startswith(_OF_HOSTS) and not one.startswith(_OF_DEVICES)}
+
+
+def _take_root_traits(draft: GroupDraft) -> GroupDraft:
+    taken = GroupDraft()
+    taken.required = traits_of_root(draft.required, draft.resources)
+    taken.forbidden = traits_of_root(draft.forbidden, draft.resources)
+    draft.required -= taken.required
+    draft.forbidden -= taken.forbidden
+    return taken
 
 
 def claimed(own: OwnGroups, contributions: Contributions) -> CandidateQuery:
@@ -103,7 +130,7 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
         raise InvalidInput.of(f"flavor {flavor.name}", "asks for nothing", "leave one resource")
     faults = FaultList()
     with faults:
-        _check_traits(f"flavor {flavor.name}", query.root_required & query.root_forbidden)
+        check_traits(f"flavor {flavor.name}", query.root_required & query.root_forbidden)
     in_subtrees = query.in_subtrees
     for group in query.groups:
         with faults:
@@ -129,7 +156,7 @@ def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = 
         is required and forbidden.
     """
     where = f"flavor {flavor}, group {group.suffix!r}" if group.suffix else f"flavor {flavor}"
-    _check_traits(where, group.required & group.forbidden)
+    check_traits(where, group.required & group.forbidden)
     if not group.resources and group.suffix not in in_subtrees:
         traits = ", ".join(sorted(group.required.union(group.forbidden, *group.any_of)))
         raise InvalidInput.of(where, f"traits ({traits}) but no resources", "add a resource")
@@ -140,8 +167,11 @@ def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = 
             )
 
 
-def _check_traits(where: str, both: Iterable[str]) -> None:
-    """Refuse traits that are required and forbidden."""
+def check_traits(where: str, both: Iterable[str]) -> None:
+    """Refuse traits that are required and forbidden.
+
+    :raises ConflictingExtraSpecs: there are some.
+    """
     if traits := ", ".join(sorted(both)):
         raise ConflictingExtraSpecs.of(
             where, f"{traits} required and forbidden", "flavor and image must agree on a trait"

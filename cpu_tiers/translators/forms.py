@@ -7,13 +7,14 @@ returns the spec's form.
 from __future__ import annotations
 
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.model.numa import no_numa_trait, node_trait
+from cpu_tiers.model.numa import large_pages_trait, no_numa_trait, node_trait, small_pages_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 
 HOST = "_HOST"
 """The group of what a host without NUMA nodes has on its root."""
 
-_ON_ROOT = frozenset({VCPU, PCPU, VCPU_SHARES, MEMORY_MB})
+_CPUS = (VCPU, PCPU, VCPU_SHARES)
+_ON_ROOT = frozenset({*_CPUS, MEMORY_MB})
 
 
 def cheaper(query: CandidateQuery) -> CandidateQuery:
@@ -25,7 +26,7 @@ def cheaper(query: CandidateQuery) -> CandidateQuery:
       two of its nodes on one of the host. All others are the same as before.
     * No trait is forbidden in the unsuffixed group, which is an error of
       Placement's on PostgreSQL: what the root of a host without NUMA nodes
-      has is asked of one provider that is none.
+      has is asked of one provider that is neither a node nor its pages.
     """
     if node_trait() in query.groups[0].forbidden and not query.groups[0].suffix:
         return _of_one_provider(query)
@@ -57,13 +58,40 @@ def _with_fewer_groups(query: CandidateQuery) -> CandidateQuery:
 
 def _of_one_provider(query: CandidateQuery) -> CandidateQuery:
     unsuffixed, *others = query.groups
-    sizes = {c: n for c, n in unsuffixed.resources.items() if c in _ON_ROOT}
-    rest = {c: n for c, n in unsuffixed.resources.items() if c not in _ON_ROOT}
-    if not sizes or query.group_policy == "isolate" or not rest.keys() <= {DISK_GB}:
-        return query  # its traits may be those of other providers
-    root = RequestGroup(HOST, sizes, unsuffixed.required, unsuffixed.forbidden - {no_numa_trait()})
+    asked = unsuffixed._replace(forbidden=unsuffixed.forbidden - {node_trait(), no_numa_trait()})
+    divided = host_and_rest(asked)
+    if divided is None or query.group_policy == "isolate":
+        return query  # which would keep _HOST from groups that its provider serves, too
+    host, rest = divided
     return query._replace(
-        groups=(*([RequestGroup(resources=rest)] if rest else []), root, *others),
+        groups=(*([rest] if rest.resources else []), host, *others),
         group_policy="none" if any(group.suffix for group in others) else query.group_policy,
         root_forbidden=query.root_forbidden | unsuffixed.forbidden & {no_numa_trait()},
     )
+
+
+def host_and_rest(unsuffixed: RequestGroup) -> tuple[RequestGroup, RequestGroup] | None:
+    """Return a group that no host with NUMA nodes can serve, and what is left of this one.
+
+    Traits go along with CPUs and memory, unless other classes than disk are
+    left, whose providers the traits may be of: then memory goes alone.
+
+    :returns: ``None`` where neither CPUs nor memory are asked for.
+    """
+    resources = unsuffixed.resources
+    moved = [name for name in resources if name in _ON_ROOT]
+    if not moved:
+        return None
+    alone = resources.keys() <= _ON_ROOT | {DISK_GB}
+    if not alone:
+        moved = [MEMORY_MB] if MEMORY_MB in moved else moved[:1]
+    on_nodes = node_trait() if any(name in _CPUS for name in moved) else None
+    forbidden = {on_nodes} if on_nodes else {small_pages_trait(), large_pages_trait()}
+    host = RequestGroup(
+        HOST, {name: resources[name] for name in moved}, forbidden=frozenset(forbidden)
+    )
+    rest = unsuffixed._replace(resources={c: n for c, n in resources.items() if c not in moved})
+    if alone:
+        host = host._replace(required=rest.required, forbidden=host.forbidden | rest.forbidden)
+        rest = rest._replace(required=frozenset(), forbidden=frozenset())
+    return host, rest

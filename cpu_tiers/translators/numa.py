@@ -17,7 +17,8 @@ from cpu_tiers.model.numa import no_numa_trait, node_trait, page_trait
 from cpu_tiers.model.request import RequestGroup, SameSubtree
 from cpu_tiers.translators.contract import ServerRequest
 
-_OF_A_NODE = (VCPU, PCPU, MEMORY_MB)
+OF_A_NODE = (VCPU, PCPU, MEMORY_MB)
+"""What is claimed of nodes alone, where a query asks for them."""
 
 
 def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
@@ -85,7 +86,7 @@ def own_groups(server: ServerRequest) -> OwnGroups:
     if not server.nodes:
         return own
     groups = (
-        group._replace(resources={c: n for c, n in group.resources.items() if c not in _OF_A_NODE})
+        group._replace(resources={c: n for c, n in group.resources.items() if c not in OF_A_NODE})
         for group in own.groups
     )
     return OwnGroups(

@@ -23,6 +23,7 @@ with warnings.catch_warnings():
     import nova.tests.functional.libvirt.base
 
 from cpu_tiers.nova import answer, cpus, guest, names, request, seams, tracking
+from cpu_tiers.nova.numa import candidates, query
 
 HERE = Path(__file__).parent
 SEAMS = (
@@ -31,6 +32,8 @@ SEAMS = (
     request.CLAIMS,
     names.SEAM,
     *answer.SEAMS,
+    *query.SEAMS,
+    *candidates.SEAMS,
     tracking.SEAM,
     guest.LIVE_MIGRATION,
 )

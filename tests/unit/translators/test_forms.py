@@ -4,7 +4,7 @@ from cpu_tiers.model.names import trait
 from cpu_tiers.model.port import Port
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.forms import cheaper
-from tests.unit.translators.test_numa import ONE, SMALL, Query, read, server
+from tests.unit.translators.test_numa import LARGE, ONE, SMALL, Query, read, server
 
 NODE = (
     f"resources_MEM1=MEMORY_MB:8192&required_MEM1={SMALL}&resources_PROC1=VCPU:8"
@@ -49,5 +49,24 @@ def test_nothing_is_forbidden_in_the_unsuffixed_group() -> None:
 
 
 def test_other_resources_keep_their_traits() -> None:
-    query = translate(server({"resources:VGPU": "1", "trait:CUSTOM_A": "required"}))
+    specs = {"resources:VGPU": "1", "trait:CUSTOM_A": "required"}
+    pages = f"!{SMALL},!{LARGE}"
+    assert cheap(specs, disk_gb=9) == read(
+        "resources=VCPU:8,VGPU:1,DISK_GB:9&required=CUSTOM_A"
+        f"&resources_HOST=MEMORY_MB:8192&required_HOST={pages}"
+    )
+    no_memory = specs | {"resources:MEMORY_MB": "0"}
+    assert cheap(no_memory) == read(
+        "resources=VGPU:1&required=CUSTOM_A&resources_HOST=VCPU:8&required_HOST=!HW_NUMA_ROOT"
+    )
+
+
+def test_memory_alone_is_not_that_of_pages() -> None:
+    specs = {"resources:VCPU": "0"}
+    assert cheap(specs) == read(f"resources_HOST=MEMORY_MB:8192&required_HOST=!{SMALL},!{LARGE}")
+
+
+def test_what_takes_nothing_of_nodes_stays() -> None:
+    specs = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:CUSTOM_A": "1"}
+    query = translate(server(specs))
     assert cheaper(query) == query
