@@ -118,6 +118,17 @@ class CandidatesAnswer:
         }
         return CandidatesAnswer(allocation_requests=requests, provider_summaries=summaries)
 
+    def after(self, taken: AllocationRequest) -> "CandidatesAnswer":
+        """Return what can still be claimed when one way was."""
+        summaries = dict(self.provider_summaries)
+        for uuid, allocation in taken.allocations.items():
+            amounts = dict(summaries[uuid]["resources"])
+            for name, amount in allocation.items():
+                amounts[name] = {**amounts[name], "used": amounts[name]["used"] + amount}
+            summaries[uuid] = {**summaries[uuid], "resources": amounts}
+        requests = tuple(one for one in self.allocation_requests if _fits(one, summaries))
+        return CandidatesAnswer(allocation_requests=requests, provider_summaries=summaries)
+
     def _roots_of(self, requests: Iterable[AllocationRequest]) -> set[str]:
         return {
             self.provider_summaries[uuid]["root_provider_uuid"]
@@ -223,6 +234,16 @@ def _check_request(at: _Place, body: object, summaries: Mapping[str, Any]) -> No
         place = at / f"mappings {suffix!r}"
         for uuid in place.of(uuids, list):
             place.check_provider(uuid, summaries)
+
+
+def _fits(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Tell whether each provider has what one way to place the server takes of it."""
+    return all(
+        of_class[name]["used"] + amount <= of_class[name]["capacity"]
+        for uuid, allocation in request.allocations.items()
+        for of_class in [summaries[uuid]["resources"]]
+        for name, amount in allocation.items()
+    )
 
 
 def _request(request: Mapping[str, Any]) -> AllocationRequest:

@@ -148,15 +148,54 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def by_host(candidates: Iterable[Candidate], summaries: Summaries) -> dict[str, list[Candidate]]:
     """Return the candidates that name nodes by the root of these, on each host the best first."""
-    on_nodes = [one for one in candidates if "_PROC1" in one["mappings"]]
-    answer = CandidatesAnswer.of(on_nodes, summaries)
-    novas = {id(ours): one for ours, one in zip(answer.allocation_requests, on_nodes, strict=True)}
-    best = best_first(answer, pack=CONF.compute.packing_host_numa_cells_allocation_strategy)
+    on_nodes = [one for one in candidates if _names_nodes(one)]
     found: dict[str, list[Candidate]] = {}
-    for ours in best.allocation_requests:
-        root = summaries[ours.nodes[0]]["root_provider_uuid"]
-        found.setdefault(root, []).append(novas[id(ours)])
+    for one in _best_first(on_nodes, CandidatesAnswer.of(on_nodes, summaries)):
+        root = summaries[one["mappings"]["_PROC1"][0]]["root_provider_uuid"]
+        found.setdefault(root, []).append(one)
     return found
+
+
+def _names_nodes(candidate: Candidate) -> bool:
+    return "_PROC1" in candidate["mappings"]
+
+
+def _best_first(
+    candidates: Sequence[Candidate],
+    answer: CandidatesAnswer,
+    left: CandidatesAnswer | None = None,
+) -> list[Candidate]:
+    """Return Nova's own candidates in the order of what can be claimed.
+
+    :param answer: the candidates, as ours.
+    :param left: that, without some.
+    """
+    novas = {
+        id(ours): one for ours, one in zip(answer.allocation_requests, candidates, strict=True)
+    }
+    pack = CONF.compute.packing_host_numa_cells_allocation_strategy
+    best = best_first(left or answer, pack=pack)
+    return [novas[id(ours)] for ours in best.allocation_requests]
+
+
+def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave a host what is still to be had when a server of the request took its nodes.
+
+    Nova would claim the same nodes for the next server, too.
+    """
+
+    @functools.wraps(original)
+    def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
+        result = original(self, spec_obj)
+        candidates = self.allocation_candidates
+        if candidates and _names_nodes(candidates[0]):
+            answer = CandidatesAnswer.of(candidates, self.provider_summaries)
+            left = answer.after(answer.allocation_requests[0])
+            self.provider_summaries = left.provider_summaries
+            self.allocation_candidates = _best_first(candidates, answer, left)
+        return result
+
+    return consume_from_request
 
 
 SEAMS = (
@@ -180,6 +219,12 @@ SEAMS = (
             "return_alternates",
         ),
         wrap=_order,
+    ),
+    Seam(
+        module="nova.scheduler.host_manager",
+        path="HostState.consume_from_request",
+        parameters=("self", "spec_obj"),
+        wrap=_choose_again,
     ),
 )
 """One answer for all that is asked for a server; its nodes are on the best ones of a host."""
