@@ -27,10 +27,11 @@ Ask Placement for the NUMA nodes of servers that have some, on hosts that report
 theirs or may have servers with nodes all the same; and keep servers without
 nodes away from hosts that report theirs.
 
-``cpu-tiers request show`` and ``cpu-tiers weigh`` read it; unset, flavors
-and images with ``hw:numa_nodes`` get the query for nodes. Nova does not read
-it: a host with ``[compute] enable_numa_reporting_to_placement`` may get
-servers that do not fit its nodes.
+nova-scheduler reads it, where it has our weigher, and so do ``cpu-tiers request
+show`` and ``cpu-tiers weigh``. Switch it on before the first host reports its
+nodes: without it servers land there that do not fit a node. Unset,
+nova-scheduler asks as ever; the commands then ask for the nodes of flavors and
+images with ``hw:numa_nodes``.
 
 Related options:
 

@@ -18,7 +18,7 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.numa import SIZE_TRAIT, page_size_of
 from cpu_tiers.nova.numa import places
-from cpu_tiers.nova.numa.query import asked_of
+from cpu_tiers.nova.numa.groups import asked_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
@@ -109,9 +109,9 @@ def _explain(client: Any, context: Any, server: ServerRequest) -> None:
         return
     there = ", ".join(map(str, sorted(size for size in sizes if size)))
     raise exception.NoValidHost(
-        reason=f"flavor {server.flavor.name} asks for memory in pages of {size_kb} kB: of the "
-        f"hosts that report their NUMA nodes none has any, they have pages of {there} kB; of "
-        "those that report none it is not known, but none has room for the server"
+        reason=f"flavor {server.flavor.name}: memory is asked for in pages of {size_kb} kB. Of "
+        f"the hosts that report their NUMA nodes none has any, but pages of {there} kB; of those "
+        "that report none it is not known, but none has room for the server"
     )
 
 

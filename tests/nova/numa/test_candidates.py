@@ -162,8 +162,8 @@ class TestFailure(Nodes):
         with self.no_bad_query():
             server = self.boot(flavor, state="ERROR")
         assert self.fault_of(server) == (
-            "No valid host was found. flavor huge asks for memory in pages of 1024 kB: of the "
-            "hosts that report their NUMA nodes none has any, they have pages of 4, 2048 kB; of "
+            "No valid host was found. flavor huge: memory is asked for in pages of 1024 kB. Of "
+            "the hosts that report their NUMA nodes none has any, but pages of 4, 2048 kB; of "
             "those that report none it is not known, but none has room for the server"
         )
         full = self.boot(self.flavor("full", {"hw:mem_page_size": "2MB"}, vcpus=8), state="ERROR")

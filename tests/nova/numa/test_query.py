@@ -15,7 +15,7 @@ from nova.scheduler import utils
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import cpus, options, request
-from cpu_tiers.nova.numa import query
+from cpu_tiers.nova.numa import groups, query
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import install
 from tests.nova.cloud import MULTIPLIER, SHARES
@@ -82,7 +82,7 @@ def requests_of(spec: objects.RequestSpec, *, pinned: bool = True) -> list[Any]:
     node = SimpleNamespace(uuid=HOST_UUID, host="one", hypervisor_hostname="one")
     manager = SimpleNamespace(get_compute_nodes_by_host_or_node=lambda *args, **kwargs: [node])
     sent = utils.resources_from_request_spec(None, spec, manager, pinned)
-    asked = query.asked_of(sent)
+    asked = groups.asked_of(sent)
     return [sent, *(asked.others if asked else ())]
 
 
