@@ -1,7 +1,8 @@
 """The queries for NUMA nodes on a real Placement: what they find, and that both forms are equal.
 
 Hosts are drawn at random: with 1 to 3 nodes of unequal size, some of them partly
-taken, with and without large pages, and some that do not report their nodes.
+taken, with and without large pages, and some that do not report their nodes; some
+have GPUs, with a trait of theirs or of the host.
 """
 
 import random
@@ -26,6 +27,8 @@ CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 NON_NUMA = trait("HW_NON_NUMA")
 NAMES = [
     NON_NUMA,
+    "CUSTOM_FAST",
+    "CUSTOM_GOLD",
     trait("MEMORY_PAGE_SIZE_SMALL"),
     trait("MEMORY_PAGE_SIZE_LARGE"),
     *(f"CUSTOM_MEMORY_PAGE_SIZE_{size}" for size in (4, 2048, 1048576)),
@@ -67,6 +70,22 @@ def plain_host(name: str, *traits: str) -> ProviderTree:
     return ProviderTree(providers=(root,), managed_classes=CLASSES)
 
 
+def gpu(host: str, *traits: str) -> ResourceProvider:
+    return ResourceProvider(
+        name=f"{host}_gpu",
+        parent=host,
+        inventories=inventories(CUSTOM_GPU=2),
+        traits=frozenset(traits),
+    )
+
+
+def with_gpu(tree: ProviderTree, *traits: str) -> ProviderTree:
+    return ProviderTree(
+        providers=(*tree.providers, gpu(tree.root.name, *traits)),
+        managed_classes=CLASSES | {"CUSTOM_GPU"},
+    )
+
+
 def servers() -> Iterator[ServerRequest]:
     """Yield servers of 1 and 2 nodes with each page size and policy, of 3, and of none."""
     for nodes in (1, 2):
@@ -79,6 +98,10 @@ def servers() -> Iterator[ServerRequest]:
                 yield server(nodes, specs | ({"hw:mem_page_size": pages} if pages else {}))
     yield server(3, {"hw:numa_nodes": "3"})
     yield server(2, {})
+    for nodes in ({}, {"hw:numa_nodes": "1"}):
+        for name in ("CUSTOM_FAST", "CUSTOM_GOLD"):
+            specs = {"resources:CUSTOM_GPU": "1", f"trait:{name}": "required"}
+            yield server(1, {**nodes, **specs})
     yield server(2, {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0", "hw:numa_cpus.1": "1-3"})
 
 
@@ -116,7 +139,9 @@ def test_both_forms_find_the_same(client: PlacementClient, seed: int) -> None:
     client.ensure_names(traits=NAMES)
     for number in range(4):
         sync(client, numa_host(draw, f"cn{number}"))
-    sync(client, plain_host("plain"))
+    sync(client, with_gpu(numa_host(draw, "cn4"), "CUSTOM_FAST"))
+    sync(client, with_gpu(plain_host("plain", "CUSTOM_GOLD")))
+    sync(client, with_gpu(plain_host("other"), "CUSTOM_FAST"))
     sync(client, plain_host("never", NON_NUMA))
     some = client.candidates(translate(server(1, {"hw:numa_nodes": "1"})))
     for index, request in enumerate(draw.sample(some.allocation_requests, 2)):
@@ -155,3 +180,7 @@ def test_each_query_finds_its_hosts(client: PlacementClient) -> None:
         for form in (query, cheaper(query)):
             answer = client.candidates(form)
             assert {names[root] for root in answer.hosts()} == hosts
+    # by the spec's form it would get memory of a node's pages
+    without_cpus = cheaper(translate(server(1, {"resources:VCPU": "0"})))
+    answer = client.candidates(without_cpus)
+    assert {names[root] for root in answer.hosts()} == {"plain", "never"}

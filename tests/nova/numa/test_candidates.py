@@ -7,17 +7,32 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 from unittest import mock
 
+import pytest
 from keystoneauth1.exceptions import ConnectFailure
+from nova import context, objects
+from nova.scheduler import utils
 from nova.scheduler.client import report
 from nova.tests.fixtures import libvirt as fakelibvirt
 
-from cpu_tiers.conf import compute
+from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import options
+from cpu_tiers.nova.numa.candidates import by_host
+from cpu_tiers.weights import Forest
 from tests.nova.cloud import WEIGHER
-from tests.nova.computes import Computes
+from tests.nova.computes import SHARES, Computes
+from tests.nova.networks import (
+    BRIDGE,
+    EGRESS,
+    PORT_IDS,
+    Neutron,
+    add_devices,
+    bandwidth,
+    placement_of,
+)
 
 GIB_KB = 2**20
 ONE, TWO = {"hw:numa_nodes": "1"}, {"hw:numa_nodes": "2"}
+SMALL = "CUSTOM_MEMORY_PAGE_SIZE_SMALL"
 CLIENT = report.SchedulerReportClient
 
 
@@ -128,6 +143,126 @@ class TestBoot(Nodes):
         assert self.nodes_of(server) == {"two_NUMA0", "two_NUMA1"}
 
 
+class TestOthers(Nodes):
+    """What else a server asks for."""
+
+    def test_a_port_with_bandwidth(self) -> None:
+        neutron = self.useFixture(Neutron(self))
+        neutron.ask(PORT_IDS[0], bandwidth(1000))
+        self.start_host("one")
+        add_devices(placement_of(self), "one")
+        with self.no_bad_query():
+            server = self._create_server(
+                flavor_id=self.flavor("two", TWO, vcpus=2), networks=[{"port": PORT_IDS[0]}]
+            )
+        held = self.placed(server)
+        assert held[BRIDGE.format("one")] == {EGRESS: 1000}
+        assert self.nodes_of(server) == {"one_NUMA0", "one_NUMA1"}
+        # With a port, two nodes of a guest may be on one of the host; nothing is left elsewhere.
+        self.boot(self.flavor("rest", ONE, vcpus=3))
+        neutron.ask(PORT_IDS[1], bandwidth(1000))
+        four = self._build_server(
+            flavor_id=self.flavor("four", TWO, vcpus=2), networks=[{"port": PORT_IDS[1]}]
+        )
+        refused = self.api.post_server({"server": four})
+        self._wait_for_state_change(refused, "ERROR")
+
+    def test_isolated_groups_of_the_flavor_in_an_aggregate(self) -> None:
+        self.provider_yaml("$COMPUTE_NODE", 100)
+        self.start_host("one")
+        aggregate = self.api.post_aggregate(
+            {"aggregate": {"name": "az1", "availability_zone": "az1"}}
+        )
+        self.api.add_host_to_aggregate(aggregate["id"], "one")
+        specs = {f"resources1:{SHARES}": "10", "group_policy": "isolate"}
+        with self.no_bad_query():
+            server = self.boot(self.flavor("own", {**TWO, **specs}, vcpus=2), az="az1")
+        assert self.placed(server)["one"] == {SHARES: 10}
+
+
+class TestJoined(Nodes):
+    def candidates(self, specs: Mapping[str, str]) -> tuple[set[str], set[str]]:
+        """Return the hosts that have candidates for a server, and those of the summaries."""
+        flavor = objects.Flavor(
+            name="f",
+            vcpus=2,
+            memory_mb=512,
+            root_gb=0,
+            ephemeral_gb=0,
+            swap=0,
+            extra_specs=dict(specs),
+        )
+        asked = objects.RequestSpec(
+            flavor=flavor,
+            image=None,
+            requested_resources=[],
+            request_level_params=objects.RequestLevelParams(),
+        )
+        manager = self.scheduler.manager
+        admin = context.get_admin_context()
+        request = utils.resources_from_request_spec(admin, asked, manager.host_manager)
+        found, summaries, _ = manager.placement_client.get_allocation_candidates(admin, request)
+        names = {uuid: name for name, uuid in self.compute_rp_uuids.items()}
+        roots = {uuid: summary["root_provider_uuid"] for uuid, summary in summaries.items()}
+        return (
+            {names[roots[uuid]] for one in found for uuid in one["allocations"]},
+            {names[root] for root in roots.values()},
+        )
+
+    def test_hosts_with_nodes_and_hosts_without(self) -> None:
+        for name, value in (("unset", None), ("off", False), ("on", True)):
+            self.nodes_reported(value)
+            self.start_host(name)
+        aware, agnostic = {"unset", "on"}, {"unset", "off"}
+        assert self.candidates(TWO) == (aware, aware)
+        assert self.candidates({}) == (agnostic, agnostic)
+        # VCPU instead of PCPU, which no host has: not on the one whose nodes have VCPU
+        assert self.candidates({"hw:cpu_policy": "dedicated"}) == ({"unset"}, {"unset"})
+        self.flags(disable_fallback_pcpu_query=True, group="workarounds")
+        assert self.candidates({"hw:cpu_policy": "dedicated"}) == (set(), set())
+        self.configure(query_placement_for_numa=False)
+        assert self.candidates(TWO) == ({"unset", "off", "on"},) * 2  # as Nova asks
+
+    def test_a_host_that_could_only_put_two_nodes_on_one_is_left_out(self) -> None:
+        self.start_host("one")
+        self.boot(self.flavor("most", ONE, vcpus=4))
+        own = {"resources1:CUSTOM_VCPU_SHARES": "1"}
+        self.provider_yaml("$COMPUTE_NODE", 100)
+        self.start_host("two")
+        self.boot(self.flavor("all", ONE, vcpus=4), host="two")
+        assert self.candidates({**TWO, **own}) == (set(), set())
+
+
+class TestWeighed(Nodes):
+    scheduler_options: ClassVar[Mapping[str, Any]] = {
+        **Nodes.scheduler_options,
+        "resource_provider_weight_multiplier": 1.0,
+        "resource_provider_scoring": "boring",
+        "resource_provider_traits": ["HW_NUMA_ROOT", SMALL],
+    }
+
+    def test_traits_of_nodes_are_asked_for(self) -> None:
+        """Free: 8 VCPU and 4096 MiB in all, of which a server takes 2 and 512."""
+        one, two = self.start_host("one"), self.start_host("two")
+        forests = []
+
+        def kept(*args: Any, **values: Any) -> Any:
+            forests.append(Forest(*args, **values))
+            return forests[-1]
+
+        with mock.patch("cpu_tiers.nova.answer.Forest", kept):
+            body = self._build_server(flavor_id=self.flavor("f", TWO, vcpus=2), networks="none")
+            self.api.post_server({"server": {**body, "min_count": 2}})
+            for server in self.api.get_servers():
+                self._wait_for_state_change(server, "ACTIVE")
+        (forest,) = forests
+        found = [forest.explain(host) for host in (one, two)]
+        assert [host.trait_score for host in found] == [1.0, 1.0]
+        # one server each, then 6 VCPU and 3584 MiB are free: 1 - 2/6, 1 - 512/3584
+        assert [host.resources["VCPU"] for host in found] == [pytest.approx(2 / 3)] * 2
+        assert [host.resources["MEMORY_MB"] for host in found] == [pytest.approx(6 / 7)] * 2
+
+
 class TestMany(Nodes):
     def test_each_server_of_a_request_goes_where_there_is_room(self) -> None:
         # 8 CPUs on two nodes take four servers of 2; each node has room for two of them
@@ -168,3 +303,26 @@ class TestFailure(Nodes):
         )
         full = self.boot(self.flavor("full", {"hw:mem_page_size": "2MB"}, vcpus=8), state="ERROR")
         assert "pages" not in self.fault_of(full)  # there are such pages
+
+
+def test_candidates_are_found_under_the_root_of_their_nodes() -> None:
+    """The disk is a pool's, which shares it; its root is no host."""
+    options.register(filter_scheduler)
+    roots = {"n0": "cn", "n1": "cn", "cn": "cn", "pool": "storage"}
+    cpus = {"VCPU": {"capacity": 4, "used": 0}}
+    summaries = {
+        uuid: {"root_provider_uuid": root, "resources": cpus if uuid in ("n0", "n1") else {}}
+        for uuid, root in roots.items()
+    }
+    summaries["n1"]["resources"] = {"VCPU": {"capacity": 4, "used": 2}}
+
+    def on(node: str) -> dict[str, Any]:
+        held = {"pool": {"resources": {"DISK_GB": 1}}, node: {"resources": {"VCPU": 2}}}
+        return {"allocations": held, "mappings": {"": ["pool"], "_PROC1": [node]}}
+
+    plain = {"allocations": {"cn": {"resources": {"VCPU": 2}}}, "mappings": {"": ["cn"]}}
+    first, second = on("n0"), on("n1")
+    # 2 of 4 CPUs are taken of n1: the second way leaves no node partly taken
+    found = by_host([first, plain, second], summaries)
+    assert found == {"cn": [second, first]}
+    assert found["cn"][0] is second

@@ -237,3 +237,16 @@ def test_hosts_are_trees_that_a_server_can_run_on() -> None:
     }
     answer = CandidatesAnswer(allocation_requests=(), provider_summaries=summaries)
     assert answer.hosts() == ("host", "sharer", "memory only", "baremetal")
+
+
+def test_what_is_left_after_one_way_was_taken() -> None:
+    answer = CandidatesAnswer.of(ANSWER["allocation_requests"], ANSWER["provider_summaries"])
+    assert answer == CandidatesAnswer.parse(ANSWER, where="answer")
+    (way,) = answer.allocation_requests
+    # 1024 MiB take two servers of 512, 8 - 3 VCPU two of 2
+    once = answer.after(way)
+    assert once.allocation_requests == (way,)
+    assert once.provider_summaries["child"]["resources"] == {"VCPU": {"capacity": 8, "used": 5}}
+    assert once.after(way).allocation_requests == ()
+    assert answer.provider_summaries == ANSWER["provider_summaries"]
+    assert ANSWER["provider_summaries"]["child"]["resources"]["VCPU"]["used"] == 3

@@ -192,6 +192,17 @@ def test_traits_of_the_server_are_those_of_the_root() -> None:
     )
 
 
+def test_traits_that_may_be_a_devices_stay_with_it() -> None:
+    specs = ONE | {"resources:MEM_ENCRYPTION_CONTEXT": "1", "trait:CUSTOM_A": "required"}
+    specs |= {"trait:HW_CPU_X86_AMD_SEV": "required", "trait:COMPUTE_RESCUE_BFV": "required"}
+    specs |= {"trait:CUSTOM_B": "forbidden", "trait:HW_CPU_X86_AVX2": "forbidden"}
+    assert asked(server(specs)) == read(
+        f"{node(1, 'VCPU:8', 8192)}&group_policy=none&resources=MEM_ENCRYPTION_CONTEXT:1"
+        "&required=CUSTOM_A,HW_CPU_X86_AMD_SEV,!CUSTOM_B"
+        "&root_required=COMPUTE_RESCUE_BFV,!HW_CPU_X86_AVX2"
+    )
+
+
 def test_a_trait_of_the_root_is_required_or_forbidden() -> None:
     image = {"trait:CUSTOM_A": "required"}
     with pytest.raises(ConflictingExtraSpecs, match="flavor f: CUSTOM_A required and forbidden"):
