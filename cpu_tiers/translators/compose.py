@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping
 from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError, FaultList, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT
+from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, VCPU_SHARES
 from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
@@ -41,12 +41,12 @@ def compose(
 def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> set[str]:
     """Return the traits of an unsuffixed group that are the root's, who need not serve it.
 
-    All of them, if it asks for disk alone or for nothing. Else those that are
-    of no device: what encrypts memory is a provider of its own from Nova 32 on.
+    All of them, if it asks for no more than disk and shares. Else those that
+    are of no device: what encrypts memory is a provider of its own from Nova 32 on.
 
     :param resources: the classes of the group.
     """
-    if set(resources) <= {DISK_GB}:
+    if set(resources) <= {DISK_GB, VCPU_SHARES}:
         return set(traits)
     return {one for one in traits if one.startswith(_OF_HOSTS) and not one.startswith(_OF_DEVICES)}
 

@@ -28,7 +28,11 @@ def run(code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "module", ["answer", "convert", "cpus", "options", "request", "seams", "validators", "weigher"]
+    "module",
+    [
+        *("answer", "convert", "cpus", "options", "request", "seams", "validators", "weigher"),
+        *("numa.candidates", "numa.query"),
+    ],
 )
 def test_importing_warns_of_nothing_and_touches_nothing(module: str) -> None:
     code = f"""

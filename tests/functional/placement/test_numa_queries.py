@@ -98,10 +98,10 @@ def servers() -> Iterator[ServerRequest]:
                 yield server(nodes, specs | ({"hw:mem_page_size": pages} if pages else {}))
     yield server(3, {"hw:numa_nodes": "3"})
     yield server(2, {})
-    for nodes in ({}, {"hw:numa_nodes": "1"}):
-        for name in ("CUSTOM_FAST", "CUSTOM_GOLD"):
-            specs = {"resources:CUSTOM_GPU": "1", f"trait:{name}": "required"}
-            yield server(1, {**nodes, **specs})
+    for name in ("CUSTOM_FAST", "CUSTOM_GOLD"):
+        specs = {"resources:CUSTOM_GPU": "1", f"trait:{name}": "required"}
+        yield server(1, specs)
+        yield server(1, {"hw:numa_nodes": "1", **specs})
     yield server(2, {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0", "hw:numa_cpus.1": "1-3"})
 
 

@@ -14,9 +14,10 @@ from nova.scheduler import utils
 from nova.scheduler.client import report
 from nova.tests.fixtures import libvirt as fakelibvirt
 
-from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.conf import compute
 from cpu_tiers.nova import options
 from cpu_tiers.nova.numa.candidates import by_host
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.weights import Forest
 from tests.nova.cloud import WEIGHER
 from tests.nova.computes import SHARES, Computes
@@ -307,7 +308,6 @@ class TestFailure(Nodes):
 
 def test_candidates_are_found_under_the_root_of_their_nodes() -> None:
     """The disk is a pool's, which shares it; its root is no host."""
-    options.register(filter_scheduler)
     roots = {"n0": "cn", "n1": "cn", "cn": "cn", "pool": "storage"}
     cpus = {"VCPU": {"capacity": 4, "used": 0}}
     summaries = {
@@ -326,3 +326,29 @@ def test_candidates_are_found_under_the_root_of_their_nodes() -> None:
     found = by_host([first, plain, second], summaries)
     assert found == {"cn": [second, first]}
     assert found["cn"][0] is second
+
+
+@pytest.mark.parametrize(
+    ("pack", "order"),
+    [pytest.param(False, ["n0", "n1"], id="spread"), pytest.param(True, ["n1", "n0"], id="pack")],
+)
+def test_novas_strategy_counts(pack: bool, order: list[str]) -> None:
+    """Both nodes stay partly taken; n0 has 7 free CPUs, n1 has 6."""
+    summaries = {
+        node: {
+            "root_provider_uuid": "cn",
+            "resources": {"VCPU": {"capacity": 8, "used": used}},
+        }
+        for node, used in (("n0", 1), ("n1", 2))
+    }
+    ways = [
+        {"allocations": {node: {"resources": {"VCPU": 2}}}, "mappings": {"_PROC1": [node]}}
+        for node in ("n1", "n0")
+    ]
+    option = "packing_host_numa_cells_allocation_strategy"
+    CONF.set_override(option, pack, "compute")
+    try:
+        found = by_host(ways, summaries)
+    finally:
+        CONF.clear_override(option, "compute")
+    assert [one["mappings"]["_PROC1"][0] for one in found["cn"]] == order
