@@ -11,6 +11,7 @@ the translators together.
 
 import functools
 import re
+from collections.abc import Iterable
 
 import os_resource_classes as orc
 
@@ -63,6 +64,20 @@ def custom_trait(text: str) -> str:
     import os_traits  # see standard_traits()
 
     return str(os_traits.normalize_name(text))
+
+
+_OF_HOSTS = ("COMPUTE_", "HW_CPU_", "OWNER_")
+_OF_DEVICES = ("HW_CPU_X86_AMD_SEV", "HW_CPU_X86_INTEL_TDX")
+
+
+def host_traits(traits: Iterable[str]) -> frozenset[str]:
+    """Return those of the traits that only the root of a host can have.
+
+    What encrypts memory is a provider of its own from Nova 32 on.
+    """
+    return frozenset(
+        one for one in traits if one.startswith(_OF_HOSTS) and not one.startswith(_OF_DEVICES)
+    )
 
 
 def is_custom(name: str) -> bool:

@@ -5,16 +5,11 @@ from collections.abc import Container, Iterable, Mapping
 from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError, FaultList, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, VCPU_SHARES
+from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, VCPU_SHARES, host_traits
 from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
 """Groups, and which of them stand in one subtree, by the name of their translator."""
-
-_OF_HOSTS = ("COMPUTE_", "HW_CPU_", "OWNER_")
-_OF_DEVICES = ("HW_CPU_X86_AMD_SEV", "HW_CPU_X86_INTEL_TDX")
-"""How the traits begin that only hosts have, and which of those stand beside
-MEM_ENCRYPTION_CONTEXT all the same."""
 
 
 def compose(
@@ -38,23 +33,22 @@ def compose(
     return query
 
 
-def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> set[str]:
+def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> frozenset[str]:
     """Return the traits of an unsuffixed group that are the root's, who need not serve it.
 
     All of them, if it asks for no more than disk and shares. Else those that
-    are of no device: what encrypts memory is a provider of its own from Nova 32 on.
+    cannot be a device's.
 
     :param resources: the classes of the group.
     """
-    if set(resources) <= {DISK_GB, VCPU_SHARES}:
-        return set(traits)
-    return {one for one in traits if one.startswith(_OF_HOSTS) and not one.startswith(_OF_DEVICES)}
+    only_hosts = set(resources) <= {DISK_GB, VCPU_SHARES}
+    return frozenset(traits) if only_hosts else host_traits(traits)
 
 
 def _take_root_traits(draft: GroupDraft) -> GroupDraft:
     taken = GroupDraft()
-    taken.required = traits_of_root(draft.required, draft.resources)
-    taken.forbidden = traits_of_root(draft.forbidden, draft.resources)
+    taken.required = set(traits_of_root(draft.required, draft.resources))
+    taken.forbidden = set(traits_of_root(draft.forbidden, draft.resources))
     draft.required -= taken.required
     draft.forbidden -= taken.forbidden
     return taken

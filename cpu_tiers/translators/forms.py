@@ -6,7 +6,7 @@ returns the spec's form.
 
 from __future__ import annotations
 
-from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES, host_traits
 from cpu_tiers.model.numa import large_pages_trait, no_numa_trait, node_trait, small_pages_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 
@@ -73,8 +73,9 @@ def _of_one_provider(query: CandidateQuery) -> CandidateQuery:
 def host_and_rest(unsuffixed: RequestGroup) -> tuple[RequestGroup, RequestGroup] | None:
     """Return a group that no host with NUMA nodes can serve, and what is left of this one.
 
-    Traits go along with CPUs and memory, unless other classes than disk are
-    left, whose providers the traits may be of: then memory goes alone.
+    CPUs and memory go to the first one, with the traits. But where a device is
+    left, or a disk and traits that may be its pool's, memory goes alone, with
+    the traits that only hosts have: the others may be of any provider.
 
     :returns: ``None`` where neither CPUs nor memory are asked for.
     """
@@ -82,16 +83,21 @@ def host_and_rest(unsuffixed: RequestGroup) -> tuple[RequestGroup, RequestGroup]
     moved = [name for name in resources if name in _ON_ROOT]
     if not moved:
         return None
-    alone = resources.keys() <= _ON_ROOT | {DISK_GB}
-    if not alone:
+    required, forbidden = unsuffixed.required, unsuffixed.forbidden
+    if resources.keys() - _ON_ROOT:
+        required, forbidden = host_traits(required), host_traits(forbidden)
+    others = (unsuffixed.required | unsuffixed.forbidden) - required - forbidden
+    if others or resources.keys() - _ON_ROOT - {DISK_GB}:
         moved = [MEMORY_MB] if MEMORY_MB in moved else moved[:1]
-    on_nodes = node_trait() if any(name in _CPUS for name in moved) else None
-    forbidden = {on_nodes} if on_nodes else {small_pages_trait(), large_pages_trait()}
+    of_nodes = {node_trait()}
+    if not any(name in _CPUS for name in moved):
+        of_nodes = {small_pages_trait(), large_pages_trait()}
     host = RequestGroup(
-        HOST, {name: resources[name] for name in moved}, forbidden=frozenset(forbidden)
+        HOST, {name: resources[name] for name in moved}, required, forbidden | of_nodes
     )
-    rest = unsuffixed._replace(resources={c: n for c, n in resources.items() if c not in moved})
-    if alone:
-        host = host._replace(required=rest.required, forbidden=host.forbidden | rest.forbidden)
-        rest = rest._replace(required=frozenset(), forbidden=frozenset())
+    rest = unsuffixed._replace(
+        resources={name: n for name, n in resources.items() if name not in moved},
+        required=unsuffixed.required - required,
+        forbidden=unsuffixed.forbidden - forbidden,
+    )
     return host, rest

@@ -200,8 +200,8 @@ def test_traits_of_devices_stay_with_them() -> None:
     gpu = "&resources=VGPU:1&required=CUSTOM_NVIDIA_11"
     assert first == expected(gpu + TWO_NODES + ISOLATE, of_root)
     assert second == elsewhere(
-        "&resources=VCPU:8,VGPU:1&required=CUSTOM_NVIDIA_11,HW_CPU_X86_AVX2"
-        f"&resources_HOST=MEMORY_MB:8192&required_HOST=!{SMALL},!{LARGE}"
+        "&resources=VCPU:8,VGPU:1&required=CUSTOM_NVIDIA_11"
+        f"&resources_HOST=MEMORY_MB:8192&required_HOST=HW_CPU_X86_AVX2,!{SMALL},!{LARGE}"
     )
 
 

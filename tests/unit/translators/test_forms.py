@@ -61,6 +61,18 @@ def test_other_resources_keep_their_traits() -> None:
     )
 
 
+def test_traits_that_may_be_a_pools_stay_with_the_disk() -> None:
+    specs = {"trait:CUSTOM_SSD": "required", "trait:HW_CPU_X86_AVX2": "forbidden"}
+    assert cheap(specs, disk_gb=9) == read(
+        "resources=VCPU:8,DISK_GB:9&required=CUSTOM_SSD&resources_HOST=MEMORY_MB:8192"
+        f"&required_HOST=!HW_CPU_X86_AVX2,!{SMALL},!{LARGE}"
+    )
+    assert cheap(specs) == read(
+        "resources_HOST=VCPU:8,MEMORY_MB:8192"
+        "&required_HOST=CUSTOM_SSD,!HW_CPU_X86_AVX2,!HW_NUMA_ROOT"
+    )
+
+
 def test_memory_alone_is_not_that_of_pages() -> None:
     specs = {"resources:VCPU": "0"}
     assert cheap(specs) == read(f"resources_HOST=MEMORY_MB:8192&required_HOST=!{SMALL},!{LARGE}")
