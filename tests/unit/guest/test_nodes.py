@@ -1,8 +1,8 @@
 import pytest
 
-from cpu_tiers.guest.nodes import NotAllocated, allowed_cells
+from cpu_tiers.guest.nodes import NotAllocated, allocated_places
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.guest import GuestCell, GuestTopology
+from cpu_tiers.model.guest import CellPlace, GuestCell, GuestTopology
 
 
 def cell(number: int, shared: str, dedicated: str, memory_mb: int) -> GuestCell:
@@ -16,45 +16,94 @@ def cell(number: int, shared: str, dedicated: str, memory_mb: int) -> GuestCell:
 
 EQUAL = GuestTopology(cells=(cell(0, "0-1", "", 1024), cell(1, "2-3", "", 1024)))
 UNEQUAL = GuestTopology(cells=(cell(0, "0-1", "", 1024), cell(1, "2-3", "", 2048)))
-PINNED = GuestTopology(
-    cells=(cell(0, "", "0-1", 1024), cell(1, "", "2-3", 1024)),
+ISOLATED = GuestTopology(
+    cells=(cell(0, "", "0-1", 1024), cell(1, "", "2-3", 1024), cell(2, "", "4-6", 1024)),
     cpu_policy="dedicated",
     emulator_threads_policy="isolate",
 )
 
 
-def held(*nodes: tuple[int, str, int, int]) -> list[tuple[str, dict[str, int]]]:
+MEMORY = {"MEMORY_MB": 2048}
+
+
+def held(*nodes: tuple[int, str, int, int], size: int = 4) -> list[tuple[str, dict[str, int]]]:
     """Return allocations: of a cell, so many CPUs of a class and so much memory."""
     return [
-        item
-        for number, name, cpus, memory_mb in nodes
-        for item in (
-            (f"cn_NUMA{number}", {name: cpus, "CUSTOM_VCPU_SHARES": 7}),
-            (f"cn_NUMA{number}_PAGES_4", {"MEMORY_MB": memory_mb}),
-        )
+        ("cn", {"DISK_GB": 20}),
+        *(
+            item
+            for number, name, cpus, memory_mb in nodes
+            for item in (
+                (f"cn_NUMA{number}", {name: cpus, "CUSTOM_VCPU_SHARES": 7}),
+                (f"cn_NUMA{number}_PAGES_{size}", {"MEMORY_MB": memory_mb}),
+            )
+        ),
     ]
 
 
-def test_cells_that_hold_the_same_can_take_each_others_place() -> None:
-    both = frozenset({0, 3})
-    found = allowed_cells(EQUAL, "cn", held((0, "VCPU", 2, 1024), (3, "VCPU", 2, 1024)))
-    assert found == {0: both, 1: both}
+def test_cells_that_need_the_same_can_take_each_others_place() -> None:
+    found = allocated_places(EQUAL, "cn", held((3, "VCPU", 2, 1024), (0, "VCPU", 2, 1024)))
+    zero, three = CellPlace(0, 4), CellPlace(3, 4)
+    assert found == ((zero, three), (three, zero))
 
 
 def test_others_cannot() -> None:
-    found = allowed_cells(UNEQUAL, "cn", held((0, "VCPU", 2, 2048), (1, "VCPU", 2, 1024)))
-    assert found == {0: frozenset({1}), 1: frozenset({0})}
+    found = allocated_places(
+        UNEQUAL, "cn", held((0, "VCPU", 2, 2048), (1, "VCPU", 2, 1024), size=2048)
+    )
+    assert found == ((CellPlace(1, 2048), CellPlace(0, 2048)),)
 
 
-def test_isolated_emulator_threads_are_on_the_first_cells_node() -> None:
-    found = allowed_cells(PINNED, "cn", held((0, "PCPU", 2, 1024), (1, "PCPU", 3, 1024)))
-    assert found == {0: frozenset({1}), 1: frozenset({0})}
+def test_isolated_emulator_threads_are_of_the_first_cell() -> None:
+    """Cell 0 needs 2 + 1 CPUs, as many as cell 2 does without them."""
+    found = allocated_places(
+        ISOLATED, "cn", held((0, "PCPU", 3, 1024), (1, "PCPU", 2, 1024), (2, "PCPU", 3, 1024))
+    )
+    zero, one, two = (CellPlace(number, 4) for number in range(3))
+    assert found == ((zero, one, two), (two, one, zero))
 
 
-def test_a_host_that_does_not_report_its_nodes() -> None:
-    assert allowed_cells(EQUAL, "cn", [("cn", {"VCPU": 4, "MEMORY_MB": 2048})]) is None
+def test_eight_equal_cells_are_eight_ways_not_forty_thousand() -> None:
+    cells = tuple(cell(number, f"{number}", "", 512) for number in range(8))
+    at = held(*((number, "VCPU", 1, 512) for number in range(8)))
+    found = allocated_places(GuestTopology(cells=cells), "cn", at)
+    assert found is not None
+    assert [way[0].host_cell for way in found] == list(range(8))
+    assert all(sorted(at.host_cell for at in way) == list(range(8)) for way in found)
 
 
-def test_what_is_held_does_not_fit_the_guest() -> None:
-    with pytest.raises(NotAllocated, match=r"guest cell 1 needs .*2048.*; node 1: "):
-        allowed_cells(UNEQUAL, "cn", held((0, "VCPU", 2, 1024), (1, "VCPU", 3, 2048)))
+@pytest.mark.parametrize(
+    "at",
+    [
+        pytest.param([("cn", {"VCPU": 4, "MEMORY_MB": 2048})], id="all of the root"),
+        pytest.param([("other_NUMA0", {"VCPU": 4})], id="of another host"),
+        pytest.param([("cn_NUMA0", {"CUSTOM_VCPU_SHARES": 7})], id="other classes of a node"),
+    ],
+)
+def test_nothing_is_held_of_nodes(at: list[tuple[str, dict[str, int]]]) -> None:
+    assert allocated_places(EQUAL, "cn", at) is None
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        pytest.param(held((0, "VCPU", 2, 1024), (1, "VCPU", 3, 2048)), id="more CPUs"),
+        pytest.param(held((0, "PCPU", 2, 1024), (1, "PCPU", 2, 2048)), id="other CPUs"),
+        pytest.param(held((0, "VCPU", 2, 1024), (1, "VCPU", 2, 1024)), id="less memory"),
+        pytest.param(held((0, "VCPU", 2, 1024)), id="a node too few"),
+        pytest.param(
+            held((0, "VCPU", 2, 1024), (1, "VCPU", 2, 2048), (2, "VCPU", 1, 0)), id="one too many"
+        ),
+        pytest.param(
+            [*held((0, "VCPU", 2, 1024), (1, "VCPU", 2, 2048))[:-1], ("cn_NUMA2_PAGES_4", MEMORY)],
+            id="memory of another node than the CPUs",
+        ),
+        pytest.param(
+            [*held((0, "VCPU", 2, 1024), (1, "VCPU", 2, 1024)), ("cn_NUMA1_PAGES_2048", MEMORY)],
+            id="memory of one node in pages of two sizes",
+        ),
+    ],
+)
+def test_what_is_held_is_not_what_the_cells_need(at: list[tuple[str, dict[str, int]]]) -> None:
+    with pytest.raises(NotAllocated, match=r"cell 1 needs 2 VCPU, 0 PCPU, 2048 MiB; .* of node 0"):
+        allocated_places(UNEQUAL, "cn", at)
