@@ -17,7 +17,7 @@ from nova.scheduler import utils, weights
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import answer, cpus, names, options, request
-from cpu_tiers.nova.numa import candidates, query
+from cpu_tiers.nova.numa import candidates, fit, query
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import install
 
@@ -35,7 +35,7 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
 
     def __init__(self) -> None:
         options.register(filter_scheduler)
-        install((*cpus.SEAMS, request.CLAIMS, names.SEAM, *answer.SEAMS))
+        install((*cpus.SEAMS, request.CLAIMS, names.SEAM, *answer.SEAMS, *fit.SEAMS, fit.CONSUMES))
         install((*query.SEAMS, *candidates.SEAMS))  # around those: each query has its names made
 
     def weight_multiplier(self, host_state: Any) -> float:

@@ -23,7 +23,7 @@ with warnings.catch_warnings():
     import nova.tests.functional.libvirt.base
 
 from cpu_tiers.nova import answer, cpus, guest, names, request, seams, tracking
-from cpu_tiers.nova.numa import candidates, query
+from cpu_tiers.nova.numa import candidates, claims, fit, query
 
 HERE = Path(__file__).parent
 SEAMS = (
@@ -36,6 +36,8 @@ SEAMS = (
     *candidates.SEAMS,
     tracking.SEAM,
     guest.LIVE_MIGRATION,
+    fit.CONSUMES,
+    *claims.SEAMS,
 )
 
 
