@@ -26,19 +26,22 @@ FAKE = "nova.tests.fixtures.libvirt"
 OURS = "cpu_tiers.LibvirtDriver"
 
 
-class KeepsCputune(fixtures.Fixture):
-    """Nova's fake libvirt forgets ``<cputune>``; a real one hands it back."""
+class KeepsTuning(fixtures.Fixture):
+    """Nova's fake libvirt forgets how a guest is tuned; a real one hands it back."""
+
+    elements = ("cputune", "numatune", "memoryBacking")
 
     def _setUp(self) -> None:  # noqa: N802  # fixtures looks for this name
         parse, describe = fakelibvirt.Domain._parse_definition, fakelibvirt.Domain.XMLDesc
 
         def kept(domain: Any, xml: str) -> Any:
-            return {**parse(domain, xml), "cputune": etree.fromstring(xml).find("cputune")}
+            root = etree.fromstring(xml)
+            return {**parse(domain, xml), **{name: root.find(name) for name in self.elements}}
 
         def described(domain: Any, flags: int) -> str:
             root = etree.fromstring(describe(domain, flags))
-            if domain._def["cputune"] is not None:
-                root.append(copy.deepcopy(domain._def["cputune"]))
+            found = (domain._def[name] for name in self.elements)
+            root.extend(copy.deepcopy(element) for element in found if element is not None)
             return etree.tostring(root, encoding="unicode")
 
         self.useFixture(fixtures.MonkeyPatch(f"{FAKE}.Domain._parse_definition", kept))
@@ -59,7 +62,7 @@ class Computes(Services):
 
     def setUp(self) -> None:
         super().setUp()
-        self.useFixture(KeepsCputune())
+        self.useFixture(KeepsTuning())
         options.register(libvirt)
         self.flags(compute_driver=OURS)
         self.reporting(True)
@@ -126,10 +129,13 @@ class Computes(Services):
 
     def domain_shares(self, server: str, host: str) -> str | None:
         """Return ``<shares>`` of a guest, as libvirt has it."""
-        connection = self.computes[host].driver._host.get_connection()
-        xml = connection.lookupByUUIDString(server).XMLDesc(0)
-        found: str | None = etree.fromstring(xml).findtext("cputune/shares")
+        found: str | None = self.domain(server, host).findtext("cputune/shares")
         return found
+
+    def domain(self, server: str, host: str) -> Any:
+        """Return the XML of a guest, as libvirt has it."""
+        connection = self.computes[host].driver._host.get_connection()
+        return etree.fromstring(connection.lookupByUUIDString(server).XMLDesc(0))
 
     def migration_of(self, server: str) -> str:
         """Return the uuid of a server's only migration."""
