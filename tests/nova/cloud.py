@@ -67,11 +67,16 @@ class Services(base.ServersTestBase):
         self.flags(group="filter_scheduler", **values)
 
     def flavor(
-        self, name: str, specs: Mapping[str, str] = MappingProxyType({}), *, vcpus: int = 1
+        self,
+        name: str,
+        specs: Mapping[str, str] = MappingProxyType({}),
+        *,
+        vcpus: int = 1,
+        disk_gb: int = 0,
     ) -> str:
-        """Make a flavor of 512 MiB without a disk; return its id."""
+        """Make a flavor of 512 MiB; return its id."""
         flavor: str = self._create_flavor(
-            name=name, vcpu=vcpus, memory_mb=512, disk=0, ephemeral=0, extra_spec=dict(specs)
+            name=name, vcpu=vcpus, memory_mb=512, disk=disk_gb, ephemeral=0, extra_spec=dict(specs)
         )
         return flavor
 

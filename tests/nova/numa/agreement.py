@@ -65,7 +65,8 @@ def check_agreement(cloud: Computes, server: str, *, others: bool = False) -> li
         wanted[host, cell.id] = +Counter(needs)
     assert len(wanted) == len(topology)
     held = held_of_nodes(cloud, server)
-    assert {node: has for node, has in held.items() if not others or node[0] == host} == wanted
+    here = {node: has for node, has in held.items() if not others or node[0] == host}
+    assert here == wanted, f"{here} of {wanted}"
     check_pins(topology, cells)
     check_domain(cloud.domain(server, host), topology, cells)
     return [(host, cell.id) for cell in topology.cells]
