@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
+from unittest import mock
 
 import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
 from cpu_tiers.conf import compute
+from cpu_tiers.guest.nodes import NotAllocated, allocated_places
 from cpu_tiers.nova import options
 from tests.nova.cloud import WEIGHER
 from tests.nova.computes import Computes
@@ -198,6 +200,48 @@ class TestFourNodes(NumaComputes):
         server = self.boot(self.flavor("four", four, vcpus=4))["id"]
         assert {cell for _, cell in self.where(server)} == {0, 1, 2, 3}
         self.where(self.boot(self.flavor("two", PINNED | {"hw:numa_nodes": "2"}, vcpus=2))["id"])
+
+
+class TestRetry(NumaComputes):
+    def test_a_claim_that_is_refused_is_tried_on_another_host(self) -> None:
+        """The alternate has an allocation of its own, and that counts there."""
+        self.start_host("one")
+        self.start_host("two")
+        refused: list[str] = []
+
+        def places(guest: Any, host: str, held: Any) -> Any:
+            if not refused:
+                refused.append(host)
+                raise NotAllocated("no")
+            return allocated_places(guest, host, held)
+
+        with mock.patch("cpu_tiers.nova.numa.claims.allocated_places", places):
+            server = self.boot(self.flavor("unequal", PINNED | ONE_AND_THREE, vcpus=4))["id"]
+        (first,) = refused
+        assert {host for host, _ in self.where(server)} == {"one", "two"} - {first}
+        assert all(not cell.pinned_cpus for cell in cells_of(first).values())
+
+
+class TestUpgrade(NumaComputes):
+    def test_hosts_that_do_not_report_their_nodes(self) -> None:
+        self.flags(group="compute", enable_numa_reporting_to_placement=None)
+        self.start_host("old")
+        unequal = self.flavor("unequal", PINNED | ONE_AND_THREE, vcpus=4, disk_gb=1)
+        server = self.boot(unequal)
+        pins = topology_of(server["id"]).obj_to_primitive()
+        assert held_of_nodes(self, server["id"]) == {}
+
+        self.flags(group="compute", enable_numa_reporting_to_placement=True)
+        self.start_host("new")
+        self._migrate_server(server)
+        assert {host for host, _ in self.where(server["id"])} == {"new"}
+        self._revert_resize(server)
+        assert topology_of(server["id"]).obj_to_primitive() == pins
+        assert held_of_nodes(self, server["id"]) == {}
+
+        self.restart("old")
+        assert {host for host, _ in self.where(server["id"])} == {"old"}
+        assert topology_of(server["id"]).obj_to_primitive() == pins
 
 
 class Moves(NumaComputes):
