@@ -25,7 +25,7 @@ from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova import cpus, options, reporting, seams, tracking
 from cpu_tiers.nova.guest import LIVE_MIGRATION, with_plain_shares
-from cpu_tiers.nova.numa import claims, moves
+from cpu_tiers.nova.numa import claims, doubled, moves
 from cpu_tiers.nova.numa import reporting as numa
 from cpu_tiers.nova.wanted import Wanted, decide, missing_shares
 from cpu_tiers.placement.steps import State
@@ -72,7 +72,7 @@ class LibvirtDriver(driver.LibvirtDriver):
         :raises SeamMismatch: we do not.
         """
         seams.verify(_USED)
-        seams.install([*cpus.SEAMS, tracking.SEAM, LIVE_MIGRATION, *claims.SEAMS])
+        seams.install([*cpus.SEAMS, tracking.SEAM, LIVE_MIGRATION, *claims.SEAMS, *doubled.SEAMS])
         options.register(compute)
         options.register(libvirt)
         super().__init__(virtapi, read_only)

@@ -23,7 +23,7 @@ with warnings.catch_warnings():
     import nova.tests.functional.libvirt.base
 
 from cpu_tiers.nova import answer, cpus, guest, names, request, seams, tracking
-from cpu_tiers.nova.numa import candidates, claims, fit, query
+from cpu_tiers.nova.numa import candidates, claims, doubled, fit, query
 
 HERE = Path(__file__).parent
 SEAMS = (
@@ -38,6 +38,7 @@ SEAMS = (
     guest.LIVE_MIGRATION,
     fit.CONSUMES,
     *claims.SEAMS,
+    *doubled.SEAMS,
 )
 
 
