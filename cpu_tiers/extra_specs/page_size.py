@@ -7,11 +7,13 @@ the choice (``any`` or ``large``). Pure.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from decimal import Decimal
 
-from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
+from cpu_tiers.errors import ConflictingExtraSpecs, Fault, InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import MAX_AMOUNT
+from cpu_tiers.model.numa import page_trait, read_page_trait
 from cpu_tiers.model.policies import PageSize
 
 KEY = "hw:mem_page_size"
@@ -44,6 +46,30 @@ def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
             f"an image may choose where the flavor has {KEY} any or large",
         )
     return _parse(asked, image.spec(IMAGE_KEY))
+
+
+def absent_pages(flavor: Flavor, image: Image | None, traits: Collection[str]) -> Fault | None:
+    """Return what is wrong where no host reports the pages that a guest asks for.
+
+    ``None`` where one does; and where none reports any pages at all, as all
+    hosts may have them then.
+
+    :param traits: of the providers that there are, see "Memory pagesize RP" of
+        the spec numa-topology-with-rps; others may be among them.
+    :raises InvalidInput: as :func:`page_size`.
+    """
+    asked = page_size(flavor, image)
+    trait = None if asked is None else page_trait(asked)
+    sizes = sorted(size for name in traits if (size := read_page_trait(name)) is not None)
+    if trait is None or trait in traits or not sizes:
+        return None
+    by_image = image is not None and IMAGE_KEY in image.properties
+    pages = f"pages of {asked} kB" if isinstance(asked, int) else f"{asked} pages"
+    return Fault(
+        where=image.spec(IMAGE_KEY) if image and by_image else flavor.spec(KEY),
+        given=f"asks for {pages}, and no host reports any",
+        allowed=f"hosts report pages of {', '.join(map(str, sizes))} kB",
+    )
 
 
 def _parse(text: str, where: str) -> PageSize:

@@ -76,10 +76,14 @@ class PlacementClient:
             )
         return absent_classes, absent_traits
 
-    def _known(self, kind: str, wanted: bool) -> frozenset[str]:
+    def traits_in_use(self) -> frozenset[str]:
+        """Return every trait that some provider has."""
+        return self._known("traits", wanted=True, only="?associated=true")
+
+    def _known(self, kind: str, wanted: bool, only: str = "") -> frozenset[str]:
         if not wanted:
             return frozenset()
-        answer = self._exchange.request("GET", f"/{kind}")
+        answer = self._exchange.request("GET", f"/{kind}{only}")
         names: Iterable[object] = answer.read(answer.body(), kind, list)
         if kind == "resource_classes":
             names = (answer.read(item, "name", str) for item in names)
