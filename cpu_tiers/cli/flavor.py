@@ -6,21 +6,26 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cliff.lister import Lister
+from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.columns import Cell, Show
 from cpu_tiers.cli.documents import read_flavor
-from cpu_tiers.cli.request import add_server_arguments, read_server
-from cpu_tiers.errors import FaultList
+from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.request import add_numa_argument, add_server_arguments, asks_numa, read_server
+from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
+from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.guest.topology import dedicated_cpus, guest_topology, host_cpu_overhead
 from cpu_tiers.model.guest import GuestCell
-from cpu_tiers.translators import ServerRequest, translate
+from cpu_tiers.model.numa import read_page_trait
+from cpu_tiers.placement.session import connect
+from cpu_tiers.translators import ServerRequest, Translator, translate
 
 LOG = logging.getLogger(__name__)
 
 
-class FlavorCheck(Lister):
+class FlavorCheck(ReadsNovaConf, Lister):
     """List every fault of each flavor; exit status 1 if there is any."""
 
     faulty = False
@@ -31,25 +36,64 @@ class FlavorCheck(Lister):
         parser.add_argument(
             "flavor", nargs="+", metavar="FLAVOR.json", help="openstack flavor show -f json"
         )
+        add_numa_argument(parser)
+        parser.add_argument(
+            "--hosts",
+            action="store_true",
+            help="ask Placement, too: is there a host that reports the pages asked for?",
+        )
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Check one file after the other."""
+        conf = self.nova_conf()
         translators = extensions.load(extensions.TRANSLATORS)
-        rows = []
-        for path in parsed_args.flavor:
-            faults = FaultList()
-            with faults:
-                translate(ServerRequest(flavor=read_flavor(path)), translators)
-            rows += [(path, *fault) for fault in faults.faults]
+        traits = self._traits(conf) if parsed_args.hosts else frozenset()
+        rows = [
+            (path, *fault)
+            for path in parsed_args.flavor
+            for fault in _faults(path, parsed_args, conf.filter_scheduler, translators, traits)
+        ]
         self.faulty = bool(rows)
         LOG.info("flavors: %d, faults: %d", len(parsed_args.flavor), len(rows))
         return ("file", "where", "given", "allowed"), rows
+
+    def _traits(self, conf: cfg.ConfigOpts) -> frozenset[str]:
+        with connect(conf, embedded=self.wants_embedded) as client:
+            traits = client.traits_in_use()
+        if all(read_page_trait(name) is None for name in traits):
+            LOG.info("No host reports its page sizes: they are not checked.")
+        return traits
 
     def run(self, parsed_args: Namespace) -> int:
         """Tell a script, too."""
         status: int = super().run(parsed_args)
         return status or int(self.faulty)
+
+
+def _faults(
+    path: str,
+    parsed_args: Namespace,
+    options: cfg.ConfigOpts,
+    translators: Mapping[str, Translator],
+    traits: frozenset[str],
+) -> Iterable[Fault]:
+    """Return what is wrong with a flavor, as it is and for the query that is made of it.
+
+    :param options: ``[filter_scheduler]``.
+    :param traits: of the hosts; empty where they do not matter.
+    """
+    faults = FaultList()
+    with faults:
+        server = ServerRequest(
+            flavor=read_flavor(path), query_vcpu_shares=options.query_placement_for_vcpu_shares
+        )
+        with faults:
+            asks = asks_numa(parsed_args, options, server)
+            translate(server._replace(query_numa=asks), translators)
+        if absent := absent_pages(server.flavor, None, traits):
+            faults.add(*absent)
+    return dict.fromkeys(faults.faults)
 
 
 class FlavorShow(Show):

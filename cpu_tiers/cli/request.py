@@ -11,7 +11,7 @@ from cpu_tiers.cli.columns import Cell, Show
 from cpu_tiers.cli.documents import read_flavor, read_image, read_port
 from cpu_tiers.cli.options import ReadsNovaConf
 from cpu_tiers.errors import FaultList
-from cpu_tiers.extra_specs.numa import node_count
+from cpu_tiers.extra_specs.numa import asks_for_nodes
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import ServerRequest, fallback, translate
@@ -43,6 +43,11 @@ def add_query_arguments(parser: ArgumentParser) -> None:
         metavar="PORT.json",
         help="openstack port show -f json, as administrator; may be given several times",
     )
+    add_numa_argument(parser)
+
+
+def add_numa_argument(parser: ArgumentParser) -> None:
+    """Take whether NUMA nodes are asked for."""
     parser.add_argument(
         "--numa",
         action=BooleanOptionalAction,
@@ -57,10 +62,20 @@ def read_asking_server(parsed_args: Namespace, options: cfg.ConfigOpts) -> Serve
     :param options: ``[filter_scheduler]``.
     """
     server = read_server(parsed_args, options.query_placement_for_vcpu_shares)
-    asks = options.query_placement_for_numa if parsed_args.numa is None else parsed_args.numa
-    if asks is None:
-        asks = node_count(server.flavor, server.image) is not None
-    return server._replace(ports=_read_ports(parsed_args.port), query_numa=asks)
+    return server._replace(
+        ports=_read_ports(parsed_args.port), query_numa=asks_numa(parsed_args, options, server)
+    )
+
+
+def asks_numa(parsed_args: Namespace, options: cfg.ConfigOpts, server: ServerRequest) -> bool:
+    """Tell whether the query for a server is about NUMA nodes.
+
+    :param options: ``[filter_scheduler]``.
+    """
+    asks: bool | None = options.query_placement_for_numa
+    if parsed_args.numa is not None:
+        asks = parsed_args.numa
+    return asks_for_nodes(server.flavor, server.image) if asks is None else asks
 
 
 def read_query(parsed_args: Namespace, options: cfg.ConfigOpts) -> CandidateQuery:

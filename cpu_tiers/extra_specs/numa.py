@@ -39,6 +39,11 @@ class _Setting(NamedTuple):
     text: str
 
 
+def asks_for_nodes(flavor: Flavor, image: Image | None) -> bool:
+    """Tell whether somebody asks for a number of nodes, be it a valid one or not."""
+    return NODES in flavor.extra_specs or IMAGE_NODES in properties(image)
+
+
 def node_count(flavor: Flavor, image: Image | None) -> int | None:
     """Return how many nodes are asked for, or ``None`` where nobody does.
 
@@ -157,14 +162,16 @@ def _described_nodes(
         if not faults.faults:
             nodes.append(GuestNode(node_cpus, memory_mb))
     faults.raise_if_any()
-    _check_cpus(cpus, nodes, every)
+    with faults:
+        _check_cpus(cpus, nodes, every)
     total = sum(node.memory_mb for node in nodes)
     if total != flavor.memory_mb:
-        raise InvalidInput.of(
+        faults.add(
             f"flavor {flavor.name}, {MEMORY}.N",
             f"{total} MiB in all",
             f"they must add up to the flavor's {flavor.memory_mb} MiB",
         )
+    faults.raise_if_any()
     return tuple(nodes)
 
 

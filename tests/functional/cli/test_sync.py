@@ -74,6 +74,24 @@ def test_numa_nodes(sync: Command) -> None:
     assert json.loads(sync(NUMA).stdout) == []
 
 
+def test_flavors_are_held_against_the_pages_that_hosts_report(
+    run: Command, sync: Command, flavor: Command, placement_conf: Path
+) -> None:
+    def check(size: str, *arguments: str, status: int = 0) -> Any:
+        path = flavor({"hw:mem_page_size": size})
+        command = ("flavor", "check", path, "--config-file", placement_conf, "-f", "json")
+        return run(*command, *arguments, status=status)
+
+    assert "No host reports its page sizes" in check("1GB", "--hosts").stderr
+    sync(NUMA)
+    check("1GB")  # Placement is not asked unless that is asked for
+    assert json.loads(check("4KB", "--hosts").stdout) == []
+    (row,) = json.loads(check("1GB", "--hosts", status=1).stdout)
+    assert row["where"] == "flavor gold, extra spec hw:mem_page_size"
+    assert row["given"] == "asks for pages of 1048576 kB, and no host reports any"
+    assert row["allowed"] == "hosts report pages of 4 kB"
+
+
 def test_going_back_from_numa_nodes_is_refused(sync: Command, seen: list[str]) -> None:
     sync(NUMA)
     seen.clear()
