@@ -53,6 +53,12 @@ class CpuTiersApp(App):
         )
         return parser
 
+    def clean_up(self, cmd: Any, result: int, err: BaseException | None) -> None:
+        """Say what Ctrl-C left half done, before the exit status 130 that cliff has for it."""
+        super().clean_up(cmd, result, err)
+        if isinstance(err, KeyboardInterrupt) and (said := str(err)):
+            logging.getLogger(__name__).error("%s", said)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 done, 1 refused, 2 usage."""

@@ -14,7 +14,7 @@ from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.errors import PlacementError
+from cpu_tiers.placement.errors import Interrupted, PlacementError
 from cpu_tiers.placement.networking import NetworkingChanges, sync_networking
 from cpu_tiers.placement.session import connect
 
@@ -95,7 +95,7 @@ def _sync(client: PlacementClient, trees: Iterable[ProviderTree]) -> list[Networ
     for tree in trees:
         try:
             done.append(sync_networking(client, tree))
-        except PlacementError as error:
+        except (PlacementError, Interrupted) as error:
             error.report(
                 written=[*(c for earlier in done for c in earlier.changes), *error.written],
                 unconfirmed=error.unconfirmed,

@@ -9,15 +9,58 @@ from collections.abc import Sequence
 from cpu_tiers.errors import CpuTiersError
 
 
-class PlacementError(CpuTiersError):
+class HowFar:
+    """How far a series of writes came, filled by :meth:`report`.
+
+    ``unconfirmed`` was sent, but no answer told its fate.
+    """
+
+    written: tuple[object, ...] = ()
+    unconfirmed: tuple[object, ...] = ()
+    unwritten: tuple[object, ...] = ()
+    _reported = False
+
+    def report(
+        self,
+        *,
+        written: Sequence[object] = (),
+        unconfirmed: Sequence[object] = (),
+        unwritten: Sequence[object] = (),
+    ) -> None:
+        """Say how far it came; ``str()`` tells it from then on."""
+        self.written = tuple(written)
+        self.unconfirmed = tuple(unconfirmed)
+        self.unwritten = tuple(unwritten)
+        self._reported = True
+
+    def _with_account(self, message: str) -> str:
+        """Return the message, then a line for each change that was meant."""
+        lines = [message]
+        if self._reported and not self.written and not self.unconfirmed:
+            lines.append("Nothing was written.")
+        for label, changes in (
+            ("written", self.written),
+            ("perhaps written", self.unconfirmed),
+            ("not written", self.unwritten),
+        ):
+            lines.extend(f"{label}: {change}" for change in changes)
+        return "\n".join(lines)
+
+
+class Interrupted(HowFar, KeyboardInterrupt):
+    """Somebody pressed Ctrl-C in the middle of a series of writes."""
+
+    def __str__(self) -> str:
+        """Return how far it came."""
+        return self._with_account("Interrupted; run it again to finish.")
+
+
+class PlacementError(HowFar, CpuTiersError):
     """A request to Placement, or a plan made from its answers, failed.
 
     :param method, path: the request that failed; None where none was sent.
     :param status: the HTTP status of the answer; None without an answer.
     :param details: Placement's own words, one for each of its ``errors``.
-
-    ``written``, ``unconfirmed`` and ``unwritten`` are filled by
-    :meth:`report`: ``unconfirmed`` was sent, but no answer told its fate.
     """
 
     def __init__(
@@ -35,36 +78,10 @@ class PlacementError(CpuTiersError):
         self.path = path
         self.status = status
         self.details = tuple(details)
-        self.written: tuple[object, ...] = ()
-        self.unconfirmed: tuple[object, ...] = ()
-        self.unwritten: tuple[object, ...] = ()
-        self._reported = False
-
-    def report(
-        self,
-        *,
-        written: Sequence[object] = (),
-        unconfirmed: Sequence[object] = (),
-        unwritten: Sequence[object] = (),
-    ) -> None:
-        """Say how far a series of writes came; ``str()`` tells it from then on."""
-        self.written = tuple(written)
-        self.unconfirmed = tuple(unconfirmed)
-        self.unwritten = tuple(unwritten)
-        self._reported = True
 
     def __str__(self) -> str:
-        """Return the message, then a line for each change that was meant."""
-        lines = [super().__str__()]
-        if self._reported and not self.written and not self.unconfirmed:
-            lines.append("Nothing was written.")
-        for label, changes in (
-            ("written", self.written),
-            ("perhaps written", self.unconfirmed),
-            ("not written", self.unwritten),
-        ):
-            lines.extend(f"{label}: {change}" for change in changes)
-        return "\n".join(lines)
+        """Return the message, and how far a series of writes came."""
+        return self._with_account(super().__str__())
 
 
 class PlacementMisconfigured(PlacementError):

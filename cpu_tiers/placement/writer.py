@@ -6,7 +6,7 @@ from functools import partial
 
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import InventoryInUse, PlacementError
+from cpu_tiers.placement.errors import HowFar, Interrupted, InventoryInUse, PlacementError
 from cpu_tiers.placement.records import Consumer, Inventories, Traits
 from cpu_tiers.placement.steps import (
     Change,
@@ -130,9 +130,11 @@ class Progress:
         self.written += self._sent
         self._sent = ()
 
-    def tell(self, error: PlacementError) -> None:
-        """Add to the error how far it came; a 4xx alone says for sure: not written."""
-        refused = error.status is not None and 400 <= error.status < 500
+    def tell(self, error: HowFar, *, refused: bool) -> None:
+        """Add to the error how far it came.
+
+        :param refused: what was sent last is not written for sure.
+        """
         error.report(
             written=self.written,
             unconfirmed=() if refused else self._sent,
@@ -144,11 +146,17 @@ def carry_out(attempt: Callable[[Progress], None]) -> tuple[Change, ...]:
     """Attempt it, with fresh reads while others write; return what was written.
 
     :raises PlacementError: it tells how far it came.
+    :raises Interrupted: by Ctrl-C, it tells the same.
     """
     progress = Progress()
     try:
         with_fresh_reads(partial(attempt, progress))
     except PlacementError as error:
-        progress.tell(error)
+        status = error.status or 0  # a 4xx alone says for sure: not written
+        progress.tell(error, refused=400 <= status < 500)
         raise
+    except KeyboardInterrupt as error:
+        interrupted = Interrupted()
+        progress.tell(interrupted, refused=False)
+        raise interrupted from error
     return tuple(progress.written)

@@ -1,0 +1,63 @@
+"""Ctrl-C in the middle of writing: how far it came, and exit status 130."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Interrupt = Callable[..., str]
+
+
+def _as_in_a_terminal() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts jobs in the background deaf
+
+
+@pytest.fixture
+def interrupt(
+    url: str,
+    faults: list[tuple[str, str]],
+    seen: list[str],
+    nova_conf: Callable[..., Path],
+) -> Interrupt:
+    """Run a command, press Ctrl-C while it waits for an answer, return what it says."""
+    conf = nova_conf(auth_type="admin_token", endpoint=url, token="admin", timeout=60)
+
+    def interrupt(*arguments: object, waits_for: str) -> str:
+        faults.append((waits_for, "silence"))
+        command = [Path(sys.executable).with_name("cpu-tiers"), "--config-file", conf, *arguments]
+        process = subprocess.Popen(
+            list(map(str, command)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=_as_in_a_terminal,  # nothing that needs a lock
+        )
+        until = time.monotonic() + 60
+        while faults and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=30)
+        assert process.returncode == 130, error
+        assert "Traceback" not in error
+        assert out == ""
+        return error
+
+    return interrupt
+
+
+def test_sync(interrupt: Interrupt, capabilities: str) -> None:
+    arguments = ("inventory", "sync", "--capabilities", capabilities, "--hostname", "h")
+    sync = (*arguments, "--disk-gb", "5")
+    error = interrupt(*sync, waits_for="PUT .*/inventories")
+    assert error.splitlines()[:2] == [
+        "Interrupted; run it again to finish.",
+        "written: h: provider absent -> present",
+    ]
+    assert "perhaps written: h: VCPU absent -> " in error
+    assert "\nnot written" not in error  # all of a provider's inventories go together
+    error = interrupt(*sync, waits_for="GET .*/inventories")
+    assert error == "Interrupted; run it again to finish.\nNothing was written.\n"
