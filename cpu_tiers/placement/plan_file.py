@@ -11,7 +11,8 @@ The document (JSON)::
                           "resources": {"compute1_NUMA0": {"VCPU": 2},
                                         "compute1_NUMA0_PAGES_4": {"MEMORY_MB": 1024}}}}}
 
-``held`` is of the host's root, and ``resources`` adds up to it.
+``held`` is of the host's root, and ``resources`` adds up to it. Shares are in
+both also where a consumer lacks them, and gets them on its way.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ from typing import Any
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, ServersDoNotFit
 
 _AGAIN = "make the plan again"
@@ -54,8 +56,8 @@ class SavedPlan:
     def __call__(self, tree: ProviderTree, held: Held, used: Held) -> tuple[Relocation, ...]:
         """Return where those go that hold something of the root now.
 
-        One that is in the plan and holds nothing any more is left out. Whether
-        all fits, Placement tells.
+        One that is in the plan and holds nothing any more is left out; one
+        without its shares gets them. Whether all fits, Placement tells.
 
         :raises ServersDoNotFit: the plan is of another host, or not of today.
         """
@@ -75,7 +77,7 @@ class SavedPlan:
         planned = self.relocations.get(consumer)
         if planned is None:
             raise ServersDoNotFit.of(f"consumer {consumer}", "is not in the plan", _AGAIN)
-        if planned.amounts != now:
+        if now not in (planned.amounts, _without_shares(planned.amounts)):
             given = f"holds {_text(now)}, but {_text(planned.amounts)} when the plan was made"
             raise ServersDoNotFit.of(planned.name, given, _AGAIN)
         if unknown := planned.resources.keys() - names:
@@ -125,6 +127,10 @@ def _amounts(body: Any) -> dict[str, int]:
 
 def _of_nodes(resources: Mapping[str, int]) -> dict[str, int]:
     return {name: amount for name, amount in resources.items() if name in OF_NODES}
+
+
+def _without_shares(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {name: amount for name, amount in amounts.items() if name != VCPU_SHARES}
 
 
 def _text(amounts: Mapping[str, int]) -> str:

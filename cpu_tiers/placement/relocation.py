@@ -124,7 +124,7 @@ def _moves(
         if resources:
             resident = residents.get(consumer, Resident())
             parts = divide_guest(resources, resident.topology, resident.pinning, small_kb)
-            name = _name(consumer, resident.holder)
+            name = consumer_name(consumer, resident.holder)
             moves += [
                 _Move(consumer=consumer, name=name, part=part, is_alone=len(parts) == 1)
                 for part in parts
@@ -132,7 +132,8 @@ def _moves(
     return moves
 
 
-def _name(consumer: str, holder: Holder | None) -> str:
+def consumer_name(consumer: str, holder: Holder | None) -> str:
+    """Return how faults and plans name a consumer."""
     if holder is None:
         return f"consumer {consumer}, which Nova does not know"
     return f"{holder.name}, flavor {holder.flavor.name}"

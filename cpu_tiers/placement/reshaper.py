@@ -32,6 +32,20 @@ def asking(ask_residents: AskResidents) -> Relocate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a reshape starts from.
+
+    :param tree: the host's, as it is going to be.
+    :param held: of its root, by those consumers that are to move.
+    :param used: what is held of the NUMA nodes' providers already.
+    """
+
+    tree: ProviderTree
+    held: Held
+    used: Held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape:
     """What is written: steps that can be repeated, then one transaction.
 
@@ -70,6 +84,16 @@ class Reshape:
     def in_one(self) -> tuple[Change, ...]:
         """Return what changes in the transaction."""
         return (*changes_of(self.inventories), *self.moves)
+
+
+def read_situation(client: PlacementClient, tree: ProviderTree) -> Situation:
+    """Return what a reshape of a host would start from now.
+
+    :raises PlacementError: what :func:`reshape` would refuse.
+    """
+    state = read_state(client, tree)
+    steps(state, tree)  # refuses
+    return _situation(client, state, tree, _residents_of_root(client, state, tree))
 
 
 def plan_reshape(client: PlacementClient, tree: ProviderTree, moves: Relocate) -> Reshape:
@@ -113,22 +137,29 @@ def _plan(client: PlacementClient, state: State, tree: ProviderTree, moves: Relo
     consumers = _residents_of_root(client, state, tree)
     relocations: tuple[Relocation, ...] = ()
     if consumers:
-        root = state.providers[tree.root.name].uuid
-        relocations = moves(
-            with_ratios(state, tree),
-            {uuid: consumer.allocations[root] for uuid, consumer in consumers.items()},
-            {
-                name: client.usages(present.uuid)
-                for name, present in state.providers.items()
-                if present.parent is not None
-            },
-        )
+        situation = _situation(client, state, tree, consumers)
+        relocations = moves(situation.tree, situation.held, situation.used)
     return Reshape(
         preparation=tuple(step for step in planned if not isinstance(step, SetInventories)),
         inventories=tuple(step for step in planned if isinstance(step, SetInventories)),
         relocations=relocations,
         consumers=consumers,
         root=tree.root.name,
+    )
+
+
+def _situation(
+    client: PlacementClient, state: State, tree: ProviderTree, consumers: Mapping[str, Consumer]
+) -> Situation:
+    root = state.providers.get(tree.root.name)
+    return Situation(
+        tree=with_ratios(state, tree),
+        held={uuid: c.allocations[root.uuid] for uuid, c in consumers.items()} if root else {},
+        used={
+            name: client.usages(present.uuid)
+            for name, present in state.providers.items()
+            if present.parent is not None
+        },
     )
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.plan_file import read_plan
 from cpu_tiers.placement.relocation import ServersDoNotFit
 
@@ -30,6 +31,17 @@ def test_who_holds_what_was_planned_goes_where_it_was_planned() -> None:
     saved = read_plan(document(a=consumer(), gone=consumer()), where="plan.json")
     (a,) = saved(TREE, {"a": {**HELD, "DISK_GB": 5}}, {})
     assert (a.consumer, a.name, a.resources) == ("a", "server a", RESOURCES)
+
+
+def test_who_lacks_shares_gets_them_and_who_has_others_is_named() -> None:
+    shares = {VCPU_SHARES: 200}
+    resources = RESOURCES | {"cn_NUMA0": {"VCPU": 2} | shares}
+    body = consumer(held=HELD | shares, resources=resources)
+    saved = read_plan(document(a=body, b=body, c=body), where="")
+    a, b = saved(TREE, {"a": HELD, "b": HELD | shares}, {})
+    assert a.amounts == b.amounts == HELD | shares
+    with pytest.raises(ServersDoNotFit, match="holds 100 CUSTOM_VCPU_SHARES, 1024"):
+        saved(TREE, {"a": HELD, "c": HELD | {VCPU_SHARES: 100}}, {})
 
 
 def test_a_plan_of_another_host() -> None:
