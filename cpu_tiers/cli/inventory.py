@@ -23,14 +23,17 @@ from cpu_tiers.libvirt.connection import read_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.placement.session import connect
+from cpu_tiers.placement.steps import Change
 from cpu_tiers.placement.sync import sync
 
 LOG = logging.getLogger(__name__)
 
+CHANGE_COLUMNS = ("provider", "what", "before", "after")
 
-def add_capabilities_arguments(parser: ArgumentParser) -> None:
+
+def add_capabilities_arguments(parser: ArgumentParser, *, required: bool = True) -> None:
     """Take the host's capabilities from a file or from libvirt."""
-    source = parser.add_mutually_exclusive_group(required=True)
+    source = parser.add_mutually_exclusive_group(required=required)
     source.add_argument("--capabilities", metavar="FILE", help="output of `virsh capabilities`")
     source.add_argument("--connect", metavar="URI", help="ask libvirt, such as qemu:///system")
 
@@ -93,8 +96,12 @@ class InventorySync(_InventoryCommand):
             changes = sync(client, tree)
         if not changes:
             LOG.info("Placement already has it all: nothing was changed.")
-        rows = [(c.provider, c.what, c.before, c.after) for c in changes]
-        return ("provider", "what", "before", "after"), rows
+        return CHANGE_COLUMNS, change_rows(changes)
+
+
+def change_rows(changes: Iterable[Change]) -> list[tuple[object, ...]]:
+    """Return a line for each thing that was changed."""
+    return [(change.provider, change.what, change.before, change.after) for change in changes]
 
 
 def _hostname(name: str) -> str:

@@ -35,12 +35,21 @@ class AsksNova(ReadsNovaConf):
 
         :raises NovaMissing: Nova is not installed here.
         """
+        placement = connect(self.nova_conf(), embedded=self.wants_embedded)
+        with self.cloud() as cloud, placement as client:
+            yield cloud, client
+
+    @contextmanager
+    def cloud(self) -> Iterator["Cloud"]:
+        """Yield Nova alone; Placement may be down.
+
+        :raises NovaMissing: Nova is not installed here.
+        """
         if find_spec("nova") is None or find_spec("nova.conf") is None:  # our wheel has a nova/
             raise NovaMissing(
                 f"cpu-tiers {self.cmd_name} needs Nova: run the cpu-tiers that is installed"
                 " beside Nova"
             )
-        conf = self.nova_conf()
         with _quiet():
             with warnings.catch_warnings(record=True):  # eventlet puts its own filters first
                 from cpu_tiers.nova import (  # they import more
@@ -48,9 +57,9 @@ class AsksNova(ReadsNovaConf):
                     planning,  # noqa: F401
                     port_planning,  # noqa: F401
                 )
-            placement = connect(conf, embedded=self.wants_embedded)
-            with nodes.connect(self.config_files) as cloud, placement as client:
-                yield cloud, client
+                from cpu_tiers.nova.numa import planning as _moves  # noqa: F401
+            with nodes.connect(self.config_files) as cloud:
+                yield cloud
 
 
 @contextmanager
@@ -76,7 +85,7 @@ def rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
             verdict.demand.holder.server,
             verdict.demand.holder.name,
             verdict.demand.holder.flavor.name,
-            Cell(dict(verdict.demand.resources), _lines),
+            Cell(dict(verdict.demand.resources), resource_lines),
             not verdict.limit,
             verdict.limit,
         )
@@ -99,7 +108,7 @@ def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
             verdict.holder.server,
             verdict.holder.name,
             verdict.holder.flavor.name,
-            Cell(verdict.adds, _lines),
+            Cell(verdict.adds, resource_lines),
             not verdict.need.limit,
             verdict.need.limit,
             verdict.need.port.id,
@@ -119,5 +128,6 @@ def refusals(plans: Iterable["Plan"]) -> list[str]:
     return [str(v.fault(plan.host)) for plan in plans for v in plan.verdicts if v.limit]
 
 
-def _lines(resources: Mapping[str, int]) -> str:
+def resource_lines(resources: Mapping[str, int]) -> str:
+    """Return amounts as a table shows them."""
     return "\n".join(f"{name} {amount}" for name, amount in resources.items())

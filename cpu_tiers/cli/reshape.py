@@ -1,25 +1,50 @@
-"""``cpu-tiers reshape plan``: what a restart of nova-compute is going to write."""
+"""``cpu-tiers reshape``: what a restart of nova-compute is going to write; and to write it."""
 
 import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cliff.lister import Lister
+from oslo_config import cfg
 
-from cpu_tiers.cli.lacking import COLUMNS, AsksNova, refusals, rows
+from cpu_tiers.cli import lacking
+from cpu_tiers.cli.documents import read_json
+from cpu_tiers.cli.inventory import CHANGE_COLUMNS, add_capabilities_arguments, change_rows
+from cpu_tiers.cli.lacking import AsksNova, refusals, rows
+from cpu_tiers.cli.moves import (
+    add_plan_arguments,
+    going_to,
+    move_rows,
+    read_tree,
+    save,
+    wants_moves,
+)
+from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.placement.errors import ProviderNotFound
+from cpu_tiers.placement.plan_file import read_plan
+from cpu_tiers.placement.reshaper import reshape
+from cpu_tiers.placement.session import connect
 
 if TYPE_CHECKING:
+    from cpu_tiers.nova.consumers import Node
+    from cpu_tiers.nova.nodes import Cloud
+    from cpu_tiers.nova.numa.planning import MovePlan
     from cpu_tiers.nova.planning import Plan
 
 LOG = logging.getLogger(__name__)
 
+COLUMNS = (*lacking.COLUMNS, "goes_to")
+
 
 class ReshapePlan(AsksNova, Lister):
-    """List the servers that get shares when nova-compute starts to report them.
+    """List what servers hold anew when nova-compute starts to report shares, or NUMA nodes.
 
-    That is, when it starts with [libvirt] report_vcpu_shares = true; nothing is
-    written now. Exit status 1 if nova-compute would not start, as servers find no room.
+    That is, shares when it starts with [libvirt] report_vcpu_shares = true.
+    Where nova.conf says [compute] enable_numa_reporting_to_placement = true, the
+    move to NUMA nodes, and shares if they are reported; that needs the host's
+    capabilities. Nothing is written now. Exit status 1 if nova-compute would
+    not start, as servers find no room.
     """
 
     refused = False
@@ -28,32 +53,99 @@ class ReshapePlan(AsksNova, Lister):
         """Take a host."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--host", required=True, help="as in openstack compute service list")
+        add_plan_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Work it out as the driver does."""
+        conf = self.nova_conf()
+        if wants_moves(parsed_args, conf):
+            plan = self._moves(parsed_args, conf)
+            self._tell(list(map(str, plan.faults)), is_idle=not plan.consumers)
+            if parsed_args.save and not self.refused:
+                save(plan, parsed_args.save)
+            return COLUMNS, list(move_rows(plan))
+        plans = self._shares(parsed_args, conf)
+        self._tell(refusals(plans), is_idle=not any(plan.verdicts for plan in plans))
+        return COLUMNS, [(*row, going_to({})) for row in rows(plans)]
+
+    def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["Plan"]:
         with self.clients() as (cloud, client):
             from cpu_tiers.nova.nodes import nodes_of_host
             from cpu_tiers.nova.planning import plan_reshape
 
-            multiplier = self.nova_conf().libvirt.vcpu_share_multiplier
+            multiplier = conf.libvirt.vcpu_share_multiplier
             nodes = nodes_of_host(cloud, parsed_args.host)
             plans = [plan_reshape(client, node, multiplier) for node in nodes]
         for plan in plans:
             _say(plan, multiplier)
-        for refusal in refusals(plans):
+        return plans
+
+    def _moves(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> "MovePlan":
+        if parsed_args.offline:
+            with self.cloud() as cloud:
+                from cpu_tiers.nova.numa.planning import plan_offline
+
+                node = _node(cloud, parsed_args.host)
+                return plan_offline(node, read_tree(parsed_args, conf, node.name))
+        with self.clients() as (cloud, client):
+            from cpu_tiers.nova.numa.planning import plan_moves
+
+            node = _node(cloud, parsed_args.host)
+            return plan_moves(client, node, read_tree(parsed_args, conf, node.name))
+
+    def _tell(self, refused: Sequence[str], *, is_idle: bool) -> None:
+        for refusal in refused:
             LOG.error("%s", refusal)
-        self.refused = not all(plan.fits for plan in plans)
-        if self.refused:
+        self.refused = bool(refused)
+        if refused:
             LOG.error("nova-compute would refuse to start, and change nothing")
-        elif not any(plan.verdicts for plan in plans):
+        elif is_idle:
             LOG.info("Servers have all they ask for: nothing is to be done.")
-        return COLUMNS, rows(plans)
 
     def run(self, parsed_args: Namespace) -> int:
         """Tell a script, too."""
         status: int = super().run(parsed_args)
         return status or int(self.refused)
+
+
+class ReshapeApply(ReadsNovaConf, Lister):
+    """Carry out a plan that `reshape plan` saved: NUMA nodes, servers and all, at once.
+
+    nova-compute must be stopped, and is started afterwards: it finds nothing to
+    do. If servers hold something else than when the plan was made, all that do are
+    named, and nothing is written. A second run changes nothing.
+    """
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Take a plan, and the host's capabilities."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("plan", metavar="PLAN.json", help="what `reshape plan --save` wrote")
+        add_capabilities_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Write what differs, and say what changed."""
+        conf = self.nova_conf()
+        plan = read_plan(read_json(parsed_args.plan), where=parsed_args.plan)
+        tree = read_tree(parsed_args, conf, plan.host)
+        with connect(conf, embedded=self.wants_embedded) as client:
+            if client.find_provider(plan.host) is None:
+                raise ProviderNotFound(
+                    f"Placement has no provider {plan.host}, of which the plan is: there is"
+                    " nothing to move; start nova-compute, which reports the host",
+                    provider=plan.host,
+                )
+            changes = reshape(client, tree, plan)
+        if not changes:
+            LOG.info("Placement already has it all: nothing was changed.")
+        return CHANGE_COLUMNS, change_rows(changes)
+
+
+def _node(cloud: "Cloud", host: str) -> "Node":
+    from cpu_tiers.nova.nodes import nodes_of_host
+
+    return nodes_of_host(cloud, host)[0]  # with libvirt there is one
 
 
 def _say(plan: "Plan", multiplier: int) -> None:

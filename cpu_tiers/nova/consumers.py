@@ -20,7 +20,7 @@ from cpu_tiers.placement.reshape import Demand, Holder, lacks_shares, missing_sh
 
 LOG = logging.getLogger(__name__)
 
-_OVER = ("cancelled", "completed", "confirmed", "done", "error", "failed", "reverted")
+OVER = ("cancelled", "completed", "confirmed", "done", "error", "failed", "reverted")
 """The statuses in which Nova counts a migration as no longer in progress."""
 
 
@@ -165,7 +165,7 @@ def _arriving(node: Node, servers: Iterable[Any], consumers: Collection[str]) ->
     return {
         move.instance_uuid: move
         for move in moves
-        if move.status not in _OVER and (move.source_node != node.name or move.uuid in consumers)
+        if move.status not in OVER and (move.source_node != node.name or move.uuid in consumers)
     }
 
 

@@ -1,0 +1,118 @@
+"""Where servers go when a host becomes NUMA-aware: its tree, the rows, and the file."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from cpu_tiers import extensions
+from cpu_tiers.cli.columns import Cell
+from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
+from cpu_tiers.cli.lacking import resource_lines
+from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.inventory import Host, build_tree
+from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.placement.plan_file import plan_document
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.numa.planning import MovePlan
+
+_OPTION = "[compute] enable_numa_reporting_to_placement"
+
+
+def add_plan_arguments(parser: ArgumentParser) -> None:
+    """Take what a plan of moves needs; one of shares alone does without."""
+    add_capabilities_arguments(parser, required=False)
+    parser.add_argument(
+        "--offline",
+        action="store_true",
+        help="Placement is down: work out from Nova's database what servers hold",
+    )
+    parser.add_argument("--save", metavar="FILE", help="keep the plan for `reshape apply`")
+
+
+def wants_moves(parsed_args: Namespace, conf: cfg.ConfigOpts) -> bool:
+    """Tell whether the host is to report its NUMA nodes.
+
+    :raises InvalidInput: the arguments do not go with that.
+    """
+    is_on = bool(conf.compute.enable_numa_reporting_to_placement)
+    has_host = bool(parsed_args.capabilities or parsed_args.connect)
+    if is_on and not has_host:
+        raise InvalidInput.of(
+            f"nova.conf, {_OPTION}",
+            "true, but the host's NUMA nodes are not known",
+            "give --capabilities FILE or --connect URI",
+        )
+    if not is_on and (parsed_args.offline or parsed_args.save or has_host):
+        raise InvalidInput.of(
+            f"nova.conf, {_OPTION}",
+            "not true, and without it nobody moves to NUMA nodes",
+            "give the nova.conf of the host, or leave out --capabilities, --connect,"
+            " --offline and --save",
+        )
+    return is_on
+
+
+def read_tree(parsed_args: Namespace, conf: cfg.ConfigOpts, name: str) -> ProviderTree:
+    """Return the provider tree of a host; its disk is left as it is.
+
+    :raises InvalidInput: it is not going to report its NUMA nodes.
+    """
+    if not conf.compute.enable_numa_reporting_to_placement:
+        raise InvalidInput.of(
+            f"nova.conf, {_OPTION}", "not true", f"give the nova.conf that {name} starts with"
+        )
+    host = Host(name=name, topology=read_topology(parsed_args))
+    return build_tree(host, inventory_options(conf), extensions.load(extensions.INVENTORY))
+
+
+def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
+    """Yield a line for each consumer that moves."""
+    goes_to = {relocation.consumer: relocation.resources for relocation in plan.relocations}
+    for consumer in plan.consumers:
+        resident = plan.residents.get(consumer)
+        holder = resident.holder if resident else None
+        limit = plan.limit(consumer)
+        yield (
+            plan.host,
+            consumer,
+            holder.server if holder else None,
+            holder.name if holder else None,
+            holder.flavor.name if holder else None,
+            Cell(dict(plan.adds.get(consumer, {})), resource_lines),
+            not limit,
+            limit,
+            going_to(goes_to.get(consumer, {})),
+        )
+
+
+def going_to(resources: Mapping[str, Mapping[str, int]]) -> Cell:
+    """Return what goes to which provider, laid out."""
+    return Cell({name: dict(amounts) for name, amounts in resources.items()}, _lines)
+
+
+def _lines(resources: Mapping[str, Mapping[str, int]]) -> str:
+    return "\n".join(
+        f"{provider}: {', '.join(f'{name} {amount}' for name, amount in amounts.items())}"
+        for provider, amounts in resources.items()
+    )
+
+
+def save(plan: "MovePlan", path: str) -> None:
+    """Write a plan to a file.
+
+    :raises InvalidInput: it cannot be written.
+    """
+    text = json.dumps(plan_document(plan.host, plan.relocations), indent=2, ensure_ascii=False)
+    try:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput.of(
+            f"--save {path}", f"cannot be written ({reason})", "name another file"
+        ) from error

@@ -1,0 +1,111 @@
+"""What consumers hold of a host's root, worked out from Nova's database alone.
+
+For the time when Placement is down: in a fast-forward upgrade the whole control
+plane is, but for the database. Nova's database says which servers are on the
+host or on their way, and of which flavor. What it does not say is found out
+when a plan is carried out, which compares.
+"""
+
+from __future__ import annotations  # Nova fills `objects` when a service starts
+
+from collections.abc import Mapping
+from typing import Any
+
+from nova import objects
+
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.nova.consumers import OVER, Node, find_claims
+from cpu_tiers.placement.relocation import OF_NODES
+from cpu_tiers.placement.reshape import Holder, missing_shares
+from cpu_tiers.translators import sizes
+from cpu_tiers.translators.contract import ServerRequest
+
+_EVACUATED = ("accepted", "pre-migrating", "done")
+"""The statuses in which a server still holds the host that it was evacuated from."""
+
+
+def find_holdings(node: Node, tree: ProviderTree) -> dict[str, dict[str, int]]:
+    """Return what each consumer of a host holds of its root, by resource class.
+
+    Only classes that NUMA nodes have; shares where the host reports them.
+
+    :param tree: the host's. Where it has no PCPU, dedicated CPUs are VCPU.
+    :raises InvalidInput: with every consumer of which Nova does not tell.
+    """
+    reported = {name for provider in tree.providers for name in provider.inventories}
+    consumers = _consumers(node)
+    faults = FaultList()
+    holders: dict[str, Holder] = {}
+    held: dict[str, dict[str, int]] = {}
+    for uuid, claim in find_claims(node, consumers, consumers).items():
+        with faults:
+            holder = claim.holder
+            if holder is None:
+                raise InvalidInput.of(
+                    f"server {claim.server.display_name} ({claim.server.uuid})",
+                    "is being resized, and Nova does not know its new flavor yet",
+                    "plan without --offline, or when the resize is over",
+                )
+            holders[uuid] = holder
+            held[uuid] = _of_flavor(holder, has_pcpu=PCPU in reported)
+    faults.raise_if_any()
+    if VCPU_SHARES in reported:
+        for demand in missing_shares(held, holders):
+            held[demand.consumer] |= demand.resources
+    return held
+
+
+def _consumers(node: Node) -> frozenset[str]:
+    """Return who holds something of a host: servers, and migrations that keep a source."""
+    context, host, name = node.context, node.host, node.name
+    found = {
+        server.uuid
+        for server in objects.InstanceList.get_by_host_and_node(
+            context, host, name, expected_attrs=[]
+        )
+    }
+    moves = [
+        move
+        for move in objects.MigrationList.get_in_progress_and_error(context, host, name)
+        if move.status not in OVER and move.migration_type != "evacuation"
+    ]
+    for move in moves:
+        if move.source_node == name:
+            found = found - {move.instance_uuid} | {move.uuid}
+    found |= {move.instance_uuid for move in moves if move.dest_node == name}
+    return frozenset(found | _evacuated(node))
+
+
+def _evacuated(node: Node) -> set[str]:
+    """Return the servers that hold both the host that failed and another one."""
+    filters = {"migration_type": "evacuation", "status": list(_EVACUATED)}
+    moves: list[Any] = objects.MigrationList.get_by_filters(
+        node.context, {"host": node.host, **filters}
+    )
+    return {
+        move.instance_uuid
+        for move in moves
+        if move.source_node == node.name or (move.dest_node == node.name and move.status != "done")
+    }
+
+
+def _of_flavor(holder: Holder, *, has_pcpu: bool) -> dict[str, int]:
+    """Return what a server of a flavor was given.
+
+    :raises InvalidInput: the flavor cannot be read.
+    """
+    server = ServerRequest(holder.flavor, holder.image)
+    claimed: dict[str, int] = {}
+    for group in sizes.translate(server):
+        claimed |= group.resources
+    if PCPU in claimed and not has_pcpu:  # Nova asks such hosts for VCPU instead
+        claimed = {**claimed, PCPU: 0, VCPU: holder.flavor.vcpus}
+    return {n: amount for n in OF_NODES if (amount := _stated(server, n, claimed))}
+
+
+def _stated(server: ServerRequest, name: str, claimed: Mapping[str, int]) -> int:
+    """Return an amount; what the flavor states itself wins, as in Nova."""
+    stated = server.own_groups.amount(name)
+    return claimed.get(name, 0) if stated is None else stated

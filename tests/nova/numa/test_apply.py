@@ -1,0 +1,230 @@
+"""``cpu-tiers reshape plan`` and ``apply`` for NUMA nodes, beside Nova's services."""
+
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import fixtures
+from nova import context, objects
+from nova.tests.fixtures import libvirt as fakelibvirt
+
+from cpu_tiers.nova.options import CONF
+from tests.nova.commands import Commands, Said
+from tests.nova.computes import MULTIPLIER
+from tests.nova.numa.hosts import MEMORY_KB, SHARES, Hosts
+from tests.nova.reshapes import POWER_OFF
+
+HALF_MB = MEMORY_KB // 2**10 // 2
+HUGE_MB = 1024
+NUMA = {"hw:numa_nodes": "2"}
+PINNED = {"hw:cpu_policy": "dedicated", "hw:mem_page_size": "2MB"}
+
+
+class Moves(Commands, Hosts):
+    """Hosts of two nodes, each of 2 shared CPUs, 2 dedicated ones and 1 GiB of huge pages."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.flags(cpu_shared_set="0-1,4-5", cpu_dedicated_set="2-3,6-7", group="compute")
+        self.flags(initial_cpu_allocation_ratio=2.0)
+        self.folder = Path(self.useFixture(fixtures.TempDir()).path)
+        self.placement_is_down = False
+        self.wanted = "true"
+
+    def start_host(self, name: str, nodes: int = 2, mempages: Any = None) -> str:
+        pages = [(4, (HALF_MB - HUGE_MB) * 256), (2048, HUGE_MB // 2)]
+        both = {cell: fakelibvirt.create_mempages(pages) for cell in (0, 1)}
+        uuid = super().start_host(name, nodes, both)
+        xml = self.computes[name].driver._host.get_connection().getCapabilities()
+        (self.folder / f"{name}.xml").write_text(xml)
+        return uuid
+
+    def nova_conf(self) -> Path:
+        path = super().nova_conf()
+        placement = "" if self.placement_is_down else path.read_text()
+        path.write_text(
+            f"{placement}\n[DEFAULT]\nreserved_host_memory_mb = 0\n"
+            f"initial_cpu_allocation_ratio = {CONF.initial_cpu_allocation_ratio}\n"
+            f"[compute]\nenable_numa_reporting_to_placement = {self.wanted}\n"
+            f"cpu_shared_set = {CONF.compute.cpu_shared_set or ''}\n"
+            f"cpu_dedicated_set = {CONF.compute.cpu_dedicated_set or ''}\n"
+            f"[libvirt]\nreport_vcpu_shares = {CONF.libvirt.report_vcpu_shares}\n"
+        )
+        return path
+
+    def ask(self, command: str, *arguments: object, host: str = "one", status: int = 0) -> Said:
+        """Run ``reshape plan`` or ``reshape apply`` with a host's capabilities."""
+        where = ("--host", host) if command == "plan" else ()
+        given = (*where, "--capabilities", self.folder / f"{host}.xml", *arguments)
+        return self.run_command("reshape", command, *map(str, given), status=status)
+
+    def goes_to(self, *arguments: object, host: str = "one") -> dict[str, Any]:
+        rows = self.ask("plan", *arguments, host=host).rows
+        assert all(row["host"] == host and row["fits"] and not row["reason"] for row in rows)
+        return {row["consumer"]: row["goes_to"] for row in rows}
+
+    def offline(self, *arguments: object, host: str = "one") -> dict[str, Any]:
+        """Plan while Placement is down."""
+        self.placement_is_down = True
+        with mock.patch("cpu_tiers.placement.client.PlacementClient.__init__") as asked:
+            found = self.goes_to("--offline", *arguments, host=host)
+        self.placement_is_down = False
+        asked.assert_not_called()
+        return found
+
+    def refused(self, host: str, *arguments: object) -> dict[str, str]:
+        """Return who does not fit, and why."""
+        rows = self.ask("plan", *arguments, host=host, status=1).rows
+        return {row["consumer"]: row["reason"] for row in rows if not row["fits"]}
+
+    def planned_and_done(self, host: str = "one") -> dict[str, Any]:
+        """Plan both ways, carry it out, and compare."""
+        path = self.folder / "plan.json"
+        planned = self.goes_to(host=host)
+        assert self.offline("--save", path, host=host) == planned
+        before = {consumer: self.held(consumer) for consumer in planned}
+        self.computes[host].stop()
+        changes = self.ask("apply", path, host=host).rows
+        assert len([c for c in changes if c["what"].startswith("allocations of")]) == len(planned)
+        for consumer, resources in planned.items():
+            others = {name: held for name, held in before[consumer].items() if name != host}
+            assert self.held(consumer) == resources | others
+        said = self.ask("apply", path, host=host)
+        assert said.rows == []
+        assert "nothing was changed" in said.error
+        return planned
+
+
+class TestPlanAndApply(Moves):
+    def test_servers_of_every_kind(self) -> None:
+        self.start_host("one")
+        numa = self.boot_on("one", self.flavor("numa", NUMA, vcpus=2))
+        pinned = self.boot_on("one", self.flavor("pinned", PINNED, vcpus=2))
+        plain = self.boot_on("one", self.flavor("plain", vcpus=2))
+        assert self.planned_and_done() == {
+            numa: {
+                "one_NUMA0": {"VCPU": 1},
+                "one_NUMA0_PAGES_4": {"MEMORY_MB": 256},
+                "one_NUMA1": {"VCPU": 1},
+                "one_NUMA1_PAGES_4": {"MEMORY_MB": 256},
+            },
+            pinned: {"one_NUMA0": {"PCPU": 2}, "one_NUMA0_PAGES_2048": {"MEMORY_MB": 512}},
+            plain: {"one_NUMA0": {"VCPU": 2}, "one_NUMA0_PAGES_4": {"MEMORY_MB": 512}},
+        }
+
+    def test_shares_come_first_and_go_along(self) -> None:
+        self.start_host("one")
+        gold = self.boot_on("one", self.tier("gold", "25", vcpus=2))
+        numa = self.boot_on("one", self.flavor("numa", NUMA | {MULTIPLIER: "10"}, vcpus=2))
+        self.boot_on("one", self.flavor("pinned", PINNED | {MULTIPLIER: "10"}, vcpus=2))
+        self.reporting(True)
+        added = {row["consumer"]: row["adds"] for row in self.ask("plan").rows}
+        assert {c: adds for c, adds in added.items() if adds} == {
+            gold: {SHARES: 50},  # 25 x 2
+            numa: {SHARES: 20},  # 10 x 2, one half for each node; no dedicated vCPU claims any
+        }
+        planned = self.planned_and_done()
+        assert planned[gold]["one_NUMA0"] == {"VCPU": 2, SHARES: 50}
+        assert planned[numa]["one_NUMA0"] == planned[numa]["one_NUMA1"] == {"VCPU": 1, SHARES: 10}
+
+    def test_a_resize_that_waits_for_its_user(self) -> None:
+        server, migration = self.resize()
+        assert self.planned_and_done("one").keys() == {migration}
+        # 3 vCPUs on nodes of 2 shared CPUs: that server does not fit there
+        assert self.refused("two").keys() == {server}
+
+    def test_a_resize_on_one_host(self) -> None:
+        self.flags(allow_resize_to_same_host=True)
+        self.start_host("one")
+        server = self.boot_on("one", self.flavor("numa", NUMA, vcpus=2))
+        with mock.patch(POWER_OFF, return_value="{}"):
+            self._resize_server({"id": server}, self.flavor("pinned", PINNED, vcpus=2))
+        planned = self.planned_and_done()
+        assert planned[self.migration_of(server)]["one_NUMA1"] == {"VCPU": 1}
+        assert planned[server]["one_NUMA0"] == {"PCPU": 2}
+
+    def test_a_live_migration_on_its_way(self) -> None:
+        server, migration = self.live_migration()
+        assert self.planned_and_done("one").keys() == {migration}
+        assert self.planned_and_done("two").keys() == {server}
+
+    def test_an_evacuated_server_holds_both_hosts(self) -> None:
+        self.start_host("one")
+        self.start_host("two")
+        server = self.boot_on("one", self.flavor("plain"))
+        self.go_down("one")
+        self._evacuate_server({"id": server}, expected_host="two", expected_state="ACTIVE")
+        assert self.planned_and_done("two").keys() == {server}
+        assert self.planned_and_done("one").keys() == {server}
+
+    def test_dedicated_cpus_on_a_host_that_reports_vcpu_alone(self) -> None:
+        self.flags(cpu_shared_set=None, cpu_dedicated_set=None, group="compute")
+        self.flags(initial_cpu_allocation_ratio=1.0)
+        self.start_host("one")
+        pinned = self.boot_on("one", self.flavor("pinned", PINNED, vcpus=2))
+        assert self.planned_and_done()[pinned]["one_NUMA0"] == {"VCPU": 2}
+
+
+class TestRefusals(Moves):
+    def test_who_does_not_fit_is_named_and_nothing_is_saved(self) -> None:
+        self.start_host("one")
+        large = self.boot_on("one", self.flavor("large", vcpus=3))
+        small = self.boot_on("one", self.flavor("small"))
+        path = self.folder / "plan.json"
+        generations = self.generations("one")
+        said = self.ask("plan", "--save", path, status=1)
+        given = (
+            "holds 512 MEMORY_MB, 3 VCPU; no NUMA node can hold that alone (one_NUMA0: 3 VCPU,"
+            " and one server may have 2; one_NUMA1: 3 VCPU, and one server may have 2)"
+        )
+        assert {row["consumer"]: row["reason"] for row in said.rows} == {large: given, small: ""}
+        assert f"({large}), flavor large: {given}; move it to " in said.error
+        assert "nova-compute would refuse to start" in said.error
+        assert not path.exists()
+        assert self.generations("one") == generations
+        assert self.refused("one", "--offline") == {large: given}
+
+    def test_servers_that_changed_since_an_offline_plan(self) -> None:
+        self.start_host("one")
+        stays, goes, loses = (self.boot_on("one", self.flavor(name)) for name in "abc")
+        path = self.folder / "plan.json"
+        self.offline("--save", path)
+        self._delete_server({"id": goes})
+        comes = self.boot_on("one", self.flavor("d"))
+        body = self.placement.get(f"/allocations/{loses}", version="1.28").body
+        (held,) = body["allocations"].values()
+        held["resources"] = {"MEMORY_MB": 256}
+        assert self.placement.put(f"/allocations/{loses}", body, version="1.28").status == 204
+        generations = self.generations("one")
+        said = self.ask("apply", path, status=1)
+        assert f"consumer {comes}: is not in the plan; make the plan again" in said.error
+        assert (
+            f"({loses}), flavor c: holds 256 MEMORY_MB, but 512 MEMORY_MB, 1 VCPU when the plan"
+            in said.error
+        )
+        assert f"({stays})" not in said.error
+        assert f"({goes})" not in said.error
+        assert self.generations("one") == generations
+
+    def test_a_resize_of_which_the_database_does_not_tell(self) -> None:
+        uuid, migration = self.resize(stop="resize_instance")
+        server = objects.Instance.get_by_uuid(context.get_admin_context(), uuid, ["flavor"])
+        server.new_flavor = None  # as at the moment when the destination hears of it
+        server.save()
+        assert self.goes_to("--offline").keys() == {migration}
+        said = self.ask("plan", "--offline", host="two", status=1)
+        assert "is being resized, and Nova does not know its new flavor yet" in said.error
+
+    def test_arguments_and_nova_conf_that_do_not_go_together(self) -> None:
+        self.start_host("one")
+        said = self.run_command("reshape", "plan", "--host", "one", status=1)
+        assert "give --capabilities FILE or --connect URI" in said.error
+        path = self.folder / "plan.json"
+        self.offline("--save", path)
+        self.wanted = "false"
+        for arguments in (("plan",), ("plan", "--offline"), ("apply", path)):
+            said = self.ask(*arguments, status=1)  # type: ignore[arg-type]
+            assert "nova.conf, [compute] enable_numa_reporting_to_placement: not tr" in said.error
+        self.wanted = "true"
+        said = self.ask("plan", "--save", self.folder / "no" / "plan.json", status=1)
+        assert "plan.json: cannot be written (No such file or directory)" in said.error
