@@ -25,6 +25,7 @@ from cpu_tiers.placement.session import connect
 
 HTML = b"<html><body><h1>We will be back soon</h1></body></html>"
 PROBLEM = {"status": 503, "title": "Service Unavailable", "detail": "the database is away"}
+FORBIDDEN = {"status": 403, "title": "Forbidden", "detail": "policy does not allow it"}
 CONFLICT = {
     "status": 409,
     "title": "Conflict",
@@ -37,6 +38,7 @@ CANNED: dict[str, tuple[int, str, bytes]] = {
     "HTML 502": (502, "text/html", HTML),
     "HTML 503": (503, "text/html", HTML),
     "JSON 503": (503, "application/json", json.dumps({"errors": [PROBLEM]}).encode()),
+    "JSON 403": (403, "application/json", json.dumps({"errors": [FORBIDDEN]}).encode()),
     "empty 503": (503, "", b""),
     "JSON 409": (409, "application/json", json.dumps({"errors": [CONFLICT]}).encode()),
     "JSON list": (200, "application/json", b"[1, 2]"),

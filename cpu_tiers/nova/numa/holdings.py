@@ -102,7 +102,7 @@ def _of_flavor(holder: Holder, *, has_pcpu: bool) -> dict[str, int]:
         claimed |= group.resources
     if PCPU in claimed and not has_pcpu:  # Nova asks such hosts for VCPU instead
         claimed = {**claimed, PCPU: 0, VCPU: holder.flavor.vcpus}
-    return {n: amount for n in OF_NODES if (amount := _stated(server, n, claimed))}
+    return {n: amount for n in sorted(OF_NODES) if (amount := _stated(server, n, claimed))}
 
 
 def _stated(server: ServerRequest, name: str, claimed: Mapping[str, int]) -> int:

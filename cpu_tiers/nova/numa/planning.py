@@ -85,7 +85,7 @@ def _plan(node: Node, situation: Situation) -> MovePlan:
         faults = error.faults
     return MovePlan(
         host=node.name,
-        consumers=tuple(held),
+        consumers=tuple(sorted(held)),
         residents=residents,
         adds=adds,
         relocations=relocations,

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,3 +62,18 @@ def test_sync(interrupt: Interrupt, capabilities: str) -> None:
     assert "\nnot written" not in error  # all of a provider's inventories go together
     error = interrupt(*sync, waits_for="GET .*/inventories")
     assert error == "Interrupted; run it again to finish.\nNothing was written.\n"
+
+
+def test_apply(
+    interrupt: Interrupt, capabilities: str, run: Callable[..., Any], save: Any
+) -> None:
+    conf = save("[compute]\nenable_numa_reporting_to_placement = true\n", "numa.conf")
+    plan = save({"host": "h", "consumers": {}}, "plan.json")
+    host = ("--capabilities", capabilities)
+    run("inventory", "sync", *host, "--hostname", "h", "--disk-gb", "5", "--config-file",
+        Path(conf).with_name("nova.conf"))  # fmt: skip
+    apply = ("--config-file", conf, "reshape", "apply", plan, *host)
+    error = interrupt(*apply, waits_for="POST /reshaper")
+    assert "\nwritten: h_NUMA0: provider absent -> under h\n" in error
+    assert "\nperhaps written: h: VCPU total 64" in error
+    assert "\nnot written" not in error

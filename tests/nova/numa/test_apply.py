@@ -12,7 +12,7 @@ from cpu_tiers.nova.options import CONF
 from tests.nova.commands import Commands, Said
 from tests.nova.computes import MULTIPLIER
 from tests.nova.numa.hosts import MEMORY_KB, SHARES, Hosts
-from tests.nova.reshapes import POWER_OFF
+from tests.nova.reshapes import CLIENT, POWER_OFF
 
 HALF_MB = MEMORY_KB // 2**10 // 2
 HUGE_MB = 1024
@@ -78,7 +78,7 @@ class Moves(Commands, Hosts):
         return {row["consumer"]: row["reason"] for row in rows if not row["fits"]}
 
     def planned_and_done(self, host: str = "one") -> dict[str, Any]:
-        """Plan both ways, carry it out, and compare."""
+        """Plan both ways, carry it out, and compare; the restart then writes nothing."""
         path = self.folder / "plan.json"
         planned = self.goes_to(host=host)
         assert self.offline("--save", path, host=host) == planned
@@ -92,6 +92,13 @@ class Moves(Commands, Hosts):
         said = self.ask("apply", path, host=host)
         assert said.rows == []
         assert "nothing was changed" in said.error
+        generations = self.generations(host)
+        self.nodes(True)
+        with mock.patch.object(CLIENT, "_reshape") as reshaped:
+            self.restart(host)
+        reshaped.assert_not_called()
+        assert self.generations(host) == generations
+        assert self.goes_to(host=host) == {}
         return planned
 
 
@@ -223,7 +230,7 @@ class TestRefusals(Moves):
         self.offline("--save", path)
         self.wanted = "false"
         for arguments in (("plan",), ("plan", "--offline"), ("apply", path)):
-            said = self.ask(*arguments, status=1)  # type: ignore[arg-type]
+            said = self.ask(*arguments, status=1)
             assert "nova.conf, [compute] enable_numa_reporting_to_placement: not tr" in said.error
         self.wanted = "true"
         said = self.ask("plan", "--save", self.folder / "no" / "plan.json", status=1)
