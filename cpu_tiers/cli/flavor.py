@@ -18,7 +18,7 @@ from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.guest.topology import dedicated_cpus, guest_topology, host_cpu_overhead
 from cpu_tiers.model.guest import GuestCell
-from cpu_tiers.model.numa import read_page_trait
+from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.placement.session import connect
 from cpu_tiers.translators import ServerRequest, Translator, translate
 
@@ -61,7 +61,7 @@ class FlavorCheck(ReadsNovaConf, Lister):
     def _traits(self, conf: cfg.ConfigOpts) -> frozenset[str]:
         with connect(conf, embedded=self.wants_embedded) as client:
             traits = client.traits_in_use()
-        if all(read_page_trait(name) is None for name in traits):
+        if page_size_of(traits) is None:
             LOG.info("No host reports its page sizes: they are not checked.")
         return traits
 

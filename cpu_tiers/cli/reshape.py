@@ -61,12 +61,16 @@ class ReshapePlan(AsksNova, Lister):
         conf = self.nova_conf()
         if wants_moves(parsed_args, conf):
             plan = self._moves(parsed_args, conf)
-            self._tell(list(map(str, plan.faults)), is_idle=not plan.consumers)
+            self._tell(list(map(str, plan.faults)))
+            if not plan.consumers:
+                LOG.info("Nobody holds CPUs or memory of the host as a whole: nobody moves.")
             if parsed_args.save and not self.refused:
                 save(plan, parsed_args.save)
             return COLUMNS, list(move_rows(plan))
         plans = self._shares(parsed_args, conf)
-        self._tell(refusals(plans), is_idle=not any(plan.verdicts for plan in plans))
+        self._tell(refusals(plans))
+        if not any(plan.verdicts for plan in plans):
+            LOG.info("Servers have all they ask for: nothing is to be done.")
         return COLUMNS, [(*row, going_to({})) for row in rows(plans)]
 
     def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["Plan"]:
@@ -94,14 +98,12 @@ class ReshapePlan(AsksNova, Lister):
             node = _node(cloud, parsed_args.host)
             return plan_moves(client, node, read_tree(parsed_args, conf, node.name))
 
-    def _tell(self, refused: Sequence[str], *, is_idle: bool) -> None:
+    def _tell(self, refused: Sequence[str]) -> None:
         for refusal in refused:
             LOG.error("%s", refusal)
         self.refused = bool(refused)
         if refused:
             LOG.error("nova-compute would refuse to start, and change nothing")
-        elif is_idle:
-            LOG.info("Servers have all they ask for: nothing is to be done.")
 
     def run(self, parsed_args: Namespace) -> int:
         """Tell a script, too."""

@@ -13,7 +13,7 @@ from decimal import Decimal
 from cpu_tiers.errors import ConflictingExtraSpecs, Fault, InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import MAX_AMOUNT
-from cpu_tiers.model.numa import page_trait, read_page_trait
+from cpu_tiers.model.numa import page_size_of, page_trait
 from cpu_tiers.model.policies import PageSize
 
 KEY = "hw:mem_page_size"
@@ -60,7 +60,7 @@ def absent_pages(flavor: Flavor, image: Image | None, traits: Collection[str]) -
     """
     asked = page_size(flavor, image)
     trait = None if asked is None else page_trait(asked)
-    sizes = sorted(size for name in traits if (size := read_page_trait(name)) is not None)
+    sizes = sorted(size for name in traits if (size := page_size_of([name])) is not None)
     if trait is None or trait in traits or not sizes:
         return None
     by_image = image is not None and IMAGE_KEY in image.properties

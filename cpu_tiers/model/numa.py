@@ -90,9 +90,3 @@ def page_traits(size_kb: int, *, smallest: bool) -> frozenset[str]:
     """
     kind = small_pages_trait() if smallest else large_pages_trait()
     return frozenset({kind, f"{SIZE_TRAIT}{size_kb}"})
-
-
-def read_page_trait(trait: str) -> int | None:
-    """Return the page size in kB that a trait names; ``None`` for any other trait."""
-    found = re.fullmatch(r"CUSTOM_MEMORY_PAGE_SIZE_([0-9]+)", trait)
-    return int(found[1]) if found else None

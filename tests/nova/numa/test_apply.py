@@ -134,6 +134,20 @@ class TestPlanAndApply(Moves):
         assert planned[gold]["one_NUMA0"] == {"VCPU": 2, SHARES: 50}
         assert planned[numa]["one_NUMA0"] == planned[numa]["one_NUMA1"] == {"VCPU": 1, SHARES: 10}
 
+    def test_the_driver_does_what_was_planned(self) -> None:
+        _, migration = self.live_migration()
+        for name, specs in (("numa", NUMA), ("pinned", PINNED), ("plain", {})):
+            self.boot_on("one", self.flavor(name, {MULTIPLIER: "10", **specs}, vcpus=2))
+        self.reporting(True)
+        planned = self.goes_to()
+        assert planned == self.offline()
+        assert len(planned) == 4
+        shares = [held[SHARES] for held in planned[migration].values() if SHARES in held]
+        assert shares == [50]  # 25 x 2, the old flavor
+        self.nodes(True)
+        self.restart("one")
+        assert {consumer: self.held(consumer) for consumer in planned} == planned
+
     def test_a_resize_that_waits_for_its_user(self) -> None:
         server, migration = self.resize()
         assert self.planned_and_done("one").keys() == {migration}
