@@ -41,18 +41,17 @@ def read_bytes(path: str) -> bytes:
         ) from error
 
 
-def read_json(path: str) -> Any:
+def read_json(path: str, allowed: str = "give the output of -f json") -> Any:
     """Return the JSON document in a file.
 
+    :param allowed: what to give instead of what is no JSON.
     :raises InvalidInput: no JSON, or a key twice in one object.
     """
     try:
         return json.loads(read_bytes(path), object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
-        raise InvalidInput.of(
-            path, f"not JSON ({reason})", "give the output of -f json"
-        ) from error
+        raise InvalidInput.of(path, f"not JSON ({reason})", allowed) from error
 
 
 def read_flavor(path: str) -> Flavor:

@@ -22,7 +22,7 @@ from cpu_tiers.cli.moves import (
 )
 from cpu_tiers.cli.options import ReadsNovaConf
 from cpu_tiers.placement.errors import ProviderNotFound
-from cpu_tiers.placement.plan_file import read_plan
+from cpu_tiers.placement.plan_file import SavedPlan, read_plan
 from cpu_tiers.placement.reshaper import reshape
 from cpu_tiers.placement.session import connect
 
@@ -129,7 +129,7 @@ class ReshapeApply(ReadsNovaConf, Lister):
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Write what differs, and say what changed."""
         conf = self.nova_conf()
-        plan = read_plan(read_json(parsed_args.plan), where=parsed_args.plan)
+        plan = _read_plan(parsed_args.plan)
         tree = read_tree(parsed_args, conf, plan.host)
         with connect(conf, embedded=self.wants_embedded) as client:
             if client.find_provider(plan.host) is None:
@@ -142,6 +142,10 @@ class ReshapeApply(ReadsNovaConf, Lister):
         if not changes:
             LOG.info("Placement already has it all: nothing was changed.")
         return CHANGE_COLUMNS, change_rows(changes)
+
+
+def _read_plan(path: str) -> SavedPlan:
+    return read_plan(read_json(path, "give what `reshape plan --save` wrote"), where=path)
 
 
 def _node(cloud: "Cloud", host: str) -> "Node":
