@@ -22,8 +22,8 @@ from cpu_tiers.placement.exchange import Patience, Transport
 from cpu_tiers.placement.portions import add, release
 from tests.functional.placement.networks import add_host, ask, port, uuid, vf
 
-# Each takes 50 to 100 ms; a longer run is CPU_TIERS_OPERATIONS=2000 tox -e functional -- …
-OPERATIONS = int(os.environ.get("CPU_TIERS_OPERATIONS", "300"))
+# Each takes 50 to 100 ms; while you work on it, CPU_TIERS_OPERATIONS=100 tox -e functional -- …
+OPERATIONS = int(os.environ.get("CPU_TIERS_OPERATIONS", "2000"))
 SEED = int(os.environ.get("CPU_TIERS_SEED", "1"))
 HOSTS = ("c1", "c2", "c3")
 
