@@ -155,8 +155,8 @@ def nova_conf(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def placement_conf(url: str, nova_conf: Callable[..., Path]) -> Path:
-    """A nova.conf for the Placement at ``url``; half a second is its idea of silence."""
-    return nova_conf(auth_type="admin_token", endpoint=url, token="admin", timeout=0.5)
+    """A nova.conf for the Placement at ``url``; one second is its idea of silence."""
+    return nova_conf(auth_type="admin_token", endpoint=url, token="admin", timeout=1)
 
 
 @pytest.fixture
