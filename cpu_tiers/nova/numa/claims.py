@@ -18,6 +18,7 @@ from nova import exception, objects
 from cpu_tiers.guest.nodes import NotAllocated, allocated_places
 from cpu_tiers.nova.numa.fit import SEAMS as FIT
 from cpu_tiers.nova.numa.fit import Ways, allocated
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.nova.topology import to_guest_topology
 
@@ -30,10 +31,13 @@ def _pin(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def claim(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = parameters.bind(self, *args, **kwargs).arguments
-        find = functools.partial(
-            _ways, self.provider_tree, given["nodename"], given["allocations"] or {}
-        )
-        with allocated(find):
+        held = given["allocations"] or {}
+        if held and self.provider_tree is None and CONF.compute.enable_numa_reporting_to_placement:
+            raise exception.ComputeResourcesUnavailable(
+                reason="since this service started it could not tell Placement what the host has,"
+                " and so does not know the NUMA nodes that the server holds"
+            )
+        with allocated(functools.partial(_ways, self.provider_tree, given["nodename"], held)):
             return original(self, *args, **kwargs)
 
     return claim
@@ -59,7 +63,7 @@ def _held(tree: Any, allocations: Allocations) -> Iterator[tuple[str, Mapping[st
     The source of an evacuation is in no tree of ours.
     """
     for uuid, allocation in allocations.items():
-        if tree.exists(uuid):
+        if tree is not None and tree.exists(uuid):
             yield tree.data(uuid).name, allocation["resources"]
 
 

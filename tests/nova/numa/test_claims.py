@@ -221,6 +221,17 @@ class TestRetry(NumaComputes):
         assert {host for host, _ in self.where(server)} == {"one", "two"} - {first}
         assert all(not cell.pinned_cpus for cell in cells_of(first).values())
 
+    def test_a_host_has_to_report_after_its_start(self) -> None:
+        self.start_host("one")
+        with self.placement_away():
+            self.restart("one")
+        flavor = self.flavor("two", TWO, vcpus=2)
+        refused = self.boot(flavor, state="ERROR")
+        assert "Exhausted all hosts available for retrying" in self.fault_of(refused)
+        assert held_of_nodes(self, refused["id"]) == {}
+        self._run_periodics()
+        assert len(self.where(self.boot(flavor)["id"])) == 2
+
 
 class TestUpgrade(NumaComputes):
     def test_hosts_that_do_not_report_their_nodes(self) -> None:
