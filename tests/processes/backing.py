@@ -1,0 +1,73 @@
+"""What Nova stands on: a MariaDB and a RabbitMQ, empty and of our own, in a folder."""
+
+import getpass
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pymysql
+
+from tests.processes.daemons import Daemon, free_port, listens
+
+RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+"""The one in PATH of Debian runs as its own user alone."""
+
+
+@contextmanager
+def mariadb(folder: Path, databases: Iterable[str]) -> Iterator[str]:
+    """Run a server with these databases; yield what stands before their names in a URL."""
+    data, port, user = folder / "mariadb", free_port(), getpass.getuser()
+    subprocess.run(
+        [
+            *("mariadb-install-db", "--no-defaults", f"--datadir={data}", f"--user={user}"),
+            *("--auth-root-authentication-method=normal", "--skip-test-db"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    command = [
+        *("mariadbd", "--no-defaults", f"--datadir={data}", f"--user={user}"),
+        *("--bind-address=127.0.0.1", f"--port={port}", f"--socket={folder / 'mariadb.sock'}"),
+        *("--skip-name-resolve", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"),
+    ]
+    daemon = Daemon(name="mariadb", command=command, folder=folder)
+    try:
+        daemon.start(lambda: listens(port))
+        with pymysql.connect(host="127.0.0.1", port=port, user="root") as connection:
+            for name in databases:
+                connection.cursor().execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb3")
+        yield f"mysql+pymysql://root@127.0.0.1:{port}/"
+    finally:
+        daemon.stop()
+
+
+@contextmanager
+def rabbitmq(folder: Path) -> Iterator[str]:
+    """Run a server, with Erlang's port mapper of its own; yield its transport URL."""
+    home, port, mapper = folder / "rabbitmq", free_port(), free_port()
+    home.mkdir()
+    env = {
+        "HOME": str(home),  # there Erlang keeps its cookie
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "ERL_EPMD_PORT": str(mapper),
+        "RABBITMQ_NODENAME": "nova@localhost",
+        "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+        "RABBITMQ_NODE_PORT": str(port),
+        "RABBITMQ_DIST_PORT": str(free_port()),
+        "RABBITMQ_MNESIA_BASE": str(home),
+        "RABBITMQ_LOG_BASE": str(home),
+        "RABBITMQ_LOGS": "-",
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "plugins"),
+        "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+        "RABBITMQ_CONFIG_FILE": str(home / "none"),
+    }
+    names = Daemon(name="epmd", command=["epmd"], folder=folder, env=env)
+    broker = Daemon(name="rabbitmq", command=[RABBITMQ], folder=folder, env=env)
+    try:
+        names.start(lambda: listens(mapper))
+        broker.start(lambda: listens(port))
+        yield f"rabbit://guest:guest@127.0.0.1:{port}/"
+    finally:
+        broker.stop()
+        names.stop()

@@ -1,0 +1,200 @@
+"""Hosts and servers of a cloud whose services are processes."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from uuid import uuid4
+
+from lxml import etree
+
+from tests.processes import configuration
+from tests.processes.client import Client
+from tests.processes.configuration import Sections
+from tests.processes.control import Control
+from tests.processes.daemons import Daemon, wait_for
+from tests.processes.stand_ins import IMAGE
+
+FAKE = (sys.executable, "-m", "tests.processes.fake_libvirt")
+OURS: Sections = {
+    "DEFAULT": {"compute_driver": "cpu_tiers.LibvirtDriver"},
+    "libvirt": {"report_vcpu_shares": True},
+}
+"""What an operator writes on each compute host."""
+
+_COMPLAINT = re.compile(r" (WARNING|ERROR|CRITICAL) cpu_tiers| (ERROR|CRITICAL) nova")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cloud:
+    """A cloud; its computes start with :meth:`start_compute`."""
+
+    control: Control
+    computes: dict[str, Daemon] = field(default_factory=dict)
+
+    @property
+    def nova(self) -> Client:
+        return self.control.nova
+
+    @property
+    def placement(self) -> Client:
+        return self.control.placement
+
+    def home(self, host: str) -> Path:
+        """Return the folder of a compute."""
+        return self.control.services.folder / host
+
+    def start_compute(
+        self,
+        name: str,
+        *parts: Sections,
+        command: tuple[str, ...] = FAKE,
+        env: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Start nova-compute on a host of this name, which has not run yet."""
+        home = self.home(name)
+        (home / "instances").mkdir(parents=True)
+        self.computes[name] = self.control.services.add(
+            f"nova-compute-{name}",
+            [*command, "--config-file", str(home / "nova.conf")],
+            **{"FAKE_NAME": name, "FAKE_DOMAINS": str(home), **env},
+        )
+        self.restart_compute(name, *parts)
+        self.wait_until(lambda: name in self.mapped(), f"{name} is in the cell")
+
+    def restart_compute(self, name: str, *parts: Sections) -> None:
+        """Start nova-compute again, with this configuration."""
+        home = self.home(name)
+        own: Sections = {"DEFAULT": {"host": name, "state_path": home}}
+        self.computes[name].stop()
+        configuration.write(home / "nova.conf", self.control.common, OURS, own, *parts)
+        before = self.heartbeat(name)
+        self.computes[name].start(lambda: self.heartbeat(name) != before)
+
+    def mapped(self) -> set[str]:
+        """Return the computes that nova-scheduler has found in the cell."""
+        hypervisors = self.nova.get("/os-hypervisors/detail").body["hypervisors"]
+        return {one["service"]["host"] for one in hypervisors}
+
+    def heartbeat(self, host: str) -> str | None:
+        """Return when nova-compute last said that it is there."""
+        found: str | None = self._service(host).get("updated_at")
+        return found
+
+    def _service(self, host: str) -> dict[str, Any]:
+        found = self.nova.get(f"/os-services?binary=nova-compute&host={host}").body["services"]
+        return dict(*found)
+
+    @contextmanager
+    def avoiding(self, host: str) -> Iterator[None]:
+        """Let no server come to a host for a while."""
+        path = f"/os-services/{self._service(host)['id']}"
+        self.nova.ask("PUT", path, {"status": "disabled"})
+        try:
+            yield
+        finally:
+            self.nova.ask("PUT", path, {"status": "enabled"})
+
+    def flavor(self, specs: Mapping[str, str], *, vcpus: int = 1, disk_gb: int = 1) -> str:
+        """Make a flavor of 512 MiB; return its id."""
+        sizes = {"name": str(uuid4()), "vcpus": vcpus, "ram": 512, "disk": disk_gb}
+        body = self.nova.post("/flavors", {"flavor": sizes}).body
+        uuid: str = body["flavor"]["id"]
+        self.nova.post(f"/flavors/{uuid}/os-extra_specs", {"extra_specs": dict(specs)})
+        return uuid
+
+    def boot(self, flavor: str, **values: Any) -> str:
+        """Boot a server, and return its uuid when it is active."""
+        (server,) = self.boot_many(flavor, 1, **values)
+        return server
+
+    def boot_many(self, flavor: str, count: int, **values: Any) -> list[str]:
+        """Boot servers in one request, and return their uuids when all are active."""
+        before = self.servers()
+        server = {"name": "server", "flavorRef": flavor, "imageRef": IMAGE, "networks": "none"}
+        numbers = {"min_count": count, "max_count": count}
+        self.nova.post("/servers", {"server": {**server, **numbers, **values}})
+        found = sorted(self.servers() - before)
+        assert len(found) == count
+        for uuid in found:
+            self.wait_for(uuid, "ACTIVE")
+        return found
+
+    def act(self, server: str, action: Mapping[str, Any], state: str) -> None:
+        """Have something done to a server, and wait for the state in which it is then."""
+        self.nova.post(f"/servers/{server}/action", dict(action))
+        self.wait_for(server, state)
+
+    def wait_for(self, server: str, state: str) -> None:
+        """Wait until a server is in a state and nothing is being done to it."""
+
+        def reached() -> bool:
+            found = self.nova.get(f"/servers/{server}").body["server"]
+            assert found["status"] != "ERROR", found.get("fault")
+            actions = self.nova.get(f"/servers/{server}/os-instance-actions").body
+            for last in actions["instanceActions"][:1]:
+                assert last["message"] != "Error", self._why(server, last["request_id"])
+            return found["status"] == state and not found["OS-EXT-STS:task_state"]
+
+        self.wait_until(reached, f"{server} is {state}")
+
+    def _why(self, server: str, request: str) -> str:
+        """Return the details of what failed of an action."""
+        action = self.nova.get(f"/servers/{server}/os-instance-actions/{request}").body
+        return "\n".join(str(one["details"]) for one in action["instanceAction"]["events"])
+
+    def wait_until(self, condition: Callable[[], object], what: str) -> None:
+        """Wait for what the services do; if it does not come, show what each said last."""
+        wait_for(condition, what, self.control.services.daemons)
+
+    def delete(self, *servers: str) -> None:
+        """Delete servers, and wait until they are gone."""
+        for server in servers:
+            self.nova.ask("DELETE", f"/servers/{server}")
+        self.wait_until(lambda: self.servers().isdisjoint(servers), f"{servers} are gone")
+
+    def servers(self) -> set[str]:
+        """Return the uuids of all servers."""
+        return {one["id"] for one in self.nova.get("/servers").body["servers"]}
+
+    def host_of(self, server: Mapping[str, Any]) -> str:
+        """Return where a server is now, by its ``id``."""
+        body = self.nova.get(f"/servers/{server['id']}").body
+        host: str = body["server"]["OS-EXT-SRV-ATTR:host"]
+        return host
+
+    def node_of(self, server: str) -> str:
+        """Return the name of the compute node, and so of the root provider, of a server."""
+        body = self.nova.get(f"/servers/{server}").body
+        name: str = body["server"]["OS-EXT-SRV-ATTR:hypervisor_hostname"]
+        return name
+
+    def held(self, consumer: str) -> dict[str, dict[str, int]]:
+        """Return all that a consumer holds, by the names of providers."""
+        providers = self.placement.get("/resource_providers").body["resource_providers"]
+        names = {provider["uuid"]: provider["name"] for provider in providers}
+        allocations = self.placement.get(f"/allocations/{consumer}").body["allocations"]
+        return {names[uuid]: one["resources"] for uuid, one in allocations.items()}
+
+    def used(self) -> dict[str, dict[str, int]]:
+        """Return what is used at all, by the names of providers."""
+        found = {}
+        for provider in self.placement.get("/resource_providers").body["resource_providers"]:
+            usages = self.placement.get(f"/resource_providers/{provider['uuid']}/usages").body
+            if some := {name: used for name, used in usages["usages"].items() if used}:
+                found[provider["name"]] = some
+        return found
+
+    def domain(self, server: str, host: str) -> Any:
+        """Return a guest's XML, as the fake libvirt was given it."""
+        return etree.parse(self.home(host) / f"{server}.xml").getroot()
+
+    def complaints(self) -> list[str]:
+        """Return where our code warns, and what Nova takes for an error."""
+        logs = [daemon.log for daemon in self.control.services.daemons]
+        lines = [line for log in logs for line in log.read_text().splitlines()]
+        return [line for line in lines if _COMPLAINT.search(line)]

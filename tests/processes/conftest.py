@@ -1,0 +1,75 @@
+"""Nova as an operator runs it: each service a process, with a file of its own.
+
+MariaDB and RabbitMQ are Debian's, Placement answers over HTTP. There is no
+Keystone, and a few lines stand in for Glance and Neutron.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from nova import context, objects
+    from nova.conf import CONF
+    from nova.db.main import api as database
+    from nova.virt import hardware  # noqa: F401  # warns when it is imported, too
+
+from tests.processes.cloud import Cloud
+from tests.processes.control import control
+
+HERE = Path(__file__).parent
+SCHEDULER = {
+    "filter_scheduler": {
+        "weight_classes": "nova.scheduler.weights.all_weighers,"
+        " cpu_tiers.nova.weigher.ResourceProviderWeigher",
+        "query_placement_for_vcpu_shares": True,
+        "query_placement_for_numa": True,
+        "enabled_filters": "ComputeFilter, ImagePropertiesFilter, NUMATopologyFilter",
+    }
+}
+
+
+@pytest.fixture(scope="session")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """A control plane, to which tests add computes; in the end no service has complained."""
+    with control(tmp_path_factory.mktemp("cloud"), SCHEDULER) as found:
+        cloud = Cloud(control=found)
+        read_database(found.conf)
+        yield cloud
+        assert cloud.complaints() == []
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(cloud: Cloud) -> Iterator[None]:
+    """Delete the servers of a test; they leave nothing behind.
+
+    The destination of a move learns that it was confirmed at its next round, and lets go of
+    the CPUs of a server that was deleted until then no sooner.
+    """
+    yield
+    cloud.delete(*cloud.servers())
+    cloud.wait_until(lambda: not cloud.used() and not pinned(), "nothing is held or pinned")
+
+
+def pinned() -> list[int]:
+    """Return the CPUs that Nova's database has as pinned, of all hosts."""
+    nodes = objects.ComputeNodeList.get_all(context.get_admin_context())
+    hosts = [objects.NUMATopology.obj_from_db_obj(node.numa_topology) for node in nodes]
+    return [cpu for host in hosts for cell in host.cells for cpu in cell.pinned_cpus]
+
+
+def read_database(conf: Path) -> None:
+    """Let Nova's objects in this process come from the database of the cell."""
+    CONF([], default_config_files=[str(conf)])
+    database.configure(CONF)
+    objects.register_all()
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Let warnings of Nova and its libraries pass."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings(r"ignore:::(?!cpu_tiers|tests\.)"))

@@ -1,0 +1,103 @@
+"""The control plane of a cloud: MariaDB, RabbitMQ, Placement and Nova's own services."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.processes import configuration
+from tests.processes.backing import mariadb, rabbitmq
+from tests.processes.client import Client
+from tests.processes.configuration import Sections
+from tests.processes.daemons import ROOT, Daemon, free_port, listens, stop
+from tests.processes.stand_ins import stand_ins
+
+BIN = Path(sys.executable).parent
+DATABASES = ("placement", "nova_api", "nova_cell0", "nova")
+
+
+@dataclass(kw_only=True)
+class Services:
+    """Services of Nova and Placement; they write their logs into one folder."""
+
+    folder: Path
+    daemons: list[Daemon] = field(default_factory=list)
+
+    def add(self, name: str, command: Sequence[str], **env: str) -> Daemon:
+        """Add one that does not run yet."""
+        daemon = Daemon(name=name, command=command, folder=self.folder, env=env)
+        self.daemons.append(daemon)
+        return daemon
+
+    def serve(self, name: str, module: str, **env: str) -> str:
+        """Start a WSGI application; return its URL."""
+        port = free_port()
+        command = [sys.executable, "-m", "tests.processes.serve", module, str(port)]
+        self.add(name, command, **env).start(lambda: listens(port))
+        return f"http://127.0.0.1:{port}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """A control plane that runs.
+
+    :param common: what all files of Nova have.
+    :param conf: the file of its own services, which has the databases too.
+    """
+
+    services: Services
+    common: Sections
+    conf: Path
+    placement: Client
+    nova: Client
+
+    def has(self, binary: str) -> bool:
+        """Tell whether a service has said that it is there."""
+        return bool(self.nova.get(f"/os-services?binary={binary}").body["services"])
+
+    def start(self, binary: str) -> None:
+        command = [str(BIN / binary), "--config-file", str(self.conf)]
+        self.services.add(binary, command).start(lambda: self.has(binary))
+
+
+@contextmanager
+def control(folder: Path, scheduler: Sections) -> Iterator[Control]:
+    """Run a control plane with these options of nova-scheduler."""
+    with ExitStack() as cleanup:
+        databases = cleanup.enter_context(mariadb(folder, DATABASES))
+        transport = cleanup.enter_context(rabbitmq(folder))
+        others = cleanup.enter_context(stand_ins())
+        services = Services(folder=folder)
+        cleanup.callback(stop, services.daemons)
+        home = configuration.placement(folder, f"{databases}placement")
+        placement = services.serve(
+            "placement", "placement.wsgi.api", OS_PLACEMENT_CONFIG_DIR=str(home)
+        )
+        common = configuration.nova(folder, transport, placement, others)
+        conf = configuration.control(folder, databases, common, scheduler)
+        manage(conf, "api_db", "sync")
+        manage(conf, "cell_v2", "map_cell0", "--database_connection", f"{databases}nova_cell0")
+        manage(conf, "db", "sync")
+        manage(conf, "cell_v2", "create_cell", "--name", "cell1")
+        nova = services.serve(
+            "nova-api", "nova.wsgi.osapi_compute", OS_NOVA_CONFIG_DIR=str(conf.parent)
+        )
+        found = Control(
+            services=services,
+            common=common,
+            conf=conf,
+            placement=Client(placement, "placement 1.39"),
+            nova=Client(f"{nova}/v2.1", "compute 2.96"),
+        )
+        found.start("nova-conductor")
+        found.start("nova-scheduler")
+        yield found
+
+
+def manage(conf: Path, *arguments: str) -> None:
+    """Run nova-manage."""
+    command = [str(BIN / "nova-manage"), "--config-file", str(conf), *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr

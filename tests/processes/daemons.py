@@ -1,0 +1,106 @@
+"""Programs that run beside a test: each is stopped by its id, and says why it died."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LAST_LINES = 40
+PATIENCE = 120
+"""Seconds; a busy machine takes a fifth of it."""
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(kw_only=True)
+class Daemon:
+    """A program with a log of its own; it can be started again."""
+
+    name: str
+    command: Sequence[str]
+    folder: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"{self.name}.log"
+
+    def start(self, ready: Callable[[], object]) -> None:
+        """Start the program, and wait until it is ready."""
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self.command,
+                cwd=ROOT,
+                env={**os.environ, **self.env},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        wait_for(ready, f"{self.name} is ready", [self])
+
+    def check(self) -> None:
+        """See that the program runs, unless it was stopped.
+
+        :raises AssertionError: it ended; with the end of its log.
+        """
+        assert self._process is None or self._process.poll() is None, (
+            f"{self.name} ended\n{self.last_lines()}"
+        )
+
+    def stop(self) -> None:
+        """Have the program end, and wait for it."""
+        stop([self])
+
+    def last_lines(self) -> str:
+        """Return the end of the log."""
+        lines = self.log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+        return "\n".join((f"--- {self.log}", *lines))
+
+
+def wait_for(condition: Callable[[], object], what: str, daemons: Sequence[Daemon]) -> None:
+    """Wait for something that these programs do.
+
+    :raises AssertionError: one ended, or it does not come in time; with the ends of their logs.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        for daemon in daemons:
+            daemon.check()
+        late = time.monotonic() > deadline
+        assert not late, "\n".join((f"not until {what}", *(one.last_lines() for one in daemons)))
+        time.sleep(0.25)
+
+
+def stop(daemons: Sequence[Daemon]) -> None:
+    """Have programs end at the same time, and wait for them; one that does not is killed."""
+    processes = []
+    for daemon in daemons:
+        if daemon._process:
+            daemon._process.terminate()
+            processes.append(daemon._process)
+            daemon._process = None
+    for process in processes:
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def listens(port: int) -> bool:
+    """Tell whether somebody takes connections on a port of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
