@@ -4,18 +4,20 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import re
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import context, objects
 from nova.virt.hardware import parse_cpu_spec
 
-from tests.nova.computes import Computes
+if TYPE_CHECKING:
+    from tests.nova.computes import Computes
+    from tests.processes.cloud import Cloud
 
 Node = tuple[str, int]
 """A host, and the id of one of its NUMA cells."""
 
 
-def held_of_nodes(cloud: Computes, consumer: str) -> dict[Node, Counter[str]]:
+def held_of_nodes(cloud: Computes | Cloud, consumer: str) -> dict[Node, Counter[str]]:
     """Return what a consumer holds of each NUMA node; of memory as ``MEMORY_MB/<page kB>``."""
     providers = cloud.placement.get("/resource_providers").body["resource_providers"]
     names = {provider["uuid"]: provider["name"] for provider in providers}
@@ -45,7 +47,7 @@ def cells_of(host: str) -> dict[int, Any]:
     return {cell.id: cell for cell in topology.cells}
 
 
-def check_agreement(cloud: Computes, server: str, *, others: bool = False) -> list[Node]:
+def check_agreement(cloud: Computes | Cloud, server: str, *, others: bool = False) -> list[Node]:
     """Check that a server is pinned where it was allocated, and return where: for each cell.
 
     :param others: that it may hold nodes of other hosts too, as after an evacuation.

@@ -1,0 +1,89 @@
+"""NUMA nodes, through the processes of all services: pins are where Placement allocated."""
+
+import pytest
+
+from tests.nova.numa.agreement import Node, check_agreement, topology_of
+from tests.processes.cloud import Cloud
+from tests.processes.hosts import TWO_NODES, aware
+
+PINNED = {"hw:cpu_policy": "dedicated"}
+TWO = {**PINNED, "hw:numa_nodes": "2"}
+ONE_AND_THREE = {
+    **TWO,
+    "hw:numa_cpus.0": "0",
+    "hw:numa_mem.0": "128",
+    "hw:numa_cpus.1": "1-3",
+    "hw:numa_mem.1": "384",
+}
+
+
+@pytest.fixture(scope="module")
+def hosts(cloud: Cloud) -> tuple[str, str]:
+    names = ("one", "two")
+    for name in names:
+        cloud.start_compute(name, aware(True), env=TWO_NODES)
+    return names
+
+
+def test_asymmetric_servers_fit_in_one_way(cloud: Cloud, hosts: tuple[str, str]) -> None:
+    """Three CPUs of one node are taken, so the node with three vCPUs is the other."""
+    one, _ = hosts
+    first = cloud.boot(cloud.flavor(PINNED, vcpus=3), host=one)
+    ((_, taken),) = check_agreement(cloud, first)
+    second = cloud.boot(cloud.flavor(ONE_AND_THREE, vcpus=4), host=one)
+    assert check_agreement(cloud, second) == [(one, taken), (one, 1 - taken)]
+
+
+def test_many_at_once(cloud: Cloud, hosts: tuple[str, str]) -> None:
+    """Each host has four dedicated CPUs on each of its nodes: room for two such servers."""
+    flavor = cloud.flavor(TWO, vcpus=4)
+    servers = cloud.boot_many(flavor, 4)
+    found = [check_agreement(cloud, server) for server in servers]
+    expected: list[Node] = [(host, cell) for host in hosts for cell in (0, 1)] * 2
+    assert sorted(node for nodes in found for node in nodes) == sorted(expected)
+
+
+def test_resize_on_the_same_host(cloud: Cloud, hosts: tuple[str, str]) -> None:
+    """Both have three CPUs of a node with four, so the second goes to the other node."""
+    one, two = hosts
+    server = cloud.boot(cloud.flavor(PINNED, vcpus=3), host=one)
+    ((_, before),) = check_agreement(cloud, server)
+    with cloud.avoiding(two):
+        large = cloud.flavor({**PINNED, "hw:mem_page_size": "2048"}, vcpus=3)
+        cloud.act(server, {"resize": {"flavorRef": large}}, "VERIFY_RESIZE")
+        assert check_agreement(cloud, server) == [(one, 1 - before)]
+    cloud.act(server, {"confirmResize": None}, "ACTIVE")
+    assert check_agreement(cloud, server) == [(one, 1 - before)]
+    assert [cell.pagesize for cell in topology_of(server).cells] == [2048]
+
+
+@pytest.mark.parametrize("disk_gb", [pytest.param(1, id="disk"), pytest.param(0, id="no disk")])
+def test_cold_migration_and_back(cloud: Cloud, hosts: tuple[str, str], disk_gb: int) -> None:
+    """A server without a disk holds both hosts itself, as long as Nova could go back."""
+    one, two = hosts
+    server = cloud.boot(cloud.flavor(ONE_AND_THREE, vcpus=4, disk_gb=disk_gb), host=one)
+    before = check_agreement(cloud, server)
+    assert {host for host, _ in before} == {one}
+    cloud.act(server, {"migrate": {"host": two}}, "VERIFY_RESIZE")
+    assert {host for host, _ in check_agreement(cloud, server, others=not disk_gb)} == {two}
+    cloud.act(server, {"revertResize": None}, "ACTIVE")
+    assert check_agreement(cloud, server) == before
+    cloud.act(server, {"migrate": {"host": two}}, "VERIFY_RESIZE")
+    cloud.act(server, {"confirmResize": None}, "ACTIVE")
+    assert {host for host, _ in check_agreement(cloud, server)} == {two}
+
+
+def test_amounts_of_both_kinds_of_cpu(cloud: Cloud, hosts: tuple[str, str]) -> None:
+    """Nova knows no such flavor; nova-conductor, which has nothing of ours, need not."""
+    one, _ = hosts
+    amounts = {"resources:VCPU": "2", "resources:PCPU": "2", "hw:numa_nodes": "2"}
+    server = cloud.boot(cloud.flavor(amounts, vcpus=4), host=one)
+    assert {host for host, _ in check_agreement(cloud, server)} == {one}
+    more = {**amounts, "resources:PCPU": "4"}
+    cloud.act(server, {"resize": {"flavorRef": cloud.flavor(more, vcpus=6)}}, "VERIFY_RESIZE")
+    check_agreement(cloud, server)
+    cloud.act(server, {"confirmResize": None}, "ACTIVE")
+    cloud.act(server, {"migrate": None}, "VERIFY_RESIZE")
+    cloud.act(server, {"confirmResize": None}, "ACTIVE")
+    check_agreement(cloud, server)
+    assert [len(cell.pcpuset) for cell in topology_of(server).cells] == [2, 2]
