@@ -1,0 +1,96 @@
+"""A server on a real libvirt and KVM: from the API to the kernel that runs its threads."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from tests.libvirt.cgroup import cpu_cgroups
+from tests.libvirt.embedded import configure
+from tests.processes.cloud import Cloud
+from tests.processes.configuration import Sections
+from tests.processes.control import BIN
+
+HOST = "real"
+
+
+@pytest.fixture(scope="module")
+def root(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A compute whose libvirt has CPU 0 for shared vCPUs and CPU 1 for dedicated ones.
+
+    The libvirt is inside of nova-compute, over a folder, and lets guests run as root.
+    """
+    folder = tmp_path_factory.mktemp("embed")  # a short name: sockets are in there
+    uri = configure(folder)
+    privsep = f"{BIN / 'privsep-helper'} --config-file {cloud.home(HOST) / 'nova.conf'}"
+    conf: Sections = {
+        "DEFAULT": {"manager_shutdown_timeout": 1},  # Nova waits in vain for its libvirt thread
+        "libvirt": {
+            "connection_uri": uri,
+            "virt_type": "kvm" if Path("/dev/kvm").exists() else "qemu",
+            "cpu_mode": "none",
+        },
+        "compute": {
+            "cpu_shared_set": 0,
+            "cpu_dedicated_set": 1,
+            "enable_numa_reporting_to_placement": True,
+        },
+        "nova_sys_admin": {"helper_command": privsep},
+    }
+    cloud.start_compute(HOST, conf, command=(str(BIN / "cpu-tiers-nova-compute"),))
+    yield folder
+    cloud.computes[HOST].stop()
+    for pid in guests(folder):  # Nova has deleted them, if it could
+        os.kill(pid, signal.SIGKILL)
+
+
+def guests(root: Path) -> list[int]:
+    """Return the process ids of the guests of a libvirt."""
+    return [int(path.read_text()) for path in root.glob("run/qemu/instance-*.pid")]
+
+
+def vcpus(pid: int) -> dict[int, Path]:
+    """Return what the kernel has of each vCPU's thread."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    names = {path: re.match(r"CPU (\d+)/", (path / "comm").read_text()) for path in threads}
+    return {int(name[1]): path for path, name in names.items() if name}
+
+
+def cpus(thread: Path) -> str:
+    """Return where the kernel lets a thread run."""
+    fields = dict(line.split(":\t", 1) for line in (thread / "status").read_text().splitlines())
+    return fields["Cpus_allowed_list"]
+
+
+def weight(thread: Path) -> int:
+    """Return the weight of the guest to which a thread belongs."""
+    (group,) = (one for one in cpu_cgroups(int(thread.name)) if "instance" in one.name)
+    (path,) = (group / name for name in ("cpu.shares", "cpu.weight") if (group / name).exists())
+    return int(path.read_text())
+
+
+def test_a_mixed_server_of_a_tier(cloud: Cloud, root: Path) -> None:
+    """Of two vCPUs one is shared, so it claims 50 x 1 shares and has the weight 50 x 2."""
+    flavor = {
+        "hw:numa_nodes": "1",
+        "hw:cpu_policy": "mixed",
+        "hw:cpu_dedicated_mask": "1",
+        "quota:cpu_shares_multiplier": "50",
+    }
+    server = cloud.boot(cloud.flavor(flavor, vcpus=2), host=HOST)
+    name = cloud.node_of(server)
+    assert cloud.held(server) == {
+        name: {DISK_GB: 1},
+        f"{name}_NUMA0": {VCPU: 1, PCPU: 1, VCPU_SHARES: 50},
+        f"{name}_NUMA0_PAGES_4": {MEMORY_MB: 512},
+    }
+    (pid,) = guests(root)
+    threads = vcpus(pid)
+    assert {vcpu: cpus(thread) for vcpu, thread in threads.items()} == {0: "0", 1: "1"}
+    assert {weight(thread) for thread in threads.values()} == {100}
+    cloud.delete(server)
+    cloud.wait_until(lambda: not guests(root), "the guest is gone")
