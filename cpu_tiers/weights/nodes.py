@@ -12,6 +12,7 @@ from typing import Any
 
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.model.names import PCPU, VCPU
+from cpu_tiers.model.numa import page_size_of
 
 _CPUS = (VCPU, PCPU)
 
@@ -23,7 +24,9 @@ def best_first(answer: CandidatesAnswer, *, pack: bool = False) -> CandidatesAns
 
     1. as few nodes as can be are left fragmented: with CPUs taken, and others free;
     2. the most free CPUs on the nodes that are used; with ``pack``, the least;
-    3. the order of the answer.
+    3. the largest pages, as Nova takes them, for guests that leave the size to the
+       host: to live-migrate, one needs the same size on both;
+    4. the order of the answer.
 
     Ways without nodes stay as they are. Hosts keep their order, too.
 
@@ -48,8 +51,8 @@ def _host(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]
 
 def _cost(
     request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]], *, pack: bool
-) -> tuple[int, int]:
-    """Return what rules 1 and 2 make of one way, less for a better one."""
+) -> tuple[int, int, int]:
+    """Return what rules 1 to 3 make of one way, less for a better one."""
     fragmented = free_cpus = 0
     for node in request.nodes:
         of_class = summaries[node]["resources"]
@@ -59,4 +62,11 @@ def _cost(
         taken = sum(request.allocations.get(node, {}).get(name, 0) for name in _CPUS)
         fragmented += (free > taken) - (used > 0 and free > 0)
         free_cpus += free
-    return fragmented, free_cpus if pack else -free_cpus
+    return fragmented, free_cpus if pack else -free_cpus, -_page_sizes_kb(request, summaries)
+
+
+def _page_sizes_kb(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]) -> int:
+    """Return the page sizes of all nodes together; 0 where the answer does not tell."""
+    groups = (request.mappings.get(f"_MEM{n}", ()) for n in range(1, len(request.nodes) + 1))
+    pages = (provider for group in groups for provider in group)
+    return sum(page_size_of(summaries[provider]["traits"]) or 0 for provider in pages)

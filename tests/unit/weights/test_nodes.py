@@ -65,6 +65,28 @@ def test_then_what_is_free_decides() -> None:
     assert ordered(ways[::-1], True, h0=3, h1=1) == [("h0",), ("h1",)]
 
 
+def test_then_the_largest_pages() -> None:
+    """Nodes h0 and h1 have pages of 4 and 2048 kB each, of which a way takes one size."""
+    known = summaries(h0=0, h1=0)
+    for size in (4, 2048):
+        for node in ("h0", "h1"):
+            traits = [f"CUSTOM_MEMORY_PAGE_SIZE_{size}"]
+            known[f"{node}/{size}"] = {**known[node], "resources": {}, "traits": traits}
+    ways = [
+        AllocationRequest(
+            allocations=way("h0", "h1").allocations,
+            mappings={
+                **way("h0", "h1").mappings,
+                "_MEM1": (f"h0/{first}",),
+                "_MEM2": (f"h1/{second}",),
+            },
+        )
+        for first, second in ((4, 4), (4, 2048), (2048, 2048))
+    ]
+    answer = CandidatesAnswer(allocation_requests=tuple(ways), provider_summaries=known)
+    assert best_first(answer).allocation_requests == tuple(ways[::-1])
+
+
 def test_then_the_order_of_the_answer() -> None:
     assert ordered((way("h0", "h1"), way("h1", "h0")), h0=0, h1=0) == [("h0", "h1"), ("h1", "h0")]
 
