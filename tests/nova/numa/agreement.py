@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from nova import context, objects
 from nova.virt.hardware import parse_cpu_spec
 
+from cpu_tiers.model.names import VCPU_SHARES
+
 if TYPE_CHECKING:
     from tests.nova.computes import Computes
     from tests.processes.cloud import Cloud
@@ -68,10 +70,33 @@ def check_agreement(cloud: Computes | Cloud, server: str, *, others: bool = Fals
     assert len(wanted) == len(topology)
     held = held_of_nodes(cloud, server)
     here = {node: has for node, has in held.items() if not others or node[0] == host}
+    for has in here.values():
+        del has[VCPU_SHARES]  # which are no part of where it is
     assert here == wanted, f"{here} of {wanted}"
     check_pins(topology, cells)
     check_domain(cloud.domain(server, host), topology, cells)
     return [(host, cell.id) for cell in topology.cells]
+
+
+def check_agreement_on_root(cloud: Computes, server: str, *, others: bool = False) -> None:
+    """Check the same of a server on a host that does not report its nodes.
+
+    :param others: that it may hold other hosts too, as after an evacuation.
+    """
+    host = cloud.host_of({"id": server})
+    topology, cells = topology_of(server), cells_of(host)
+    root = cloud.compute_rp_uuids[host]
+    allocations = cloud.placement.get(f"/allocations/{server}").body["allocations"]
+    needs = Counter(VCPU=0, PCPU=int(topology.emulator_threads_isolated))
+    for cell in topology.cells:
+        needs += Counter(VCPU=len(cell.cpuset), PCPU=len(cell.pcpuset), MEMORY_MB=cell.memory)
+    held = Counter(allocations[root]["resources"])
+    for name in ("DISK_GB", VCPU_SHARES):
+        del held[name]
+    assert held == needs
+    assert others or not held_of_nodes(cloud, server)
+    check_pins(topology, cells)
+    check_domain(cloud.domain(server, host), topology, cells)
 
 
 def check_pins(topology: Any, cells: dict[int, Any]) -> None:
