@@ -5,7 +5,8 @@ environment, which oslo.config reads above any nova.conf.
 
 ``--stock`` switches nothing on, so that a failure can be told from one that
 Nova has by itself. (Its API loads our validators all the same, being an entry
-point of what is installed.)
+point of what is installed.) ``--numa`` has the scheduler ask for NUMA nodes,
+too, while no host reports any: a cloud in the middle of its upgrade.
 """
 
 import sys
@@ -28,6 +29,7 @@ OPTIONS = {
     "OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_VCPU_SHARES": "true",
     "OS_LIBVIRT__REPORT_VCPU_SHARES": "true",
 }
+NUMA = {"OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_NUMA": "true"}
 
 # Tests name their weighers and their driver themselves, with overrides that no option beats.
 # Our weigher joins theirs, and our driver takes the place of the one it is made from.
@@ -38,13 +40,16 @@ LOADED: Counter[str] = Counter()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer a run without us."""
+    """Offer a run without us, and one that asks for NUMA nodes."""
     parser.addoption("--stock", action="store_true", help="switch nothing of cpu-tiers on")
+    parser.addoption("--numa", action="store_true", help="ask for NUMA nodes, too")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say which of the two runs this is."""
-    return f"cpu-tiers: {'nothing' if config.option.stock else 'everything'} on"
+    """Say which of the runs this is."""
+    options = config.option
+    parts = "everything, and queries for NUMA nodes," if options.numa else "everything"
+    return f"cpu-tiers: {'nothing' if options.stock else parts} on"
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +72,7 @@ def _everything_on(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch)
     """Set our options, and have the services load our classes."""
     if pytestconfig.option.stock:
         return
-    for name, value in OPTIONS.items():
+    for name, value in (OPTIONS | (NUMA if pytestconfig.option.numa else {})).items():
         monkeypatch.setenv(name, value)
     weighers, load = HostWeightHandler.get_matching_classes, driver.load_compute_driver
 
