@@ -41,7 +41,7 @@ class Seam:
     module: str
     path: str
     parameters: tuple[str, ...]
-    wrap: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function
+    wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
 
     def __str__(self) -> str:
         """Return the full name of the function."""
@@ -73,6 +73,8 @@ def verify(seams: Sequence[Seam]) -> None:
 
 def _wrap(seam: Seam, level: int) -> None:
     """Wrap the function of one seam; several seams may stand around one function."""
+    if seam.wrap is None:
+        return
     owner, name, found = _find(seam)
     function = _function(found)
     installed: tuple[Seam, ...] = getattr(function, _MARK, ())

@@ -36,6 +36,7 @@ def query(client: Client, times: int, *groups: RequestGroup) -> None:
     def original(self: Client, context: Any, asked: Any) -> str:
         return "an answer"
 
+    assert names.SEAM.wrap is not None
     wrapped = names.SEAM.wrap(original)
     for _ in range(times):
         request = SimpleNamespace()

@@ -134,6 +134,17 @@ def test_what_does_not_fit_is_refused_and_nothing_is_wrapped(
     assert module.plain("a") == "a"
 
 
+def test_what_is_only_verified_is_left_alone(
+    module: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = module.plain
+    with caplog.at_level(logging.INFO, "cpu_tiers"):
+        install([Seam(module="fake_nova", path="plain", parameters=("text",))])
+    assert module.plain is plain
+    assert vars(plain) == {}
+    assert caplog.messages == []
+
+
 def test_what_was_wrapped_is_logged_once(
     module: ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:
