@@ -23,6 +23,18 @@ from cpu_tiers.nova.seams import install
 
 MULTIPLIER = "resource_provider_weight_multiplier"
 
+_SEAMS = (
+    *cpus.SEAMS,
+    request.CLAIMS,
+    names.SEAM,
+    *answer.SEAMS,
+    *fit.SEAMS,
+    fit.CONSUMES,
+    # Around those: each of several queries has its names made.
+    *query.SEAMS,
+    *candidates.SEAMS,
+)
+
 
 class ResourceProviderWeigher(weights.BaseHostWeigher):
     """Higher is better: the score of :mod:`cpu_tiers.weights`, from 0 to 1.
@@ -34,9 +46,12 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
     maxval = 1.0
 
     def __init__(self) -> None:
+        """Install what the scheduler needs.
+
+        :raises SeamMismatch: we do not fit this Nova; nothing is wrapped.
+        """
         options.register(filter_scheduler)
-        install((*cpus.SEAMS, request.CLAIMS, names.SEAM, *answer.SEAMS, *fit.SEAMS, fit.CONSUMES))
-        install((*query.SEAMS, *candidates.SEAMS))  # around those: each query has its names made
+        install(_SEAMS)
 
     def weight_multiplier(self, host_state: Any) -> float:
         """Return the option, or what an aggregate of the host says instead."""

@@ -22,24 +22,14 @@ with warnings.catch_warnings():
     # Loads most of what warns.
     import nova.tests.functional.libvirt.base
 
-from cpu_tiers.nova import answer, cpus, guest, names, request, seams, tracking
-from cpu_tiers.nova.numa import candidates, claims, doubled, fit, query
+    # Loads our validators, which install seams.
+    import nova.api.validation.extra_specs.validators  # isort: skip
+
+from cpu_tiers.nova import cpus, seams
+from tests.nova.wrapping import all_seams
 
 HERE = Path(__file__).parent
-SEAMS = (
-    *cpus.SEAMS,
-    cpus.MATRIX,
-    request.CLAIMS,
-    names.SEAM,
-    *answer.SEAMS,
-    *query.SEAMS,
-    *candidates.SEAMS,
-    tracking.SEAM,
-    guest.LIVE_MIGRATION,
-    fit.CONSUMES,
-    *claims.SEAMS,
-    *doubled.SEAMS,
-)
+SEAMS = all_seams()
 
 
 def take_out(seam: seams.Seam) -> None:
@@ -49,7 +39,6 @@ def take_out(seam: seams.Seam) -> None:
     setattr(owner, name, type(found)(own) if isinstance(found, staticmethod) else own)
 
 
-# Nova's API has just been imported, and our validators with it, which install seams.
 for seam in (*cpus.SEAMS, cpus.MATRIX):
     take_out(seam)
 

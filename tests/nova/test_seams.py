@@ -4,14 +4,17 @@ import functools
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from cpu_tiers.nova.seams import Seam, SeamMismatch, install
+from cpu_tiers.nova import driver, validators
+from cpu_tiers.nova.seams import Seam, SeamMismatch, install, verify
+from cpu_tiers.nova.weigher import ResourceProviderWeigher
+from tests.nova.wrapping import all_seams, wrapped
 
 
 class Service:
@@ -152,3 +155,79 @@ def test_what_was_wrapped_is_logged_once(
         install([PLAIN])
         install([PLAIN])
     assert caplog.messages == [f"cpu-tiers wraps fake_nova.plain of Nova {version('nova')}"]
+
+
+CPUS = (
+    "nova.virt.hardware.get_emulator_thread_policy_constraint",
+    "nova.virt.hardware.numa_get_constraints",
+)
+PINS = (
+    "nova.pci.stats.PciDeviceStats.support_requests",
+    "nova.virt.hardware._numa_cells_support_network_metadata",
+    "nova.virt.hardware.numa_fit_instance_to_host",
+)
+SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
+    "nova-api": (
+        validators.register,
+        (*CPUS, "nova.compute.api.API._validate_flavor_image_numa_pci"),
+    ),
+    "nova-scheduler": (
+        ResourceProviderWeigher,
+        (
+            *CPUS,
+            *PINS,
+            "nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates",
+            "nova.scheduler.host_manager.HostState.consume_from_request",
+            "nova.scheduler.manager.SchedulerManager._get_all_host_states",
+            "nova.scheduler.manager.SchedulerManager._select_destinations",
+            "nova.scheduler.utils.ResourceRequest.from_request_spec",
+            "nova.scheduler.utils.resources_from_request_spec",
+        ),
+    ),
+    "nova-compute": (
+        lambda: driver.LibvirtDriver(None),
+        (
+            *CPUS,
+            *PINS,
+            "nova.compute.manager.ComputeManager._delete_allocation_after_move",
+            "nova.compute.manager.ComputeManager._revert_allocation",
+            "nova.compute.resource_tracker.ResourceTracker._move_claim",
+            "nova.compute.resource_tracker.ResourceTracker._update_to_placement",
+            "nova.compute.resource_tracker.ResourceTracker.instance_claim",
+            "nova.scheduler.client.report.SchedulerReportClient."
+            "remove_provider_tree_from_instance_allocation",
+            "nova.virt.libvirt.driver.LibvirtDriver.__init__",
+            "nova.virt.libvirt.driver.LibvirtDriver._get_pcpu_available",
+            "nova.virt.libvirt.driver.LibvirtDriver._get_vcpu_available",
+            "nova.virt.libvirt.driver.LibvirtDriver._update_guest_cputune",
+            "nova.virt.libvirt.driver.LibvirtDriver.update_provider_tree",
+            "nova.virt.libvirt.migration._update_quota_xml",
+        ),
+    ),
+}
+"""What starts our part of each service, and the functions of Nova that it needs."""
+
+
+@pytest.mark.parametrize(
+    ("service", "path"), [(name, path) for name, (_, paths) in SERVICES.items() for path in paths]
+)
+def test_a_service_does_not_start_over_another_function(
+    monkeypatch: pytest.MonkeyPatch, service: str, path: str
+) -> None:
+    start, _ = SERVICES[service]
+    with monkeypatch.context() as tomorrow:
+        tomorrow.setattr(path, lambda another: None)
+        with pytest.raises(SeamMismatch) as caught:
+            start()
+    assert f"{path} was expected with the parameters" in str(caught.value)
+    assert "but its parameters are another" in str(caught.value)
+    assert wrapped() == []
+
+
+def test_no_seam_is_missing_above() -> None:
+    needed = {path for _, paths in SERVICES.values() for path in paths}
+    assert {str(seam) for seam in all_seams()} == needed
+
+
+def test_all_seams_fit_this_nova() -> None:
+    verify(tuple(all_seams()))
