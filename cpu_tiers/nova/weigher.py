@@ -17,7 +17,7 @@ from nova.scheduler import utils, weights
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import answer, cpus, names, options, request
-from cpu_tiers.nova.numa import candidates, fit, query
+from cpu_tiers.nova.numa import candidates, fit, handover, query
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import install
 
@@ -30,6 +30,7 @@ _SEAMS = (
     *answer.SEAMS,
     *fit.SEAMS,
     fit.CONSUMES,
+    *handover.SEAMS,
     # Around those: each of several queries has its names made.
     *query.SEAMS,
     *candidates.SEAMS,
