@@ -71,7 +71,7 @@ class AllocationHeal(AsksNova, Lister):
             for node in _nodes(cloud, parsed_args):
                 plan, ports = _heal(client, node, parsed_args)
                 found += [*heal_rows([plan]), *port_rows(ports)]
-                reporting += plan.shares is not None
+                reporting += bool(plan.shares)
                 asking += ports.asking
                 self._say(plan, ports, parsed_args)
         if not found:
@@ -86,7 +86,7 @@ class AllocationHeal(AsksNova, Lister):
     def _say(self, plan: "Plan", ports: "PortPlan", parsed_args: Namespace) -> None:
         """Tell of a host as soon as it is done."""
         named = parsed_args.host or parsed_args.server
-        if plan.shares is None and named and not ports.asking:
+        if named and not (plan.shares or plan.has_nodes or ports.asking):
             raise InvalidInput.of(
                 f"host {plan.host}",
                 "it reports no shares",
@@ -106,8 +106,8 @@ class AllocationHeal(AsksNova, Lister):
         if not plan.fits:
             self.refused = True
             LOG.error("%s: nothing is written", plan.host)
-        elif parsed_args.apply and plan.verdicts:
-            LOG.info("%s: %d consumers were given what they lacked", plan.host, len(plan.verdicts))
+        elif parsed_args.apply and plan.gains:
+            LOG.info("%s: %d consumers were given what they lacked", plan.host, len(plan.gains))
 
     def run(self, parsed_args: Namespace) -> int:
         """Tell a script, too."""
@@ -129,7 +129,7 @@ def _heal(
         return plan, PortPlan(host=node.name)
     if parsed_args.apply:
         return plan, host.heal(client)
-    healed = [verdict.demand.consumer for verdict in plan.verdicts if plan.fits]
+    healed = [gain.demand.consumer for gain in plan.gains if plan.fits]
     return plan, host.plan(client, healed)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cpu_tiers.cli.columns import Cell
 from cpu_tiers.cli.options import ReadsNovaConf
 from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.placement.amounts import Portion
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.session import connect
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from cpu_tiers.nova.planning import Plan
     from cpu_tiers.nova.port_planning import PortPlan
 
-COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "reason")
+COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "reason", "goes_to")
 HEAL_COLUMNS = (*COLUMNS, "port", "providers")
 
 
@@ -81,17 +82,33 @@ def rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
     return [
         (
             plan.host,
-            verdict.demand.consumer,
-            verdict.demand.holder.server,
-            verdict.demand.holder.name,
-            verdict.demand.holder.flavor.name,
-            Cell(dict(verdict.demand.resources), resource_lines),
-            not verdict.limit,
-            verdict.limit,
+            gain.demand.consumer,
+            gain.demand.holder.server,
+            gain.demand.holder.name,
+            gain.demand.holder.flavor.name,
+            Cell(dict(gain.demand.resources), resource_lines),
+            not gain.limits,
+            "; ".join(
+                limit if provider == plan.host else f"{provider}: {limit}"
+                for provider, limit in gain.limits.items()
+            ),
+            going_to(gain.goes_to),
         )
         for plan in plans
-        for verdict in plan.verdicts
+        for gain in plan.gains
     ]
+
+
+def going_to(resources: Portion) -> Cell:
+    """Return what goes to which provider, laid out."""
+    return Cell({name: dict(amounts) for name, amounts in resources.items()}, _lines)
+
+
+def _lines(resources: Portion) -> str:
+    return "\n".join(
+        f"{provider}: {', '.join(f'{name} {amount}' for name, amount in amounts.items())}"
+        for provider, amounts in resources.items()
+    )
 
 
 def heal_rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
@@ -111,6 +128,7 @@ def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
             Cell(verdict.adds, resource_lines),
             not verdict.need.limit,
             verdict.need.limit,
+            going_to(verdict.goes_to),
             verdict.need.port.id,
             Cell(list(verdict.providers), "\n".join),
         )
@@ -125,7 +143,7 @@ def port_refusals(plan: "PortPlan") -> list[str]:
 
 def refusals(plans: Iterable["Plan"]) -> list[str]:
     """Return what a person is told of everything that does not fit."""
-    return [str(v.fault(plan.host)) for plan in plans for v in plan.verdicts if v.limit]
+    return [str(fault) for plan in plans for gain in plan.gains for fault in gain.faults]
 
 
 def resource_lines(resources: Mapping[str, int]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.cli.columns import Cell
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
-from cpu_tiers.cli.lacking import resource_lines
+from cpu_tiers.cli.lacking import going_to, resource_lines
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host, build_tree
@@ -72,11 +72,11 @@ def read_tree(parsed_args: Namespace, conf: cfg.ConfigOpts, name: str) -> Provid
 
 
 def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
-    """Yield a line for each consumer that moves."""
-    goes_to = {relocation.consumer: relocation.resources for relocation in plan.relocations}
-    for consumer in plan.consumers:
+    """Yield a line for each consumer that moves, or gets shares."""
+    for consumer in sorted({*plan.consumers, *plan.gains}):
         resident = plan.residents.get(consumer)
         holder = resident.holder if resident else None
+        gain = plan.gains.get(consumer)
         limit = plan.limit(consumer)
         yield (
             plan.host,
@@ -84,23 +84,11 @@ def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
             holder.server if holder else None,
             holder.name if holder else None,
             holder.flavor.name if holder else None,
-            Cell(dict(plan.adds.get(consumer, {})), resource_lines),
+            Cell(dict(gain.demand.resources) if gain else {}, resource_lines),
             not limit,
             limit,
-            going_to(goes_to.get(consumer, {})),
+            going_to(plan.goes_to(consumer)),
         )
-
-
-def going_to(resources: Mapping[str, Mapping[str, int]]) -> Cell:
-    """Return what goes to which provider, laid out."""
-    return Cell({name: dict(amounts) for name, amounts in resources.items()}, _lines)
-
-
-def _lines(resources: Mapping[str, Mapping[str, int]]) -> str:
-    return "\n".join(
-        f"{provider}: {', '.join(f'{name} {amount}' for name, amount in amounts.items())}"
-        for provider, amounts in resources.items()
-    )
 
 
 def save(plan: "MovePlan", path: str) -> None:

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 from cliff.lister import Lister
 from oslo_config import cfg
 
-from cpu_tiers.cli import lacking
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.inventory import CHANGE_COLUMNS, add_capabilities_arguments, change_rows
-from cpu_tiers.cli.lacking import AsksNova, refusals, rows
+from cpu_tiers.cli.lacking import COLUMNS, AsksNova, refusals, rows
 from cpu_tiers.cli.moves import (
     add_plan_arguments,
-    going_to,
     move_rows,
     read_tree,
     save,
     wants_moves,
 )
 from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.plan_file import SavedPlan, read_plan
 from cpu_tiers.placement.reshaper import reshape
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from cpu_tiers.nova.planning import Plan
 
 LOG = logging.getLogger(__name__)
-
-COLUMNS = (*lacking.COLUMNS, "goes_to")
 
 
 class ReshapePlan(AsksNova, Lister):
@@ -69,9 +66,9 @@ class ReshapePlan(AsksNova, Lister):
             return COLUMNS, list(move_rows(plan))
         plans = self._shares(parsed_args, conf)
         self._tell(refusals(plans))
-        if not any(plan.verdicts for plan in plans):
+        if not any(plan.gains for plan in plans):
             LOG.info("Servers have all they ask for: nothing is to be done.")
-        return COLUMNS, [(*row, going_to({})) for row in rows(plans)]
+        return COLUMNS, rows(plans)
 
     def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["Plan"]:
         with self.clients() as (cloud, client):
@@ -155,13 +152,13 @@ def _node(cloud: "Cloud", host: str) -> "Node":
 
 
 def _say(plan: "Plan", multiplier: int) -> None:
-    if plan.shares is None:
+    if not plan.shares:
         LOG.info("%s has no VCPU, and reports no shares", plan.host)
-        return
-    LOG.info(
-        "%s: vcpu_share_multiplier %d gives %d shares, of which %d can be claimed",
-        plan.host,
-        multiplier,
-        plan.shares.total,
-        plan.shares.capacity,
-    )
+    for provider, inventories in plan.shares.items():
+        LOG.info(
+            "%s: vcpu_share_multiplier %d gives %d shares, of which %d can be claimed",
+            provider,
+            multiplier,
+            inventories[VCPU_SHARES].total,
+            inventories[VCPU_SHARES].capacity,
+        )

@@ -149,7 +149,8 @@ def _arriving(node: Node, servers: Iterable[Any], consumers: Collection[str]) ->
     """Return the moves of servers that hold the destination of one on this host.
 
     They do from the time when the migration has taken over the source, which
-    may be this host, too.
+    may be this host, too. One that was evacuated from this host while it was
+    down may be on its way between others by now.
     """
     moves = [
         *objects.MigrationList.get_in_progress_and_error(node.context, node.host, node.name),
@@ -165,7 +166,9 @@ def _arriving(node: Node, servers: Iterable[Any], consumers: Collection[str]) ->
     return {
         move.instance_uuid: move
         for move in moves
-        if move.status not in OVER and (move.source_node != node.name or move.uuid in consumers)
+        if move.status not in OVER
+        and move.dest_node in (node.name, None)  # nobody tells before that host has heard of it
+        and (move.source_node != node.name or move.uuid in consumers)
     }
 
 

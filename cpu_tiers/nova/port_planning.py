@@ -16,9 +16,9 @@ from cpu_tiers.model.port import Port
 from cpu_tiers.nova.consumers import Node, to_holder
 from cpu_tiers.nova.neutron import Ports
 from cpu_tiers.placement import port_healing
+from cpu_tiers.placement.amounts import Portion, joined, total
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.port_healing import ServerPorts
-from cpu_tiers.placement.portions import joined
 from cpu_tiers.placement.reshape import Holder
 from cpu_tiers.placement.unserved import HostTree, Need
 
@@ -28,20 +28,18 @@ class PortVerdict:
     """What a port lacks, or why it cannot get that here.
 
     :param providers: the names of those that serve it.
+    :param goes_to: what the server is given for the port, by provider's name.
     """
 
     holder: Holder
     need: Need
     providers: tuple[str, ...]
+    goes_to: Portion
 
     @property
     def adds(self) -> dict[str, int]:
         """What the server is given for the port, by class."""
-        total: dict[str, int] = {}
-        for amounts in self.need.lacks.values():
-            for name, amount in amounts.items():
-                total[name] = total.get(name, 0) + amount
-        return total
+        return total(self.goes_to)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,4 +164,5 @@ def _interfaces(server: Any, ports: Iterable[Port]) -> dict[str, str]:
 def _verdict(holder: Holder, need: Need, tree: HostTree) -> PortVerdict:
     serving = need.binding.providers.values() if need.binding else ()
     names = sorted({tree.names.get(uuid, uuid) for uuid in serving})
-    return PortVerdict(holder=holder, need=need, providers=tuple(names))
+    goes_to = {tree.names.get(uuid, uuid): amounts for uuid, amounts in need.lacks.items()}
+    return PortVerdict(holder=holder, need=need, providers=tuple(names), goes_to=goes_to)

@@ -16,15 +16,15 @@ from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.nova import consumers
 from cpu_tiers.nova.numa.reporting import nodes_of
 from cpu_tiers.nova.tracking import Run
+from cpu_tiers.placement.amounts import total_of
 from cpu_tiers.placement.plan import vanishing_shares
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.placement.reshape import (
     Demand,
     SharesDoNotFit,
     divide_demands,
-    find_room,
+    find_rooms,
     refuse_what_does_not_fit,
-    total_of,
 )
 
 LOG = logging.getLogger(__name__)
@@ -128,16 +128,17 @@ def refuse_to_start(
     :raises nova.exception.ReshapeFailed: every server that finds no room is
         named.
     """
+    reporting = {d.uuid: d for d in providers_of(tree, nodename) if VCPU_SHARES in d.inventory}
+    inventories = {
+        uuid: {VCPU_SHARES: read_inventory(data.inventory[VCPU_SHARES])}
+        for uuid, data in reporting.items()
+    }
+    asked = {uuid: lacking for uuid, lacking in demands.items() if uuid in reporting}
+    rooms = find_rooms(inventories, _held(allocations, reporting.keys()), asked)
     faults = FaultList()
-    for data in providers_of(tree, nodename):
-        if VCPU_SHARES not in data.inventory:
-            continue
-        inventories = {VCPU_SHARES: read_inventory(data.inventory[VCPU_SHARES])}
-        held = {c: r[data.uuid] for c, r in _held(allocations, {data.uuid}).items()}
+    for uuid, verdicts in rooms.items():
         with faults:
-            refuse_what_does_not_fit(
-                data.name, find_room(inventories, held, demands.get(data.uuid, ()))
-            )
+            refuse_what_does_not_fit(reporting[uuid].name, verdicts)
     if faults.faults:
         raise exception.ReshapeFailed(
             error=f"{SharesDoNotFit(faults.faults)}\nNothing was changed. Or give {nodename} more"

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.placement.amounts import joined
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
+from cpu_tiers.placement.healing import Gain
+from cpu_tiers.placement.hosts import HostState
 from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
-from cpu_tiers.placement.reshape import Demand
 
 
 def claim(
@@ -49,43 +51,36 @@ def claim(
     with_fresh_reads(attempt)
 
 
-def add(
-    client: PlacementClient,
-    provider: str,
-    demands: Iterable[Demand],
-    held: Mapping[str, Mapping[str, int]],
-) -> None:
-    """Give consumers what they lack of a provider, to all at once or to none.
+def add(client: PlacementClient, host: HostState, gains: Iterable[Gain]) -> None:
+    """Give consumers of a host what they are to get, to all at once or to none.
 
-    Not tried again here: the demands are worked out anew then.
+    Not tried again here: the gains are worked out anew then.
 
-    :param provider: its uuid.
-    :param held: what consumers held of it when the demands were worked out.
+    :param host: as it was when they were worked out.
     :raises GenerationConflict: one of them holds something else by now.
     :raises InsufficientCapacity: they do not fit.
     """
     client.set_consumers(
-        *(
-            _extended(client.consumer(demand.consumer), provider, demand, held)
-            for demand in demands
-        )
+        *(_extended(client.consumer(gain.demand.consumer), host, gain) for gain in gains)
     )
 
 
-def _extended(
-    present: Consumer, provider: str, demand: Demand, held: Mapping[str, Mapping[str, int]]
-) -> Consumer:
-    before = present.allocations.get(provider, {})
-    if before != held.get(demand.consumer, {}) or bool(before) != bool(present.allocations):
-        raise GenerationConflict(f"{demand.holder.name} was given other allocations just now")
-    holder = demand.holder
+def _extended(present: Consumer, host: HostState, gain: Gain) -> Consumer:
+    holder, consumer = gain.demand.holder, gain.demand.consumer
+    before, now = host.held.get(consumer, {}), present.allocations
+    is_same = bool(before) == bool(now) and all(
+        now.get(host.uuid(name), {}) == before.get(name, {}) for name in gain.goes_to
+    )
+    if not is_same:
+        raise GenerationConflict(f"{holder.name} was given other allocations just now")
+    portion = {host.uuid(name): amounts for name, amounts in gain.goes_to.items()}
     return replace(
         present,
-        allocations={**present.allocations, provider: {**before, **demand.resources}},
+        allocations=joined([now, portion]),
         project_id=present.project_id or holder.project_id,
         user_id=present.user_id or holder.user_id,
         # Nova writes no type, so Placement cannot tell.
-        consumer_type=INSTANCE if demand.consumer == holder.server else MIGRATION,
+        consumer_type=INSTANCE if consumer == holder.server else MIGRATION,
     )
 
 

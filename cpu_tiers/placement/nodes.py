@@ -100,12 +100,27 @@ def read_nodes(tree: ProviderTree, used: Mapping[str, Mapping[str, int]]) -> tup
     )
 
 
-def small_pages_kb(tree: ProviderTree) -> int | None:
-    """Return the size of a host's small pages; ``None`` where it has none."""
-    return next(
-        (size for provider, _, size in _parts(tree) if small_pages_trait() in provider.traits),
-        None,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSizes:
+    """What a host gives to a guest that names no page size, in kB; ``None`` where it has none.
+
+    :param large: those large pages of which the host has the most.
+    """
+
+    small: int | None
+    large: int | None
+
+
+def page_sizes(tree: ProviderTree) -> PageSizes:
+    """Return the page sizes of a host's NUMA nodes."""
+    small: int | None = None
+    large: dict[int, int] = {}
+    for provider, _, size_kb in _parts(tree):
+        if size_kb is not None and small_pages_trait() in provider.traits:
+            small = size_kb
+        elif size_kb is not None and MEMORY_MB in provider.inventories:
+            large[size_kb] = large.get(size_kb, 0) + provider.inventories[MEMORY_MB].total
+    return PageSizes(small=small, large=max(large, key=lambda size: large[size], default=None))
 
 
 def _parts(tree: ProviderTree) -> Iterator[tuple[ResourceProvider, int, int | None]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.names import MEMORY_MB, PCPU
 from cpu_tiers.model.policies import PageSize
-from cpu_tiers.placement.nodes import memory_kind
+from cpu_tiers.placement.nodes import PageSizes, memory_kind
 from cpu_tiers.translators.shares import divide
 
 
@@ -36,12 +36,12 @@ def divide_guest(
     held: Mapping[str, int],
     topology: GuestTopology | None,
     pinning: Pinning | None,
-    small_kb: int | None,
+    sizes: PageSizes,
 ) -> tuple[Part, ...]:
     """Return the parts of a guest; one part where it has no NUMA nodes.
 
     :param held: resource class to amount.
-    :param small_kb: the size of the host's small pages.
+    :param sizes: of the host's pages.
     """
     if topology is None:
         return (Part(amounts=held),)
@@ -51,7 +51,7 @@ def divide_guest(
     return tuple(
         Part(
             amounts={
-                _kind(name, _page_size(topology, place), small_kb): amounts[number]
+                _kind(name, _page_size(topology, place, sizes), sizes): amounts[number]
                 for name, amounts in shares.items()
                 if amounts[number]
             },
@@ -82,11 +82,14 @@ def _vcpus(cells: Iterable[GuestCell]) -> list[int]:
     return [len(cell.cpuset) + len(cell.pcpuset) for cell in cells]
 
 
-def _page_size(topology: GuestTopology, place: CellPinning | None) -> PageSize | None:
+def _page_size(
+    topology: GuestTopology, place: CellPinning | None, sizes: PageSizes
+) -> PageSize | None:
     """Return the page size that a node has, or, where that is not known, asks for."""
-    return place.page_size_kb if place else topology.page_size
+    asked = place.page_size_kb if place else topology.page_size
+    return sizes.large or asked if asked == "large" else asked
 
 
-def _kind(name: str, size: PageSize | None, small_kb: int | None) -> str:
-    is_small = size in {None, "small", "any", small_kb}
+def _kind(name: str, size: PageSize | None, sizes: PageSizes) -> str:
+    is_small = size in {None, "small", "any", sizes.small}
     return name if name != MEMORY_MB or is_small else memory_kind(size)

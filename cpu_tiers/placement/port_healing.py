@@ -13,11 +13,12 @@ from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
+from cpu_tiers.placement.amounts import Portion, joined
 from cpu_tiers.placement.bindings import PortBinding, bind
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import InsufficientCapacity, UnknownNames
-from cpu_tiers.placement.portions import Portion, joined, release
+from cpu_tiers.placement.portions import release
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.placement.reshape import Holder, limit_of
 from cpu_tiers.placement.unserved import HostTree, Need, find_needs, is_on, several

@@ -5,27 +5,13 @@ taken twice: two ports of one server often ask for the same. So an attempt that
 may have been carried out is looked for by the consumer's generation.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from cpu_tiers.placement.amounts import Portion
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
 from cpu_tiers.placement.records import Consumer
-
-Portion = Mapping[str, Mapping[str, int]]
-"""Provider uuid to resource class to amount."""
-
-
-def joined(portions: Iterable[Portion]) -> dict[str, dict[str, int]]:
-    """Return the sum of portions."""
-    total: dict[str, dict[str, int]] = {}
-    for portion in portions:
-        for uuid, amounts in portion.items():
-            of_provider = total.setdefault(uuid, {})
-            for name, amount in amounts.items():
-                of_provider[name] = of_provider.get(name, 0) + amount
-    return total
 
 
 def release(client: PlacementClient, consumer: str, portion: Portion) -> None:

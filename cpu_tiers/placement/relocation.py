@@ -18,7 +18,8 @@ from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.guest import GuestTopology, Pinning
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.placement.nodes import Node, read_nodes, small_pages_kb
+from cpu_tiers.placement.amounts import total
+from cpu_tiers.placement.nodes import Node, PageSizes, page_sizes, read_nodes
 from cpu_tiers.placement.packing import Thing, pack
 from cpu_tiers.placement.parts import Part, divide_guest
 from cpu_tiers.placement.reshape import Holder
@@ -65,11 +66,37 @@ class Relocation:
     @property
     def amounts(self) -> dict[str, int]:
         """Return what goes, by resource class."""
-        amounts: dict[str, int] = {}
-        for resources in self.resources.values():
-            for name, amount in resources.items():
-                amounts[name] = amounts.get(name, 0) + amount
-        return amounts
+        return total(self.resources)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoPlace:
+    """A part of a consumer that finds no place.
+
+    :param name: how a person knows the consumer.
+    :param why: what the part is, and what is in the way.
+    """
+
+    consumer: str
+    name: str
+    why: str
+
+    @property
+    def fault(self) -> Fault:
+        """Return what a person is told of a consumer that holds it."""
+        return Fault(
+            where=self.name,
+            given=f"holds {self.why}",
+            allowed="move it to a host that does not report its NUMA nodes, or resize it",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrangement:
+    """Where consumers go, each with all that it has, and who finds no place."""
+
+    relocations: tuple[Relocation, ...]
+    without_place: tuple[NoPlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +108,8 @@ class _Move:
     part: Part
     is_alone: bool
 
-    def fault(self, given: str) -> Fault:
-        return Fault(
-            where=self.name,
-            given=f"holds {self.part}; {given}",
-            allowed="move it to a host that does not report its NUMA nodes, or resize it",
-        )
+    def no_place(self, why: str) -> NoPlace:
+        return NoPlace(consumer=self.consumer, name=self.name, why=f"{self.part}; {why}")
 
 
 def relocate(
@@ -95,35 +118,51 @@ def relocate(
     residents: Mapping[str, Resident],
     used: Held | None = None,
 ) -> tuple[Relocation, ...]:
-    """Return where consumers of a host's root go.
+    """Return where consumers of a host's root go; see :func:`arrange`.
 
-    :param tree: the host's, as it is going to be.
-    :param held: of the root, by consumer.
-    :param residents: by consumer; one that is not here has no NUMA topology.
-    :param used: what is held of the NUMA nodes' providers already, by provider.
     :raises ServersDoNotFit: with every server that finds no place.
     """
-    nodes = read_nodes(tree, used or {})
+    found = arrange(tree, held, residents, used)
+    if found.without_place:
+        raise ServersDoNotFit(one.fault for one in found.without_place)
+    return found.relocations
+
+
+def arrange(
+    tree: ProviderTree,
+    held: Held,
+    residents: Mapping[str, Resident],
+    used: Held | None = None,
+) -> Arrangement:
+    """Return where consumers go that hold, or are to hold, what a host's nodes have.
+
+    :param tree: the host's, as it is going to be.
+    :param held: by consumer. What the root has stays there, and is left out.
+    :param residents: by consumer; one that is not here has no NUMA topology.
+    :param used: what is held of the NUMA nodes' providers already, by provider.
+    """
     moving = OF_NODES - tree.root.inventories.keys()
-    moves = _moves(held, residents, moving, small_pages_kb(tree))
-    places, faults = _place(moves, nodes)
-    if faults:
-        raise ServersDoNotFit(faults)
-    return _relocations(moves, places)
+    moves = _moves(held, residents, moving, page_sizes(tree))
+    places, without_place = _place(moves, read_nodes(tree, used or {}))
+    homeless = {one.consumer for one in without_place}
+    return Arrangement(
+        relocations=tuple(r for r in _relocations(moves, places) if r.consumer not in homeless),
+        without_place=tuple(without_place),
+    )
 
 
 def _moves(
     held: Held,
     residents: Mapping[str, Resident],
     moving: frozenset[str],
-    small_kb: int | None,
+    sizes: PageSizes,
 ) -> list[_Move]:
     moves = []
     for consumer in sorted(held):
         resources = {name: n for name, n in held[consumer].items() if name in moving and n}
         if resources:
             resident = residents.get(consumer, Resident())
-            parts = divide_guest(resources, resident.topology, resident.pinning, small_kb)
+            parts = divide_guest(resources, resident.topology, resident.pinning, sizes)
             name = consumer_name(consumer, resident.holder)
             moves += [
                 _Move(consumer=consumer, name=name, part=part, is_alone=len(parts) == 1)
@@ -139,7 +178,7 @@ def consumer_name(consumer: str, holder: Holder | None) -> str:
     return f"{holder.name}, flavor {holder.flavor.name}"
 
 
-def _place(moves: list[_Move], nodes: tuple[Node, ...]) -> tuple[dict[int, Node], list[Fault]]:
+def _place(moves: list[_Move], nodes: tuple[Node, ...]) -> tuple[dict[int, Node], list[NoPlace]]:
     """Return a node for each move, by its number, and what is wrong."""
     by_cell = {node.cell: node for node in nodes}
     left = {node.cell: dict(node.left) for node in nodes}
@@ -154,7 +193,7 @@ def _place(moves: list[_Move], nodes: tuple[Node, ...]) -> tuple[dict[int, Node]
         else:
             given = node.limit(move.part.amounts, left[node.cell])
         if node is None or given:
-            faults.append(move.fault(given))
+            faults.append(move.no_place(given))
             continue
         places[number] = node
         for kind, amount in move.part.amounts.items():
@@ -166,7 +205,7 @@ def _place(moves: list[_Move], nodes: tuple[Node, ...]) -> tuple[dict[int, Node]
 
 def _pack(
     floating: Mapping[int, _Move], nodes: tuple[Node, ...], left: Mapping[int, Mapping[str, int]]
-) -> tuple[dict[int, Node], list[Fault]]:
+) -> tuple[dict[int, Node], list[NoPlace]]:
     things = [
         Thing(
             owner=move.consumer,
@@ -186,7 +225,7 @@ def _pack(
         if found is not None:
             places[n] = nodes[found]
         if number in left_over:
-            faults.append(move.fault(_why(move.part, things[number], nodes, packing.gave_up)))
+            faults.append(move.no_place(_why(move.part, things[number], nodes, packing.gave_up)))
     return places, faults
 
 
@@ -203,6 +242,8 @@ def _relocations(moves: list[_Move], places: Mapping[int, Node]) -> tuple[Reloca
     found: dict[str, dict[str, dict[str, int]]] = {}
     names = {move.consumer: move.name for move in moves}
     for number, move in enumerate(moves):
+        if number not in places:
+            continue
         resources = found.setdefault(move.consumer, {})
         for kind, amount in move.part.amounts.items():
             provider, resource_class = places[number].place(kind)

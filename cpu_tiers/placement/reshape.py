@@ -14,6 +14,7 @@ from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
+from cpu_tiers.placement.amounts import Holdings
 from cpu_tiers.translators.contract import ServerRequest
 from cpu_tiers.translators.shares import claimed_shares, divide
 
@@ -102,27 +103,8 @@ def missing_shares(
     )
 
 
-def total_of(held: Mapping[str, Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
-    """Return what consumers hold of several providers together.
-
-    :param held: consumer to provider to resource class to amount.
-    """
-    return {
-        consumer: {
-            name: sum(resources.get(name, 0) for resources in of_providers.values())
-            for name in frozenset[str]().union(*of_providers.values())
-        }
-        for consumer, of_providers in held.items()
-    }
-
-
-def divide_demands(
-    demands: Iterable[Demand], held: Mapping[str, Mapping[str, Mapping[str, int]]]
-) -> dict[str, tuple[Demand, ...]]:
-    """Return what is lacked of each provider, in proportion to the VCPU held there.
-
-    :param held: consumer to provider to resource class to amount.
-    """
+def divide_demands(demands: Iterable[Demand], held: Holdings) -> dict[str, tuple[Demand, ...]]:
+    """Return what is lacked of each provider, in proportion to the VCPU held there."""
     found: dict[str, tuple[Demand, ...]] = {}
     for demand in demands:
         vcpus = {uuid: r[VCPU] for uuid, r in held[demand.consumer].items() if VCPU in r}
@@ -166,6 +148,25 @@ def find_room(
             left |= {name: left[name] - amount for name, amount in demand.resources.items()}
         verdicts.append(Verdict(demand=demand, limit="; ".join(limits)))
     return tuple(verdicts)
+
+
+def find_rooms(
+    inventories: Mapping[str, Mapping[str, Inventory]],
+    held: Holdings,
+    demands: Mapping[str, Iterable[Demand]],
+) -> dict[str, tuple[Verdict, ...]]:
+    """Return the same for each of several providers.
+
+    :param inventories: by provider; one that is not here has none.
+    """
+    return {
+        provider: find_room(
+            inventories.get(provider, {}),
+            {c: there[provider] for c, there in held.items() if provider in there},
+            of_provider,
+        )
+        for provider, of_provider in demands.items()
+    }
 
 
 def limit_of(name: str, amount: int, inventory: Inventory | None, left: int) -> str:

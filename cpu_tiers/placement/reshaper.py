@@ -11,7 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.placement.amounts import Holdings, joined
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.hosts import read_holdings
 from cpu_tiers.placement.plan import steps, with_ratios
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, Resident, relocate
@@ -37,12 +39,13 @@ class Situation:
 
     :param tree: the host's, as it is going to be.
     :param held: of its root, by those consumers that are to move.
-    :param used: what is held of the NUMA nodes' providers already.
+    :param on_nodes: what is held of the NUMA nodes already, by the names of the
+        providers.
     """
 
     tree: ProviderTree
     held: Held
-    used: Held
+    on_nodes: Holdings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,7 @@ def _plan(client: PlacementClient, state: State, tree: ProviderTree, moves: Relo
     relocations: tuple[Relocation, ...] = ()
     if consumers:
         situation = _situation(client, state, tree, consumers)
-        relocations = moves(situation.tree, situation.held, situation.used)
+        relocations = moves(situation.tree, situation.held, joined(situation.on_nodes.values()))
     return Reshape(
         preparation=tuple(step for step in planned if not isinstance(step, SetInventories)),
         inventories=tuple(step for step in planned if isinstance(step, SetInventories)),
@@ -155,11 +158,7 @@ def _situation(
     return Situation(
         tree=with_ratios(state, tree),
         held={uuid: c.allocations[root.uuid] for uuid, c in consumers.items()} if root else {},
-        used={
-            name: client.usages(present.uuid)
-            for name, present in state.providers.items()
-            if present.parent is not None
-        },
+        on_nodes=read_holdings(client, state, state.providers.keys() - {tree.root.name}),
     )
 
 

@@ -49,7 +49,7 @@ def find_holdings(node: Node, tree: ProviderTree) -> dict[str, dict[str, int]]:
                     "plan without --offline, or when the resize is over",
                 )
             holders[uuid] = holder
-            held[uuid] = _of_flavor(holder, has_pcpu=PCPU in reported)
+            held[uuid] = held_by_flavor(holder, has_pcpu=PCPU in reported)
     faults.raise_if_any()
     if VCPU_SHARES in reported:
         for demand in missing_shares(held, holders):
@@ -91,9 +91,10 @@ def _evacuated(node: Node) -> set[str]:
     }
 
 
-def _of_flavor(holder: Holder, *, has_pcpu: bool) -> dict[str, int]:
-    """Return what a server of a flavor was given.
+def held_by_flavor(holder: Holder, *, has_pcpu: bool) -> dict[str, int]:
+    """Return what a server of a flavor is given of what NUMA nodes have.
 
+    :param has_pcpu: the host has PCPU; where not, dedicated CPUs are VCPU.
     :raises InvalidInput: the flavor cannot be read.
     """
     server = ServerRequest(holder.flavor, holder.image)

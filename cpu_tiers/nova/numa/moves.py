@@ -7,17 +7,19 @@ allocations of a starting host, and writes them and the tree in one ``POST
 
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from nova import exception
 
-from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.consumers import Node
 from cpu_tiers.nova.numa.reporting import read_state
 from cpu_tiers.nova.numa.residents import find_residents
 from cpu_tiers.nova.tracking import Run
-from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, ServersDoNotFit, relocate
+from cpu_tiers.placement.amounts import Portion, joined
+from cpu_tiers.placement.hosts import tree_of
+from cpu_tiers.placement.relocation import OF_NODES, Relocation, ServersDoNotFit, relocate
 
 LOG = logging.getLogger(__name__)
 
@@ -59,7 +61,9 @@ def move_servers(
     root = tree.data(nodename).uuid
     node = Node(context=run.context, host=run.tracker.host, name=nodename, uuid=root)
     uuids = {name: tree.data(name).uuid for name in present}
-    ours = _read_tree(tree, nodename, present)
+    state = read_state(tree, nodename)
+    here = {name: one for name, one in state.providers.items() if name in {nodename, *present}}
+    ours = tree_of(replace(state, providers=here), nodename)
     try:
         moves = relocate(ours, held, find_residents(node, held), _used(allocations, uuids))
     except ServersDoNotFit as error:
@@ -71,31 +75,14 @@ def move_servers(
         _carry_out(move, allocations[move.consumer]["allocations"], root, uuids)
 
 
-def _read_tree(tree: Any, nodename: str, present: Collection[str]) -> ProviderTree:
-    providers = read_state(tree, nodename).providers
-    return ProviderTree(
-        providers=tuple(
-            ResourceProvider(
-                name=name,
-                parent=provider.parent,
-                inventories=provider.inventories.by_class,
-                traits=provider.traits.names,
-            )
-            for name, provider in providers.items()
-            if name == nodename or name in present
-        ),
-        managed_classes=OF_NODES,
-    )
-
-
-def _used(allocations: Mapping[str, Any], uuids: Mapping[str, str]) -> Held:
+def _used(allocations: Mapping[str, Any], uuids: Mapping[str, str]) -> Portion:
     """Return what is held of the nodes already: provider's name to class to amount."""
-    used: dict[str, dict[str, int]] = {name: {} for name in uuids}
-    for body in allocations.values():
-        for name, uuid in uuids.items():
-            for held, amount in body["allocations"].get(uuid, {}).get("resources", {}).items():
-                used[name][held] = used[name].get(held, 0) + amount
-    return used
+    return joined(
+        {name: body["allocations"][uuid]["resources"]}
+        for body in allocations.values()
+        for name, uuid in uuids.items()
+        if uuid in body["allocations"]
+    )
 
 
 def _carry_out(

@@ -15,14 +15,14 @@ from nova import exception
 from cpu_tiers.inventory import Host, InventoryOptions, Reporter, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology
-from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.model.inventory import ResourceProvider
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.numa import is_part, no_numa_trait
 from cpu_tiers.nova.tracking import Run
 from cpu_tiers.placement.errors import ReportingCannotBeDisabled
+from cpu_tiers.placement.hosts import bare_tree
 from cpu_tiers.placement.plan import refuse_vanishing_nodes, with_ratios
 from cpu_tiers.placement.records import Inventories, Traits, inventory_json, read_inventory
-from cpu_tiers.placement.relocation import OF_NODES
 from cpu_tiers.placement.steps import ProviderState, State
 
 LOG = logging.getLogger(__name__)
@@ -47,9 +47,8 @@ def reports_nodes(run: Run | None, tree: Any, nodename: str, wanted: bool | None
             return True
         LOG.error("%s reports its NUMA nodes after a restart of this service", nodename)
         return False
-    whole = ProviderTree(providers=(ResourceProvider(name=nodename),), managed_classes=OF_NODES)
     try:
-        refuse_vanishing_nodes(read_state(tree, nodename), whole)
+        refuse_vanishing_nodes(read_state(tree, nodename), bare_tree(nodename))
     except ReportingCannotBeDisabled as error:
         if is_starting:
             raise exception.InvalidConfiguration(str(error)) from error

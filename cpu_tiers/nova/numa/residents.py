@@ -7,34 +7,39 @@ its migration holds, and the new one where it goes to, which it holds itself.
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from nova import objects
 
+from cpu_tiers.extra_specs.page_size import page_size
 from cpu_tiers.nova.consumers import Claim, Node, find_claims, holders_of
 from cpu_tiers.nova.topology import to_guest_topology, to_pinning
 from cpu_tiers.placement.relocation import Resident
 from cpu_tiers.placement.reshape import Holder
 
 
-def find_residents(node: Node, consumers: Collection[str]) -> Mapping[str, Resident]:
-    """Return who the consumers of a host are; one that Nova does not know is left out.
+def find_residents(
+    node: Node, asked: Collection[str], consumers: Collection[str] = ()
+) -> Mapping[str, Resident]:
+    """Return who consumers of a host are; one that Nova does not know is left out.
 
-    :param consumers: all that hold something of the host's root provider.
+    :param consumers: others that hold something of this host.
     """
-    claims = find_claims(node, consumers, consumers)
-    holders = holders_of(node, claims, consumers)
+    claims = find_claims(node, asked, {*asked, *consumers})
+    holders = holders_of(node, claims, asked)
     return {uuid: _resident(node, claim, holders.get(uuid)) for uuid, claim in claims.items()}
 
 
 def _resident(node: Node, claim: Claim, holder: Holder | None) -> Resident:
-    topology, is_placed = _topology(node, claim)
-    if not topology:
+    found, is_placed = _topology(node, claim)
+    if not found:
         return Resident(holder=holder)
-    return Resident(
-        holder=holder,
-        topology=to_guest_topology(topology),
-        pinning=to_pinning(topology) if is_placed else None,
-    )
+    topology = to_guest_topology(found)
+    if is_placed:
+        return Resident(holder=holder, topology=topology, pinning=to_pinning(found))
+    if holder is not None:  # Nova has put the size there that it gets on another host
+        topology = replace(topology, page_size=page_size(holder.flavor, holder.image))
+    return Resident(holder=holder, topology=topology)
 
 
 def _topology(node: Node, claim: Claim) -> tuple[objects.InstanceNUMATopology | None, bool]:

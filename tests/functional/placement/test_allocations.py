@@ -8,6 +8,7 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.allocations import add, claim, delete, move
+from cpu_tiers.placement.amounts import Holdings
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     ConsumerMismatch,
@@ -16,6 +17,8 @@ from cpu_tiers.placement.errors import (
     PlacementAnswerInvalid,
     PlacementRefused,
 )
+from cpu_tiers.placement.healing import Gain
+from cpu_tiers.placement.hosts import HostState, read_host
 from cpu_tiers.placement.records import Inventories
 from cpu_tiers.placement.reshape import Demand, Holder
 
@@ -176,19 +179,29 @@ def test_usages_are_what_is_claimed(client: PlacementClient, host: str) -> None:
     assert client.usages(host) == {"VCPU": 5}
 
 
-def lacks(consumer: str, server: str, **resources: int) -> Demand:
+def gains(consumer: str, server: str, host: str = "compute1", **resources: int) -> Gain:
     flavor = Flavor(name="gold", vcpus=1, memory_mb=512)
     holder = Holder(name="web", server=server, flavor=flavor, project_id="p", user_id="u")
-    return Demand(consumer=consumer, holder=holder, resources=resources)
+    demand = Demand(consumer=consumer, holder=holder, resources=resources)
+    return Gain(demand=demand, goes_to={host: resources})
+
+
+def read(client: PlacementClient, name: str = "compute1") -> HostState:
+    found = read_host(client, name)
+    assert found is not None
+    return found
 
 
 def test_add_to_what_is_held_and_to_nothing(client: PlacementClient, host: str) -> None:
     give_memory(client, host)
     claim_as(client, SERVER, vcpus(host, 3))
-    held = client.allocations(host)
-    assert held == {SERVER: {"VCPU": 3}}
-    demands = [lacks(SERVER, SERVER, MEMORY_MB=64), lacks(OTHER, SERVER, VCPU=1, MEMORY_MB=32)]
-    add(client, host, demands, held)
+    found = read(client)
+    assert found.held == {SERVER: {"compute1": {"VCPU": 3}}}
+    add(
+        client,
+        found,
+        [gains(SERVER, SERVER, MEMORY_MB=64), gains(OTHER, SERVER, VCPU=1, MEMORY_MB=32)],
+    )
     old, new = client.consumer(SERVER), client.consumer(OTHER)
     assert old.allocations == {host: {"VCPU": 3, "MEMORY_MB": 64}}
     assert (old.project_id, old.user_id, old.consumer_type) == ("project", "user", "INSTANCE")
@@ -199,33 +212,33 @@ def test_add_to_what_is_held_and_to_nothing(client: PlacementClient, host: str) 
 def test_add_is_for_all_or_for_none(client: PlacementClient, host: str) -> None:
     claim_as(client, SERVER, vcpus(host, 3))
     with pytest.raises(InsufficientCapacity):
-        add(client, host, [lacks(OTHER, OTHER, VCPU=5), lacks(NOBODY, NOBODY, VCPU=1)], {})
+        add(client, read(client), [gains(OTHER, OTHER, VCPU=5), gains(NOBODY, NOBODY, VCPU=1)])
     assert client.allocations(host).keys() == {SERVER}
 
 
 @pytest.mark.parametrize(
     "believed",
     [
-        pytest.param({"VCPU": 2}, id="it was resized"),
+        pytest.param({SERVER: {"compute1": {"VCPU": 2}}}, id="it was resized"),
         pytest.param({}, id="it has come"),
     ],
 )
 def test_add_to_one_that_holds_something_else_by_now(
-    client: PlacementClient, host: str, believed: dict[str, int]
+    client: PlacementClient, host: str, believed: Holdings
 ) -> None:
     claim_as(client, SERVER, vcpus(host, 3))
     with pytest.raises(GenerationConflict, match="web was given other allocations"):
-        add(client, host, [lacks(SERVER, SERVER, VCPU=1)], {SERVER: believed})
+        add(client, replace(read(client), held=believed), [gains(SERVER, SERVER, VCPU=1)])
     assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
 
 
 def test_add_to_one_that_holds_something_elsewhere_by_now(
     client: PlacementClient, host: str
 ) -> None:
-    elsewhere = client.create_provider("compute2").uuid
+    client.create_provider("compute2")
     claim_as(client, SERVER, vcpus(host, 3))
     with pytest.raises(GenerationConflict):
-        add(client, elsewhere, [lacks(SERVER, SERVER, VCPU=1)], {})
+        add(client, read(client, "compute2"), [gains(SERVER, SERVER, "compute2", VCPU=1)])
     assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
 
 

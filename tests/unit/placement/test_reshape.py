@@ -14,7 +14,6 @@ from cpu_tiers.placement.reshape import (
     find_room,
     missing_shares,
     refuse_what_does_not_fit,
-    total_of,
 )
 
 SHARES = "CUSTOM_VCPU_SHARES"
@@ -74,11 +73,6 @@ def test_a_consumer_that_nobody_knows_lacks_nothing() -> None:
 
 def demand(consumer: str, amount: int) -> Demand:
     return Demand(consumer=consumer, holder=holder({}), resources={SHARES: amount})
-
-
-def test_what_is_held_of_several_providers_adds_up() -> None:
-    held = {"a": {"n0": {"VCPU": 1, SHARES: 5}, "n1": {"VCPU": 2, "PCPU": 1}}}
-    assert total_of(held) == {"a": {"VCPU": 3, "PCPU": 1, SHARES: 5}}
 
 
 def test_demands_are_divided_as_vcpu_is_held() -> None:
