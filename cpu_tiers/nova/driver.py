@@ -155,8 +155,12 @@ class LibvirtDriver(driver.LibvirtDriver):
 
     @functools.cached_property
     def _topology(self) -> HostTopology:
-        """The cells of the host, once in its life as Nova asks for them."""
-        text = self._host.get_connection().getCapabilities()
+        """The cells of the host, as Nova read them when the service started.
+
+        libvirt leaves out CPUs that are offline, and Nova powers dedicated ones
+        down that no server has, but only after it has read them.
+        """
+        text: str = self._host.get_capabilities().to_xml()
         return parse_capabilities(text.encode(), where="libvirt's capabilities of this host")
 
     @functools.cached_property
