@@ -96,11 +96,7 @@ def _sync(client: PlacementClient, trees: Iterable[ProviderTree]) -> list[Networ
         try:
             done.append(sync_networking(client, tree))
         except (PlacementError, Interrupted) as error:
-            error.report(
-                written=[*(c for earlier in done for c in earlier.changes), *error.written],
-                unconfirmed=error.unconfirmed,
-                unwritten=error.unwritten,
-            )
+            error.came_after([change for earlier in done for change in earlier.changes])
             raise
     return done
 

@@ -50,6 +50,7 @@ class NetworkAgent:
         faults = FaultList()
         at = Place(where, faults)
         document = at.of(body, dict)
+        faults.raise_if_any()
         key = "configurations" if "configurations" in document else "configuration"
         inner = at / key
         options = inner.of(document.get(key), dict)

@@ -33,6 +33,14 @@ class HowFar:
         self.unwritten = tuple(unwritten)
         self._reported = True
 
+    def came_after(self, written: Sequence[object]) -> None:
+        """Say that these had been written before."""
+        self.report(
+            written=[*written, *self.written],
+            unconfirmed=self.unconfirmed,
+            unwritten=self.unwritten,
+        )
+
     def _with_account(self, message: str) -> str:
         """Return the message, then a line for each change that was meant."""
         lines = [message]

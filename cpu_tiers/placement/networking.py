@@ -8,13 +8,20 @@ gone goes, unless servers use it.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.errors import PlacementError, ProviderInUse, ProviderNotFound
+from cpu_tiers.placement.errors import (
+    Interrupted,
+    PlacementError,
+    ProviderInUse,
+    ProviderNotFound,
+)
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.placement.steps import ABSENT, PRESENT, Change
 from cpu_tiers.placement.sync import sync
+from cpu_tiers.placement.writer import Progress, carry_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,23 +59,37 @@ def sync_networking(client: PlacementClient, tree: ProviderTree) -> NetworkingCh
         may be the same host are named.
     """
     try:
-        changes = [*sync(client, tree)]
+        changes = sync(client, tree)
     except ProviderNotFound as error:
         raise _with_lookalikes(client, error) from error
-    kept = []
+    kept: list[KeptDevice] = []
     try:
-        for device in _strays(client, tree):
-            try:
-                client.delete_provider(device.uuid)
-            except ProviderInUse:
-                kept.append(KeptDevice(provider=device.name, used=_used(client, device)))
-            else:
-                gone = Change(provider=device.name, what="provider", before=PRESENT, after=ABSENT)
-                changes.append(gone)
-    except PlacementError as error:
-        error.report(written=changes)
+        gone = carry_out(partial(_delete_strays, client, tree, kept))
+    except (PlacementError, Interrupted) as error:
+        error.came_after(changes)
         raise
-    return NetworkingChanges(changes=tuple(changes), kept=tuple(kept))
+    return NetworkingChanges(changes=(*changes, *gone), kept=tuple(kept))
+
+
+def _delete_strays(
+    client: PlacementClient, tree: ProviderTree, kept: list[KeptDevice], progress: Progress
+) -> None:
+    """Delete the devices that the tree lacks; add those that servers use to ``kept``."""
+    kept.clear()
+    strays = {
+        Change(provider=device.name, what="provider", before=PRESENT, after=ABSENT): device
+        for device in _strays(client, tree)
+    }
+    progress.begin(tuple(strays))
+    for change, device in strays.items():
+        progress.send((change,))
+        try:
+            client.delete_provider(device.uuid)
+        except ProviderInUse:
+            progress.drop()
+            kept.append(KeptDevice(provider=device.name, used=_used(client, device)))
+        else:
+            progress.confirm()
 
 
 def _strays(client: PlacementClient, tree: ProviderTree) -> Iterable[Provider]:

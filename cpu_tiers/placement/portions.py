@@ -20,8 +20,8 @@ def release(client: PlacementClient, consumer: str, portion: Portion) -> None:
     Once it returned it must not be repeated: what it would free then is
     another port's.
 
-    :raises ConsumerMismatch: the consumer does not hold all of it; nothing is
-        freed then.
+    :raises ConsumerMismatch: the consumer does not hold all of it, and nothing is
+        freed then; or an answer was lost, and nobody can tell whether it is freed.
     """
     _change(client, consumer, portion, -1)
 
@@ -33,7 +33,8 @@ def add(client: PlacementClient, consumer: str, portion: Portion) -> None:
     host that the server is on.
 
     :raises InsufficientCapacity: it does not fit; nothing is allocated then.
-    :raises ConsumerMismatch: the consumer holds nothing yet.
+    :raises ConsumerMismatch: the consumer holds nothing yet; or an answer was
+        lost, and nobody can tell whether it is allocated.
     """
     _change(client, consumer, portion, +1)
 
@@ -46,7 +47,7 @@ def _change(client: PlacementClient, consumer: str, portion: Portion, sign: int)
     def attempt() -> None:
         nonlocal sent
         present = client.consumer(consumer)
-        if sent is not None and _is_next(present, sent):
+        if sent is not None and _was_carried_out(present, sent):
             return
         wanted = replace(present, allocations=_changed(present, portion, sign))
         sent = None
@@ -59,11 +60,25 @@ def _change(client: PlacementClient, consumer: str, portion: Portion, sign: int)
     with_fresh_reads(attempt)
 
 
-def _is_next(present: Consumer, sent: Consumer) -> bool:
-    """Tell whether what was sent is the one write since."""
-    if present.allocations != sent.allocations:
+def _was_carried_out(present: Consumer, sent: Consumer) -> bool:
+    """Tell whether what was sent, without an answer, was written.
+
+    :raises ConsumerMismatch: others have written since, so nobody can tell.
+    """
+    if not present.allocations:
+        return not sent.allocations
+    writes = (present.generation or 0) - (sent.generation or 0)
+    if writes == 0:
         return False
-    return not sent.allocations or present.generation == (sent.generation or 0) + 1
+    if writes == 1 and sent.allocations:  # ours, or that of somebody else alone
+        return present.allocations == sent.allocations
+    raise ConsumerMismatch(
+        f"the answer to a change of what consumer {sent.uuid} holds was lost, and others have"
+        " written it since: it may have been changed or not. Compare what it holds with what"
+        f" its server and ports ask for (openstack resource provider allocation show {sent.uuid})"
+        " before you change it again",
+        consumer=sent.uuid,
+    )
 
 
 def _changed(consumer: Consumer, portion: Portion, sign: int) -> dict[str, dict[str, int]]:

@@ -130,6 +130,10 @@ class Progress:
         self.written += self._sent
         self._sent = ()
 
+    def drop(self) -> None:
+        """Say that what was on its way is not to be written after all."""
+        self._sent = ()
+
     def tell(self, error: HowFar, *, refused: bool) -> None:
         """Add to the error how far it came.
 

@@ -10,7 +10,12 @@ from cpu_tiers.model.inventory import Inventory, ProviderTree
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.allocations import claim, delete
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.errors import PlacementUnavailable, ProviderMismatch, ProviderNotFound
+from cpu_tiers.placement.errors import (
+    Interrupted,
+    PlacementUnavailable,
+    ProviderMismatch,
+    ProviderNotFound,
+)
 from cpu_tiers.placement.networking import KeptDevice, sync_networking
 from cpu_tiers.placement.records import Inventories, Traits
 
@@ -162,6 +167,38 @@ def test_when_placement_goes_away_it_says_what_is_written(
     with pytest.raises(PlacementUnavailable) as error:
         sync_networking(client, less)
     assert list(map(str, error.value.written)) == [f"{BR_0}: {EGRESS} total 1000 -> 900"]
+
+
+def test_ctrl_c_while_devices_go_says_how_far_it_came(
+    client: PlacementClient, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync_networking(client, tree())
+    honest, asked = client.delete_provider, list[str]()
+
+    def pressed(uuid: str) -> None:
+        asked.append(uuid)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        honest(uuid)
+
+    monkeypatch.setattr(client, "delete_provider", pressed)
+    other = replace(
+        OVS,
+        bandwidths={"br-2": {"egress": 9}},
+        physical_networks={"br-2": "physnet2"},
+        hypervisors={"br-2": HOST},
+    )
+    with pytest.raises(Interrupted) as error:
+        sync_networking(client, tree(other))
+    gone = [f"{name}: provider present -> absent" for name in (BR_0, BR_1)]
+    first, second = (client.find_provider(name) is None for name in (BR_0, BR_1))
+    assert (first, second) in {(True, False), (False, True)}
+    done, lost = gone if first else gone[::-1]
+    written = list(map(str, error.value.written))
+    assert written[-1] == done
+    assert any(line.startswith(f"{HOST}:Open vSwitch agent:br-2: provider ") for line in written)
+    assert list(map(str, error.value.unconfirmed)) == [lost]
+    assert error.value.unwritten == ()
 
 
 @pytest.mark.parametrize(

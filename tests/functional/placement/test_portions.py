@@ -157,6 +157,65 @@ def test_a_portion_is_added_once(
     assert server().allocations[nic] == {EGRESS: 2100, INGRESS: 2000}
 
 
+def after_the_first_send(
+    client: PlacementClient, monkeypatch: pytest.MonkeyPatch, write: Callable[[], None]
+) -> None:
+    """Have somebody else write when our first request is over, and before we look again."""
+    honest = client.set_consumers
+
+    def followed(*consumers: Consumer) -> None:
+        monkeypatch.undo()
+        try:
+            honest(*consumers)
+        finally:
+            write()
+
+    monkeypatch.setattr(client, "set_consumers", followed)
+
+
+def write_anew(client: PlacementClient) -> None:
+    client.set_consumers(client.consumer(SERVER))
+
+
+@pytest.mark.parametrize("change", [add, release])
+def test_an_answer_that_is_lost_while_others_write_is_not_guessed(
+    client: PlacementClient,
+    nic: str,
+    server: Server,
+    faults: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[..., None],
+) -> None:
+    """Ours was carried out, and another write leaves it: of two writes one may be ours."""
+    faults.append(("POST /allocations", "answer lost"))
+    after_the_first_send(client, monkeypatch, lambda: write_anew(client))
+    with pytest.raises(ConsumerMismatch, match="was lost, and others have written it since"):
+        change(client, SERVER, {nic: {EGRESS: 100}})
+    once = 2100 if change is add else 1900
+    assert server().allocations[nic] == {EGRESS: once, INGRESS: 2000}
+
+
+def test_one_write_of_somebody_else_is_not_taken_for_ours(
+    client: PlacementClient,
+    nic: str,
+    server: Server,
+    faults: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ours did not arrive, then it was refused, as another port was given its part."""
+    honest = client.set_consumers
+
+    def overtaken(*consumers: Consumer) -> None:
+        monkeypatch.undo()
+        add(client, SERVER, {nic: {INGRESS: 7}})
+        faults.append(("POST /allocations", "closed"))
+        honest(*consumers)
+
+    monkeypatch.setattr(client, "set_consumers", overtaken)
+    add(client, SERVER, {nic: {EGRESS: 100}})
+    assert server().allocations[nic] == {EGRESS: 2100, INGRESS: 2007}
+
+
 def test_a_new_consumer_is_claimed_for_and_not_added_to(client: PlacementClient, nic: str) -> None:
     with pytest.raises(ConsumerMismatch, match="does not hold anything"):
         add(client, SERVER, {nic: {EGRESS: 1}})

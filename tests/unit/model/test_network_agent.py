@@ -130,5 +130,6 @@ def test_faults_outside_the_configuration_at_once() -> None:
 
 
 def test_no_agent() -> None:
-    with pytest.raises(InvalidInput, match=r"agent.json: got a list; give an object"):
+    with pytest.raises(InvalidInput) as caught:
         NetworkAgent.parse([], where="agent.json")
+    assert str(caught.value) == "agent.json: got a list; give an object"
