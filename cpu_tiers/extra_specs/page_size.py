@@ -67,8 +67,8 @@ def absent_pages(flavor: Flavor, image: Image | None, traits: Collection[str]) -
     pages = f"pages of {asked} kB" if isinstance(asked, int) else f"{asked} pages"
     return Fault(
         where=image.spec(IMAGE_KEY) if image and by_image else flavor.spec(KEY),
-        given=f"asks for {pages}, and no host reports any",
-        allowed=f"hosts report pages of {', '.join(map(str, sizes))} kB",
+        given=f"asks for {pages}, and no host that reports its NUMA nodes has any",
+        allowed=f"they have pages of {', '.join(map(str, sizes))} kB",
     )
 
 

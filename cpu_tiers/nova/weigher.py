@@ -17,7 +17,7 @@ from nova.scheduler import utils, weights
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import answer, cpus, names, options, request
-from cpu_tiers.nova.numa import candidates, fit, handover, query
+from cpu_tiers.nova.numa import answers, candidates, fit, handover, query
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import install
 
@@ -33,6 +33,7 @@ _SEAMS = (
     *handover.SEAMS,
     # Around those: each of several queries has its names made.
     *query.SEAMS,
+    answers.SEAM,
     *candidates.SEAMS,
 )
 

@@ -1,4 +1,4 @@
-"""Seams: the answers for one server are joined, and what Nova claims of a host is the best.
+"""Seams: what Nova claims of a host is its best candidate, for each server of a request.
 
 Nova claims the first candidate that it has for a host, and looks for them under
 the uuid of its root.
@@ -7,112 +7,17 @@ the uuid of its root.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from keystoneauth1.exceptions import ClientException
-from nova import exception, objects
+from nova import objects
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.model.numa import SIZE_TRAIT, page_size_of
-from cpu_tiers.nova.numa import places
-from cpu_tiers.nova.numa.groups import asked_of
+from cpu_tiers.nova.numa.places import Candidate, Summaries
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
-from cpu_tiers.translators import ServerRequest
 from cpu_tiers.weights.nodes import best_first
-
-LOG = logging.getLogger(__name__)
-
-Candidate = Mapping[str, Any]
-Summaries = Mapping[str, Mapping[str, Any]]
-
-
-def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Ask all that belongs to a request; one that fails is a Placement that is away."""
-
-    @functools.wraps(original)
-    def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
-        asked = asked_of(resources)
-        if asked is None:
-            return original(self, context, resources)
-        found: list[Candidate] = []
-        known: dict[str, Mapping[str, Any]] = {}
-        for request in (resources, *asked.others):
-            answer = original(self, context, request)
-            if answer is None or answer[0] is None:
-                return answer
-            candidates, summaries, version = answer
-            of_this = asked_of(request)
-            candidates, summaries = _usable(
-                candidates, summaries, of_this.apart if of_this else ()
-            )
-            found += candidates
-            known |= summaries
-        try:
-            places.learn(self, context, found, known)
-            if not found and asked.server:
-                _explain(self, context, asked.server)
-        except (ClientException, places.NodesUnknown) as error:
-            LOG.warning("Placement did not tell about NUMA nodes: %s", error)
-            return None
-        return found, known, version
-
-    return get_allocation_candidates
-
-
-def _usable(
-    candidates: Sequence[Candidate], summaries: Summaries, apart: Sequence[str]
-) -> tuple[Sequence[Candidate], Summaries]:
-    """Return the answer without candidates in which one provider serves two of the groups.
-
-    Hosts that have nothing else are left out.
-    """
-    kept = [one for one in candidates if _is_apart(one["mappings"], apart)]
-    if len(kept) == len(candidates):
-        return candidates, summaries
-    gone = _roots(candidates, summaries) - _roots(kept, summaries)
-    return kept, {
-        uuid: summary
-        for uuid, summary in summaries.items()
-        if summary["root_provider_uuid"] not in gone
-    }
-
-
-def _is_apart(mappings: Mapping[str, Sequence[str]], apart: Sequence[str]) -> bool:
-    providers = [uuid for suffix in apart for uuid in mappings[suffix]]
-    return len(set(providers)) == len(providers)
-
-
-def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:
-    return {
-        summaries[uuid]["root_provider_uuid"] for one in candidates for uuid in one["allocations"]
-    }
-
-
-def _explain(client: Any, context: Any, server: ServerRequest) -> None:
-    """Say so where no host has pages of the size that a server wants.
-
-    :raises NoValidHost: no host that reports its nodes has such pages.
-    """
-    size_kb = server.guest.page_size
-    if not isinstance(size_kb, int):
-        return
-    url = f"/traits?name=startswith:{SIZE_TRAIT}&associated=true"
-    response = client.get(url, version="1.6", global_request_id=context.global_id)
-    if response.status_code != 200:
-        raise places.NodesUnknown(f"{response.status_code} {response.text}")
-    sizes = {page_size_of([name]) for name in response.json()["traits"]} - {None}
-    if not sizes or size_kb in sizes:
-        return
-    there = ", ".join(map(str, sorted(size for size in sizes if size)))
-    raise exception.NoValidHost(
-        reason=f"flavor {server.flavor.name}: memory is asked for in pages of {size_kb} kB. Of "
-        f"the hosts that report their NUMA nodes none has any, but pages of {there} kB; of those "
-        "that report none it is not known, but none has room for the server"
-    )
 
 
 def _order(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -200,12 +105,6 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
 
 SEAMS = (
     Seam(
-        module="nova.scheduler.client.report",
-        path="SchedulerReportClient.get_allocation_candidates",
-        parameters=("self", "context", "resources"),
-        wrap=_join_answers,
-    ),
-    Seam(
         module="nova.scheduler.manager",
         path="SchedulerManager._select_destinations",
         parameters=(
@@ -227,4 +126,4 @@ SEAMS = (
         wrap=_choose_again,
     ),
 )
-"""One answer for all that is asked for a server; its nodes are on the best ones of a host."""
+"""The nodes of a server are the best ones of a host."""

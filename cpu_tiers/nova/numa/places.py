@@ -15,6 +15,12 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.model.numa import cell_of, node_trait, page_size_of
 
+Candidate = Mapping[str, Any]
+"""An allocation request of Placement's answer, as Nova has it."""
+
+Summaries = Mapping[str, Mapping[str, Any]]
+"""Provider summaries, by uuid."""
+
 _CELLS: dict[str, int | None] = {}
 """Host cell by the uuid of its node; ``None`` for a node whose name is not one of ours."""
 
@@ -47,8 +53,8 @@ def places_of(mappings: Mapping[str, Sequence[str]]) -> tuple[CellPlace, ...] | 
 def learn(
     client: Any,
     context: Any,
-    candidates: Iterable[Mapping[str, Any]],
-    summaries: Mapping[str, Mapping[str, Any]],
+    candidates: Iterable[Candidate],
+    summaries: Summaries,
 ) -> None:
     """Find out what :func:`places_of` needs for the candidates of an answer.
 
@@ -69,14 +75,23 @@ def learn(
 
 
 def _ask_cells(client: Any, context: Any) -> dict[str, int | None]:
-    response = client.get(
-        f"/resource_providers?required={node_trait()}",
-        version="1.18",
-        global_request_id=context.global_id,
-    )
+    url = f"/resource_providers?required={node_trait()}"
+    found = ask(client, context, url, version="1.18")["resource_providers"]
+    return {one["uuid"]: cell_of(one["name"]) for one in found}
+
+
+def ask(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]:
+    """Return what Placement answers to nova-scheduler.
+
+    :param client: Nova's ``SchedulerReportClient``.
+    :raises NodesUnknown: Placement refuses.
+    :raises keystoneauth1.exceptions.ClientException: it does not answer.
+    """
+    response = client.get(url, version=version, global_request_id=context.global_id)
     if response.status_code != 200:
         raise NodesUnknown(f"{response.status_code} {response.text}")
-    return {one["uuid"]: cell_of(one["name"]) for one in response.json()["resource_providers"]}
+    body: dict[str, Any] = response.json()
+    return body
 
 
 def _nodes(mappings: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -88,8 +88,11 @@ def test_flavors_are_held_against_the_pages_that_hosts_report(
     assert json.loads(check("4KB", "--hosts").stdout) == []
     (row,) = json.loads(check("1GB", "--hosts", status=1).stdout)
     assert row["where"] == "flavor gold, extra spec hw:mem_page_size"
-    assert row["given"] == "asks for pages of 1048576 kB, and no host reports any"
-    assert row["allowed"] == "hosts report pages of 4 kB"
+    assert (
+        row["given"]
+        == "asks for pages of 1048576 kB, and no host that reports its NUMA nodes has any"
+    )
+    assert row["allowed"] == "they have pages of 4 kB"
 
 
 def test_going_back_from_numa_nodes_is_refused(sync: Command, seen: list[str]) -> None:

@@ -298,9 +298,9 @@ class TestFailure(Nodes):
         with self.no_bad_query():
             server = self.boot(flavor, state="ERROR")
         assert self.fault_of(server) == (
-            "No valid host was found. flavor huge: memory is asked for in pages of 1024 kB. Of "
-            "the hosts that report their NUMA nodes none has any, but pages of 4, 2048 kB; of "
-            "those that report none it is not known, but none has room for the server"
+            "No valid host was found. flavor huge, extra spec hw:mem_page_size: asks for pages of"
+            " 1024 kB, and no host that reports its NUMA nodes has any; they have pages of 4,"
+            " 2048 kB"
         )
         full = self.boot(self.flavor("full", {"hw:mem_page_size": "2MB"}, vcpus=8), state="ERROR")
         assert "pages" not in self.fault_of(full)  # there are such pages
