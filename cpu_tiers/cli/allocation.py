@@ -30,8 +30,9 @@ LOG = logging.getLogger(__name__)
 class AllocationHeal(AsksNova, Lister):
     """Add to the allocations of servers what they lack: shares, and what ports ask for.
 
-    Shares are those of hosts that report them; such a host is written whole or
-    not at all. What ports ask for is allocated where they are, and written to
+    Servers that hold nothing at all get all that they ask for, on hosts that
+    report shares or NUMA nodes: on the nodes where they run. Such a host is
+    written whole or not at all. What ports ask for is allocated where they are, and written to
     them; a server's ports all or none. Who finds no room is named, and the exit
     status is 1.
     """

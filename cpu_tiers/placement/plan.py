@@ -192,17 +192,24 @@ def _refuse_vanishing_shares(state: State, tree: ProviderTree) -> None:
         return  # moved to another provider of the tree, perhaps, but still reported
     for name, present in state.providers.items():
         if VCPU_SHARES in present.inventories.by_class and VCPU_SHARES in tree.managed_classes:
-            raise vanishing_shares(name, present.uuid)
+            more = (
+                ". Where a provider.yaml gives it these, leave the host to nova-compute, which"
+                " alone reads that file"
+            )
+            raise vanishing_shares(name, present.uuid, more)
 
 
-def vanishing_shares(name: str, uuid: str) -> ReportingCannotBeDisabled:
-    """Return the refusal to stop reporting the shares of a provider (decision D2)."""
+def vanishing_shares(name: str, uuid: str, more: str = "") -> ReportingCannotBeDisabled:
+    """Return the refusal to stop reporting the shares of a provider (decision D2).
+
+    :param more: what else to tell.
+    """
     return ReportingCannotBeDisabled(
         f"{name} reports {VCPU_SHARES}, which must not vanish: servers may hold"
         " allocations of it, and those that ask for shares would find no host."
         " Set [libvirt] report_vcpu_shares = true, and leave CPUs to share ([compute]"
         " cpu_shared_set); or, when no server is left on the host, run"
         f" openstack resource provider inventory delete {uuid}"
-        f" --resource-class {VCPU_SHARES}, then repeat",
+        f" --resource-class {VCPU_SHARES}, then repeat{more}",
         provider=name,
     )

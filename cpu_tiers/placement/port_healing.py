@@ -152,7 +152,8 @@ def _plan(
             replace(
                 need,
                 limit="the server holds no allocation at all",
-                advice="run nova-manage placement heal_allocations",
+                advice="heal that first: this command does where the host reports shares or its"
+                " NUMA nodes, else nova-manage placement heal_allocations",
             )
             for need in needs
         )

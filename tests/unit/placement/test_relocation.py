@@ -5,6 +5,7 @@ and, of the 8 CPUs, 800 shares that count double, too.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import page_traits
-from cpu_tiers.placement.relocation import Held, Resident, ServersDoNotFit, relocate
+from cpu_tiers.placement.relocation import Held, Resident, ServersDoNotFit, arrange, relocate
 from cpu_tiers.placement.reshape import Holder
 
 
@@ -273,3 +274,20 @@ def test_nothing_is_lost_and_no_node_is_too_full(
     for name, amounts in used.items():
         for resource_class, amount in amounts.items():
             assert amount <= providers[name][resource_class].capacity
+
+
+def test_large_pages_that_nobody_has_chosen_are_those_of_which_there_are_most() -> None:
+    cells = [guest(0, 1024, shared="0")]
+    one_gib = pages("cn_NUMA0", 1048576, Inventory(total=3072, max_unit=3072, step_size=1024))
+    tree = replace(TREE, providers=(*TREE.providers, one_gib))
+    held = {"a": resources(1024, VCPU=1)}
+    (found,) = relocate(tree, held, {"a": resident("a", cells, page_size="large")})
+    # 2 x 4096 MiB in pages of 2 MiB, 3072 MiB in pages of 1 GiB
+    assert [*found.resources][1].endswith("_PAGES_2048")
+
+
+def test_where_all_find_a_place_but_one_they_are_told_apart() -> None:
+    held = {"a": resources(512, VCPU=1), "b": resources(512, VCPU=9)}  # 8 to one server
+    found = arrange(TREE, held, {})
+    assert [one.consumer for one in found.relocations] == ["a"]
+    assert [one.consumer for one in found.without_place] == ["b"]

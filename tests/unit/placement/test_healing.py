@@ -1,0 +1,118 @@
+"""What consumers get on a host of two nodes, each of 4 CPUs, 400 shares and 1 GiB."""
+
+from collections.abc import Mapping
+
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.names import VCPU_SHARES as SHARES
+from cpu_tiers.model.numa import page_traits
+from cpu_tiers.placement.amounts import Holdings
+from cpu_tiers.placement.healing import Gain, gain_shares, heal, shares_of
+from cpu_tiers.placement.relocation import OF_NODES
+from cpu_tiers.placement.reshape import Demand, Holder
+
+
+def of(total: int) -> Inventory:
+    return Inventory(total=total, max_unit=total)
+
+
+def provider(name: str, parent: str | None = None, /, **totals: int) -> ResourceProvider:
+    traits = page_traits(4, smallest=True) if "_PAGES_" in name else frozenset[str]()
+    inventories = {kind: of(total) for kind, total in totals.items()}
+    return ResourceProvider(name=name, parent=parent, inventories=inventories, traits=traits)
+
+
+def tree(**of_root: int) -> ProviderTree:
+    nodes = [
+        one
+        for name in ("cn_NUMA0", "cn_NUMA1")
+        for one in (
+            provider(name, "cn", VCPU=4, **({} if of_root.get(SHARES) else {SHARES: 400})),
+            provider(f"{name}_PAGES_4", name, MEMORY_MB=1024),
+        )
+    ]
+    return ProviderTree(providers=(provider("cn", **of_root), *nodes), managed_classes=OF_NODES)
+
+
+TREE = tree(DISK_GB=10)
+
+
+def demand(consumer: str, **resources: int) -> Demand:
+    flavor = Flavor(name="f", vcpus=1, memory_mb=1)
+    holder = Holder(name=f"server {consumer}", server=consumer, flavor=flavor)
+    return Demand(consumer=consumer, holder=holder, resources=resources)
+
+
+def by_consumer(gains: tuple[Gain, ...]) -> dict[str, tuple[object, Mapping[str, str]]]:
+    return {gain.demand.consumer: (gain.goes_to, gain.limits) for gain in gains}
+
+
+def test_shares_go_where_vcpu_is_and_the_gain_is_all_of_them() -> None:
+    held: Holdings = {"a": {"cn_NUMA0": {"VCPU": 1}, "cn_NUMA1": {"VCPU": 3}}}
+    (gain,) = heal(TREE, held, [demand("a", **{SHARES: 100})], [], {})
+    assert gain.goes_to == {"cn_NUMA0": {SHARES: 25}, "cn_NUMA1": {SHARES: 75}}  # 1 to 3
+    assert gain.demand.resources == {SHARES: 100}
+    assert gain.limits == {}
+
+
+def test_what_finds_no_room_is_named_by_node() -> None:
+    held: Holdings = {"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn_NUMA0": {SHARES: 301}}}
+    (gain,) = heal(TREE, held, [demand("a", **{SHARES: 100})], [], {})
+    assert gain.limits == {"cn_NUMA0": f"100 {SHARES}, and 99 of 400 are left"}
+    (fault,) = gain.faults
+    assert fault.given == f"asks cn_NUMA0 for 100 {SHARES}, and 99 of 400 are left"
+
+
+def test_one_that_holds_nothing_goes_to_a_node_with_what_others_lack_taken_into_account() -> None:
+    held: Holdings = {"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn_NUMA1": {"VCPU": 2}}}
+    lacking = [demand("a", **{SHARES: 390})]
+    whole = [demand("c", VCPU=1, MEMORY_MB=512, DISK_GB=2, **{SHARES: 20})]
+    # of the shares 10 are left on the first node, where most VCPU is
+    assert by_consumer(heal(TREE, held, lacking, whole, {})) == {
+        "a": ({"cn_NUMA0": {SHARES: 390}}, {}),
+        "c": (
+            {
+                "cn": {"DISK_GB": 2},
+                "cn_NUMA1": {"VCPU": 1, SHARES: 20},
+                "cn_NUMA1_PAGES_4": {"MEMORY_MB": 512},
+            },
+            {},
+        ),
+    }
+
+
+def test_one_that_finds_no_node_and_one_that_finds_no_disk() -> None:
+    large, disk = demand("a", VCPU=5), demand("b", VCPU=1, DISK_GB=11)
+    found = by_consumer(heal(TREE, {}, [], [large, disk], {}))
+    goes_to, limits = found["a"]
+    assert goes_to == {}
+    assert limits["cn"].startswith("5 VCPU; no NUMA node can hold that alone (cn_NUMA0: 5 VCPU, ")
+    goes_to, limits = found["b"]
+    assert limits == {"cn": "11 DISK_GB, and one server may have 10 (max_unit)"}
+
+
+def test_shares_of_a_provider_yaml_stay_on_the_root() -> None:
+    host = tree(**{SHARES: 640})
+    held: Holdings = {"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn": {SHARES: 600}}}
+    lacking = [demand("a", **{SHARES: 40})]
+    assert by_consumer(heal(host, held, lacking, [], {})) == {"a": ({"cn": {SHARES: 40}}, {})}
+
+
+def test_a_host_that_reports_no_nodes_has_it_all_on_the_root() -> None:
+    host = ProviderTree(
+        providers=(provider("cn", VCPU=4, MEMORY_MB=1024, **{SHARES: 400}),),
+        managed_classes=OF_NODES,
+    )
+    whole = demand("a", VCPU=5, MEMORY_MB=512, PCPU=1)
+    assert by_consumer(heal(host, {}, [], [whole], {})) == {
+        "a": (
+            {"cn": whole.resources},
+            {"cn": "5 VCPU, and one server may have 4 (max_unit); 1 PCPU, and there is none"},
+        )
+    }
+
+
+def test_shares_that_move_along_need_no_room_where_they_are() -> None:
+    held: Holdings = {"a": {"cn": {"VCPU": 1}, "gone": {"VCPU": 1}}}
+    (gain,) = gain_shares(shares_of(TREE), held, [demand("a", **{SHARES: 100})], along="cn")
+    assert (gain.goes_to, gain.limits) == ({"cn": {SHARES: 50}}, {})
