@@ -20,7 +20,7 @@ from cpu_tiers.placement.reshape import Demand, Holder, lacks_shares, missing_sh
 
 LOG = logging.getLogger(__name__)
 
-OVER = ("cancelled", "completed", "confirmed", "done", "error", "failed", "reverted")
+_OVER = ("cancelled", "completed", "confirmed", "done", "error", "failed", "reverted")
 """The statuses in which Nova counts a migration as no longer in progress."""
 
 
@@ -153,7 +153,7 @@ def _arriving(node: Node, servers: Iterable[Any], consumers: Collection[str]) ->
     down may be on its way between others by now.
     """
     moves = [
-        *objects.MigrationList.get_in_progress_and_error(node.context, node.host, node.name),
+        *moves_of(node),
         *(
             migration
             for server in servers
@@ -166,10 +166,16 @@ def _arriving(node: Node, servers: Iterable[Any], consumers: Collection[str]) ->
     return {
         move.instance_uuid: move
         for move in moves
-        if move.status not in OVER
+        if move.status not in _OVER
         and move.dest_node in (node.name, None)  # nobody tells before that host has heard of it
         and (move.source_node != node.name or move.uuid in consumers)
     }
+
+
+def moves_of(node: Node) -> list[Any]:
+    """Return the migrations from and to a host that are not over."""
+    moves = objects.MigrationList.get_in_progress_and_error(node.context, node.host, node.name)
+    return [move for move in moves if move.status not in _OVER]
 
 
 def _leaving(context: Any, uuid: str) -> Claim | None:

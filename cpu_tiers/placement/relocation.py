@@ -11,14 +11,14 @@ Pure. Who holds nothing of the root is left alone, so asked again this moves
 nobody.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.guest import GuestTopology, Pinning
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.placement.amounts import total
+from cpu_tiers.placement.amounts import Portion, joined, total
 from cpu_tiers.placement.nodes import Node, PageSizes, page_sizes, read_nodes
 from cpu_tiers.placement.packing import Thing, pack
 from cpu_tiers.placement.parts import Part, divide_guest
@@ -67,6 +67,21 @@ class Relocation:
     def amounts(self) -> dict[str, int]:
         """Return what goes, by resource class."""
         return total(self.resources)
+
+    def carried_out(
+        self, held: Portion, root: str, uuid_of: Callable[[str], str]
+    ) -> dict[str, dict[str, int]]:
+        """Return what the consumer holds afterwards, by the uuids of providers.
+
+        :param held: before.
+        :param root: the uuid of the host's root.
+        :param uuid_of: returns that of a provider's name.
+        """
+        moved = self.amounts
+        stays = {name: amount for name, amount in held[root].items() if name not in moved}
+        others = {uuid: resources for uuid, resources in held.items() if uuid != root}
+        on_nodes = {uuid_of(name): resources for name, resources in self.resources.items()}
+        return joined([others, {root: stays} if stays else {}, on_nodes])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,22 +180,11 @@ def _residents_of_root(
 
 
 def _moved(planned: Reshape, writer: Writer) -> list[Consumer]:
+    """Return the consumers that move, with their resources on NUMA nodes and all others kept."""
     root = writer.uuid(planned.root)
-    return [
-        _with_nodes(planned.consumers[relocation.consumer], root, relocation, writer)
-        for relocation in planned.relocations
-    ]
-
-
-def _with_nodes(consumer: Consumer, root: str, relocation: Relocation, writer: Writer) -> Consumer:
-    """Return a consumer with its resources on NUMA nodes, and all others as they were."""
-    allocations = {uuid: dict(resources) for uuid, resources in consumer.allocations.items()}
-    moved = relocation.amounts
-    stays = {name: n for name, n in allocations.pop(root).items() if name not in moved}
-    if stays:
-        allocations[root] = stays
-    for provider, resources in relocation.resources.items():
-        on_node = allocations.setdefault(writer.uuid(provider), {})
-        for name, amount in resources.items():
-            on_node[name] = on_node.get(name, 0) + amount
-    return replace(consumer, allocations=allocations)
+    found = []
+    for relocation in planned.relocations:
+        consumer = planned.consumers[relocation.consumer]
+        allocations = relocation.carried_out(consumer.allocations, root, writer.uuid)
+        found.append(replace(consumer, allocations=allocations))
+    return found

@@ -16,7 +16,7 @@ from nova import objects
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.nova.consumers import OVER, Node, find_claims
+from cpu_tiers.nova.consumers import Node, find_claims, moves_of
 from cpu_tiers.placement.relocation import OF_NODES
 from cpu_tiers.placement.reshape import Holder, missing_shares
 from cpu_tiers.translators import sizes
@@ -66,11 +66,7 @@ def _consumers(node: Node) -> frozenset[str]:
             context, host, name, expected_attrs=[]
         )
     }
-    moves = [
-        move
-        for move in objects.MigrationList.get_in_progress_and_error(context, host, name)
-        if move.status not in OVER and move.migration_type != "evacuation"
-    ]
+    moves = [move for move in moves_of(node) if move.migration_type != "evacuation"]
     for move in moves:
         if move.source_node == name:
             found = found - {move.instance_uuid} | {move.uuid}

@@ -88,12 +88,12 @@ def _used(allocations: Mapping[str, Any], uuids: Mapping[str, str]) -> Portion:
 def _carry_out(
     move: Relocation, allocations: dict[str, Any], root: str, uuids: Mapping[str, str]
 ) -> None:
-    stays = allocations.pop(root)
-    resources = {n: a for n, a in stays["resources"].items() if n not in move.amounts}
-    if resources:
-        allocations[root] = {**stays, "resources": resources}
+    """Edit the allocations of one consumer, in Nova's shape."""
+    before = {uuid: allocation["resources"] for uuid, allocation in allocations.items()}
+    after = move.carried_out(before, root, uuids.__getitem__)
+    for uuid in before.keys() - after.keys():
+        del allocations[uuid]
+    for uuid, resources in after.items():
+        allocations.setdefault(uuid, {})["resources"] = resources
     for name, moved in move.resources.items():
-        on_node = allocations.setdefault(uuids[name], {"resources": {}})["resources"]
-        for resource_class, amount in moved.items():
-            on_node[resource_class] = on_node.get(resource_class, 0) + amount
         LOG.info("%s holds %s of %s", move.name, moved, name)
