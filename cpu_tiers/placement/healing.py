@@ -108,27 +108,27 @@ def _all(
     else is the root's.
     """
     root, *nodes = tree.providers
-    inventories = {provider.name: provider.inventories for provider in tree.providers}
     whole = {demand.consumer: demand for demand in demands}
     asked = {consumer: demand.resources for consumer, demand in whole.items()}
     found = arrange(tree, asked if nodes else {}, residents, joined(held.values()))
-    homeless = {
-        one.consumer: Gain(demand=whole[one.consumer], goes_to={}, limits={root.name: one.why})
-        for one in found.without_place
-    }
+    whys: dict[str, list[str]] = {}
+    for one in found.without_place:
+        whys.setdefault(one.consumer, []).append(one.why)
+    homeless = (
+        Gain(demand=whole[consumer], goes_to={}, limits={root.name: "; ".join(why)})
+        for consumer, why in whys.items()
+    )
     on_nodes = {one.consumer: one.resources for one in found.relocations}
-    demanded: dict[str, tuple[Demand, ...]] = {}
+    demanded: dict[str, list[Demand]] = {}
     for consumer, demand in whole.items():
-        if consumer in homeless:
+        if consumer in whys:
             continue
         places = on_nodes.get(consumer, {})
-        moved = total(places)
-        stays = {name: n for name, n in demand.resources.items() if name not in moved}
-        for provider, resources in {root.name: stays, **places}.items():
-            if resources:
-                of_provider = replace(demand, resources=resources)
-                demanded[provider] = (*demanded.get(provider, ()), of_provider)
-    return (*homeless.values(), *_gains(inventories, held, demanded))
+        stays = dict(demand.resources.items() - total(places).items())
+        for provider, resources in {**({root.name: stays} if stays else {}), **places}.items():
+            demanded.setdefault(provider, []).append(replace(demand, resources=resources))
+    inventories = {provider.name: provider.inventories for provider in tree.providers}
+    return (*homeless, *_gains(inventories, held, demanded))
 
 
 def _gains(

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 
+from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES as SHARES
 from cpu_tiers.model.numa import page_traits
 from cpu_tiers.placement.amounts import Holdings
 from cpu_tiers.placement.healing import Gain, gain_shares, heal, shares_of
-from cpu_tiers.placement.relocation import OF_NODES
+from cpu_tiers.placement.relocation import OF_NODES, Resident
 from cpu_tiers.placement.reshape import Demand, Holder
 
 
@@ -89,6 +91,23 @@ def test_one_that_finds_no_node_and_one_that_finds_no_disk() -> None:
     assert limits["cn"].startswith("5 VCPU; no NUMA node can hold that alone (cn_NUMA0: 5 VCPU, ")
     goes_to, limits = found["b"]
     assert limits == {"cn": "11 DISK_GB, and one server may have 10 (max_unit)"}
+    assert heal(TREE, {}, [], [demand("c", VCPU=1)], {})[0].goes_to == {"cn_NUMA0": {"VCPU": 1}}
+
+
+def test_a_guest_of_two_nodes_that_finds_neither_is_named_with_both() -> None:
+    cells = tuple(
+        GuestCell(id=n, cpuset=CpuSet({n}), pcpuset=CpuSet(), memory_mb=m)
+        for n, m in enumerate((1025, 1026))
+    )
+    pinning = Pinning(cells=tuple(CellPinning(host_cell=n) for n in (0, 1)))
+    resident = Resident(topology=GuestTopology(cells=cells), pinning=pinning)
+    whole = demand("a", VCPU=2, MEMORY_MB=2051)
+    (gain,) = heal(TREE, {}, [], [whole], {"a": resident})
+    parts = (
+        "1 VCPU, 1025 MEMORY_MB on NUMA node 0; 1025 MEMORY_MB, and one server may have 1024",
+        "1 VCPU, 1026 MEMORY_MB on NUMA node 1; 1026 MEMORY_MB, and one server may have 1024",
+    )
+    assert gain.limits == {"cn": "; ".join(parts)}
 
 
 def test_shares_of_a_provider_yaml_stay_on_the_root() -> None:
