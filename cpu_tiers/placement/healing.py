@@ -124,7 +124,8 @@ def _all(
         if consumer in whys:
             continue
         places = on_nodes.get(consumer, {})
-        stays = dict(demand.resources.items() - total(places).items())
+        moved = total(places)
+        stays = {name: n for name, n in demand.resources.items() if name not in moved}
         for provider, resources in {**({root.name: stays} if stays else {}), **places}.items():
             demanded.setdefault(provider, []).append(replace(demand, resources=resources))
     inventories = {provider.name: provider.inventories for provider in tree.providers}
