@@ -49,7 +49,11 @@ class Lives(LibvirtMigrationMixin, NumaComputes):
 
     def live_migrate(self, source: str, destination: str) -> None:
         self.src, self.dest = self.computes[source], self.computes[destination]
-        self._live_migrate(self.server, host=destination)
+        action = {"host": destination, "block_migration": "auto"}
+        self.api.post_server_action(self.server["id"], {"os-migrateLive": action})
+        self._wait_for_migration_status(self.server, ["completed"])
+        place = {"OS-EXT-SRV-ATTR:host": destination, "status": "ACTIVE"}
+        self._wait_for_server_parameter(self.server, place)
 
     def is_back(self, host: str) -> None:
         """Have a compute that was down start again."""
