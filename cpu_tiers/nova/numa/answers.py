@@ -24,6 +24,9 @@ from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)
 
+FEW = 2
+"""So many nodes are asked for without a look at how many there are."""
+
 
 def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
     """Ask all that belongs to a request; one that fails is a Placement that is away."""
@@ -35,18 +38,19 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, context, resources)
         found: list[Candidate] = []
         known: dict[str, Mapping[str, Any]] = {}
-        for request in (resources, *asked.others):
-            answer = original(self, context, request)
-            if answer is None or answer[0] is None:
-                return answer
-            candidates, summaries, version = answer
-            of_this = asked_of(request)
-            candidates, summaries = _usable(
-                candidates, summaries, of_this.apart if of_this else ()
-            )
-            found += candidates
-            known |= summaries
         try:
+            is_in_vain = asked.server and _is_in_vain(self, context, asked.server)
+            for request in asked.others if is_in_vain else (resources, *asked.others):
+                answer = original(self, context, request)
+                if answer is None or answer[0] is None:
+                    return answer
+                candidates, summaries, version = answer
+                of_this = asked_of(request)
+                candidates, summaries = _usable(
+                    candidates, summaries, of_this.apart if of_this else ()
+                )
+                found += candidates
+                known |= summaries
             places.learn(self, context, found, known)
             if not found and asked.server:
                 _explain(self, context, asked.server)
@@ -56,6 +60,16 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
         return found, known, version
 
     return get_allocation_candidates
+
+
+def _is_in_vain(client: Any, context: Any, server: ServerRequest) -> bool:
+    """Tell whether no host reports as many nodes as a server wants.
+
+    Placement finds that out by trying every combination of a host's nodes: for
+    5 of them on a host of 4, longer than Nova waits.
+    """
+    wanted = len(server.nodes)
+    return wanted > FEW and wanted > places.most_nodes(client, context)
 
 
 def _usable(

@@ -7,6 +7,7 @@ them asked for again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -74,10 +75,24 @@ def learn(
         _CELLS.update(_ask_cells(client, context))
 
 
+def most_nodes(client: Any, context: Any) -> int:
+    """Return the most nodes that a host reports.
+
+    :param client: Nova's ``SchedulerReportClient``.
+    :raises NodesUnknown, keystoneauth1.exceptions.ClientException: as :func:`learn`.
+    """
+    roots = Counter(one["root_provider_uuid"] for one in _ask_nodes(client, context))
+    return max(roots.values(), default=0)
+
+
 def _ask_cells(client: Any, context: Any) -> dict[str, int | None]:
+    return {one["uuid"]: cell_of(one["name"]) for one in _ask_nodes(client, context)}
+
+
+def _ask_nodes(client: Any, context: Any) -> list[dict[str, Any]]:
     url = f"/resource_providers?required={node_trait()}"
-    found = ask(client, context, url, version="1.18")["resource_providers"]
-    return {one["uuid"]: cell_of(one["name"]) for one in found}
+    found: list[dict[str, Any]] = ask(client, context, url, version="1.18")["resource_providers"]
+    return found
 
 
 def ask(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]:

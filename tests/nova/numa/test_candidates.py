@@ -292,6 +292,21 @@ class TestFailure(Nodes):
             self.boot(self.flavor("two", TWO, vcpus=2), state="ERROR")
         assert len(asked) == 2
 
+    def test_more_nodes_than_any_host_reports(self) -> None:
+        """Placement would try every combination in vain, so it is not asked for them."""
+        self.start_host("one")
+        asked = []
+        get = CLIENT.get
+
+        def seen(client: Any, url: str, **values: Any) -> Any:
+            asked.append(url)
+            return get(client, url, **values)
+
+        with mock.patch.object(CLIENT, "get", seen):
+            self.boot(self.flavor("four", {"hw:numa_nodes": "4"}, vcpus=4), state="ERROR")
+        (fallback,) = (url for url in asked if url.startswith("/allocation_candidates"))
+        assert "_PROC" not in fallback
+
     def test_pages_that_no_host_has(self) -> None:
         self.start_host("one")
         flavor = self.flavor("huge", {"hw:mem_page_size": "1MB"})

@@ -29,7 +29,12 @@ class Client:
         assert url == "/resource_providers?required=HW_NUMA_ROOT"
         assert kwargs == {"version": "1.18", "global_request_id": "req-1"}
         self.asked += 1
-        body = {"resource_providers": [{"uuid": u, "name": n} for u, n in self.nodes.items()]}
+        body = {
+            "resource_providers": [
+                {"uuid": u, "name": n, "root_provider_uuid": n.partition("_")[0]}
+                for u, n in self.nodes.items()
+            ]
+        }
         return SimpleNamespace(status_code=self.status, text="away", json=lambda: body)
 
 
@@ -70,6 +75,12 @@ def test_candidates_without_nodes_of_ours() -> None:
     assert client.asked == 1
     assert places.places_of(candidate()["mappings"]) is None
     assert places.places_of(candidate("c")["mappings"]) is None
+
+
+def test_the_most_nodes_of_a_host() -> None:
+    assert places.most_nodes(Client({}), CONTEXT) == 0
+    nodes = {"a": "cn1_NUMA0", "b": "cn2_NUMA0", "c": "cn2_NUMA1", "d": "cn3_NUMA0"}
+    assert places.most_nodes(Client(nodes), CONTEXT) == 2
 
 
 def test_a_placement_that_does_not_tell() -> None:
