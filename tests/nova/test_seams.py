@@ -176,7 +176,10 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
         (
             *CPUS,
             *PINS,
+            "nova.scheduler.client.report.SchedulerReportClient.claim_resources",
             "nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates",
+            "nova.scheduler.client.report.SchedulerReportClient.get_allocs_for_consumer",
+            "nova.scheduler.client.report.SchedulerReportClient.post",
             "nova.scheduler.host_manager.HostState.consume_from_request",
             "nova.scheduler.manager.SchedulerManager._get_all_host_states",
             "nova.scheduler.manager.SchedulerManager._select_destinations",
