@@ -31,8 +31,8 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
         instance_uuids: Any,
         alloc_reqs_by_rp_uuid: dict[str, list[Candidate]] | None,
         provider_summaries: Summaries,
-        allocation_request_version: str | None = None,
-        return_alternates: bool = False,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         if alloc_reqs_by_rp_uuid and CONF[filter_scheduler.GROUP].query_placement_for_numa:
             by_id = {id(one): one for some in alloc_reqs_by_rp_uuid.values() for one in some}
@@ -44,8 +44,8 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
             instance_uuids,
             alloc_reqs_by_rp_uuid,
             provider_summaries,
-            allocation_request_version,
-            return_alternates,
+            *args,
+            **kwargs,
         )
 
     return _select_destinations
@@ -103,8 +103,9 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
     return consume_from_request
 
 
-SEAMS = (
-    Seam(
+def select_seam(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Seam:
+    """Return a seam around what finds hosts for a request, once Placement has answered."""
+    return Seam(
         module="nova.scheduler.manager",
         path="SchedulerManager._select_destinations",
         parameters=(
@@ -117,8 +118,12 @@ SEAMS = (
             "allocation_request_version",
             "return_alternates",
         ),
-        wrap=_order,
-    ),
+        wrap=wrap,
+    )
+
+
+SEAMS = (
+    select_seam(_order),
     Seam(
         module="nova.scheduler.host_manager",
         path="HostState.consume_from_request",

@@ -20,6 +20,7 @@ from typing import Any
 from nova import objects
 from nova.context import target_cell
 
+from cpu_tiers.nova.numa.candidates import select_seam
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
@@ -113,8 +114,8 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
         instance_uuids: Sequence[str] | None,
         alloc_reqs_by_rp_uuid: Mapping[str, Any] | None,
         provider_summaries: Mapping[str, Mapping[str, Any]],
-        allocation_request_version: str | None = None,
-        return_alternates: bool = False,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         resize = None
         if instance_uuids and alloc_reqs_by_rp_uuid:
@@ -129,8 +130,8 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
                 instance_uuids,
                 alloc_reqs_by_rp_uuid,
                 provider_summaries,
-                allocation_request_version,
-                return_alternates,
+                *args,
+                **kwargs,
             )
         finally:
             _RESIZE.reset(token)
@@ -165,21 +166,7 @@ def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 SEAMS = (
-    Seam(
-        module="nova.scheduler.manager",
-        path="SchedulerManager._select_destinations",
-        parameters=(
-            "self",
-            "context",
-            "spec_obj",
-            "instance_uuids",
-            "alloc_reqs_by_rp_uuid",
-            "provider_summaries",
-            "allocation_request_version",
-            "return_alternates",
-        ),
-        wrap=_select,
-    ),
+    select_seam(_select),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.claim_resources",
