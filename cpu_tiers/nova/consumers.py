@@ -77,7 +77,7 @@ class Claim:
 def find_demands(node: Node, held: Mapping[str, Mapping[str, int]]) -> tuple[Demand, ...]:
     """Return the shares that consumers of a host lack.
 
-    :param held: consumer to resource class to amount, of the host's root provider.
+    :param held: consumer to resource class to amount, of all its providers together.
     """
     lacking = [consumer for consumer, resources in held.items() if lacks_shares(resources)]
     return missing_shares(held, find_holders(node, lacking, held))

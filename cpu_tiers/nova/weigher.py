@@ -31,7 +31,8 @@ _SEAMS = (
     *fit.SEAMS,
     fit.CONSUMES,
     *handover.SEAMS,
-    # Around those: each of several queries has its names made.
+    # Around those: each of several queries has its names made, and a host's candidates are
+    # chosen anew once what the first one has is consumed.
     *query.SEAMS,
     answers.SEAM,
     *candidates.SEAMS,
