@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.cli.columns import Cell
 from cpu_tiers.cli.options import ReadsNovaConf
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.placement.amounts import Portion
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.session import connect
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from nova import exception, objects
 
+from cpu_tiers.accounting.missing_shares import Demand, Holder, lacks_shares, missing_shares
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.nova.convert import to_flavor, to_image
-from cpu_tiers.placement.reshape import Demand, Holder, lacks_shares, missing_shares
 
 LOG = logging.getLogger(__name__)
 

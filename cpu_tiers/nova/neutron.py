@@ -8,9 +8,9 @@ from keystoneauth1.exceptions import ClientException
 from nova import exception
 from nova.network import constants, neutron
 
+from cpu_tiers.accounting.port_bindings import ALLOCATION, PortBinding
 from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.model.port import Port
-from cpu_tiers.placement.bindings import ALLOCATION, PortBinding
 from cpu_tiers.placement.port_healing import PortGone, PortNotRecorded
 
 _FIELDS = ["id", "device_id", constants.RESOURCE_REQUEST, constants.BINDING_PROFILE]

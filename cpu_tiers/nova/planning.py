@@ -15,6 +15,11 @@ from typing import Any
 from nova import objects
 from nova.scheduler.utils import resources_from_flavor
 
+from cpu_tiers.accounting import healing
+from cpu_tiers.accounting.healing import Gain
+from cpu_tiers.accounting.holdings import total_of
+from cpu_tiers.accounting.missing_shares import Demand, Holder, missing_shares
+from cpu_tiers.accounting.relocation import OF_NODES, Resident
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.inventory import Inventory
@@ -22,14 +27,10 @@ from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.nova.consumers import Node, find_demands
 from cpu_tiers.nova.numa.holdings import held_by_flavor
 from cpu_tiers.nova.numa.residents import find_residents
-from cpu_tiers.placement import allocations, healing
-from cpu_tiers.placement.amounts import total_of
+from cpu_tiers.placement import allocations
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.healing import Gain
 from cpu_tiers.placement.hosts import HostState, read_host
-from cpu_tiers.placement.relocation import OF_NODES, Resident
-from cpu_tiers.placement.reshape import Demand, Holder, missing_shares
 
 LOG = logging.getLogger(__name__)
 

@@ -12,15 +12,15 @@ from typing import Any
 from nova import exception, objects
 from nova.compute import vm_states
 
+from cpu_tiers.accounting.holdings import Portion, joined, total
+from cpu_tiers.accounting.missing_shares import Holder
+from cpu_tiers.accounting.unserved_ports import HostTree, Need
 from cpu_tiers.model.port import Port
 from cpu_tiers.nova.consumers import Node, to_holder
 from cpu_tiers.nova.neutron import Ports
 from cpu_tiers.placement import port_healing
-from cpu_tiers.placement.amounts import Portion, joined, total
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.port_healing import ServerPorts
-from cpu_tiers.placement.reshape import Holder
-from cpu_tiers.placement.unserved import HostTree, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

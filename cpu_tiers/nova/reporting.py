@@ -10,22 +10,22 @@ from typing import Any
 
 from nova import exception
 
-from cpu_tiers.errors import FaultList
-from cpu_tiers.inventory.shares import shares_inventory
-from cpu_tiers.model.names import VCPU, VCPU_SHARES
-from cpu_tiers.nova import consumers
-from cpu_tiers.nova.numa.reporting import nodes_of
-from cpu_tiers.nova.tracking import Run
-from cpu_tiers.placement.amounts import total_of
-from cpu_tiers.placement.plan import vanishing_shares
-from cpu_tiers.placement.records import inventory_json, read_inventory
-from cpu_tiers.placement.reshape import (
+from cpu_tiers.accounting.holdings import total_of
+from cpu_tiers.accounting.missing_shares import (
     Demand,
     SharesDoNotFit,
     divide_demands,
     find_rooms,
     refuse_what_does_not_fit,
 )
+from cpu_tiers.errors import FaultList
+from cpu_tiers.inventory.shares import shares_inventory
+from cpu_tiers.model.names import VCPU, VCPU_SHARES
+from cpu_tiers.nova import consumers
+from cpu_tiers.nova.numa.reporting import nodes_of
+from cpu_tiers.nova.tracking import Run
+from cpu_tiers.placement.plan import vanishing_shares
+from cpu_tiers.placement.records import inventory_json, read_inventory
 
 LOG = logging.getLogger(__name__)
 

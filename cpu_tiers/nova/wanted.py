@@ -13,11 +13,11 @@ from typing import Any
 import nova.conf
 from nova import exception
 
+from cpu_tiers.accounting.missing_shares import Demand
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova import reporting
 from cpu_tiers.nova.numa.reporting import nodes_of, reports_nodes
 from cpu_tiers.nova.tracking import Run
-from cpu_tiers.placement.reshape import Demand
 
 LOG = logging.getLogger(__name__)
 CONF = nova.conf.CONF

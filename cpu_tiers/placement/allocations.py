@@ -8,12 +8,12 @@ generation guards the time between the read and the write.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from cpu_tiers.accounting.healing import Gain
+from cpu_tiers.accounting.holdings import joined
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.placement.amounts import joined
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
-from cpu_tiers.placement.healing import Gain
 from cpu_tiers.placement.hosts import HostState
 from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
 

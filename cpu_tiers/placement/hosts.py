@@ -7,10 +7,10 @@ somebody else's, and left out.
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from cpu_tiers.accounting.holdings import Holdings
+from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
-from cpu_tiers.placement.amounts import Holdings
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.relocation import OF_NODES
 from cpu_tiers.placement.steps import State
 from cpu_tiers.placement.sync import read_state
 

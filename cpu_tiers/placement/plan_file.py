@@ -19,10 +19,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cpu_tiers.accounting.relocation import OF_NODES, Held, Relocation, ServersDoNotFit
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, ServersDoNotFit
 
 _AGAIN = "make the plan again"
 
@@ -30,7 +30,7 @@ _AGAIN = "make the plan again"
 def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any]:
     """Return a plan as it is kept in a file.
 
-    :param relocations: as :func:`~cpu_tiers.placement.relocation.relocate` or
+    :param relocations: as :func:`~cpu_tiers.accounting.relocation.relocate` or
         :func:`~cpu_tiers.placement.reshaper.plan_reshape` have found them.
     """
     return {

@@ -3,25 +3,25 @@
 Spec: bandwidth-resource-provider, "Upgrade impact": "try to do the minimum
 bandwidth allocation in place". Placement is written first, then the ports:
 nothing is used that is not allocated. Where the second fails, the next run
-finds what the first has left behind, see :mod:`~cpu_tiers.placement.unserved`.
+finds what the first has left behind, see :mod:`~cpu_tiers.accounting.unserved_ports`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from cpu_tiers.accounting.holdings import Portion, joined
+from cpu_tiers.accounting.missing_shares import Holder, limit_of
+from cpu_tiers.accounting.port_bindings import PortBinding, bind
+from cpu_tiers.accounting.unserved_ports import HostTree, Need, find_needs, is_on, several
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
-from cpu_tiers.placement.amounts import Portion, joined
-from cpu_tiers.placement.bindings import PortBinding, bind
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import InsufficientCapacity, UnknownNames
 from cpu_tiers.placement.portions import release
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.placement.reshape import Holder, limit_of
-from cpu_tiers.placement.unserved import HostTree, Need, find_needs, is_on, several
 from cpu_tiers.translators.bandwidth import translate
 from cpu_tiers.translators.contract import ServerRequest
 

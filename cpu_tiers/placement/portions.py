@@ -7,7 +7,7 @@ may have been carried out is looked for by the consumer's generation.
 
 from dataclasses import replace
 
-from cpu_tiers.placement.amounts import Portion
+from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict

@@ -10,13 +10,13 @@ left when it was killed.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
+from cpu_tiers.accounting.holdings import Holdings, joined
+from cpu_tiers.accounting.relocation import OF_NODES, Held, Relocation, Resident, relocate
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.placement.amounts import Holdings, joined
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.hosts import read_holdings
 from cpu_tiers.placement.plan import steps, with_ratios
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.placement.relocation import OF_NODES, Held, Relocation, Resident, relocate
 from cpu_tiers.placement.steps import Change, SetInventories, State, Step
 from cpu_tiers.placement.sync import changes_of, read_state
 from cpu_tiers.placement.writer import Progress, Writer, carry_out

@@ -8,10 +8,10 @@ from nova import objects
 from nova.network import neutron
 from nova.scheduler.utils import ResourceRequest
 
+from cpu_tiers.accounting.port_bindings import bind
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.port import Port
-from cpu_tiers.placement.bindings import bind
 from cpu_tiers.translators import ServerRequest, translate
 
 EGRESS, INGRESS = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"

@@ -13,12 +13,12 @@ from typing import Any
 
 from nova import objects
 
+from cpu_tiers.accounting.missing_shares import Holder, missing_shares
+from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.nova.consumers import Node, find_claims, moves_of
-from cpu_tiers.placement.relocation import OF_NODES
-from cpu_tiers.placement.reshape import Holder, missing_shares
 from cpu_tiers.translators import sizes
 from cpu_tiers.translators.contract import ServerRequest
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from nova import exception
 
+from cpu_tiers.accounting.holdings import Portion, joined
+from cpu_tiers.accounting.relocation import OF_NODES, Relocation, ServersDoNotFit, relocate
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.consumers import Node
 from cpu_tiers.nova.numa.reporting import read_state
 from cpu_tiers.nova.numa.residents import find_residents
 from cpu_tiers.nova.tracking import Run
-from cpu_tiers.placement.amounts import Portion, joined
 from cpu_tiers.placement.hosts import tree_of
-from cpu_tiers.placement.relocation import OF_NODES, Relocation, ServersDoNotFit, relocate
 
 LOG = logging.getLogger(__name__)
 

@@ -9,16 +9,16 @@ hold, Placement tells; or, where it is down, Nova's database.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cpu_tiers.accounting.healing import Gain, gain_shares, shares_of
+from cpu_tiers.accounting.holdings import Holdings, Portion, joined, total_of
+from cpu_tiers.accounting.missing_shares import missing_shares
+from cpu_tiers.accounting.relocation import NoPlace, Relocation, Resident, arrange
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.nova.consumers import Node
 from cpu_tiers.nova.numa.holdings import find_holdings
 from cpu_tiers.nova.numa.residents import find_residents
-from cpu_tiers.placement.amounts import Holdings, Portion, joined, total_of
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.healing import Gain, gain_shares, shares_of
-from cpu_tiers.placement.relocation import NoPlace, Relocation, Resident, arrange
-from cpu_tiers.placement.reshape import missing_shares
 from cpu_tiers.placement.reshaper import Situation, read_situation
 
 

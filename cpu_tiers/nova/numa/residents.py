@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from nova import objects
 
+from cpu_tiers.accounting.missing_shares import Holder
+from cpu_tiers.accounting.relocation import Resident
 from cpu_tiers.extra_specs.page_size import page_size
 from cpu_tiers.nova.consumers import Claim, Node, find_claims, holders_of
 from cpu_tiers.nova.topology import to_guest_topology, to_pinning
-from cpu_tiers.placement.relocation import Resident
-from cpu_tiers.placement.reshape import Holder
 
 
 def find_residents(

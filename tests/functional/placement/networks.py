@@ -6,6 +6,7 @@ Each has br-0 (physnet0, 3000 in each direction) of Open vSwitch and ens5
 
 from typing import Any
 
+from cpu_tiers.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.model.flavor import Flavor
@@ -13,7 +14,6 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.allocations import claim
-from cpu_tiers.placement.bindings import PortBinding, bind
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.networking import sync_networking
 from cpu_tiers.placement.records import Inventories

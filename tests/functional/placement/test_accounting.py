@@ -14,9 +14,9 @@ from uuid import UUID
 
 from keystoneauth1.exceptions import ConnectFailure
 
+from cpu_tiers.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.allocations import claim, delete, move, roll_back
-from cpu_tiers.placement.bindings import PortBinding, bind
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.exchange import Patience, Transport
 from cpu_tiers.placement.portions import add, release

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from cpu_tiers.accounting.healing import Gain
+from cpu_tiers.accounting.holdings import Holdings
+from cpu_tiers.accounting.missing_shares import Demand, Holder
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.allocations import add, claim, delete, move
-from cpu_tiers.placement.amounts import Holdings
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     ConsumerMismatch,
@@ -17,10 +19,8 @@ from cpu_tiers.placement.errors import (
     PlacementAnswerInvalid,
     PlacementRefused,
 )
-from cpu_tiers.placement.healing import Gain
 from cpu_tiers.placement.hosts import HostState, read_host
 from cpu_tiers.placement.records import Inventories
-from cpu_tiers.placement.reshape import Demand, Holder
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"

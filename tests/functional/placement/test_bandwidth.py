@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.port_bindings import bind, parent_interfaces, read_binding
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.allocations import claim, delete, move, roll_back
-from cpu_tiers.placement.bindings import bind, parent_interfaces, read_binding
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InsufficientCapacity, PlacementVersionTooOld
 from cpu_tiers.placement.portions import add, release

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.missing_shares import Holder
+from cpu_tiers.accounting.port_bindings import PortBinding
+from cpu_tiers.accounting.unserved_ports import Need
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.allocations import claim
-from cpu_tiers.placement.bindings import PortBinding
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.port_healing import (
     PortGone,
@@ -18,8 +20,6 @@ from cpu_tiers.placement.port_healing import (
     plan_ports,
     read_tree,
 )
-from cpu_tiers.placement.reshape import Holder
-from cpu_tiers.placement.unserved import Need
 from tests.functional.placement.networks import (
     BR_0,
     EGRESS,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from cpu_tiers.accounting.relocation import Resident, ServersDoNotFit
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.cpu_set import CpuSet
@@ -22,7 +23,6 @@ from cpu_tiers.placement.errors import (
 )
 from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.placement.records import Inventories
-from cpu_tiers.placement.relocation import Resident, ServersDoNotFit
 from cpu_tiers.placement.reshaper import asking, plan_reshape, reshape
 from cpu_tiers.placement.sync import sync
 

@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.relocation import ServersDoNotFit
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.plan_file import read_plan
-from cpu_tiers.placement.relocation import ServersDoNotFit
 
 HELD = {"VCPU": 2, "MEMORY_MB": 1024}
 RESOURCES = {"cn_NUMA0": {"VCPU": 2}, "cn_NUMA0_PAGES_4": {"MEMORY_MB": 1024}}

@@ -1,4 +1,4 @@
-from cpu_tiers.placement.amounts import joined, total, total_of
+from cpu_tiers.accounting.holdings import joined, total, total_of
 
 
 def test_portions_add_up_by_provider() -> None:

@@ -10,11 +10,11 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from cpu_tiers.accounting.holdings import Holdings
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
-from cpu_tiers.placement.amounts import Holdings
 from cpu_tiers.translators.contract import ServerRequest
 from cpu_tiers.translators.shares import claimed_shares, divide
 

@@ -1,13 +1,13 @@
 import pytest
 
-from cpu_tiers.errors import OperationRefused
-from cpu_tiers.model.port import Port
-from cpu_tiers.placement.port_rules import (
+from cpu_tiers.accounting.port_rules import (
     Operation,
     check_attach,
     check_created_ports,
     check_microversion,
 )
+from cpu_tiers.errors import OperationRefused
+from cpu_tiers.model.port import Port
 
 EGRESS = "NET_BW_EGR_KILOBIT_PER_SEC"
 PLAIN = Port(id="plain")

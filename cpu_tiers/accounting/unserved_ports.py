@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from types import MappingProxyType
 
+from cpu_tiers.accounting.port_bindings import ALLOCATION, PortBinding, read_binding
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.placement.bindings import ALLOCATION, PortBinding, read_binding
 
 MOVE = "migrate the server: a move allocates for all of its ports"
 

@@ -7,10 +7,10 @@ it. Pure.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cpu_tiers.accounting.node_room import PageSizes, memory_kind
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.names import MEMORY_MB, PCPU
 from cpu_tiers.model.policies import PageSize
-from cpu_tiers.placement.nodes import PageSizes, memory_kind
 from cpu_tiers.translators.shares import divide
 
 
@@ -20,7 +20,7 @@ class Part:
 
     :param cell: the id of that node; ``None`` where it may be any, but not that
         of another part.
-    :param amounts: by kind, see :mod:`~cpu_tiers.placement.nodes`.
+    :param amounts: by kind, see :mod:`~cpu_tiers.accounting.node_room`.
     """
 
     amounts: Mapping[str, int]

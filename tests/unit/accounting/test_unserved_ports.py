@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.unserved_ports import HostTree, find_needs
 from cpu_tiers.model.port import Port
-from cpu_tiers.placement.unserved import HostTree, find_needs
 
 TREE = HostTree(
     root="host",

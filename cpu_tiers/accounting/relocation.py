@@ -5,7 +5,7 @@ holds of the host's root is moved, never changed:
 
 * a server with a NUMA topology goes to the nodes and page sizes where it runs;
 * one without goes to one node, with its memory in small pages; which one is
-  worked out so that all of them fit (see :mod:`~cpu_tiers.placement.packing`).
+  worked out so that all of them fit (see :mod:`~cpu_tiers.accounting.packing`).
 
 Pure. Who holds nothing of the root is left alone, so asked again this moves
 nobody.
@@ -14,15 +14,15 @@ nobody.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from cpu_tiers.accounting.guest_parts import Part, divide_guest
+from cpu_tiers.accounting.holdings import Portion, joined, total
+from cpu_tiers.accounting.missing_shares import Holder
+from cpu_tiers.accounting.node_room import Node, PageSizes, page_sizes, read_nodes
+from cpu_tiers.accounting.packing import Thing, pack
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.guest import GuestTopology, Pinning
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.placement.amounts import Portion, joined, total
-from cpu_tiers.placement.nodes import Node, PageSizes, page_sizes, read_nodes
-from cpu_tiers.placement.packing import Thing, pack
-from cpu_tiers.placement.parts import Part, divide_guest
-from cpu_tiers.placement.reshape import Holder
 
 OF_NODES = frozenset({VCPU, PCPU, VCPU_SHARES, MEMORY_MB})
 """The classes that move from a root to its NUMA nodes."""

@@ -7,12 +7,12 @@ server that holds nothing at all gets its CPUs and memory on nodes. Pure.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from cpu_tiers.accounting.holdings import Holdings, Portion, joined, total, total_of
+from cpu_tiers.accounting.missing_shares import Demand, Verdict, divide_demands, find_rooms
+from cpu_tiers.accounting.relocation import Resident, arrange
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import Inventory, ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.amounts import Holdings, Portion, joined, total, total_of
-from cpu_tiers.placement.relocation import Resident, arrange
-from cpu_tiers.placement.reshape import Demand, Verdict, divide_demands, find_rooms
 
 Inventories = Mapping[str, Mapping[str, Inventory]]
 """Provider to resource class to inventory."""

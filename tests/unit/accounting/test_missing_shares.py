@@ -4,9 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.reshape import (
+from cpu_tiers.accounting.missing_shares import (
     Demand,
     Holder,
     SharesDoNotFit,
@@ -15,6 +13,8 @@ from cpu_tiers.placement.reshape import (
     missing_shares,
     refuse_what_does_not_fit,
 )
+from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.inventory import Inventory
 
 SHARES = "CUSTOM_VCPU_SHARES"
 MULTIPLIER = "quota:cpu_shares_multiplier"

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cpu_tiers.accounting.missing_shares import Holder
+from cpu_tiers.accounting.relocation import Held, Resident, ServersDoNotFit, arrange, relocate
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import page_traits
-from cpu_tiers.placement.relocation import Held, Resident, ServersDoNotFit, arrange, relocate
-from cpu_tiers.placement.reshape import Holder
 
 
 def node(number: int) -> list[ResourceProvider]:

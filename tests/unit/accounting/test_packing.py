@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpu_tiers.placement import packing
-from cpu_tiers.placement.packing import Amounts, Packing, Thing, pack
+from cpu_tiers.accounting import packing
+from cpu_tiers.accounting.packing import Amounts, Packing, Thing, pack
 
 
 def thing(owner: str, *allowed: int, **amounts: int) -> Thing:

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 
+from cpu_tiers.accounting.healing import Gain, gain_shares, heal, shares_of
+from cpu_tiers.accounting.holdings import Holdings
+from cpu_tiers.accounting.missing_shares import Demand, Holder
+from cpu_tiers.accounting.relocation import OF_NODES, Resident
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES as SHARES
 from cpu_tiers.model.numa import page_traits
-from cpu_tiers.placement.amounts import Holdings
-from cpu_tiers.placement.healing import Gain, gain_shares, heal, shares_of
-from cpu_tiers.placement.relocation import OF_NODES, Resident
-from cpu_tiers.placement.reshape import Demand, Holder
 
 
 def of(total: int) -> Inventory:
