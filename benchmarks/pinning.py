@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     from nova.virt import hardware
 
     from cpu_tiers.guest.pinning import DoesNotFit, pin
-    from cpu_tiers.nova.topology import to_compute_host, to_guest_topology
+    from cpu_tiers.nova.convert_numa import to_compute_host, to_guest_topology
 
 from measure import Ratio, report, seconds
 

@@ -39,7 +39,7 @@ HOSTS = 1_000
 SHARES = "CUSTOM_VCPU_SHARES"
 INVENTORIES = {"VCPU": 128, "MEMORY_MB": 262_144, "DISK_GB": 4_000, SHARES: 12_800}
 STOCK = "nova.scheduler.weights.all_weighers"
-OURS = "cpu_tiers.nova.weigher.ResourceProviderWeigher"
+OURS = "cpu_tiers.ResourceProviderWeigher"
 MULTIPLIER = {"quota:cpu_shares_multiplier": "100"}
 
 WAYS: dict[str, tuple[list[str], dict[str, str]]] = {

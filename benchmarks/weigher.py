@@ -19,9 +19,9 @@ with warnings.catch_warnings():
     from nova.scheduler.weights import BaseHostWeigher, HostWeightHandler
     from nova.scheduler.weights.ram import RAMWeigher
 
-    import cpu_tiers.nova.answer
+    import cpu_tiers.nova.scheduler.scores
     from cpu_tiers.nova.options import CONF
-    from cpu_tiers.nova.weigher import MULTIPLIER, ResourceProviderWeigher
+    from cpu_tiers.nova.scheduler.weigher import MULTIPLIER, ResourceProviderWeigher
 
 from answer import HOSTS, REQUESTED, answer
 from measure import Ratio, report, seconds
@@ -47,7 +47,7 @@ def request_spec() -> objects.RequestSpec:
 def host_states(spec: objects.RequestSpec) -> list[HostState]:
     """Return host states as a request has them: in aggregates, all with one answer."""
     summaries = answer(HOSTS)["provider_summaries"]
-    shared = cpu_tiers.nova.answer.Answer(summaries, spec)
+    shared = cpu_tiers.nova.scheduler.scores.Answer(summaries, spec)
     roots = [uuid for uuid, one in summaries.items() if one["parent_provider_uuid"] is None]
     aggregates = [objects.Aggregate(metadata={"availability_zone": f"az{i}"}) for i in range(3)]
     states = []

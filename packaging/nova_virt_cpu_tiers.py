@@ -5,6 +5,6 @@ The wheel puts this module beside Nova, as ``nova.virt.cpu_tiers``; without an
 imported.
 """
 
-from cpu_tiers.nova.driver import LibvirtDriver
+from cpu_tiers.nova.compute.driver import LibvirtDriver
 
 __all__ = ["LibvirtDriver"]

@@ -18,10 +18,10 @@ from cpu_tiers.cli.lacking import (
 from cpu_tiers.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from cpu_tiers.nova.commands.cloud import Cloud
+    from cpu_tiers.nova.commands.heal_plan import Plan
+    from cpu_tiers.nova.commands.port_plan import PortPlan
     from cpu_tiers.nova.consumers import Node
-    from cpu_tiers.nova.nodes import Cloud
-    from cpu_tiers.nova.planning import Plan
-    from cpu_tiers.nova.port_planning import PortPlan
     from cpu_tiers.placement.client import PlacementClient
 
 LOG = logging.getLogger(__name__)
@@ -120,8 +120,8 @@ def _heal(
     client: "PlacementClient", node: "Node", parsed_args: Namespace
 ) -> tuple["Plan", "PortPlan"]:
     """Plan or heal shares, then ports; Neutron is asked before anything is written."""
-    from cpu_tiers.nova.planning import heal, plan_heal
-    from cpu_tiers.nova.port_planning import HostPorts, PortPlan
+    from cpu_tiers.nova.commands.heal_plan import heal, plan_heal
+    from cpu_tiers.nova.commands.port_plan import HostPorts, PortPlan
 
     servers = parsed_args.server
     host = None if parsed_args.skip_ports else HostPorts(node, servers)
@@ -136,13 +136,13 @@ def _heal(
 
 def _nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["Node"]:
     """Yield the hosts that the arguments name, each once."""
-    from cpu_tiers.nova import nodes
+    from cpu_tiers.nova.commands.cloud import all_nodes, node_of_server, nodes_of_host
 
     if not parsed_args.host and not parsed_args.server:
-        yield from nodes.all_nodes(cloud)
+        yield from all_nodes(cloud)
         return
     named = [
-        *(node for host in parsed_args.host for node in nodes.nodes_of_host(cloud, host)),
-        *(node for uuid in parsed_args.server for node in nodes.node_of_server(cloud, uuid)),
+        *(node for host in parsed_args.host for node in nodes_of_host(cloud, host)),
+        *(node for uuid in parsed_args.server for node in node_of_server(cloud, uuid)),
     ]
     yield from {node.uuid: node for node in named}.values()

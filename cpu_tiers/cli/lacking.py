@@ -15,9 +15,9 @@ from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.session import connect
 
 if TYPE_CHECKING:
-    from cpu_tiers.nova.nodes import Cloud
-    from cpu_tiers.nova.planning import Plan
-    from cpu_tiers.nova.port_planning import PortPlan
+    from cpu_tiers.nova.commands.cloud import Cloud
+    from cpu_tiers.nova.commands.heal_plan import Plan
+    from cpu_tiers.nova.commands.port_plan import PortPlan
 
 COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "reason", "goes_to")
 HEAL_COLUMNS = (*COLUMNS, "port", "providers")
@@ -53,13 +53,13 @@ class AsksNova(ReadsNovaConf):
             )
         with _quiet():
             with warnings.catch_warnings(record=True):  # eventlet puts its own filters first
-                from cpu_tiers.nova import (  # they import more
-                    nodes,
-                    planning,  # noqa: F401
-                    port_planning,  # noqa: F401
+                from cpu_tiers.nova.commands import (  # each imports more of Nova
+                    heal_plan,  # noqa: F401
+                    numa_plan,  # noqa: F401
+                    port_plan,  # noqa: F401
                 )
-                from cpu_tiers.nova.numa import planning as _moves  # noqa: F401
-            with nodes.connect(self.config_files) as cloud:
+                from cpu_tiers.nova.commands.cloud import connect as connect_nova
+            with connect_nova(self.config_files) as cloud:
                 yield cloud
 
 

@@ -19,7 +19,7 @@ from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.placement.plan_file import plan_document
 
 if TYPE_CHECKING:
-    from cpu_tiers.nova.numa.planning import MovePlan
+    from cpu_tiers.nova.commands.numa_plan import MovePlan
 
 _OPTION = "[compute] enable_numa_reporting_to_placement"
 

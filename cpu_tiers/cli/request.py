@@ -15,7 +15,7 @@ from cpu_tiers.extra_specs.numa import asks_for_nodes
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import ServerRequest, fallback, translate
-from cpu_tiers.translators.forms import cheaper
+from cpu_tiers.translators.cheaper_query import cheaper
 
 
 def add_server_arguments(parser: ArgumentParser) -> None:

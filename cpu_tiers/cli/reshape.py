@@ -26,10 +26,10 @@ from cpu_tiers.placement.reshaper import reshape
 from cpu_tiers.placement.session import connect
 
 if TYPE_CHECKING:
+    from cpu_tiers.nova.commands.cloud import Cloud
+    from cpu_tiers.nova.commands.heal_plan import Plan
+    from cpu_tiers.nova.commands.numa_plan import MovePlan
     from cpu_tiers.nova.consumers import Node
-    from cpu_tiers.nova.nodes import Cloud
-    from cpu_tiers.nova.numa.planning import MovePlan
-    from cpu_tiers.nova.planning import Plan
 
 LOG = logging.getLogger(__name__)
 
@@ -72,8 +72,8 @@ class ReshapePlan(AsksNova, Lister):
 
     def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["Plan"]:
         with self.clients() as (cloud, client):
-            from cpu_tiers.nova.nodes import nodes_of_host
-            from cpu_tiers.nova.planning import plan_reshape
+            from cpu_tiers.nova.commands.cloud import nodes_of_host
+            from cpu_tiers.nova.commands.heal_plan import plan_reshape
 
             multiplier = conf.libvirt.vcpu_share_multiplier
             nodes = nodes_of_host(cloud, parsed_args.host)
@@ -85,12 +85,12 @@ class ReshapePlan(AsksNova, Lister):
     def _moves(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> "MovePlan":
         if parsed_args.offline:
             with self.cloud() as cloud:
-                from cpu_tiers.nova.numa.planning import plan_offline
+                from cpu_tiers.nova.commands.numa_plan import plan_offline
 
                 node = _node(cloud, parsed_args.host)
                 return plan_offline(node, read_tree(parsed_args, conf, node.name))
         with self.clients() as (cloud, client):
-            from cpu_tiers.nova.numa.planning import plan_moves
+            from cpu_tiers.nova.commands.numa_plan import plan_moves
 
             node = _node(cloud, parsed_args.host)
             return plan_moves(client, node, read_tree(parsed_args, conf, node.name))
@@ -146,7 +146,7 @@ def _read_plan(path: str) -> SavedPlan:
 
 
 def _node(cloud: "Cloud", host: str) -> "Node":
-    from cpu_tiers.nova.nodes import nodes_of_host
+    from cpu_tiers.nova.commands.cloud import nodes_of_host
 
     return nodes_of_host(cloud, host)[0]  # with libvirt there is one
 

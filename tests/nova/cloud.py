@@ -21,7 +21,7 @@ from cpu_tiers.nova import options
 
 SHARES = "CUSTOM_VCPU_SHARES"
 MULTIPLIER = "quota:cpu_shares_multiplier"
-WEIGHER = "cpu_tiers.nova.weigher.ResourceProviderWeigher"
+WEIGHER = "cpu_tiers.ResourceProviderWeigher"
 
 
 def installed_path(*args: str) -> str:
@@ -147,7 +147,7 @@ class Services(base.ServersTestBase):
 
     def reading_is_an_error(self) -> Any:
         """Return a context in which nobody may read provider summaries."""
-        return mock.patch("cpu_tiers.nova.answer.Forest", side_effect=AssertionError)
+        return mock.patch("cpu_tiers.nova.scheduler.scores.Forest", side_effect=AssertionError)
 
 
 class Cloud(Services):

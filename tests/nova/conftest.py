@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     # Loads our validators, which install seams.
     import nova.api.validation.extra_specs.validators  # isort: skip
 
-from cpu_tiers.nova import cpus, seams
+from cpu_tiers.nova import cpu_policies, seams
 from tests.nova.wrapping import all_seams
 
 HERE = Path(__file__).parent
@@ -39,7 +39,7 @@ def take_out(seam: seams.Seam) -> None:
     setattr(owner, name, type(found)(own) if isinstance(found, staticmethod) else own)
 
 
-for seam in (*cpus.SEAMS, cpus.MATRIX):
+for seam in (*cpu_policies.SEAMS, cpu_policies.MATRIX):
     take_out(seam)
 
 

@@ -62,7 +62,8 @@ def test_beside_nova_the_wheel_is_enough(built: Path, nova_site: Path) -> None:
     with zipfile.ZipFile(next(built.glob("*.whl"))) as archive:
         archive.extractall(nova_site)  # noqa: S202  # as pip does, and it is ours
     assert run(LOAD + SHOW, nova_site) == (
-        f"cpu_tiers.nova.driver nova.virt.libvirt.driver {nova_site / 'nova' / '__init__.py'}\n"
+        "cpu_tiers.nova.compute.driver nova.virt.libvirt.driver"
+        f" {nova_site / 'nova' / '__init__.py'}\n"
     )
 
 
@@ -80,13 +81,13 @@ def test_apart_from_nova_the_launcher_registers_the_driver(built: Path, nova_sit
         "from cpu_tiers.nova import launcher; launcher.main()"
     )
     assert run(code, built / "site", nova_site) == (
-        "cpu_tiers.nova.driver nova.virt.libvirt.driver "
+        "cpu_tiers.nova.compute.driver nova.virt.libvirt.driver "
         f"{nova_site / 'nova' / '__init__.py'}\nnova-compute\n"
     )
 
 
 def test_the_launcher_is_nova_compute(built: Path, nova_site: Path) -> None:
-    code = "from cpu_tiers.nova.launcher import main; main()"
+    code = "from cpu_tiers.nova.compute.launcher import main; main()"
     shown = run(code, built / "site", nova_site, arguments=("--version",))
     same = run("from nova.cmd.compute import main; main()", nova_site, arguments=("--version",))
     assert shown == same != ""

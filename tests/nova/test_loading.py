@@ -67,7 +67,7 @@ import tempfile, pathlib
 conf = pathlib.Path(tempfile.mkdtemp(), "nova.conf")
 conf.write_text("[filter_scheduler]\\nresource_provider_scoring = exciting\\n")
 nova.conf.CONF([], default_config_files=[str(conf)])
-from cpu_tiers.nova.weigher import ResourceProviderWeigher
+from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 try:
     ResourceProviderWeigher()
 except cfg.ConfigFileValueError as error:
@@ -82,7 +82,7 @@ def consume_from_request(self, spec_obj, more): ...
 HostState.consume_from_request = consume_from_request
 nova.conf.CONF([], default_config_files=[])
 from cpu_tiers.nova.seams import SeamMismatch
-from cpu_tiers.nova.weigher import ResourceProviderWeigher
+from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 try:
     ResourceProviderWeigher()
 except SeamMismatch as error:
@@ -113,13 +113,13 @@ def test_nova_api_installs_what_it_needs_when_it_loads_its_routes() -> None:
 from nova.api.validation.extra_specs import validators
 print(type(validators.VALIDATORS["quota:cpu_shares_multiplier"]).__module__)
 """
-    assert run(API + code + WRAPPED) == "cpu_tiers.nova.validators\nTrue True True False\n"
+    assert run(API + code + WRAPPED) == "cpu_tiers.nova.api.validators\nTrue True True False\n"
 
 
 def test_the_scheduler_installs_what_it_needs() -> None:
     code = """
 nova.conf.CONF([], default_config_files=[])
-from cpu_tiers.nova.weigher import ResourceProviderWeigher
+from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 ResourceProviderWeigher()
 """
     assert run(code + WRAPPED) == "True True False True\n"
@@ -131,14 +131,14 @@ nova.objects.register_all()
 nova.conf.CONF([], default_config_files=[])
 from nova.virt.libvirt.driver import LibvirtDriver as Novas
 Novas.__init__ = lambda self, virtapi, read_only=False: None
-from cpu_tiers.nova.driver import LibvirtDriver
+from cpu_tiers.nova.compute.driver import LibvirtDriver
 LibvirtDriver(None)
 """
     assert run(code + WRAPPED) == "True True False False\n"
 
 
 def test_a_command_reads_flavors_as_the_services_do() -> None:
-    assert run("from cpu_tiers.nova.nodes import configure; configure([])" + WRAPPED) == (
+    assert run("from cpu_tiers.nova.commands.cloud import configure; configure([])" + WRAPPED) == (
         "True True False False\n"
     )
 

@@ -7,7 +7,8 @@ from unittest import mock
 import fixtures
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from cpu_tiers.nova import guest, seams
+from cpu_tiers.nova import seams
+from cpu_tiers.nova.compute import guest_weight
 from tests.nova.cloud import WEIGHER
 from tests.nova.computes import Computes
 
@@ -44,7 +45,7 @@ class Mixed(LibvirtMigrationMixin, Computes):
 @contextlib.contextmanager
 def as_nova_does() -> Iterator[None]:
     """Take our seam for live migrations out: old is a process of its own, and has none."""
-    owner, name, wrapped = seams._find(guest.LIVE_MIGRATION)
+    owner, name, wrapped = seams._find(guest_weight.LIVE_MIGRATION)
     with mock.patch.object(owner, name, wrapped.__wrapped__):
         yield
 

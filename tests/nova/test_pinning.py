@@ -16,7 +16,7 @@ from cpu_tiers.guest.pinning import DoesNotFit, Limits, pin
 from cpu_tiers.guest.usage import release, take
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.guest import CellPinning, GuestTopology, Pinning
-from cpu_tiers.nova.topology import (
+from cpu_tiers.nova.convert_numa import (
     to_compute_host,
     to_guest_topology,
     to_instance_topology,

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.nova import driver, validators
+from cpu_tiers.nova.api import validators
+from cpu_tiers.nova.compute import driver
+from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 from cpu_tiers.nova.seams import Seam, SeamMismatch, install, verify
-from cpu_tiers.nova.weigher import ResourceProviderWeigher
 from tests.nova.wrapping import all_seams, wrapped
 
 

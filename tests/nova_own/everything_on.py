@@ -33,7 +33,7 @@ NUMA = {"OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_NUMA": "true"}
 
 # Tests name their weighers and their driver themselves, with overrides that no option beats.
 # Our weigher joins theirs, and our driver takes the place of the one it is made from.
-WEIGHER = "cpu_tiers.nova.weigher.ResourceProviderWeigher"
+WEIGHER = "cpu_tiers.ResourceProviderWeigher"
 COMPUTE_DRIVERS = {"libvirt.LibvirtDriver": "cpu_tiers.LibvirtDriver"}
 
 LOADED: Counter[str] = Counter()

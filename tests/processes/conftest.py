@@ -23,8 +23,7 @@ from tests.processes.control import control
 HERE = Path(__file__).parent
 SCHEDULER = {
     "filter_scheduler": {
-        "weight_classes": "nova.scheduler.weights.all_weighers,"
-        " cpu_tiers.nova.weigher.ResourceProviderWeigher",
+        "weight_classes": "nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher",
         "query_placement_for_vcpu_shares": True,
         "query_placement_for_numa": True,
         "enabled_filters": "ComputeFilter, ImagePropertiesFilter, NUMATopologyFilter",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from cpu_tiers.nova import launcher
+from cpu_tiers.nova.compute import launcher
 
 # Nova's fixtures would choose green threads, the service has native ones.
 os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "true"

@@ -21,7 +21,7 @@ from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.sync import sync
 from cpu_tiers.translators import ServerRequest, fallback, translate
-from cpu_tiers.translators.forms import cheaper
+from cpu_tiers.translators.cheaper_query import cheaper
 
 CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 NON_NUMA = trait("HW_NON_NUMA")

@@ -6,9 +6,9 @@ import fixtures
 from nova import context
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from cpu_tiers.nova.driver import LibvirtDriver
+from cpu_tiers.nova.compute.driver import LibvirtDriver
+from tests.nova.compute.test_numa_pinning import NumaComputes
 from tests.nova.numa.agreement import cells_of, check_agreement, check_agreement_on_root
-from tests.nova.numa.test_claims import NumaComputes
 
 
 class Lives(LibvirtMigrationMixin, NumaComputes):
@@ -26,7 +26,7 @@ class Lives(LibvirtMigrationMixin, NumaComputes):
             self.flags(group="compute", enable_numa_reporting_to_placement=self.reports[nodename])
             update(driver, tree, nodename, allocations)
 
-        name = "cpu_tiers.nova.driver.LibvirtDriver.update_provider_tree"
+        name = "cpu_tiers.nova.compute.driver.LibvirtDriver.update_provider_tree"
         self.useFixture(fixtures.MonkeyPatch(name, with_its_own_option))
 
     def start(self, name: str, reporting: bool | None = True) -> str:

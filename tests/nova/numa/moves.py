@@ -8,7 +8,7 @@ import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from cpu_tiers.nova.options import CONF
-from tests.nova.commands import Commands, Said
+from tests.nova.command_line import Commands, Said
 from tests.nova.numa.hosts import MEMORY_KB, Hosts
 
 __all__ = ["HUGE_MB", "NUMA", "PINNED", "Moves"]

@@ -8,9 +8,9 @@ from nova import exception
 from nova.cmd import manage
 from nova.compute import rpcapi
 
+from tests.nova.compute.test_numa_pinning import ONE_AND_THREE, PINNED, TWO
 from tests.nova.numa.agreement import cells_of
 from tests.nova.numa.lives import Lives
-from tests.nova.numa.test_claims import ONE_AND_THREE, PINNED, TWO
 
 
 class TestMany(Lives):

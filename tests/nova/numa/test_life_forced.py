@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from nova import utils
 
+from tests.nova.compute.test_numa_pinning import ONE_AND_THREE, PINNED, TWO
 from tests.nova.numa.agreement import held_of_nodes
 from tests.nova.numa.lives import Lives
-from tests.nova.numa.test_claims import ONE_AND_THREE, PINNED, TWO
 
 
 class Forced(Lives):

@@ -7,9 +7,9 @@ topology.
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from tests.nova.compute.test_numa_pinning import IMAGE, ONE_AND_THREE, PINNED, TWO
 from tests.nova.numa.agreement import held_of_nodes, topology_of
 from tests.nova.numa.lives import Lives
-from tests.nova.numa.test_claims import IMAGE, ONE_AND_THREE, PINNED, TWO
 
 
 class Kinds(Lives):

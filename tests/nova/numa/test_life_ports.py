@@ -6,6 +6,7 @@ Each host has 3000 kilobit per second of physnet0, and 100 kilopackets.
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from tests.nova.compute.test_numa_pinning import IMAGE, ONE_AND_THREE, PINNED, TWO
 from tests.nova.networks import (
     AGENT,
     BRIDGE,
@@ -21,7 +22,6 @@ from tests.nova.networks import (
 )
 from tests.nova.numa.agreement import held_of_nodes
 from tests.nova.numa.lives import Lives
-from tests.nova.numa.test_claims import IMAGE, ONE_AND_THREE, PINNED, TWO
 
 P1, P2, *_ = PORT_IDS
 ONE, OTHER = BRIDGE.format("one"), BRIDGE.format("two")

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 from nova.tests.fixtures import libvirt as fakelibvirt
 
+from tests.nova.compute.test_numa_pinning import GIB_KB, ONE_AND_THREE, PINNED, TWO
 from tests.nova.computes import MULTIPLIER, SHARES
 from tests.nova.numa.agreement import cells_of
 from tests.nova.numa.lives import Lives
-from tests.nova.numa.test_claims import GIB_KB, ONE_AND_THREE, PINNED, TWO
 
 Specs = Mapping[str, str]
 

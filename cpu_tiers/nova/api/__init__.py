@@ -1,0 +1,1 @@
+"""What nova-api loads: validators of extra specs, and the seams that they install."""

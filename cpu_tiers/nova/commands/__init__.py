@@ -1,0 +1,1 @@
+"""What the commands ask of Nova: its hosts, servers and ports, and what these lack."""

@@ -1,0 +1,173 @@
+"""What consumers of a host lack, worked out from outside of its nova-compute.
+
+Two questions: what a start of nova-compute that reports shares would do
+(decision D8), and what is missing on a host as it is. Both ask Nova whose the
+allocations are, as the driver does, and Placement for the rest.
+"""
+
+from __future__ import annotations  # Nova fills `objects` when a service starts
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nova import objects
+from nova.scheduler.utils import resources_from_flavor
+
+from cpu_tiers.accounting import healing
+from cpu_tiers.accounting.healing import Gain
+from cpu_tiers.accounting.holdings import total_of
+from cpu_tiers.accounting.missing_shares import Demand, Holder, missing_shares
+from cpu_tiers.accounting.relocation import OF_NODES, Resident
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.inventory.shares import shares_inventory
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.nova.commands.offline_holdings import held_by_flavor
+from cpu_tiers.nova.consumers import Node, find_demands
+from cpu_tiers.nova.residents import find_residents
+from cpu_tiers.placement import allocations
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.conflicts import with_fresh_reads
+from cpu_tiers.placement.hosts import HostState, read_host
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the consumers of a host get, and whether there is room for it.
+
+    :param host: the name of the root provider.
+    :param shares: the inventories it was worked out for, by provider.
+    :param has_nodes: the host reports its NUMA nodes.
+    """
+
+    host: str
+    shares: Mapping[str, Mapping[str, Inventory]] = field(default_factory=dict)
+    has_nodes: bool = False
+    gains: tuple[Gain, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Tell whether there is room for all."""
+        return not any(gain.limits for gain in self.gains)
+
+
+def plan_reshape(client: PlacementClient, node: Node, multiplier: int) -> Plan:
+    """Return what nova-compute does at a start with ``report_vcpu_shares``.
+
+    :param multiplier: its ``[libvirt] vcpu_share_multiplier``.
+    :raises InvalidInput: Placement has nothing of the host to go by.
+    """
+    host = _read(client, node)
+    if host is None or not any(provider.inventories for provider in host.tree.providers):
+        raise InvalidInput.of(
+            f"host {node.name}",
+            f"Placement has no inventory of it (provider {node.uuid})",
+            "start its nova-compute, which reports one",
+        )
+    shares = {
+        provider.name: {VCPU_SHARES: shares_inventory(provider.inventories[VCPU], multiplier)}
+        for provider in host.tree.providers
+        if VCPU in provider.inventories
+    }
+    demands = find_demands(node, total_of(host.held)) if shares else ()
+    gains = healing.gain_shares(shares, host.held, demands)
+    return Plan(host=node.name, shares=shares, has_nodes=host.has_nodes, gains=gains)
+
+
+def plan_heal(client: PlacementClient, node: Node, servers: Collection[str] = ()) -> Plan:
+    """Return what servers lack on a host that reports shares, or its NUMA nodes.
+
+    :param servers: look at these alone; empty: at all.
+    """
+    host = _read(client, node)
+    return _heal(client, node, host, servers) if host else Plan(host=node.name)
+
+
+def heal(client: PlacementClient, node: Node, servers: Collection[str] = ()) -> Plan:
+    """Write what servers lack, all of a host at once; return what it was.
+
+    Nothing is written unless there is room for all.
+
+    :raises GenerationConflict: somebody else wrote in between, again and again.
+    """
+
+    def attempt() -> Plan:
+        host = _read(client, node)
+        if host is None:
+            return Plan(host=node.name)
+        plan = _heal(client, node, host, servers)
+        if plan.gains and plan.fits:
+            allocations.add(client, host, plan.gains)
+        return plan
+
+    return with_fresh_reads(attempt)
+
+
+def _heal(client: PlacementClient, node: Node, host: HostState, servers: Collection[str]) -> Plan:
+    shares = healing.shares_of(host.tree)
+    if not shares and not host.has_nodes:
+        return Plan(host=node.name)
+    lacking = find_demands(node, total_of(host.held)) if shares else ()
+    residents, without = _without_allocations(client, node, host)
+    gains = healing.heal(
+        host.tree,
+        host.held,
+        (demand for demand in lacking if not servers or demand.holder.server in servers),
+        (demand for demand in without if not servers or demand.holder.server in servers),
+        residents,
+    )
+    return Plan(host=node.name, shares=shares, has_nodes=host.has_nodes, gains=gains)
+
+
+def _without_allocations(
+    client: PlacementClient, node: Node, host: HostState
+) -> tuple[Mapping[str, Resident], list[Demand]]:
+    """Return the servers that run on the host and hold nothing anywhere, and what they ask for.
+
+    A server in the middle of a task is left to that task, as Nova's own
+    ``heal_allocations`` leaves it.
+    """
+    servers = {
+        server.uuid: server
+        for server in objects.InstanceList.get_by_host_and_node(
+            node.context, node.host, node.name, expected_attrs=["flavor", "system_metadata"]
+        )
+        if server.task_state is None
+        and server.uuid not in host.held
+        and not client.consumer(server.uuid).allocations
+    }
+    residents = find_residents(node, servers.keys(), host.held.keys())
+    demands = []
+    for uuid, resident in residents.items():
+        try:
+            if resident.holder:
+                demands.append(_whole_demand(servers[uuid], resident.holder, host.classes))
+        except InvalidInput as error:
+            LOG.warning("%s gets nothing: %s", uuid, error)
+    return residents, demands
+
+
+def _whole_demand(server: Any, holder: Holder, reported: Collection[str]) -> Demand:
+    """Return what a server asks for: of what nodes have as it was given it, else what Nova says.
+
+    :param reported: the resource classes that the host has.
+    :raises InvalidInput: the flavor cannot be read.
+    """
+    novas = resources_from_flavor(server, server.flavor)
+    resources = {
+        **held_by_flavor(holder, has_pcpu=PCPU in reported),
+        **{name: n for name, n in novas.items() if n and name not in OF_NODES},
+    }
+    lacking = missing_shares({server.uuid: resources}, {server.uuid: holder})
+    shares = lacking[0].resources if lacking and VCPU_SHARES in reported else {}
+    return Demand(consumer=server.uuid, holder=holder, resources={**resources, **shares})
+
+
+def _read(client: PlacementClient, node: Node) -> HostState | None:
+    """Return a host as Placement has it; ``None`` where that does not know it yet."""
+    host = read_host(client, node.name)
+    return host if host and host.uuid(node.name) == node.uuid else None

@@ -1,0 +1,168 @@
+"""What the ports of a host's servers lack, and giving it to them.
+
+Beside :mod:`~cpu_tiers.nova.commands.heal_plan`, which does so for shares.
+"""
+
+from __future__ import annotations  # Nova fills `objects` when a service starts
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nova import exception, objects
+from nova.compute import vm_states
+
+from cpu_tiers.accounting.holdings import Portion, joined, total
+from cpu_tiers.accounting.missing_shares import Holder
+from cpu_tiers.accounting.unserved_ports import HostTree, Need
+from cpu_tiers.model.port import Port
+from cpu_tiers.nova.commands.neutron import Ports
+from cpu_tiers.nova.consumers import Node, to_holder
+from cpu_tiers.placement import port_healing
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.port_healing import ServerPorts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortVerdict:
+    """What a port lacks, or why it cannot get that here.
+
+    :param providers: the names of those that serve it.
+    :param goes_to: what the server is given for the port, by provider's name.
+    """
+
+    holder: Holder
+    need: Need
+    providers: tuple[str, ...]
+    goes_to: Portion
+
+    @property
+    def adds(self) -> dict[str, int]:
+        """What the server is given for the port, by class."""
+        return total(self.goes_to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortPlan:
+    """What the ports of a host lack.
+
+    :param host: the name of the root provider.
+    :param asking: how many ports there ask for something.
+    """
+
+    host: str
+    asking: int = 0
+    verdicts: tuple[PortVerdict, ...] = ()
+
+
+class HostPorts:
+    """The servers of a host whose ports ask for something.
+
+    :param servers: look at these alone; empty: at all.
+    :raises NeutronUnavailable: Neutron cannot be asked.
+    """
+
+    def __init__(self, node: Node, servers: Collection[str] = ()) -> None:
+        """Read the ports; nothing is written before that is done."""
+        self._node = node
+        self._neutron = Ports(node.context)
+        self._by_server = {
+            uuid: ports
+            for uuid, ports in self._neutron.of_host(node.host).items()
+            if not servers or uuid in servers
+        }
+
+    def plan(self, client: PlacementClient, will_hold: Collection[str] = ()) -> PortPlan:
+        """Return what they lack.
+
+        :param will_hold: servers whose whole allocation is about to be written.
+        """
+        pending: dict[str, dict[str, int]] = {}
+
+        def needs(tree: HostTree, server: ServerPorts) -> tuple[Need, ...]:
+            found = port_healing.plan_ports(client, tree, server, pending)
+            if not any(need.limit for need in found):
+                pending.update(joined([pending, *(need.lacks for need in found)]))
+            return found
+
+        return self._each(client, needs, will_hold)
+
+    def heal(self, client: PlacementClient) -> PortPlan:
+        """Give them what they lack, server by server; return what it was."""
+
+        def needs(tree: HostTree, server: ServerPorts) -> tuple[Need, ...]:
+            uuid = server.holder.server
+            return port_healing.heal_ports(
+                client, tree, lambda: self._again(uuid), self._neutron.record
+            )
+
+        return self._each(client, needs, ())
+
+    def _each(self, client: PlacementClient, do: _Do, will_hold: Collection[str]) -> PortPlan:
+        node = self._node
+        asking = sum(map(len, self._by_server.values()))
+        servers = list(self._servers()) if asking else []
+        if not servers:
+            return PortPlan(host=node.name, asking=asking)
+        tree = port_healing.read_tree(client, node.uuid)
+        verdicts = [
+            _verdict(server.holder, need, tree)
+            for server in servers
+            for need in do(tree, replace(server, will_hold=server.holder.server in will_hold))
+        ]
+        return PortPlan(host=node.name, asking=asking, verdicts=tuple(verdicts))
+
+    def _servers(self) -> Iterator[ServerPorts]:
+        for server in objects.InstanceList.get_by_host_and_node(
+            self._node.context, self._node.host, self._node.name, expected_attrs=_ATTRIBUTES
+        ):
+            if server.uuid in self._by_server and _is_at_rest(server):
+                yield _server_ports(server, self._by_server[server.uuid])
+
+    def _again(self, uuid: str) -> ServerPorts | None:
+        """Read a server and its ports anew."""
+        node = self._node
+        try:
+            server = objects.Instance.get_by_uuid(node.context, uuid, expected_attrs=_ATTRIBUTES)
+        except exception.InstanceNotFound:
+            return None
+        if (server.host, server.node) != (node.host, node.name) or not _is_at_rest(server):
+            return None
+        return _server_ports(server, self._neutron.of_server(uuid))
+
+
+_Do = Callable[[HostTree, ServerPorts], tuple[Need, ...]]
+_ATTRIBUTES = ["flavor", "system_metadata"]
+
+
+def _is_at_rest(server: Any) -> bool:
+    """Tell whether a server's allocation is nobody else's business just now.
+
+    A resize that waits for its user may be reverted, to what was held before.
+    """
+    return server.task_state is None and server.vm_state != vm_states.RESIZED
+
+
+def _server_ports(server: Any, ports: tuple[Port, ...]) -> ServerPorts:
+    return ServerPorts(
+        holder=to_holder(server, server.flavor),
+        ports=ports,
+        interfaces=_interfaces(server, ports),
+    )
+
+
+def _interfaces(server: Any, ports: Iterable[Port]) -> dict[str, str]:
+    """Return the interface whose virtual function a port has, by the port's id."""
+    slots = {port.id: port.binding_profile.get("pci_slot") for port in ports}
+    if not any(slots.values()):
+        return {}
+    devices = objects.PciDeviceList.get_by_instance_uuid(server._context, server.uuid)
+    parents = {device.address: device.extra_info.get("parent_ifname") for device in devices}
+    return {port: parents[slot] for port, slot in slots.items() if parents.get(slot)}
+
+
+def _verdict(holder: Holder, need: Need, tree: HostTree) -> PortVerdict:
+    serving = need.binding.providers.values() if need.binding else ()
+    names = sorted({tree.names.get(uuid, uuid) for uuid in serving})
+    goes_to = {tree.names.get(uuid, uuid): amounts for uuid, amounts in need.lacks.items()}
+    return PortVerdict(holder=holder, need=need, providers=tuple(names), goes_to=goes_to)

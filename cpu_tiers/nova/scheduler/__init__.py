@@ -1,0 +1,1 @@
+"""What nova-scheduler loads: the weigher, and the seams that it installs."""

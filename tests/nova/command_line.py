@@ -1,0 +1,65 @@
+"""The command line in this process, over Nova's fixtures and their Placement."""
+
+import contextlib
+import io
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import fixtures
+
+from cpu_tiers.cli import app
+from cpu_tiers.nova.options import CONF
+from tests.nova.reshapes import Reshapes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a command printed."""
+
+    rows: list[dict[str, Any]]
+    error: str
+
+
+class Commands(Reshapes):
+    """Computes that report no shares yet, and ``cpu-tiers`` beside them."""
+
+    def run_command(self, *arguments: str, status: int = 0) -> Said:
+        """Run a command that lists as a person runs it, and expect an exit status.
+
+        Nova's configuration is that of the fixtures; its file says where Placement is.
+        """
+        argv = ["--config-file", str(self.nova_conf()), *arguments, "-f", "json"]
+        with mock.patch("cpu_tiers.nova.commands.cloud.configure"), streams() as (out, error):
+            found = app.main(argv)
+        assert found == status, out.getvalue() + error.getvalue()
+        assert "Traceback" not in error.getvalue()
+        return Said(rows=json.loads(out.getvalue() or "[]"), error=error.getvalue())
+
+    def nova_conf(self) -> Path:
+        placement = self.placement.fixture
+        path = Path(self.useFixture(fixtures.TempDir()).path, "nova.conf")
+        path.write_text(
+            f"[placement]\nauth_type = admin_token\nendpoint = {placement.endpoint}\n"
+            f"token = {placement.token}\nendpoint_override = {placement.endpoint}\n"
+            f"[libvirt]\nvcpu_share_multiplier = {CONF.libvirt.vcpu_share_multiplier}\n"
+        )
+        return path
+
+
+@contextlib.contextmanager
+def streams() -> Iterator[tuple[io.StringIO, io.StringIO]]:
+    """Catch what is printed; the log handlers that cliff adds are taken away again."""
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+    out, error = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+            yield out, error
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)

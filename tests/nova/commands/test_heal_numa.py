@@ -1,0 +1,239 @@
+"""``cpu-tiers allocation heal`` and ``reshape plan`` on hosts that report their NUMA nodes.
+
+Hosts are those of :mod:`tests.nova.numa.moves`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from unittest import mock
+
+from nova import context, objects
+
+from cpu_tiers.nova.consumers import Node
+from cpu_tiers.nova.residents import find_residents
+from cpu_tiers.placement.client import PlacementClient
+from tests.nova.computes import MULTIPLIER
+from tests.nova.networks import BRIDGE, EGRESS, PORT_IDS, Neutron, add_devices, bandwidth
+from tests.nova.networks import placement_of as client_of
+from tests.nova.numa.hosts import SHARES
+from tests.nova.numa.moves import NUMA, PINNED, Moves
+
+ODD = {**NUMA, MULTIPLIER: "12.5"}
+"""With 2 vCPUs 25 shares: 12.5 of each node, and the first takes what is odd."""
+
+
+class Heals(Moves):
+    def setUp(self) -> None:
+        super().setUp()
+        self.reporting(True)
+
+    def become_aware(self) -> None:
+        """Have the host report its nodes, and move its servers there."""
+        self.nodes(True)
+        self.restart("one")
+
+    def heal(self, mode: str, *arguments: str, status: int = 0) -> dict[str, Mapping[str, Any]]:
+        """Return where what is added goes, by consumer."""
+        self.said = self.run_command(
+            "allocation", "heal", mode, "--skip-ports", *arguments, status=status
+        )
+        return {row["consumer"]: row["goes_to"] for row in self.said.rows}
+
+    def without_shares(self, server: str) -> None:
+        """Have a server hold what it holds but for its shares."""
+        body = self.placement.get(f"/allocations/{server}", version="1.28").body
+        for allocation in body["allocations"].values():
+            allocation["resources"].pop(SHARES, None)
+        assert self.placement.put(f"/allocations/{server}", body, version="1.28").status == 204
+
+
+class TestHeal(Heals):
+    def test_servers_that_hold_nothing_get_it_where_they_run(self) -> None:
+        self.start_host("one")
+        self.boot_on("one", self.flavor("first", {**PINNED, "hw:numa_nodes": "1"}))
+        servers = [
+            self.boot_on("one", self.flavor("odd", ODD, vcpus=2)),
+            self.boot_on("one", self.flavor("pinned", PINNED, vcpus=2)),
+            self.boot_on("one", self.flavor("disk", {MULTIPLIER: "3"}, disk_gb=1)),
+        ]
+        self.become_aware()
+        held = {server: self.held(server) for server in servers}
+        assert [len(found) for found in held.values()] == [4, 2, 3]
+        for server in servers:
+            self.placement.delete(f"/allocations/{server}")
+        assert self.heal("--plan") == held
+        assert self.held(servers[0]) == {}
+        assert self.heal("--apply", "--server", servers[0]) == {servers[0]: held[servers[0]]}
+        assert self.heal("--apply", "--host", "one").keys() == set(servers[1:])
+        assert {server: self.held(server) for server in servers} == held
+        with mock.patch.object(PlacementClient, "set_consumers") as written:
+            assert self.heal("--apply") == {}
+        written.assert_not_called()
+        assert "Hosts that report shares: 1; " in self.said.error
+
+    def test_shares_go_to_the_nodes_in_proportion_to_vcpu(self) -> None:
+        self.start_host("one")
+        odd = self.boot_on("one", self.flavor("odd", ODD, vcpus=2))
+        gold = self.boot_on("one", self.tier("gold", "100"))
+        self.become_aware()
+        held = {server: self.held(server) for server in (odd, gold)}
+        for server in held:
+            self.without_shares(server)
+        found = self.heal("--plan")
+        assert sorted(found[odd].items()) == [
+            (name, {SHARES: held[odd][name][SHARES]}) for name in ("one_NUMA0", "one_NUMA1")
+        ]
+        assert {row["consumer"]: row["adds"] for row in self.said.rows} == {
+            odd: {SHARES: 25},
+            gold: {SHARES: 100},
+        }
+        assert self.heal("--apply") == found
+        assert {server: self.held(server) for server in held} == held
+
+    def test_without_shares_on_the_host(self) -> None:
+        self.reporting(False)
+        self.start_host("one")
+        server = self.boot_on("one", self.flavor("odd", ODD, vcpus=2))
+        self.become_aware()
+        held = self.held(server)
+        self.placement.delete(f"/allocations/{server}")
+        assert self.heal("--apply", "--host", "one") == {server: held}
+        assert self.held(server) == held
+        assert self.heal("--apply", "--host", "one") == {}
+
+    def test_what_does_not_fit_is_named_and_nothing_is_written(self) -> None:
+        self.start_host("one")
+        pinned = self.boot_on("one", self.flavor("pinned", PINNED, vcpus=2))
+        small = self.boot_on("one", self.tier("small", "1"))
+        self.become_aware()
+        (node,) = (name for name, held in self.held(pinned).items() if "PCPU" in held)
+        for server in (pinned, small):
+            self.placement.delete(f"/allocations/{server}")
+        stranger = self.claim({self.providers("one")[node]["uuid"]: {"PCPU": 1}})
+        self.heal("--apply", status=1)
+        rows = {row["consumer"]: (row["fits"], row["reason"]) for row in self.said.rows}
+        assert rows[small] == (True, "")
+        given = f"512 MEMORY_MB in pages of 2048 kB, 2 PCPU on NUMA node {node[-1]}; 2 PCPU"
+        assert rows[pinned] == (False, f"{given}, and 1 of 2 are left")
+        assert f"({pinned}), flavor pinned: asks one for {given}" in self.said.error
+        assert "one: nothing is written" in self.said.error
+        assert self.held(small) == {}
+        self.placement.delete(f"/allocations/{stranger}")
+        self.heal("--apply")
+        assert self.held(pinned)[node] == {"PCPU": 2}
+
+    def test_a_server_without_nodes_that_is_larger_than_each(self) -> None:
+        self.start_host("one")
+        server = self.boot_on("one", self.flavor("small", vcpus=2))
+        self.become_aware()
+        self.placement.delete(f"/allocations/{server}")
+        found = objects.Instance.get_by_uuid(context.get_admin_context(), server, ["flavor"])
+        found.flavor.vcpus = 3
+        found.save()
+        self.heal("--apply", status=1)
+        assert "no NUMA node can hold that alone (one_NUMA0: 3 VCPU, and " in self.said.error
+        assert self.held(server) == {}
+
+
+class TestPorts(Heals):
+    def test_with_the_allocation_of_the_server(self) -> None:
+        neutron = self.useFixture(Neutron(self))
+        self.start_host("one")
+        add_devices(client_of(self), "one")
+        server = self._create_server(
+            flavor_id=self.flavor("odd", ODD, vcpus=2), networks=[{"port": PORT_IDS[0]}]
+        )["id"]
+        self.become_aware()
+        held = self.held(server)
+        neutron.ask(PORT_IDS[0], bandwidth(10))
+        self.placement.delete(f"/allocations/{server}")
+        for mode in ("--plan", "--apply"):
+            rows = self.run_command("allocation", "heal", mode).rows
+            found = {row["port"]: row["goes_to"] for row in rows}
+            assert found.pop(PORT_IDS[0]) == {BRIDGE.format("one"): {EGRESS: 10}}
+            assert found[""].keys() == held.keys()
+        assert self.held(server)[BRIDGE.format("one")] == {EGRESS: 10}
+
+
+class TestSharesLater(Heals):
+    """Shares are switched on when the host reports its nodes already."""
+
+    def test_the_driver_does_what_was_planned(self) -> None:
+        self.reporting(False)
+        self.start_host("one")
+        odd = self.boot_on("one", self.flavor("odd", ODD, vcpus=2))
+        gold = self.boot_on("one", self.tier("gold", "100"))
+        self.become_aware()
+        before = {server: self.held(server) for server in (odd, gold)}
+        self.reporting(True)
+        planned = self.goes_to()
+        assert planned[odd] == {"one_NUMA0": {SHARES: 13}, "one_NUMA1": {SHARES: 12}}
+        assert [*planned[gold].values()] == [{SHARES: 100}]
+        self.wanted = "false"  # with another nova.conf than the host's: shares alone
+        said = self.run_command("reshape", "plan", "--host", "one")
+        assert {row["consumer"]: row["goes_to"] for row in said.rows} == planned
+        assert "one_NUMA1: vcpu_share_multiplier 100 gives 200 shares" in said.error  # 2 CPUs
+        self.wanted = "true"
+        self.restart("one")
+        for server, held in before.items():
+            gained = {name: amounts.get(SHARES) for name, amounts in self.held(server).items()}
+            assert gained == {n: planned[server].get(n, {}).get(SHARES) for n in held}
+        assert self.goes_to() == {}
+
+    def test_who_does_not_fit(self) -> None:
+        self.reporting(False)
+        self.start_host("one")
+        gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
+        self.become_aware()
+        (node,) = (name for name, held in self.held(gold).items() if "VCPU" in held)
+        self.flags(vcpu_share_multiplier=50, group="libvirt")  # 100 of each node, twice
+        self.reporting(True)
+        limit = f"asks {node} for 200 {SHARES}, and one server may have 100 (max_unit)"
+        assert self.refused("one") == {gold: limit}
+
+
+class TestElsewhere(Moves):
+    """A server holds the host that it was evacuated from while that was down."""
+
+    def test_it_is_not_divided_by_what_it_is_on_another_host(self) -> None:
+        one = self.start_host("one")
+        self.start_host("two")
+        large = {**PINNED, "hw:mem_page_size": "large"}
+        server = self.boot_on("one", self.flavor("large", large, vcpus=2))
+        self.go_down("one")
+        self._evacuate_server({"id": server}, expected_host="two", expected_state="ACTIVE")
+        node = Node(context=context.get_admin_context(), host="one", name="one", uuid=one)
+        self.check(node, server)
+        # On its way between others, the new one with other pins
+        found = objects.Instance.get_by_uuid(node.context, server, ["numa_topology"])
+        compute = objects.ComputeNode.get_by_host_and_nodename(node.context, "two", "two")
+        move = objects.Migration(
+            node.context,
+            instance_uuid=server,
+            migration_type="live-migration",
+            status="running",
+            source_compute="two",
+            source_node="two",
+            dest_compute="three",
+            dest_node="three",
+            dest_compute_id=compute.id,
+        )
+        move.create()
+        found.migration_context = objects.MigrationContext(
+            node.context,
+            instance_uuid=server,
+            migration_id=move.id,
+            new_numa_topology=found.numa_topology,
+            old_numa_topology=found.numa_topology,
+        )
+        found.save()
+        self.check(node, server)
+
+    def check(self, node: Node, server: str) -> None:
+        (resident,) = find_residents(node, [server]).values()
+        assert resident.pinning is None
+        assert resident.topology is not None
+        assert resident.topology.page_size == "large"  # not what it was given on the other host
+        goes_to = self.goes_to(host=node.name)[server]
+        assert sorted(goes_to.values(), key=str) == [{"MEMORY_MB": 512}, {"PCPU": 2}]
+        assert any(name.endswith("_PAGES_2048") for name in goes_to)

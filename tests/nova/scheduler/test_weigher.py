@@ -1,0 +1,126 @@
+"""The weigher in Nova's scheduler: who gets a server, and when nobody looks."""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
+from tests.nova.cloud import SHARES, Cloud
+
+MULTIPLIER = "resource_provider_weight_multiplier"
+
+
+class Weighed(Cloud):
+    """Only the shares and the GPUs of hosts count, so that a test can add up."""
+
+    scheduler_options: ClassVar[Mapping[str, Any]] = {
+        MULTIPLIER: 1.0,
+        "resource_provider_resources": [SHARES, "CUSTOM_GPU"],
+        "resource_provider_traits": ["CUSTOM_NONE"],
+    }
+
+    def boot_on(self, flavor: str) -> str:
+        return self.host_of(self.boot(flavor))
+
+    def boot_many(self, flavor: str, number: int) -> list[str]:
+        """Boot servers in one request; return their hosts, in the order of their creation."""
+        server = self._build_server(flavor_id=flavor, networks="none")
+        self.api.post_server({"server": {**server, "min_count": number}})
+        servers = self.api.get_servers()
+        return [self.host_of(self._wait_for_state_change(one, "ACTIVE")) for one in servers]
+
+
+class TestScoring(Weighed):
+    def setUp(self) -> None:
+        super().setUp()
+        self.start_host("gpu", **{SHARES: 800, "CUSTOM_GPU": 4})
+        self.start_host("plain", **{SHARES: 800})
+
+    def test_boring_spares_the_gpu(self) -> None:
+        # plain (1 - 100/800) / 1 = 0.875, gpu (0.875 + 0) / 2 = 0.4375
+        self.configure(resource_provider_scoring="boring")
+        assert self.boot_on(self.tier("gold", "100")) == "plain"
+
+    def test_literal_fills_the_gpu_host(self) -> None:
+        # plain 0.875, gpu (0.875 + 1) / 2 = 0.9375
+        self.configure(resource_provider_scoring="literal")
+        assert self.boot_on(self.tier("gold", "100")) == "gpu"
+
+    def test_a_negative_multiplier_prefers_the_worst(self) -> None:
+        self.configure(resource_provider_scoring="boring", **{MULTIPLIER: -1.0})
+        assert self.boot_on(self.tier("gold", "100")) == "gpu"
+
+    def test_a_server_that_asks_for_the_gpu_gets_it(self) -> None:
+        self.configure(resource_provider_scoring="boring")
+        assert self.boot_on(self.flavor("gpu", {"resources:CUSTOM_GPU": "1"})) == "gpu"
+
+
+class TestMultiplier(Weighed):
+    def setUp(self) -> None:
+        super().setUp()
+        self.configure(resource_provider_scoring="boring")
+        self.start_host("gpu", **{SHARES: 800, "CUSTOM_GPU": 4})
+        self.start_host("plain", **{SHARES: 800})
+        self.gold = self.tier("gold", "100")
+
+    def aggregate(self, host: str, multiplier: str) -> None:
+        aggregate = self.api.post_aggregate({"aggregate": {"name": host}})
+        self.api.add_host_to_aggregate(aggregate["id"], host)
+        metadata = {"set_metadata": {"metadata": {MULTIPLIER: multiplier}}}
+        self.api.post_aggregate_action(aggregate["id"], metadata)
+
+    def test_zero_reads_nothing(self) -> None:
+        self.configure(**{MULTIPLIER: 0.0})
+        with self.reading_is_an_error():
+            self.boot_many(self.gold, 2)
+
+    def test_zero_for_every_host_reads_nothing(self) -> None:
+        for host in self.computes:
+            self.aggregate(host, "0.0")
+        with self.reading_is_an_error():
+            self.boot(self.gold)
+
+    def test_an_aggregate_overrides_the_option(self) -> None:
+        # plain 0.0 x 0.875, gpu 1.0 x 0.4375
+        self.aggregate("plain", "0.0")
+        assert self.boot_on(self.gold) == "gpu"
+
+    def test_an_aggregate_overrides_zero(self) -> None:
+        # plain 0.0 x 0.875, gpu 2.0 x 0.4375
+        self.configure(**{MULTIPLIER: 0.0})
+        self.aggregate("gpu", "2.0")
+        assert self.boot_on(self.gold) == "gpu"
+
+    def test_an_aggregate_that_makes_no_sense_is_passed_over(self) -> None:
+        self.aggregate("plain", "much")
+        assert self.boot_on(self.gold) == "plain"
+
+
+def test_without_an_answer_all_hosts_are_alike() -> None:
+    """As for a rebuild, which does not ask Placement."""
+    weighed = [SimpleNamespace(obj=SimpleNamespace(placement_answer=None))] * 2
+    assert ResourceProviderWeigher().weigh_objects(weighed, None) == [0.0, 0.0]
+
+
+class TestOneRequest(Weighed):
+    def test_each_server_sees_what_the_ones_before_it_took(self) -> None:
+        # big has 600 shares, small 400; free before each server, and 1 - 100 / free:
+        #   600 400  5/6   3/4  big     500 400  4/5  3/4  big     400 400  equal: the first
+        #   then one has 300: the other, and both have 300 left
+        self.start_host("big", **{SHARES: 600})
+        self.start_host("small", **{SHARES: 400})
+        hosts = self.boot_many(self.tier("gold", "100"), 4)
+        assert sorted(hosts) == ["big", "big", "big", "small"]
+
+    def test_with_a_single_host_nobody_weighs(self) -> None:
+        self.start_host("one", **{SHARES: 800})
+        with self.reading_is_an_error():
+            assert self.boot_many(self.tier("gold", "100"), 2) == ["one", "one"]
+
+    def test_a_rebuild_has_no_answer_to_weigh(self) -> None:
+        self.start_host("one", **{SHARES: 800})
+        server = self.boot(self.tier("gold", "100"))
+        self.start_host("two", **{SHARES: 800})
+        with self.reading_is_an_error():
+            self._rebuild_server(server, "a2459075-d96c-40d5-893e-577ff92e721c")
+        assert self.allocated(server["id"]) == {"one": 100}

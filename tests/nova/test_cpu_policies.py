@@ -1,0 +1,105 @@
+"""With our seams Nova says of CPUs what we say, of flavors that it alone refuses, too.
+
+test_hardware holds us against Nova as it is, and says what differs on purpose.
+"""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+from nova import exception, objects
+from nova.virt import hardware
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.guest.topology import guest_topology
+from cpu_tiers.model.flavor import Image
+from cpu_tiers.nova import cpu_policies
+from cpu_tiers.nova.seams import install
+from tests.nova.servers import Case, draw
+from tests.nova.test_hardware import by_nova, by_us, missing_memory, novas_plain, plain
+
+IMAGE = objects.ImageMeta(properties=objects.ImageMetaProps())
+AMOUNTS = {"resources:VCPU": "3", "resources:PCPU": "5"}
+
+
+@pytest.fixture(autouse=True)
+def seams() -> None:
+    install(cpu_policies.SEAMS)
+
+
+def flavor(specs: Mapping[str, str], vcpus: int = 8) -> Any:
+    return objects.Flavor(
+        name="f",
+        vcpus=vcpus,
+        memory_mb=512,
+        root_gb=0,
+        ephemeral_gb=0,
+        swap=0,
+        extra_specs=dict(specs),
+    )
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"resources:PCPU": "8"}, id="PCPU alone"),
+        pytest.param({"resources:VCPU": "0", "resources:PCPU": "8"}, id="one amount is 0"),
+        pytest.param({"resources:VCPU": "3", "resources:VGPU": "1"}, id="another class"),
+        pytest.param({"resources:VCPU": "x", "resources:PCPU": "8"}, id="Nova overlooks it"),
+        pytest.param({"resources_A:VCPU": "3", "resources:PCPU": "8"}, id="so it does here"),
+        pytest.param({"resources1:PCPU": "4", "resources2:PCPU": "4"}, id="one class twice"),
+    ],
+)
+def test_what_nova_knows_goes_to_it_untouched(specs: dict[str, str]) -> None:
+    asked = flavor(specs)
+    assert cpu_policies.in_novas_words(asked, IMAGE) is asked
+
+
+def test_amounts_become_a_mask() -> None:
+    asked = flavor({**AMOUNTS, "hw:numa_nodes": "2", "resources:VGPU": "1"})
+    before = asked.obj_clone()
+    assert cpu_policies.in_novas_words(asked, IMAGE).extra_specs == {
+        "hw:numa_nodes": "2",
+        "resources:VGPU": "1",
+        "hw:cpu_policy": "mixed",
+        "hw:cpu_dedicated_mask": "2-3,5-7",
+    }
+    assert asked.extra_specs == before.extra_specs
+
+
+def test_what_makes_no_sense_is_an_error_that_the_api_answers_400_to() -> None:
+    with pytest.raises(exception.InvalidRequest, match="they must add up to 9"):
+        hardware.numa_get_constraints(flavor(AMOUNTS, vcpus=9), IMAGE)
+    twice = {"hw:cpu_emulator_threads": "share", "hw:emulator_threads_policy": "isolate"}
+    with pytest.raises(exception.InvalidEmulatorThreadsPolicy, match="remove one"):
+        hardware.get_emulator_thread_policy_constraint(flavor(twice))
+
+
+def differs(case: Case) -> bool:
+    """Tell whether Nova does not know at all what a server asks for."""
+    amounts = {key.partition(":")[2] for key in case.specs if key.startswith("resources")}
+    return {"VCPU", "PCPU"} <= amounts or "hw:cpu_emulator_threads" in case.specs
+
+
+def test_random_servers() -> None:
+    random = Random(9)
+    both = refused = 0
+    while both < 1000:
+        case = draw(random)
+        if not differs(case):
+            continue
+        ours = by_us(case, Image(name="i", properties=case.image))
+        if isinstance(ours, InvalidInput):
+            refused += 1
+            continue
+        by_mask = "hw:cpu_dedicated_mask" in case.specs or ours.realtime
+        no_realtime = ours.policy == "mixed" and not (by_mask or case.amount("VCPU"))
+        theirs = by_nova(case, {**case.specs, **missing_memory(case, ours)})
+        if isinstance(theirs, Exception):  # what Nova refuses all the same, see docs/cpus.rst
+            assert no_realtime or not ours.nodes, case
+            continue
+        assert novas_plain(theirs) == plain(guest_topology(ours)), case
+        both += 1
+    assert refused < 4 * both
