@@ -78,7 +78,7 @@ def test_apart_from_nova_the_launcher_registers_the_driver(built: Path, nova_sit
     code = (
         "import sys, nova.cmd.compute as command;"
         f"command.main = lambda: exec('''{LOAD}{SHOW}; print(sys.argv[0])''');"
-        "from cpu_tiers.nova import launcher; launcher.main()"
+        "from cpu_tiers.nova.compute import launcher; launcher.main()"
     )
     assert run(code, built / "site", nova_site) == (
         "cpu_tiers.nova.compute.driver nova.virt.libvirt.driver "
@@ -95,7 +95,7 @@ def test_the_launcher_is_nova_compute(built: Path, nova_site: Path) -> None:
 
 def test_the_launcher_loads_the_driver_when_nova_asks_for_it(built: Path, nova_site: Path) -> None:
     code = (
-        "import sys; from cpu_tiers.nova import launcher; launcher.register();"
+        "import sys; from cpu_tiers.nova.compute import launcher; launcher.register();"
         "import nova.virt; print([m for m in sys.modules if m == 'nova.virt.libvirt.driver'])"
     )
     assert run(code, built / "site", nova_site) == "[]\n"
