@@ -24,7 +24,11 @@ BUILT_IN: Mapping[str, Translator] = {
     "sizes": sizes.translate,
     "thread_policy": thread_policy.translate,
 }
-"""The translators of cpu-tiers itself, by the names of their entry points."""
+"""The translators of cpu-tiers itself, by the names of their entry points.
+
+nova-scheduler calls those without the mark
+:func:`~cpu_tiers.translators.contract.already_requested_by`.
+"""
 
 
 def translate(

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.request import RequestGroup, SameSubtree
-from cpu_tiers.translators.contract import ServerRequest
+from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
 MOST_GROUPS = 256
 """More than that make a query longer than the 64 KiB that a web server may take."""
 
 
+@already_requested_by("nova.scheduler.utils.ResourceRequest._process_requested_resources")
 def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
     """Return the groups of all ports; none for ports that ask for nothing.
 

@@ -25,7 +25,7 @@ Another distribution takes part through an entry point of the namespace::
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
@@ -95,3 +95,30 @@ class ServerRequest(_ServerRequest):
 
 
 Translator = Callable[[ServerRequest], Iterable[RequestGroup | SameSubtree]]
+
+_Function = TypeVar("_Function", bound=Translator)
+_ALREADY_REQUESTED_BY = "already_requested_by"
+
+
+def already_requested_by(*functions: str) -> Callable[[_Function], _Function]:
+    """Mark a translator whose groups nova-scheduler requests without calling the translator.
+
+    nova-scheduler calls every translator that does not have this mark, and
+    refuses a resource class that both Nova and a translator claim. The library
+    and the commands, which make whole queries without Nova, call them all.
+
+    :param functions: the functions of Nova, or of cpu-tiers inside of
+        nova-scheduler, that request the same groups: dotted names, for the reader.
+    """
+
+    def mark(translator: _Function) -> _Function:
+        setattr(translator, _ALREADY_REQUESTED_BY, functions)
+        return translator
+
+    return mark
+
+
+def functions_that_request(translator: Translator) -> tuple[str, ...]:
+    """Return the functions that :func:`already_requested_by` names; none without the mark."""
+    functions: tuple[str, ...] = getattr(translator, _ALREADY_REQUESTED_BY, ())
+    return functions

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.groups import check_trait
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.translators.contract import ServerRequest
+from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
 
+@already_requested_by("nova.scheduler.utils.ResourceRequest._process_image_meta")
 def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     """Return the unsuffixed group with the image's traits.
 

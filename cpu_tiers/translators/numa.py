@@ -15,12 +15,13 @@ from cpu_tiers.extra_specs.page_size import KEY as PAGE_SIZE
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.numa import no_numa_trait, node_trait, page_trait
 from cpu_tiers.model.request import RequestGroup, SameSubtree
-from cpu_tiers.translators.contract import ServerRequest
+from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
 OF_A_NODE = (VCPU, PCPU, MEMORY_MB)
 """What is claimed of nodes alone, where a query asks for them."""
 
 
+@already_requested_by("cpu_tiers.nova.scheduler.numa_query.SEAMS")
 def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
     """Return the groups of each node, or the traits that a host must not have.
 

@@ -8,9 +8,13 @@ from collections.abc import Iterable
 
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.translators.contract import ServerRequest
+from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
 
+@already_requested_by(
+    "nova.scheduler.utils.ResourceRequest.from_request_spec",
+    "nova.scheduler.utils.ResourceRequest._translate_pinning_policies",
+)
 def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     """Return the unsuffixed group of the flavor's sizes.
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 
 from cpu_tiers.extra_specs.thread_policy import HYPERTHREADING, policy_by_key
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.translators.contract import ServerRequest
+from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
 
+@already_requested_by("nova.scheduler.utils.ResourceRequest._translate_pinning_policies")
 def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     """Return the unsuffixed group with the trait.
 

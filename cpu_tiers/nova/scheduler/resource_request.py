@@ -1,7 +1,8 @@
 """Seams: what the scheduler asks of Placement, with what translators claim in it.
 
-Those are our own for VCPU_SHARES, and all of other distributions; sizes, image
-traits and the flavor's own groups are Nova's work.
+Every translator is called whose groups Nova does not request already
+(:func:`cpu_tiers.translators.contract.already_requested_by`): of the built-in
+translators that is the translator of VCPU_SHARES.
 ``ResourceRequest.from_request_spec`` is what boot, resize, every kind of
 migration, evacuation and unshelving have in common.
 """
@@ -25,28 +26,39 @@ from cpu_tiers.nova.scheduler import custom_names
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, shares
 from cpu_tiers.translators.compose import check_group
+from cpu_tiers.translators.contract import functions_that_request
 
 
 def claims_of(
-    request_spec: objects.RequestSpec, others: Mapping[str, Translator]
+    request_spec: objects.RequestSpec, translators: Mapping[str, Translator]
 ) -> CandidateQuery:
     """Return what translators add to a request of Nova's.
 
-    While ``query_placement_for_vcpu_shares`` is off, our own looks only at
-    flavors with our own extra spec: nothing changes for the rest.
-
-    :param others: the translators of other distributions, by name.
+    :param translators: those that nova-scheduler calls, by name.
     :raises InvalidInput: flavor and image make no sense; below microversion
         2.86 the API accepts anything.
     :raises ExtensionError: two translators claim the same class.
     """
-    query: bool = CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares
-    flavor = request_spec.flavor
-    asks_ours = query or MULTIPLIER in extra_specs(flavor)
-    translators = {"shares": shares.translate, **others} if asks_ours else others
+    if not _looks_at_shares(request_spec.flavor):
+        translators = {
+            name: translator
+            for name, translator in translators.items()
+            if translator is not shares.translate
+        }
     if not translators:
         return CandidateQuery(groups=())
     return claims(server_of(request_spec), translators)
+
+
+def _looks_at_shares(flavor: objects.Flavor) -> bool:
+    """Tell whether the translator of shares is called for a flavor.
+
+    While ``query_placement_for_vcpu_shares`` is off, the translator would only
+    check the extra specs. A flavor without our own extra spec is Nova's to
+    judge: nothing changes for such flavors while our options are off.
+    """
+    query: bool = CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares
+    return query or MULTIPLIER in extra_specs(flavor)
 
 
 def server_of(request_spec: objects.RequestSpec) -> ServerRequest:
@@ -61,21 +73,29 @@ def server_of(request_spec: objects.RequestSpec) -> ServerRequest:
     )
 
 
-def _other_translators() -> dict[str, Translator]:
-    installed = extensions.load(extensions.TRANSLATORS)
-    return {name: one for name, one in installed.items() if name not in BUILT_IN}
+def scheduler_translators() -> dict[str, Translator]:
+    """Return the translators whose groups nothing else in nova-scheduler requests, by name.
+
+    :raises ExtensionError: a translator does not load.
+    """
+    installed: dict[str, Translator] = {**BUILT_IN, **extensions.load(extensions.TRANSLATORS)}
+    return {
+        name: translator
+        for name, translator in installed.items()
+        if not functions_that_request(translator)
+    }
 
 
 def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
     """Add what translators claim to the groups of the same suffix, or as new ones."""
-    others = _other_translators()
+    translators = scheduler_translators()
 
     @functools.wraps(original)
     def from_request_spec(
         cls: type, request_spec: objects.RequestSpec, enable_pinning_translate: bool = True
     ) -> Any:
         try:
-            claimed = claims_of(request_spec, others)
+            claimed = claims_of(request_spec, translators)
             request = original(cls, request_spec, enable_pinning_translate)
             for group in claimed.groups:
                 _add(request, group, request_spec.flavor.name)

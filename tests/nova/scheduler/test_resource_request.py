@@ -1,15 +1,21 @@
 """Translators of another distribution, installed for real, in Nova's scheduler."""
 
+import pkgutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import dedent
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import fixtures
+import pytest
 
 from cpu_tiers import extensions
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.nova.scheduler import resource_request
+from cpu_tiers.translators import BUILT_IN, ServerRequest
+from cpu_tiers.translators.contract import functions_that_request
 from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
 
 LICENCES = """
@@ -124,3 +130,39 @@ class TestPlugin(Cloud):
         assert "Nova and a translator both claim VCPU" in self.fault_of(greedy)
         both = self.licensed("contradiction", state="ERROR")
         assert "CUSTOM_AUDITED required and forbidden" in self.fault_of(both)
+
+
+def seats(server: ServerRequest) -> Iterable[RequestGroup]:
+    """Translate an extra spec, as a contributor's new built-in translator does."""
+    if "our:seat" not in server.flavor.extra_specs:
+        return []
+    return [RequestGroup(resources={"CUSTOM_SEAT": 1})]
+
+
+class TestNewBuiltIn(Cloud):
+    scheduler_options: ClassVar[Mapping[str, Any]] = {"query_placement_for_vcpu_shares": False}
+
+    def setUp(self) -> None:
+        path = "cpu_tiers.nova.scheduler.resource_request.BUILT_IN"
+        self.useFixture(fixtures.MonkeyPatch(path, {**BUILT_IN, "seats": seats}))
+        super().setUp()
+
+    def test_the_scheduler_requests_its_groups_beside_those_of_nova(self) -> None:
+        self.start_host("one", CUSTOM_SEAT=1)
+        server = self.boot(self.flavor("seated", {"our:seat": "yes"}))
+        (held,) = self.held(server["id"]).values()
+        assert held == {"VCPU": 1, "MEMORY_MB": 512, "CUSTOM_SEAT": 1}
+        no_seat_left = self.boot(self.flavor("second", {"our:seat": "yes"}), state="ERROR")
+        assert "No valid host" in self.fault_of(no_seat_left)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_each_built_in_is_asked_by_the_scheduler_or_says_who_requests_the_same(name: str) -> None:
+    requested_by = functions_that_request(BUILT_IN[name])
+    assert (name in resource_request.scheduler_translators()) == (not requested_by)
+    for function in requested_by:
+        assert pkgutil.resolve_name(function)  # Nova, or cpu-tiers, still has it
+
+
+def test_only_shares_of_our_own_are_not_requested_by_nova() -> None:
+    assert resource_request.scheduler_translators().keys() & BUILT_IN.keys() == {"shares"}
