@@ -2,6 +2,8 @@
 
 from oslo_config import cfg
 
+from cpu_tiers.weights import SCORINGS
+
 GROUP = "filter_scheduler"
 
 OPTIONS = [
@@ -61,18 +63,7 @@ Related options:
     cfg.StrOpt(
         "resource_provider_scoring",
         default="literal",
-        choices=[
-            (
-                "literal",
-                "as in the pseudocode of the spec: a resource class that was not asked "
-                "for counts as fully free, so a host with an idle GPU outranks a plain one",
-            ),
-            (
-                "boring",
-                "classes and traits that were not asked for lower the score, so plain "
-                "servers go to plain hosts",
-            ),
-        ],
+        choices=[(name, scoring.description) for name, scoring in SCORINGS.items()],
         help="""
 How a host's resources and traits become a score between 0.0 and 1.0.
 

@@ -7,10 +7,16 @@ Pure: no I/O, no configuration, no Nova. Every value is in [0, 1].
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import ClassVar
 
 
 class Scoring(ABC):
-    """How a host's classes and traits become numbers; higher is better."""
+    """How a host's classes and traits become numbers; higher is better.
+
+    :cvar description: what the sample nova.conf says about the scoring.
+    """
+
+    description: ClassVar[str]
 
     @abstractmethod
     def resource_parts(self, requested: Mapping[str, int], free: Mapping[str, int]) -> list[float]:
@@ -33,6 +39,11 @@ class Scoring(ABC):
 class Literal(Scoring):
     """The pseudocode of the spec: a class that is not asked for is worth 1."""
 
+    description = (
+        "as in the pseudocode of the spec: a resource class that was not asked "
+        "for counts as fully free, so a host with an idle GPU outranks a plain one"
+    )
+
     def resource_parts(self, requested: Mapping[str, int], free: Mapping[str, int]) -> list[float]:
         """Return ``1 - asked / left``, and 0 where nothing or too little is left."""
         return [
@@ -47,6 +58,11 @@ class Literal(Scoring):
 
 class Boring(Scoring):
     """The aim of the spec: what is not asked for lowers the score."""
+
+    description = (
+        "classes and traits that were not asked for lower the score, so plain "
+        "servers go to plain hosts"
+    )
 
     def resource_parts(self, requested: Mapping[str, int], free: Mapping[str, int]) -> list[float]:
         """Return ``1 - asked / left``, and 0 also for a class that is not asked for."""

@@ -11,6 +11,7 @@ import pytest
 from lxml import etree
 
 from cpu_tiers.model.names import VCPU_SHARES, trait
+from cpu_tiers.weights import SCORINGS
 
 Command = Callable[..., Any]
 GOLD = {"quota:cpu_shares_multiplier": "100.0"}
@@ -228,7 +229,7 @@ def test_weigh_gives_the_specs_host_a_one_half(
     )
     # A: 1 - 2/4 = 0.5, 1 of 2 traits; B: 1 - 2/2 = 0.0, 1 of 2 traits
     traits = {"CUSTOM_SSD": 1.0, "HW_CPU_X86_AVX2": 0.0}
-    for scoring in ("literal", "boring"):
+    for scoring in SCORINGS:
         result = run(*arguments, "--scoring", scoring, "-f", "json")
         assert json.loads(result.stdout) == [
             {

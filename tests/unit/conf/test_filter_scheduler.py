@@ -1,0 +1,23 @@
+from oslo_config import cfg
+
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.weights import LITERAL, SCORINGS
+
+
+def option(name: str) -> cfg.Opt:
+    return next(option for option in filter_scheduler.OPTIONS if option.name == name)
+
+
+def test_every_scoring_can_be_chosen_and_is_described() -> None:
+    choices = option("resource_provider_scoring").type.choices
+    assert dict(choices) == {name: scoring.description for name, scoring in SCORINGS.items()}
+    assert all(choices.values())
+
+
+def test_the_default_scoring_is_the_pseudocode_of_the_spec() -> None:
+    assert SCORINGS[option("resource_provider_scoring").default] is LITERAL
+
+
+def test_all_options_are_off_by_default() -> None:
+    on = {option.name: option.default for option in filter_scheduler.OPTIONS if option.default}
+    assert on == {"resource_provider_scoring": "literal"}  # without effect at a multiplier of 0.0
