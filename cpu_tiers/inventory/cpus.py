@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.inventory.contract import Host, InventoryOptions
-from cpu_tiers.inventory.places import Place, cpu_places, spread
+from cpu_tiers.inventory.cpu_providers import Place, cpu_places, spread
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.names import PCPU, VCPU

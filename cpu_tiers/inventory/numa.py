@@ -7,7 +7,7 @@ resources". What the nodes have, ``cpus``, ``shares`` and ``memory`` report.
 from collections.abc import Iterable
 
 from cpu_tiers.inventory.contract import Host, InventoryOptions
-from cpu_tiers.inventory.places import cpu_places
+from cpu_tiers.inventory.cpu_providers import cpu_places
 from cpu_tiers.model.inventory import ResourceProvider
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 

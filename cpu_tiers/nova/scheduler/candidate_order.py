@@ -17,7 +17,7 @@ from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.nova.candidate_cells import Candidate, Summaries
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
-from cpu_tiers.weights.nodes import best_first
+from cpu_tiers.weights.fragmentation import best_first
 
 
 def _order(original: Callable[..., Any]) -> Callable[..., Any]:

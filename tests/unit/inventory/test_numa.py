@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
-from cpu_tiers.inventory.places import spread
+from cpu_tiers.inventory.cpu_providers import spread
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 from cpu_tiers.model.inventory import Inventory, ProviderTree

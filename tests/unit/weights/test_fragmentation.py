@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.weights.nodes import best_first
+from cpu_tiers.weights.fragmentation import best_first
 
 
 def summaries(**used: int) -> dict[str, dict[str, Any]]:
