@@ -17,7 +17,7 @@ from cpu_tiers.inventory import Host
 from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains, read_hostname
-from cpu_tiers.libvirt.domains import parse_domain
+from cpu_tiers.libvirt.domain_parser import parse_domain
 from cpu_tiers.libvirt.statistics import measure
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet

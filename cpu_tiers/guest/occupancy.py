@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cpu_tiers.errors import FaultList
+from cpu_tiers.guest.capacity import claim_of, room_for
 from cpu_tiers.guest.entitlement import Contender, Slice, guaranteed_cpus
-from cpu_tiers.guest.room import claim_of, room_for
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.guest.assignment import assign
 from cpu_tiers.guest.cores import Choice, Core, Demand, choose, free_cores
-from cpu_tiers.guest.matching import assign
 from cpu_tiers.guest.memory import choose_pages, is_pinned
 from cpu_tiers.model.compute import ComputeCell, ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cpu_tiers.guest.entitlement import Contender, Slice, guaranteed_cpus
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml
-from cpu_tiers.libvirt.domains import parse_domain
+from cpu_tiers.libvirt.domain_parser import parse_domain
 
 SERVICE = "service"
 """What competes with all guests together."""

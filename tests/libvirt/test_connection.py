@@ -14,7 +14,7 @@ from cpu_tiers.libvirt.connection import (
     read_domains,
     read_hostname,
 )
-from cpu_tiers.libvirt.domains import parse_domain
+from cpu_tiers.libvirt.domain_parser import parse_domain
 from cpu_tiers.libvirt.statistics import measure
 from cpu_tiers.libvirt.weights import set_weights
 

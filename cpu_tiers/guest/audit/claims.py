@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cpu_tiers.guest.audit.evidence import Evidence
 from cpu_tiers.guest.audit.finding import Finding, Kind
-from cpu_tiers.guest.room import claim_of
+from cpu_tiers.guest.capacity import claim_of
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from nova import exception, objects
 
-from cpu_tiers.guest.nodes import NotAllocated, allocated_places
+from cpu_tiers.guest.cell_places import NotAllocated, allocated_places
 from cpu_tiers.nova.convert_numa import to_guest_topology
 from cpu_tiers.nova.numa_fit import SEAMS as FIT
 from cpu_tiers.nova.numa_fit import Ways, allocated

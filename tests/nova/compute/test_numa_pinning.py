@@ -9,7 +9,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
 from cpu_tiers.conf import compute
-from cpu_tiers.guest.nodes import NotAllocated, allocated_places
+from cpu_tiers.guest.cell_places import NotAllocated, allocated_places
 from cpu_tiers.nova import options
 from tests.nova.cloud import WEIGHER
 from tests.nova.computes import Computes

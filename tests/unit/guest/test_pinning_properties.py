@@ -12,7 +12,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cpu_tiers.guest.matching import assign
+from cpu_tiers.guest.assignment import assign
 from cpu_tiers.guest.pinning import DoesNotFit, Limits, pin
 from cpu_tiers.guest.usage import release, take
 from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage

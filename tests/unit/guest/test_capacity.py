@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.guest.room import claim_of, room_for
+from cpu_tiers.guest.capacity import claim_of, room_for
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.inventory import Inventory

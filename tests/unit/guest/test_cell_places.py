@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.guest.nodes import NotAllocated, allocated_places
+from cpu_tiers.guest.cell_places import NotAllocated, allocated_places
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.guest import CellPlace, GuestCell, GuestTopology
 
