@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from cliff.lister import Lister
 
-from cpu_tiers.cli.lacking import (
+from cpu_tiers.cli.nova_command import AsksNova
+from cpu_tiers.cli.shortfall_rows import (
     HEAL_COLUMNS,
-    AsksNova,
     heal_rows,
     port_refusals,
     port_rows,

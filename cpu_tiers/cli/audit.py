@@ -9,12 +9,12 @@ from textwrap import fill
 from cliff.lister import Lister
 
 from cpu_tiers.cgroup.host import read_host
-from cpu_tiers.cli.columns import Cell
-from cpu_tiers.cli.evidence import Gathering, Sources, gather
+from cpu_tiers.cli.audit_evidence import Gathering, Sources, gather
+from cpu_tiers.cli.formatting import Cell
 from cpu_tiers.cli.metrics import write_metrics
-from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
 from cpu_tiers.cli.picture import add_picture_arguments, bars, draw
-from cpu_tiers.cli.tiers import add_tier_argument, read_tiers
+from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.guest.audit import Finding, Kind, audit, deliveries
 from cpu_tiers.libvirt.weights import set_weights

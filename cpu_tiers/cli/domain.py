@@ -4,9 +4,9 @@ import re
 from argparse import ArgumentParser, Namespace
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.columns import Show
+from cpu_tiers.cli.formatting import Show
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
-from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
 from cpu_tiers.cli.request import add_server_arguments, read_server
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus

@@ -9,9 +9,9 @@ from cliff.lister import Lister
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.columns import Cell, Show
 from cpu_tiers.cli.documents import read_flavor
-from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.formatting import Cell, Show
+from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
 from cpu_tiers.cli.request import add_numa_argument, add_server_arguments, asks_numa, read_server
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from cliff.lister import Lister
 
-from cpu_tiers.cli.columns import Cell
-from cpu_tiers.cli.occupancy import add_occupancy_arguments, read_occupancy
-from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.formatting import Cell
+from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.occupancy_arguments import add_occupancy_arguments, read_occupancy
 from cpu_tiers.cli.picture import add_picture_arguments, bars, draw, wants_picture
-from cpu_tiers.cli.tiers import add_tier_argument, read_tiers, tier_names
+from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers, tier_names
 from cpu_tiers.errors import printable
 from cpu_tiers.guest.occupancy import Occupancy, Outlook
 from cpu_tiers.guest.tier import multiplier_of

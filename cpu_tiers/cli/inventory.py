@@ -12,9 +12,9 @@ from cliff.lister import Lister
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.columns import Cell
 from cpu_tiers.cli.documents import read_bytes
-from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.formatting import Cell
+from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host, build_tree

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from cpu_tiers.cli.tiers import tier_names
+from cpu_tiers.cli.tier_arguments import tier_names
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.guest.audit import Evidence, Finding, Kind, deliveries
 from cpu_tiers.guest.tier import Tier

@@ -8,7 +8,7 @@ from cliff.lister import Lister
 
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.inventory import provider_row
-from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.inventory import ProviderTree

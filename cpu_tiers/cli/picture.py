@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cpu_tiers.cli.tiers import tier_names
+from cpu_tiers.cli.tier_arguments import tier_names
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.guest.audit import Delivery
 from cpu_tiers.guest.occupancy import Occupancy

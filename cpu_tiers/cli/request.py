@@ -7,9 +7,9 @@ from typing import Any
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.columns import Cell, Show
 from cpu_tiers.cli.documents import read_flavor, read_image, read_port
-from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.formatting import Cell, Show
+from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.numa import asks_for_nodes
 from cpu_tiers.model.port import Port

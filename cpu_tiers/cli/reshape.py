@@ -10,15 +10,16 @@ from oslo_config import cfg
 
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.inventory import CHANGE_COLUMNS, add_capabilities_arguments, change_rows
-from cpu_tiers.cli.lacking import COLUMNS, AsksNova, refusals, rows
-from cpu_tiers.cli.moves import (
+from cpu_tiers.cli.move_plan import (
     add_plan_arguments,
     move_rows,
     read_tree,
     save,
     wants_moves,
 )
-from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.nova_command import AsksNova
+from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.shortfall_rows import COLUMNS, refusals, rows
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.plan_file import SavedPlan, read_plan

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 
 from cliff.lister import Lister
 
-from cpu_tiers.cli.columns import Cell
 from cpu_tiers.cli.documents import read_json
-from cpu_tiers.cli.options import ReadsNovaConf
+from cpu_tiers.cli.formatting import Cell
+from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
 from cpu_tiers.cli.request import add_query_arguments, read_query
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 import tenacity
 
-from cpu_tiers.placement.answer import Answer
+from cpu_tiers.placement.error_mapping import no_answer, refusal
 from cpu_tiers.placement.errors import (
     PlacementRefused,
     PlacementUnavailable,
     PlacementVersionTooOld,
 )
-from cpu_tiers.placement.faults import no_answer, refusal
+from cpu_tiers.placement.response import Answer
 
 OLDEST = (1, 36)
 """``same_subtree`` and groups without resources."""

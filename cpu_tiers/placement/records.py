@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.answer import Answer
+from cpu_tiers.placement.response import Answer
 
 INSTANCE = "INSTANCE"
 """The type of a consumer that is a server, as Nova names it."""

@@ -15,7 +15,7 @@ from lxml.builder import E
 from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.cgroup.host import read_host
-from cpu_tiers.cli import evidence
+from cpu_tiers.cli import audit_evidence
 from cpu_tiers.cli.app import main
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
@@ -212,7 +212,7 @@ def test_a_guest_that_ends_meanwhile(
         ends.destroy()
         return read_host(uuids)
 
-    monkeypatch.setattr(evidence, "read_host", end_and_read)
+    monkeypatch.setattr(audit_evidence, "read_host", end_and_read)
     assert audit("--interval", "0", status=0) == {}
     assert "audit-ends ended meanwhile." in caplog.text
 
@@ -235,7 +235,7 @@ def test_what_placement_has(start: Start, audit: Audit, monkeypatch: pytest.Monk
         def connect(*_: object, **__: object) -> Iterator[PlacementClient]:
             yield client
 
-        monkeypatch.setattr(evidence, "connect", connect)
+        monkeypatch.setattr(audit_evidence, "connect", connect)
         found = audit("--interval", "0", "--hostname", "compute1", status=3)
         assert {key: row["found"] for key, row in found.items()} == {
             ("wrong", "claim"): f"it claims 50 {VCPU_SHARES}, and holds 25"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.columns import Cell
+from cpu_tiers.cli.formatting import Cell
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
-from cpu_tiers.cli.lacking import going_to, resource_lines
+from cpu_tiers.cli.shortfall_rows import going_to, resource_lines
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host, build_tree

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from oslo_config import cfg
 
 from cpu_tiers.cgroup.host import read_host
-from cpu_tiers.cli.occupancy import host_inventories
+from cpu_tiers.cli.occupancy_arguments import host_inventories
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.guest.audit import Allocated, Evidence, Finding, Kind, due_weight

@@ -12,7 +12,6 @@ from keystoneauth1 import exceptions as ksa
 from requests.exceptions import RequestException
 
 from cpu_tiers.errors import printable
-from cpu_tiers.placement.answer import Answer
 from cpu_tiers.placement.errors import (
     DuplicateName,
     GenerationConflict,
@@ -26,6 +25,7 @@ from cpu_tiers.placement.errors import (
     PlacementUnavailable,
     ProviderInUse,
 )
+from cpu_tiers.placement.response import Answer
 
 _BY_CODE: Mapping[str, type[PlacementRefused]] = {
     "placement.concurrent_update": GenerationConflict,
