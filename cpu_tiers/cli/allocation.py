@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cliff.lister import Lister
 
-from cpu_tiers.cli.nova_command import AsksNova
+from cpu_tiers.cli.nova_command import NovaCommand
 from cpu_tiers.cli.shortfall_rows import (
     HEAL_COLUMNS,
     heal_rows,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-class AllocationHeal(AsksNova, Lister):
+class AllocationHeal(NovaCommand, Lister):
     """Add to the allocations of servers what they lack: shares, and what ports ask for.
 
     Servers that hold nothing at all get all that they ask for, on hosts that

@@ -9,10 +9,10 @@ from textwrap import fill
 from cliff.lister import Lister
 
 from cpu_tiers.cgroup.host import read_host
-from cpu_tiers.cli.audit_evidence import Gathering, Sources, gather
-from cpu_tiers.cli.formatting import Cell
+from cpu_tiers.cli.audit_evidence import EvidenceSources, GatheredEvidence, gather
+from cpu_tiers.cli.formatting import FormattedValue
 from cpu_tiers.cli.metrics import write_metrics
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.picture import add_picture_arguments, bars, draw
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
@@ -29,7 +29,7 @@ FOUND = 3
 _WIDTH = 40
 
 
-class HostAudit(ReadsNovaConf, Lister):
+class HostAudit(NovaConfCommand, Lister):
     """Compare what guests were promised with what a compute host gives them.
 
     Exit status: 0 nothing was found, 3 something was, or could not be read;
@@ -88,7 +88,7 @@ class HostAudit(ReadsNovaConf, Lister):
             raise InvalidInput.of("--connect", f"got {parsed_args.connect!r}", allowed)
         tiers = read_tiers(parsed_args)
         gathering = gather(
-            Sources(
+            EvidenceSources(
                 uri=parsed_args.connect,
                 conf=self.nova_conf(),
                 embedded=self.wants_embedded,
@@ -140,7 +140,7 @@ def _is_fixed(finding: Finding, fixed: Collection[str]) -> bool:
     return finding.kind is Kind.WEIGHT and finding.weight is not None and finding.uuid in fixed
 
 
-def _say(gathering: Gathering, findings: Collection[Finding]) -> None:
+def _say(gathering: GatheredEvidence, findings: Collection[Finding]) -> None:
     evidence = gathering.evidence
     LOG.info(
         "%s: guests: %d, measured for %.1f s: %d, findings: %d",
@@ -164,8 +164,8 @@ def _row(finding: Finding, fixed: bool) -> tuple[object, ...]:
     )
 
 
-def _text(text: str) -> Cell:
-    return Cell(printable(text), partial(fill, width=_WIDTH))
+def _text(text: str) -> FormattedValue:
+    return FormattedValue(printable(text), partial(fill, width=_WIDTH))
 
 
 def _seconds(text: str) -> float:

@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class EvidenceSources:
     """Where the evidence is.
 
     :param uri: libvirt's.
@@ -47,7 +47,7 @@ class Sources:
 
 
 @dataclass(slots=True)
-class Gathering:
+class GatheredEvidence:
     """What was found, and what could not be read, which is found too."""
 
     hostname: str
@@ -55,7 +55,7 @@ class Gathering:
     unread: list[Finding] = field(default_factory=list)
 
 
-def gather(sources: Sources) -> Gathering:
+def gather(sources: EvidenceSources) -> GatheredEvidence:
     """Return the evidence; what cannot be read is told and left out.
 
     :raises InvalidInput: nova.conf does not fit the host.
@@ -90,7 +90,7 @@ def gather(sources: Sources) -> Gathering:
         spent=spent,
         seconds=seconds,
     )
-    return Gathering(hostname=name, evidence=evidence, unread=unread)
+    return GatheredEvidence(hostname=name, evidence=evidence, unread=unread)
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
         unread.append(Finding(kind=Kind.UNREAD, where=where, found=found, uuid=domain.uuid))
 
 
-def _allocated(sources: Sources, name: str, unread: list[Finding]) -> Allocated | None:
+def _allocated(sources: EvidenceSources, name: str, unread: list[Finding]) -> Allocated | None:
     try:
         with (
             connect(sources.conf, embedded=sources.embedded) as client,
@@ -154,7 +154,7 @@ def _allocated(sources: Sources, name: str, unread: list[Finding]) -> Allocated 
 
 
 def _measure(
-    sources: Sources, domains: Collection[Domain], unread: list[Finding]
+    sources: EvidenceSources, domains: Collection[Domain], unread: list[Finding]
 ) -> tuple[CpuTimes, float]:
     """Return what was spent in the interval, and its seconds."""
     if not sources.interval or not domains:

@@ -4,9 +4,9 @@ import re
 from argparse import ArgumentParser, Namespace
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.formatting import Show
+from cpu_tiers.cli.formatting import ShowCommand
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.request import add_server_arguments, read_server
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
@@ -22,7 +22,7 @@ from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.host import HostTopology
 
 
-class DomainShow(ReadsNovaConf, Show):
+class DomainShow(NovaConfCommand, ShowCommand):
     """Show the libvirt domain of a server of a flavor on a host that has no other.
 
     ``-f value -c xml`` prints the XML alone.

@@ -10,8 +10,8 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.documents import read_flavor
-from cpu_tiers.cli.formatting import Cell, Show
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.formatting import FormattedValue, ShowCommand
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.request import add_numa_argument, add_server_arguments, asks_numa, read_server
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
@@ -25,7 +25,7 @@ from cpu_tiers.translators import ServerRequest, Translator, translate
 LOG = logging.getLogger(__name__)
 
 
-class FlavorCheck(ReadsNovaConf, Lister):
+class FlavorCheck(NovaConfCommand, Lister):
     """List every fault of each flavor; exit status 1 if there is any."""
 
     faulty = False
@@ -96,7 +96,7 @@ def _faults(
     return dict.fromkeys(faults.faults)
 
 
-class FlavorShow(Show):
+class FlavorShow(ShowCommand):
     """Show the CPUs and NUMA nodes of a server: which vCPU is dedicated, shared, real-time."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
@@ -120,7 +120,9 @@ class FlavorShow(Show):
             "page_size": guest.page_size,
             "dedicated_cpus": dedicated_cpus(topology),
             "realtime_cpus": str(guest.realtime),
-            "cells": Cell([_cell(cell) for cell in topology.cells] if topology else [], _lines),
+            "cells": FormattedValue(
+                [_cell(cell) for cell in topology.cells] if topology else [], _lines
+            ),
         }
         return tuple(shown), tuple(shown.values())
 

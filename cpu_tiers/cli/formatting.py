@@ -10,7 +10,7 @@ from cliff.formatters.commaseparated import CSVLister
 from cliff.show import ShowOne
 
 
-class Cell(FormattableColumn[Any]):
+class FormattedValue(FormattableColumn[Any]):
     """A value, and how a table shows it."""
 
     def __init__(self, value: Any, show: Callable[[Any], str]) -> None:
@@ -23,7 +23,7 @@ class Cell(FormattableColumn[Any]):
         return self._show(self._value)
 
 
-class CsvOfOne(CSVLister, SingleFormatter):
+class SingleObjectCsv(CSVLister, SingleFormatter):
     """One object as CSV, a line for each field; cliff has it for lists alone."""
 
     def emit_one(
@@ -38,7 +38,7 @@ class CsvOfOne(CSVLister, SingleFormatter):
         self.emit_list(("Field", "Value"), rows, stdout, parsed_args)
 
 
-class Show(ShowOne):
+class ShowCommand(ShowOne):
     """Shows one object, in the formats of lists."""
 
     @property

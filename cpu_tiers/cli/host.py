@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from cliff.lister import Lister
 
-from cpu_tiers.cli.formatting import Cell
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.occupancy_arguments import add_occupancy_arguments, read_occupancy
 from cpu_tiers.cli.picture import add_picture_arguments, bars, draw, wants_picture
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers, tier_names
@@ -22,7 +22,7 @@ COLUMNS = (
 )
 
 
-class HostShow(ReadsNovaConf, Lister):
+class HostShow(NovaConfCommand, Lister):
     """List the guests of a host, and the CPU that each is guaranteed when all want to run.
 
     After them comes a line for each tier: how many more of its servers fit, and
@@ -94,16 +94,16 @@ def _newcomer(outlook: Outlook) -> tuple[object, ...]:
     )
 
 
-def _text(text: str | None) -> Cell:
-    return Cell(text, lambda text: printable(text or ""))
+def _text(text: str | None) -> FormattedValue:
+    return FormattedValue(text, lambda text: printable(text or ""))
 
 
-def _number(number: Fraction | None) -> Cell:
-    return Cell(None if number is None else float(number), _digits)
+def _number(number: Fraction | None) -> FormattedValue:
+    return FormattedValue(None if number is None else float(number), _digits)
 
 
-def _by_tier(numbers: Mapping[str, Fraction]) -> Cell:
-    return Cell({tier: float(number) for tier, number in numbers.items()}, _line)
+def _by_tier(numbers: Mapping[str, Fraction]) -> FormattedValue:
+    return FormattedValue({tier: float(number) for tier, number in numbers.items()}, _line)
 
 
 def _line(numbers: Mapping[str, float]) -> str:

@@ -13,8 +13,8 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.documents import read_bytes
-from cpu_tiers.cli.formatting import Cell
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host, build_tree
@@ -47,7 +47,7 @@ def read_topology(parsed_args: Namespace) -> HostTopology:
     return parse_capabilities(read_bytes(parsed_args.capabilities), where=parsed_args.capabilities)
 
 
-class _InventoryCommand(ReadsNovaConf, Lister):
+class _InventoryCommand(NovaConfCommand, Lister):
     """What both commands take, and the tree that it makes."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
@@ -136,8 +136,8 @@ def provider_row(provider: ResourceProvider) -> tuple[object, ...]:
     return (
         provider.name,
         provider.parent,
-        Cell({c: _inventory(i) for c, i in provider.inventories.items()}, _lines),
-        Cell(sorted(provider.traits), "\n".join),
+        FormattedValue({c: _inventory(i) for c, i in provider.inventories.items()}, _lines),
+        FormattedValue(sorted(provider.traits), "\n".join),
     )
 
 

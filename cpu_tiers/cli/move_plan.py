@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.formatting import Cell
+from cpu_tiers.cli.formatting import FormattedValue
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
 from cpu_tiers.cli.shortfall_rows import going_to, resource_lines
 from cpu_tiers.conf.read import inventory_options
@@ -84,7 +84,7 @@ def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
             holder.server if holder else None,
             holder.name if holder else None,
             holder.flavor.name if holder else None,
-            Cell(dict(gain.demand.resources) if gain else {}, resource_lines),
+            FormattedValue(dict(gain.demand.resources) if gain else {}, resource_lines),
             not limit,
             limit,
             going_to(plan.goes_to(consumer)),

@@ -8,7 +8,7 @@ from cliff.lister import Lister
 
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.inventory import provider_row
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.inventory import ProviderTree
@@ -21,7 +21,7 @@ from cpu_tiers.placement.session import connect
 LOG = logging.getLogger(__name__)
 
 
-class _NetworkingCommand(ReadsNovaConf, Lister):
+class _NetworkingCommand(NovaConfCommand, Lister):
     """What both commands take, and the trees that it makes."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.session import connect
@@ -20,7 +20,7 @@ class NovaMissing(CpuTiersError):
     """A command needs Nova, and this Python has none."""
 
 
-class AsksNova(ReadsNovaConf):
+class NovaCommand(NovaConfCommand):
     """A command that asks Nova and Placement, both by nova.conf."""
 
     @contextmanager

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from cpu_tiers.conf.read import read_config
 
 
-class ReadsNovaConf(Command):
+class NovaConfCommand(Command):
     """A command that reads nova.conf; beside it stands the kind of its output."""
 
     def get_epilog(self) -> str:

@@ -8,8 +8,8 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.documents import read_flavor, read_image, read_port
-from cpu_tiers.cli.formatting import Cell, Show
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.formatting import FormattedValue, ShowCommand
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.numa import asks_for_nodes
 from cpu_tiers.model.port import Port
@@ -101,7 +101,7 @@ _FORMS: Mapping[str, Callable[[CandidateQuery], CandidateQuery]] = {
 }
 
 
-class RequestShow(ReadsNovaConf, Show):
+class RequestShow(NovaConfCommand, ShowCommand):
     """Show the Placement query for a server of a flavor."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
@@ -127,7 +127,7 @@ class RequestShow(ReadsNovaConf, Show):
         return (*keys, "same_subtree", "group_policy"), (
             query.to_query_string(),
             form(other).to_query_string() if other else None,
-            Cell([_group(group) for group in query.groups], _lines),
+            FormattedValue([_group(group) for group in query.groups], _lines),
             [*sorted(query.root_required), *(f"!{t}" for t in sorted(query.root_forbidden))],
             [list(suffixes) for suffixes in query.same_subtree],
             query.group_policy,

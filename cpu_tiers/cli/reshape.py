@@ -17,8 +17,8 @@ from cpu_tiers.cli.move_plan import (
     save,
     wants_moves,
 )
-from cpu_tiers.cli.nova_command import AsksNova
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.nova_command import NovaCommand
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.shortfall_rows import COLUMNS, refusals, rows
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-class ReshapePlan(AsksNova, Lister):
+class ReshapePlan(NovaCommand, Lister):
     """List what servers hold anew when nova-compute starts to report shares, or NUMA nodes.
 
     That is, shares when it starts with [libvirt] report_vcpu_shares = true.
@@ -109,7 +109,7 @@ class ReshapePlan(AsksNova, Lister):
         return status or int(self.refused)
 
 
-class ReshapeApply(ReadsNovaConf, Lister):
+class ReshapeApply(NovaConfCommand, Lister):
     """Carry out a plan that `reshape plan` saved: NUMA nodes, servers and all, at once.
 
     nova-compute must be stopped, and is started afterwards: it finds nothing to

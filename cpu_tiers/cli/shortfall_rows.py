@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from cpu_tiers.accounting.holdings import Portion
-from cpu_tiers.cli.formatting import Cell
+from cpu_tiers.cli.formatting import FormattedValue
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.commands.heal_plan import Plan
@@ -23,7 +23,7 @@ def rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
             gain.demand.holder.server,
             gain.demand.holder.name,
             gain.demand.holder.flavor.name,
-            Cell(dict(gain.demand.resources), resource_lines),
+            FormattedValue(dict(gain.demand.resources), resource_lines),
             not gain.limits,
             "; ".join(
                 limit if provider == plan.host else f"{provider}: {limit}"
@@ -36,9 +36,9 @@ def rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
     ]
 
 
-def going_to(resources: Portion) -> Cell:
+def going_to(resources: Portion) -> FormattedValue:
     """Return what goes to which provider, laid out."""
-    return Cell({name: dict(amounts) for name, amounts in resources.items()}, _lines)
+    return FormattedValue({name: dict(amounts) for name, amounts in resources.items()}, _lines)
 
 
 def _lines(resources: Portion) -> str:
@@ -50,7 +50,7 @@ def _lines(resources: Portion) -> str:
 
 def heal_rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
     """Return the same, with the columns that ports have."""
-    return [(*row, "", Cell([], "\n".join)) for row in rows(plans)]
+    return [(*row, "", FormattedValue([], "\n".join)) for row in rows(plans)]
 
 
 def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
@@ -62,12 +62,12 @@ def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
             verdict.holder.server,
             verdict.holder.name,
             verdict.holder.flavor.name,
-            Cell(verdict.adds, resource_lines),
+            FormattedValue(verdict.adds, resource_lines),
             not verdict.need.limit,
             verdict.need.limit,
             going_to(verdict.goes_to),
             verdict.need.port.id,
-            Cell(list(verdict.providers), "\n".join),
+            FormattedValue(list(verdict.providers), "\n".join),
         )
         for verdict in plan.verdicts
     ]

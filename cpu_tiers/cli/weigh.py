@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from cliff.lister import Lister
 
 from cpu_tiers.cli.documents import read_json
-from cpu_tiers.cli.formatting import Cell
-from cpu_tiers.cli.nova_conf_command import ReadsNovaConf
+from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.request import add_query_arguments, read_query
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known
 from cpu_tiers.weights import SCORINGS, Forest
 
 
-class Weigh(ReadsNovaConf, Lister):
+class Weigh(NovaConfCommand, Lister):
     """List the candidate hosts for a server, best first, and what each score is made of.
 
     A part of 1.0 is best. The scores are those of nova.conf's
@@ -56,11 +56,11 @@ class Weigh(ReadsNovaConf, Lister):
         return ("host", "score", "resource_score", "trait_score", "resources", "traits"), [
             (
                 host,
-                Cell(scores[host].score, _rounded),
-                Cell(scores[host].resource_score, _rounded),
-                Cell(scores[host].trait_score, _rounded),
-                Cell(dict(scores[host].resources), _lines),
-                Cell(dict(scores[host].traits), _lines),
+                FormattedValue(scores[host].score, _rounded),
+                FormattedValue(scores[host].resource_score, _rounded),
+                FormattedValue(scores[host].trait_score, _rounded),
+                FormattedValue(dict(scores[host].resources), _lines),
+                FormattedValue(dict(scores[host].traits), _lines),
             )
             for host in best_first
         ]

@@ -25,7 +25,7 @@ from cpu_tiers.placement.errors import (
     PlacementUnavailable,
     ProviderInUse,
 )
-from cpu_tiers.placement.response import Answer
+from cpu_tiers.placement.response import PlacementResponse
 
 _BY_CODE: Mapping[str, type[PlacementRefused]] = {
     "placement.concurrent_update": GenerationConflict,
@@ -84,7 +84,7 @@ def _identity_refused(error: Any, method: str, path: str) -> PlacementError:
     return kind(message, method=method, path=path, status=status)
 
 
-def refusal(answer: Answer) -> PlacementError:
+def refusal(answer: PlacementResponse) -> PlacementError:
     """Return our error for an answer of 400 or more."""
     details, code = _problems(answer)
     kind: type[PlacementError] = _BY_CODE.get(code, PlacementRefused)
@@ -110,7 +110,7 @@ def refusal(answer: Answer) -> PlacementError:
     )
 
 
-def _is_an_allocation_conflict(answer: Answer) -> bool:
+def _is_an_allocation_conflict(answer: PlacementResponse) -> bool:
     return answer.status == 409 and answer.path.split("/")[1] in {"allocations", "reshaper"}
 
 
@@ -118,7 +118,7 @@ def _fate(method: str) -> str:
     return "" if method == "GET" else f"; whether the {method} was carried out is not known"
 
 
-def _problems(answer: Answer) -> tuple[tuple[str, ...], str]:
+def _problems(answer: PlacementResponse) -> tuple[tuple[str, ...], str]:
     """Return the details of Placement's ``errors``, and the first one's code."""
     try:
         errors = answer.read(answer.body(), "errors", list)

@@ -19,7 +19,7 @@ from cpu_tiers.placement.errors import (
     PlacementUnavailable,
     PlacementVersionTooOld,
 )
-from cpu_tiers.placement.response import Answer
+from cpu_tiers.placement.response import PlacementResponse
 
 OLDEST = (1, 36)
 """``same_subtree`` and groups without resources."""
@@ -95,7 +95,7 @@ class Exchange:
 
     def request(
         self, method: str, path: str, *, json: object = None, expected: Collection[int] = ()
-    ) -> Answer:
+    ) -> PlacementResponse:
         """Send a request, again while there is no answer.
 
         :param expected: statuses of 400 or more that are no error here.
@@ -115,7 +115,7 @@ class Exchange:
         headers: dict[str, str],
         json: object,
         expected: Collection[int],
-    ) -> Answer:
+    ) -> PlacementResponse:
         body = {} if json is None else {"json": json}
         try:
             response = self._transport.request(
@@ -131,7 +131,7 @@ class Exchange:
             # Not their own errors alone: without a password keystoneauth1
             # raises a bare Exception, without the CA file requests an OSError.
             raise no_answer(error, method, path) from error
-        answer = Answer(
+        answer = PlacementResponse(
             method=method,
             path=path,
             status=response.status_code,
@@ -143,7 +143,7 @@ class Exchange:
         return answer
 
 
-def _agree(answer: Answer) -> tuple[int, int]:
+def _agree(answer: PlacementResponse) -> tuple[int, int]:
     """Return the newest microversion that both sides speak."""
     offered = [
         answer.read(version, "max_version", str)

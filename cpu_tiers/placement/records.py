@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.response import Answer
+from cpu_tiers.placement.response import PlacementResponse
 
 INSTANCE = "INSTANCE"
 """The type of a consumer that is a server, as Nova names it."""
@@ -23,7 +23,7 @@ class Provider:
     parent_uuid: str | None
 
     @classmethod
-    def read(cls, answer: Answer, body: object) -> "Provider":
+    def read(cls, answer: PlacementResponse, body: object) -> "Provider":
         """Read one provider out of an answer."""
         uuid = answer.read(body, "uuid", str)
         is_root = answer.read(body, "root_provider_uuid", str) == uuid
@@ -42,7 +42,7 @@ class Inventories:
     by_class: Mapping[str, Inventory]
 
     @classmethod
-    def read(cls, answer: Answer) -> "Inventories":
+    def read(cls, answer: PlacementResponse) -> "Inventories":
         """Read the answer of ``…/inventories``."""
         body = answer.body()
         by_class = answer.read(body, "inventories", dict)
@@ -59,7 +59,7 @@ class Inventories:
         }
 
 
-def _read(answer: Answer, body: object) -> Inventory:
+def _read(answer: PlacementResponse, body: object) -> Inventory:
     return Inventory(
         total=answer.read(body, "total", int),
         reserved=answer.read(body, "reserved", int),
@@ -92,7 +92,7 @@ class Traits:
     names: frozenset[str]
 
     @classmethod
-    def read(cls, answer: Answer) -> "Traits":
+    def read(cls, answer: PlacementResponse) -> "Traits":
         """Read the answer of ``/resource_providers/…/traits``."""
         body = answer.body()
         return cls(
@@ -119,7 +119,7 @@ class Consumer:
     consumer_type: str = INSTANCE
 
     @classmethod
-    def read(cls, uuid: str, answer: Answer) -> "Consumer":
+    def read(cls, uuid: str, answer: PlacementResponse) -> "Consumer":
         """Read the answer of ``/allocations/{uuid}``."""
         body = answer.body()
         allocations = answer.read(body, "allocations", dict)
@@ -151,7 +151,7 @@ class Consumer:
         return {**body, "consumer_type": self.consumer_type} if with_type else body
 
 
-def _consumer_type(answer: Answer, body: dict[str, object]) -> str:
+def _consumer_type(answer: PlacementResponse, body: dict[str, object]) -> str:
     """Return the type; one from before microversion 1.38 was a server in all likelihood."""
     if body.get("consumer_type", "unknown") == "unknown":
         return INSTANCE

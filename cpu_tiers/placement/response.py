@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class PlacementResponse:
     """What came back for ``method path``."""
 
     method: str

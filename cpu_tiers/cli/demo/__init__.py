@@ -5,8 +5,8 @@ from argparse import Namespace
 from cliff.command import Command
 from rich.console import Console
 
-from cpu_tiers.cli.demo.cloud import Cloud, Refused
-from cpu_tiers.cli.demo.report import Report
+from cpu_tiers.cli.demo.cloud import DemoCloud, RefusedServer
+from cpu_tiers.cli.demo.report import DemoReport
 from cpu_tiers.placement.embedded import embedded_placement
 
 __all__ = ["Demo"]
@@ -21,13 +21,13 @@ class Demo(Command):
 
     def take_action(self, parsed_args: Namespace) -> None:
         """Report, ask, weigh, claim; then show."""
-        report = Report(Console(highlight=False))
+        report = DemoReport(Console(highlight=False))
         with embedded_placement() as client:
-            cloud = Cloud(client)
+            cloud = DemoCloud(client)
             report.hosts(cloud)
             report.flavors(cloud)
             outcomes = list(cloud.fill())
             report.placements(cloud, outcomes)
-            servers = [outcome for outcome in outcomes if not isinstance(outcome, Refused)]
+            servers = [outcome for outcome in outcomes if not isinstance(outcome, RefusedServer)]
             report.guests(cloud, servers)
             report.domain(cloud, servers[0])

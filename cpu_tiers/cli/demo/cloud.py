@@ -29,7 +29,7 @@ _DATA = files(__package__) / "data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class DemoServer:
     """A server that got its place.
 
     :param scores: of every candidate, by host name.
@@ -42,7 +42,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class RefusedServer:
     """A server that Placement has no candidate for."""
 
     name: str
@@ -85,7 +85,7 @@ def gpu_reporter(host: Host, options: InventoryOptions) -> Iterable[ResourceProv
         )
 
 
-class Cloud:
+class DemoCloud:
     """The hosts of the demo in one Placement."""
 
     def __init__(self, client: PlacementClient) -> None:
@@ -109,7 +109,7 @@ class Cloud:
         asks = self.conf.filter_scheduler.query_placement_for_vcpu_shares
         return translate(ServerRequest(flavor=flavor, query_vcpu_shares=asks))
 
-    def fill(self) -> Iterator[Server | Refused]:
+    def fill(self) -> Iterator[DemoServer | RefusedServer]:
         """Start one server of each tier after the other, until none fits any more."""
         tiers = list(TIERS)
         count = dict.fromkeys(TIERS, 0)
@@ -117,11 +117,11 @@ class Cloud:
             for tier in tuple(tiers):
                 count[tier] += 1
                 outcome = self._start(f"{tier}-{count[tier]}", self.flavors[tier])
-                if isinstance(outcome, Refused):
+                if isinstance(outcome, RefusedServer):
                     tiers.remove(tier)
                 yield outcome
 
-    def _start(self, name: str, flavor: Flavor) -> Server | Refused:
+    def _start(self, name: str, flavor: Flavor) -> DemoServer | RefusedServer:
         query = self.query(flavor)
         answer = self._client.candidates(query)
         scoring = SCORINGS[self.conf.filter_scheduler.resource_provider_scoring]
@@ -129,14 +129,14 @@ class Cloud:
             answer.provider_summaries, query.resources(), query.required_traits(), scoring=scoring
         )
         if not answer.allocation_requests:
-            return Refused(name=name)
+            return RefusedServer(name=name)
 
         def score(request: AllocationRequest) -> float:
             return forest.score(next(iter(request.allocations)))
 
         best = max(answer.allocation_requests, key=score)
         claim(self._client, str(uuid4()), best, project_id="demo", user_id="demo")
-        return Server(
+        return DemoServer(
             name=name,
             flavor=flavor,
             host=self._names[next(iter(best.allocations))],

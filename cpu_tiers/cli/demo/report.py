@@ -8,7 +8,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from cpu_tiers.cli.demo.cloud import TIERS, Cloud, Refused, Server
+from cpu_tiers.cli.demo.cloud import TIERS, DemoCloud, DemoServer, RefusedServer
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.guest.entitlement import Contender, guaranteed_cpus
 from cpu_tiers.guest.shares import domain_shares
@@ -25,14 +25,14 @@ _STYLES = {"gold": "gold3", "silver": "grey62", "bronze": "dark_orange3"}
 _BAR_CELLS = 24
 
 
-class Report:
+class DemoReport:
     """Prints the demo, step by step."""
 
     def __init__(self, console: Console) -> None:
         """Print to ``console``."""
         self._console = console
 
-    def hosts(self, cloud: Cloud) -> None:
+    def hosts(self, cloud: DemoCloud) -> None:
         """Show what each host reports."""
         self._step(1, "Three hosts report what they have to a real Placement")
         table = _table("host", "CPUs", VCPU, VCPU_SHARES, MEMORY_MB, "beside that")
@@ -52,7 +52,7 @@ class Report:
             f"{libvirt.vcpu_share_multiplier} shares each time."
         )
 
-    def flavors(self, cloud: Cloud) -> None:
+    def flavors(self, cloud: DemoCloud) -> None:
         """Show what each flavor asks."""
         self._step(2, "Each tier asks Placement for its shares")
         for name, flavor in cloud.flavors.items():
@@ -60,15 +60,15 @@ class Report:
             self._console.print(Text(f"  {name:7}", _STYLES[name]), f"{key}={value}")
             self._note(f"        {cloud.query(flavor).to_query_string()}")
 
-    def placements(self, cloud: Cloud, outcomes: Sequence[Server | Refused]) -> None:
+    def placements(self, cloud: DemoCloud, outcomes: Sequence[DemoServer | RefusedServer]) -> None:
         """Show each choice, and the scores that it was made by."""
         scoring = cloud.conf.filter_scheduler.resource_provider_scoring
         self._step(3, f"Placement names the candidates, the weigher ({scoring}) takes the best")
-        first = next(outcome for outcome in outcomes if isinstance(outcome, Server))
+        first = next(outcome for outcome in outcomes if isinstance(outcome, DemoServer))
         self._why(first)
         table = _table("server", "goes to", *cloud.hosts)
         for outcome in outcomes:
-            if isinstance(outcome, Refused):
+            if isinstance(outcome, RefusedServer):
                 table.add_row(_name(outcome.name), Text("Placement says no", "red"))
                 continue
             scores = (_score(outcome, host) for host in cloud.hosts)
@@ -76,7 +76,7 @@ class Report:
         self._console.print(table)
         self._note("The score of each candidate; a dash: too little is left for that tier.")
 
-    def _why(self, server: Server) -> None:
+    def _why(self, server: DemoServer) -> None:
         table = _table("host", "score", "resources", "traits", f"why, for {server.name}")
         for host, score in sorted(server.scores.items(), key=lambda item: -item[1].score):
             parts = [f"{name} {part:.2f}" for name, part in score.resources.items()]
@@ -85,7 +85,7 @@ class Report:
             table.add_row(host, *(f"{part:.3f}" for part in row), ", ".join((*parts, *unasked)))
         self._console.print(table)
 
-    def guests(self, cloud: Cloud, servers: Iterable[Server]) -> None:
+    def guests(self, cloud: DemoCloud, servers: Iterable[DemoServer]) -> None:
         """Show what is claimed and left on each host, and what each server gets."""
         self._step(4, "When every server wants to run, the kernel divides the CPUs by weight")
         by_host: dict[str, dict[str, Flavor]] = {name: {} for name in cloud.hosts}
@@ -97,7 +97,7 @@ class Report:
             marks = ("█", "░") if self._console.encoding.startswith("utf") else ("#", ".")
             self._console.print(_entitlements(cloud, host, flavors, marks))
 
-    def domain(self, cloud: Cloud, server: Server) -> None:
+    def domain(self, cloud: DemoCloud, server: DemoServer) -> None:
         """Show the XML of one guest."""
         self._step(5, f"What libvirt is told about {server.name}")
         host, options = cloud.hosts[server.host], inventory_options(cloud.conf)
@@ -116,7 +116,7 @@ class Report:
         self._console.print(Text(text, "dim"), soft_wrap=True)
 
 
-def _usages(cloud: Cloud) -> Table:
+def _usages(cloud: DemoCloud) -> Table:
     """Return what Placement has as claimed and left, a row for each host."""
     usages = {host: cloud.usage(host) for host in cloud.hosts}
     classes = list(dict.fromkeys(name for usage in usages.values() for name in usage))
@@ -129,7 +129,7 @@ def _usages(cloud: Cloud) -> Table:
 
 
 def _entitlements(
-    cloud: Cloud, host: str, flavors: Mapping[str, Flavor], marks: tuple[str, str]
+    cloud: DemoCloud, host: str, flavors: Mapping[str, Flavor], marks: tuple[str, str]
 ) -> Table:
     """Return a row and a bar for each server of a host."""
     full, empty = marks
@@ -152,7 +152,7 @@ def _entitlements(
     return table
 
 
-def _score(server: Server, host: str) -> Text:
+def _score(server: DemoServer, host: str) -> Text:
     if host not in server.scores:
         return Text("-", "dim")
     return Text(f"{server.scores[host].score:.3f}", "bold" if host == server.host else "")

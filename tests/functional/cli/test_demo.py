@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from cpu_tiers.cli.demo.cloud import Cloud, Refused, Server
+from cpu_tiers.cli.demo.cloud import DemoCloud, DemoServer, RefusedServer
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.client import PlacementClient
 
@@ -11,10 +11,12 @@ SHARES = {"gold": 100, "silver": 50, "bronze": 25}
 
 
 def test_the_hosts_are_filled_until_no_tier_fits(embedded: PlacementClient) -> None:
-    cloud = Cloud(embedded)
+    cloud = DemoCloud(embedded)
     outcomes = list(cloud.fill())
-    servers = [outcome for outcome in outcomes if isinstance(outcome, Server)]
-    refused = [outcome.name.split("-")[0] for outcome in outcomes if isinstance(outcome, Refused)]
+    servers = [outcome for outcome in outcomes if isinstance(outcome, DemoServer)]
+    refused = [
+        outcome.name.split("-")[0] for outcome in outcomes if isinstance(outcome, RefusedServer)
+    ]
     assert sorted(refused) == sorted(SHARES)  # each tier once, and never asked for again
     for host in cloud.hosts:
         usage = cloud.usage(host)
@@ -30,8 +32,8 @@ def test_the_hosts_are_filled_until_no_tier_fits(embedded: PlacementClient) -> N
 
 
 def test_the_weigher_decides(embedded: PlacementClient) -> None:
-    for outcome in Cloud(embedded).fill():
-        if isinstance(outcome, Server):
+    for outcome in DemoCloud(embedded).fill():
+        if isinstance(outcome, DemoServer):
             best = max(score.score for score in outcome.scores.values())
             assert outcome.scores[outcome.host].score == best
 
