@@ -15,7 +15,7 @@ from cpu_tiers.translators.shares import divide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class GuestPart:
     """What goes to one NUMA node of the host, together.
 
     :param cell: the id of that node; ``None`` where it may be any, but not that
@@ -37,19 +37,19 @@ def divide_guest(
     topology: GuestTopology | None,
     pinning: Pinning | None,
     sizes: PageSizes,
-) -> tuple[Part, ...]:
+) -> tuple[GuestPart, ...]:
     """Return the parts of a guest; one part where it has no NUMA nodes.
 
     :param held: resource class to amount.
     :param sizes: of the host's pages.
     """
     if topology is None:
-        return (Part(amounts=held),)
+        return (GuestPart(amounts=held),)
     cells = topology.cells
     shares = {name: divide(amount, _weights(name, topology)) for name, amount in held.items()}
     places: Sequence[CellPinning | None] = pinning.cells if pinning else [None] * len(cells)
     return tuple(
-        Part(
+        GuestPart(
             amounts={
                 _kind(name, _page_size(topology, place, sizes), sizes): amounts[number]
                 for name, amounts in shares.items()

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cpu_tiers.accounting.holdings import Holdings, Portion, joined, total, total_of
-from cpu_tiers.accounting.missing_shares import Demand, Verdict, divide_demands, find_rooms
-from cpu_tiers.accounting.relocation import Resident, arrange
+from cpu_tiers.accounting.missing_shares import Shortfall, Verdict, divide_by_vcpu, find_rooms
+from cpu_tiers.accounting.relocation import Resident, assign_to_nodes
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import Inventory, ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
@@ -19,15 +19,15 @@ Inventories = Mapping[str, Mapping[str, Inventory]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gain:
+class Addition:
     """What a consumer is to get.
 
-    :param demand: all of it.
+    :param shortfall: all of it.
     :param goes_to: where, by provider; empty where no place is known.
     :param limits: what is in the way, by provider; empty where nothing is.
     """
 
-    demand: Demand
+    shortfall: Shortfall
     goes_to: Portion
     limits: Mapping[str, str] = field(default_factory=dict)
 
@@ -35,43 +35,43 @@ class Gain:
     def faults(self) -> tuple[Fault, ...]:
         """Return what a person is told of what finds no room."""
         return tuple(
-            Verdict(demand=self.demand, limit=limit).fault(provider)
+            Verdict(shortfall=self.shortfall, limit=limit).fault(provider)
             for provider, limit in self.limits.items()
         )
 
 
-def gain_shares(
+def plan_share_additions(
     inventories: Inventories,
     held: Holdings,
-    demands: Iterable[Demand],
+    shortfalls: Iterable[Shortfall],
     *,
     along: str | None = None,
-) -> tuple[Gain, ...]:
+) -> tuple[Addition, ...]:
     """Return the shares that consumers get where they hold VCPU, in proportion to it.
 
     :param inventories: of all providers that have shares, or are to have some.
         A consumer gets none of others.
-    :param demands: of each consumer, in all.
+    :param shortfalls: of each consumer, in all.
     :param along: a provider of which the VCPU moves: shares move along, and it
         needs no room for them.
     """
-    divided = divide_demands(demands, held)
-    gains = _gains(
+    divided = divide_by_vcpu(shortfalls, held)
+    additions = _additions(
         inventories, held, {n: divided[n] for n in divided if n in {along, *inventories}}
     )
     return tuple(
-        replace(gain, limits={n: limit for n, limit in gain.limits.items() if n != along})
-        for gain in gains
+        replace(addition, limits={n: limit for n, limit in addition.limits.items() if n != along})
+        for addition in additions
     )
 
 
-def heal(
+def plan_additions(
     tree: ProviderTree,
     held: Holdings,
-    lacking: Iterable[Demand],
-    without: Iterable[Demand],
+    lacking: Iterable[Shortfall],
+    without: Iterable[Shortfall],
     residents: Mapping[str, Resident],
-) -> tuple[Gain, ...]:
+) -> tuple[Addition, ...]:
     """Return what consumers get of a host as it is.
 
     :param held: by the names of the providers.
@@ -82,8 +82,8 @@ def heal(
     root = tree.root
     on_root = VCPU_SHARES in root.inventories  # those of a provider.yaml, perhaps
     by_vcpu = {c: {root.name: r} for c, r in total_of(held).items()} if on_root else held
-    shares = gain_shares(shares_of(tree), by_vcpu, lacking)
-    taken = {**held, "": joined(gain.goes_to for gain in shares if not gain.limits)}
+    shares = plan_share_additions(shares_of(tree), by_vcpu, lacking)
+    taken = {**held, "": joined(addition.goes_to for addition in shares if not addition.limits)}
     return shares + _all(tree, taken, without, residents)
 
 
@@ -99,52 +99,52 @@ def shares_of(tree: ProviderTree) -> dict[str, dict[str, Inventory]]:
 def _all(
     tree: ProviderTree,
     held: Holdings,
-    demands: Iterable[Demand],
+    shortfalls: Iterable[Shortfall],
     residents: Mapping[str, Resident],
-) -> tuple[Gain, ...]:
+) -> tuple[Addition, ...]:
     """Return what consumers get that hold nothing.
 
     What NUMA nodes have is arranged as on a host that becomes NUMA-aware; all
     else is the root's.
     """
     root, *nodes = tree.providers
-    whole = {demand.consumer: demand for demand in demands}
-    asked = {consumer: demand.resources for consumer, demand in whole.items()}
-    found = arrange(tree, asked if nodes else {}, residents, joined(held.values()))
+    whole = {shortfall.consumer: shortfall for shortfall in shortfalls}
+    asked = {consumer: shortfall.resources for consumer, shortfall in whole.items()}
+    found = assign_to_nodes(tree, asked if nodes else {}, residents, joined(held.values()))
     whys: dict[str, list[str]] = {}
-    for one in found.without_place:
+    for one in found.unplaced:
         whys.setdefault(one.consumer, []).append(one.why)
     homeless = (
-        Gain(demand=whole[consumer], goes_to={}, limits={root.name: "; ".join(why)})
+        Addition(shortfall=whole[consumer], goes_to={}, limits={root.name: "; ".join(why)})
         for consumer, why in whys.items()
     )
     on_nodes = {one.consumer: one.resources for one in found.relocations}
-    demanded: dict[str, list[Demand]] = {}
-    for consumer, demand in whole.items():
+    demanded: dict[str, list[Shortfall]] = {}
+    for consumer, shortfall in whole.items():
         if consumer in whys:
             continue
         places = on_nodes.get(consumer, {})
         moved = total(places)
-        stays = {name: n for name, n in demand.resources.items() if name not in moved}
+        stays = {name: n for name, n in shortfall.resources.items() if name not in moved}
         for provider, resources in {**({root.name: stays} if stays else {}), **places}.items():
-            demanded.setdefault(provider, []).append(replace(demand, resources=resources))
+            demanded.setdefault(provider, []).append(replace(shortfall, resources=resources))
     inventories = {provider.name: provider.inventories for provider in tree.providers}
-    return (*homeless, *_gains(inventories, held, demanded))
+    return (*homeless, *_additions(inventories, held, demanded))
 
 
-def _gains(
-    inventories: Inventories, held: Holdings, demands: Mapping[str, Iterable[Demand]]
-) -> tuple[Gain, ...]:
-    """Return what consumers demand of each provider, by consumer, and whether there is room."""
-    gains: dict[str, Gain] = {}
-    for provider, verdicts in find_rooms(inventories, held, demands).items():
+def _additions(
+    inventories: Inventories, held: Holdings, shortfalls: Mapping[str, Iterable[Shortfall]]
+) -> tuple[Addition, ...]:
+    """Return what consumers shortfall of each provider, by consumer, and whether there is room."""
+    additions: dict[str, Addition] = {}
+    for provider, verdicts in find_rooms(inventories, held, shortfalls).items():
         for verdict in verdicts:
-            demand = verdict.demand
-            before = gains.get(demand.consumer, Gain(demand=demand, goes_to={}))
-            goes_to = {**before.goes_to, provider: demand.resources}
-            gains[demand.consumer] = Gain(
-                demand=replace(demand, resources=total(goes_to)),
+            shortfall = verdict.shortfall
+            before = additions.get(shortfall.consumer, Addition(shortfall=shortfall, goes_to={}))
+            goes_to = {**before.goes_to, provider: shortfall.resources}
+            additions[shortfall.consumer] = Addition(
+                shortfall=replace(shortfall, resources=total(goes_to)),
                 goes_to=goes_to,
                 limits={**before.limits, **({provider: verdict.limit} if verdict.limit else {})},
             )
-    return tuple(gains.values())
+    return tuple(additions.values())

@@ -26,7 +26,7 @@ class SharesDoNotFit(InvalidInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class Owner:
     """Whose allocations a consumer holds.
 
     :param name: how a person knows it, such as ``server web-1 (uuid)``.
@@ -45,14 +45,14 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Shortfall:
     """What a consumer lacks of a provider: its shares; all, where it holds nothing.
 
     :param resources: resource class to amount, to be added to what it holds.
     """
 
     consumer: str
-    holder: Holder
+    owner: Owner
     resources: Mapping[str, int]
 
     @property
@@ -63,55 +63,57 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether a provider has room for a demand.
+    """Whether a provider has room for a shortfall.
 
     :param limit: why it has none; empty where it has.
     """
 
-    demand: Demand
+    shortfall: Shortfall
     limit: str
 
     def fault(self, provider: str) -> Fault:
-        """Return what a person is told of a demand without room."""
-        holder = self.demand.holder
+        """Return what a person is told of a shortfall without room."""
+        owner = self.shortfall.owner
         return Fault(
-            where=f"{holder.name}, flavor {holder.flavor.name}",
+            where=f"{owner.name}, flavor {owner.flavor.name}",
             given=f"asks {provider} for {self.limit}",
             allowed="move it to another host or resize it",
         )
 
 
 def missing_shares(
-    held: Mapping[str, Mapping[str, int]], holders: Mapping[str, Holder]
-) -> tuple[Demand, ...]:
+    held: Mapping[str, Mapping[str, int]], owners: Mapping[str, Owner]
+) -> tuple[Shortfall, ...]:
     """Return the shares that consumers of one provider lack.
 
     A flavor that cannot be read claims nothing, and is logged.
 
     :param held: consumer to resource class to amount, of this provider.
-    :param holders: whose each consumer is; one that is not here lacks nothing.
+    :param owners: whose each consumer is; one that is not here lacks nothing.
     """
     claims = {
-        consumer: _claim(holder)
-        for consumer, holder in holders.items()
+        consumer: _claim(owner)
+        for consumer, owner in owners.items()
         if lacks_shares(held.get(consumer, {}))
     }
     return tuple(
-        Demand(consumer=consumer, holder=holders[consumer], resources={VCPU_SHARES: amount})
+        Shortfall(consumer=consumer, owner=owners[consumer], resources={VCPU_SHARES: amount})
         for consumer, amount in claims.items()
         if amount
     )
 
 
-def divide_demands(demands: Iterable[Demand], held: Holdings) -> dict[str, tuple[Demand, ...]]:
+def divide_by_vcpu(
+    shortfalls: Iterable[Shortfall], held: Holdings
+) -> dict[str, tuple[Shortfall, ...]]:
     """Return what is lacked of each provider, in proportion to the VCPU held there."""
-    found: dict[str, tuple[Demand, ...]] = {}
-    for demand in demands:
-        vcpus = {uuid: r[VCPU] for uuid, r in held[demand.consumer].items() if VCPU in r}
-        parts = divide(demand.shares, list(vcpus.values()))
+    found: dict[str, tuple[Shortfall, ...]] = {}
+    for shortfall in shortfalls:
+        vcpus = {uuid: r[VCPU] for uuid, r in held[shortfall.consumer].items() if VCPU in r}
+        parts = divide(shortfall.shares, list(vcpus.values()))
         for uuid, part in zip(vcpus, parts, strict=True):
             if part:
-                of_provider = replace(demand, resources={VCPU_SHARES: part})
+                of_provider = replace(shortfall, resources={VCPU_SHARES: part})
                 found[uuid] = (*found.get(uuid, ()), of_provider)
     return found
 
@@ -124,9 +126,9 @@ def lacks_shares(resources: Mapping[str, int]) -> bool:
 def find_room(
     inventories: Mapping[str, Inventory],
     held: Mapping[str, Mapping[str, int]],
-    demands: Iterable[Demand],
+    shortfalls: Iterable[Shortfall],
 ) -> tuple[Verdict, ...]:
-    """Return which demands a provider can meet beside what is held, the smallest first.
+    """Return which shortfalls a provider can meet beside what is held, the smallest first.
 
     So as few as possible find no room.
 
@@ -138,22 +140,24 @@ def find_room(
         for name, inventory in inventories.items()
     }
     verdicts = []
-    for demand in sorted(demands, key=lambda demand: (demand.shares, demand.consumer)):
+    for shortfall in sorted(
+        shortfalls, key=lambda shortfall: (shortfall.shares, shortfall.consumer)
+    ):
         limits = [
             limit
-            for name, amount in demand.resources.items()
+            for name, amount in shortfall.resources.items()
             if (limit := limit_of(name, amount, inventories.get(name), left.get(name, 0)))
         ]
         if not limits:
-            left |= {name: left[name] - amount for name, amount in demand.resources.items()}
-        verdicts.append(Verdict(demand=demand, limit="; ".join(limits)))
+            left |= {name: left[name] - amount for name, amount in shortfall.resources.items()}
+        verdicts.append(Verdict(shortfall=shortfall, limit="; ".join(limits)))
     return tuple(verdicts)
 
 
 def find_rooms(
     inventories: Mapping[str, Mapping[str, Inventory]],
     held: Holdings,
-    demands: Mapping[str, Iterable[Demand]],
+    shortfalls: Mapping[str, Iterable[Shortfall]],
 ) -> dict[str, tuple[Verdict, ...]]:
     """Return the same for each of several providers.
 
@@ -165,7 +169,7 @@ def find_rooms(
             {c: there[provider] for c, there in held.items() if provider in there},
             of_provider,
         )
-        for provider, of_provider in demands.items()
+        for provider, of_provider in shortfalls.items()
     }
 
 
@@ -197,9 +201,9 @@ def refuse_what_does_not_fit(provider: str, verdicts: Iterable[Verdict]) -> None
         raise SharesDoNotFit(faults)
 
 
-def _claim(holder: Holder) -> int:
+def _claim(owner: Owner) -> int:
     try:
-        return claimed_shares(ServerRequest(holder.flavor, holder.image))
+        return claimed_shares(ServerRequest(owner.flavor, owner.image))
     except InvalidInput as error:
-        LOG.warning("%s gets no %s: %s", holder.name, VCPU_SHARES, error)
+        LOG.warning("%s gets no %s: %s", owner.name, VCPU_SHARES, error)
         return 0

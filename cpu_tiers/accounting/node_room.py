@@ -22,7 +22,7 @@ def memory_kind(size: int | str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class NodeInventory:
     """An inventory of a NUMA node, of its CPUs or of one page size."""
 
     provider: str
@@ -43,21 +43,24 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class NumaNode:
     """A NUMA node.
 
     :param cell: the id of the host's NUMA cell.
-    :param slots: by kind.
+    :param inventories: by kind.
     """
 
     cell: int
     name: str
-    slots: Mapping[str, Slot]
+    inventories: Mapping[str, NodeInventory]
 
     @property
     def left(self) -> dict[str, int]:
         """Return what can be claimed, by kind."""
-        return {kind: slot.inventory.capacity - slot.used for kind, slot in self.slots.items()}
+        return {
+            kind: node_inventory.inventory.capacity - node_inventory.used
+            for kind, node_inventory in self.inventories.items()
+        }
 
     def limit(self, amounts: Mapping[str, int], left: Mapping[str, int]) -> str:
         """Return why the node cannot hold all these amounts; empty if it can.
@@ -66,37 +69,40 @@ class Node:
         """
         limits = []
         for kind, amount in amounts.items():
-            slot = self.slots.get(kind)
-            limit = slot.limit(amount, left[kind]) if slot else "there is none"
+            node_inventory = self.inventories.get(kind)
+            limit = node_inventory.limit(amount, left[kind]) if node_inventory else "there is none"
             if limit:
                 limits.append(f"{amount} {kind}, and {limit}")
         return "; ".join(limits)
 
     def place(self, kind: str) -> tuple[str, str]:
         """Return the name of the provider that has a kind, and its resource class."""
-        return self.slots[kind].provider, self.slots[kind].resource_class
+        return self.inventories[kind].provider, self.inventories[kind].resource_class
 
 
-def read_nodes(tree: ProviderTree, used: Mapping[str, Mapping[str, int]]) -> tuple[Node, ...]:
+def read_nodes(tree: ProviderTree, used: Mapping[str, Mapping[str, int]]) -> tuple[NumaNode, ...]:
     """Return the NUMA nodes of a tree, in the order of their cells.
 
     :param used: provider's name to resource class to amount.
     """
     names: dict[int, str] = {}
-    slots: dict[int, dict[str, Slot]] = {}
+    inventories: dict[int, dict[str, NodeInventory]] = {}
     for provider, cell, size_kb in _parts(tree):
         if size_kb is None:
             names[cell] = provider.name
         for name, inventory in provider.inventories.items():
             is_large = size_kb is not None and small_pages_trait() not in provider.traits
-            slots.setdefault(cell, {})[memory_kind(size_kb) if is_large else name] = Slot(
-                provider=provider.name,
-                resource_class=name,
-                inventory=inventory,
-                used=used.get(provider.name, {}).get(name, 0),
+            inventories.setdefault(cell, {})[memory_kind(size_kb) if is_large else name] = (
+                NodeInventory(
+                    provider=provider.name,
+                    resource_class=name,
+                    inventory=inventory,
+                    used=used.get(provider.name, {}).get(name, 0),
+                )
             )
     return tuple(
-        Node(cell=cell, name=names[cell], slots=slots.get(cell, {})) for cell in sorted(names)
+        NumaNode(cell=cell, name=names[cell], inventories=inventories.get(cell, {}))
+        for cell in sorted(names)
     )
 
 

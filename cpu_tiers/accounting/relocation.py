@@ -14,11 +14,11 @@ nobody.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cpu_tiers.accounting.guest_parts import Part, divide_guest
+from cpu_tiers.accounting.guest_parts import GuestPart, divide_guest
 from cpu_tiers.accounting.holdings import Portion, joined, total
-from cpu_tiers.accounting.missing_shares import Holder
-from cpu_tiers.accounting.node_room import Node, PageSizes, page_sizes, read_nodes
-from cpu_tiers.accounting.packing import Thing, pack
+from cpu_tiers.accounting.missing_shares import Owner
+from cpu_tiers.accounting.node_room import NumaNode, PageSizes, page_sizes, read_nodes
+from cpu_tiers.accounting.packing import PackingItem, pack
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.guest import GuestTopology, Pinning
 from cpu_tiers.model.inventory import ProviderTree
@@ -41,12 +41,12 @@ class Resident:
 
     Of a migration's consumer, what the guest is and has on this host.
 
-    :param holder: ``None`` where Nova does not know the consumer.
+    :param owner: ``None`` where Nova does not know the consumer.
     :param topology: ``None`` for a guest without NUMA nodes.
     :param pinning: where the guest's nodes are; ``None`` where that is not known.
     """
 
-    holder: Holder | None = None
+    owner: Owner | None = None
     topology: GuestTopology | None = None
     pinning: Pinning | None = None
 
@@ -85,7 +85,7 @@ class Relocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoPlace:
+class UnplacedPart:
     """A part of a consumer that finds no place.
 
     :param name: how a person knows the consumer.
@@ -107,11 +107,11 @@ class NoPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrangement:
+class NodeAssignment:
     """Where consumers go, each with all that it has, and who finds no place."""
 
     relocations: tuple[Relocation, ...]
-    without_place: tuple[NoPlace, ...] = ()
+    unplaced: tuple[UnplacedPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +120,11 @@ class _Move:
 
     consumer: str
     name: str
-    part: Part
-    is_alone: bool
+    part: GuestPart
+    is_only_item: bool
 
-    def no_place(self, why: str) -> NoPlace:
-        return NoPlace(consumer=self.consumer, name=self.name, why=f"{self.part}; {why}")
+    def unplaced(self, why: str) -> UnplacedPart:
+        return UnplacedPart(consumer=self.consumer, name=self.name, why=f"{self.part}; {why}")
 
 
 def relocate(
@@ -133,22 +133,22 @@ def relocate(
     residents: Mapping[str, Resident],
     used: Held | None = None,
 ) -> tuple[Relocation, ...]:
-    """Return where consumers of a host's root go; see :func:`arrange`.
+    """Return where consumers of a host's root go; see :func:`assign_to_nodes`.
 
     :raises ServersDoNotFit: with every server that finds no place.
     """
-    found = arrange(tree, held, residents, used)
-    if found.without_place:
-        raise ServersDoNotFit(one.fault for one in found.without_place)
+    found = assign_to_nodes(tree, held, residents, used)
+    if found.unplaced:
+        raise ServersDoNotFit(one.fault for one in found.unplaced)
     return found.relocations
 
 
-def arrange(
+def assign_to_nodes(
     tree: ProviderTree,
     held: Held,
     residents: Mapping[str, Resident],
     used: Held | None = None,
-) -> Arrangement:
+) -> NodeAssignment:
     """Return where consumers go that hold, or are to hold, what a host's nodes have.
 
     :param tree: the host's, as it is going to be.
@@ -158,11 +158,11 @@ def arrange(
     """
     moving = OF_NODES - tree.root.inventories.keys()
     moves = _moves(held, residents, moving, page_sizes(tree))
-    places, without_place = _place(moves, read_nodes(tree, used or {}))
-    homeless = {one.consumer for one in without_place}
-    return Arrangement(
+    places, unplaced = _place(moves, read_nodes(tree, used or {}))
+    homeless = {one.consumer for one in unplaced}
+    return NodeAssignment(
         relocations=tuple(r for r in _relocations(moves, places) if r.consumer not in homeless),
-        without_place=tuple(without_place),
+        unplaced=tuple(unplaced),
     )
 
 
@@ -178,26 +178,28 @@ def _moves(
         if resources:
             resident = residents.get(consumer, Resident())
             parts = divide_guest(resources, resident.topology, resident.pinning, sizes)
-            name = consumer_name(consumer, resident.holder)
+            name = consumer_name(consumer, resident.owner)
             moves += [
-                _Move(consumer=consumer, name=name, part=part, is_alone=len(parts) == 1)
+                _Move(consumer=consumer, name=name, part=part, is_only_item=len(parts) == 1)
                 for part in parts
             ]
     return moves
 
 
-def consumer_name(consumer: str, holder: Holder | None) -> str:
+def consumer_name(consumer: str, owner: Owner | None) -> str:
     """Return how faults and plans name a consumer."""
-    if holder is None:
+    if owner is None:
         return f"consumer {consumer}, which Nova does not know"
-    return f"{holder.name}, flavor {holder.flavor.name}"
+    return f"{owner.name}, flavor {owner.flavor.name}"
 
 
-def _place(moves: list[_Move], nodes: tuple[Node, ...]) -> tuple[dict[int, Node], list[NoPlace]]:
+def _place(
+    moves: list[_Move], nodes: tuple[NumaNode, ...]
+) -> tuple[dict[int, NumaNode], list[UnplacedPart]]:
     """Return a node for each move, by its number, and what is wrong."""
     by_cell = {node.cell: node for node in nodes}
     left = {node.cell: dict(node.left) for node in nodes}
-    places: dict[int, Node] = {}
+    places: dict[int, NumaNode] = {}
     faults = []
     for number, move in enumerate(moves):
         if move.part.cell is None:
@@ -208,7 +210,7 @@ def _place(moves: list[_Move], nodes: tuple[Node, ...]) -> tuple[dict[int, Node]
         else:
             given = node.limit(move.part.amounts, left[node.cell])
         if node is None or given:
-            faults.append(move.no_place(given))
+            faults.append(move.unplaced(given))
             continue
         places[number] = node
         for kind, amount in move.part.amounts.items():
@@ -219,20 +221,22 @@ def _place(moves: list[_Move], nodes: tuple[Node, ...]) -> tuple[dict[int, Node]
 
 
 def _pack(
-    floating: Mapping[int, _Move], nodes: tuple[Node, ...], left: Mapping[int, Mapping[str, int]]
-) -> tuple[dict[int, Node], list[NoPlace]]:
-    things = [
-        Thing(
-            owner=move.consumer,
+    floating: Mapping[int, _Move],
+    nodes: tuple[NumaNode, ...],
+    left: Mapping[int, Mapping[str, int]],
+) -> tuple[dict[int, NumaNode], list[UnplacedPart]]:
+    items = [
+        PackingItem(
+            consumer=move.consumer,
             amounts=move.part.amounts,
             allowed=frozenset(
                 b for b, node in enumerate(nodes) if not node.limit(move.part.amounts, node.left)
             ),
-            is_alone=move.is_alone,
+            is_only_item=move.is_only_item,
         )
         for move in floating.values()
     ]
-    packing = pack(things, [left[node.cell] for node in nodes])
+    packing = pack(items, [left[node.cell] for node in nodes])
     left_over = set(packing.left_over)
     places, faults = {}, []
     for number, (n, move) in enumerate(floating.items()):
@@ -240,12 +244,12 @@ def _pack(
         if found is not None:
             places[n] = nodes[found]
         if number in left_over:
-            faults.append(move.no_place(_why(move.part, things[number], nodes, packing.gave_up)))
+            faults.append(move.unplaced(_why(move.part, items[number], nodes, packing.gave_up)))
     return places, faults
 
 
-def _why(part: Part, thing: Thing, nodes: tuple[Node, ...], gave_up: bool) -> str:
-    if not thing.allowed:
+def _why(part: GuestPart, item: PackingItem, nodes: tuple[NumaNode, ...], gave_up: bool) -> str:
+    if not item.allowed:
         limits = "; ".join(f"{n.name}: {n.limit(part.amounts, n.left)}" for n in nodes)
         return f"no NUMA node can hold that alone ({limits})"
     if gave_up:
@@ -253,7 +257,7 @@ def _why(part: Part, thing: Thing, nodes: tuple[Node, ...], gave_up: bool) -> st
     return "no NUMA node has room for it beside the others"
 
 
-def _relocations(moves: list[_Move], places: Mapping[int, Node]) -> tuple[Relocation, ...]:
+def _relocations(moves: list[_Move], places: Mapping[int, NumaNode]) -> tuple[Relocation, ...]:
     found: dict[str, dict[str, dict[str, int]]] = {}
     names = {move.consumer: move.name for move in moves}
     for number, move in enumerate(moves):

@@ -47,7 +47,7 @@ class HostTree:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class PortShortfall:
     """What a port of a server lacks.
 
     :param binding: who serves it; ``None`` where nobody does, or it cannot be told.
@@ -64,20 +64,20 @@ class Need:
     limit: str = ""
     advice: str = MOVE
 
-    def fault(self, holder: str) -> Fault:
-        """Return what a person is told of a need with a limit."""
+    def fault(self, owner: str) -> Fault:
+        """Return what a person is told of a shortfall with a limit."""
         return Fault(
-            where=f"port {self.port.id} of {holder}", given=self.limit, allowed=self.advice
+            where=f"port {self.port.id} of {owner}", given=self.limit, allowed=self.advice
         )
 
 
-def find_needs(
+def find_port_shortfalls(
     ports: Iterable[Port],
     held: Mapping[str, Mapping[str, int]],
     tree: HostTree,
     interfaces: Mapping[str, str],
     flavors: Mapping[str, int] = MappingProxyType({}),
-) -> tuple[Need, ...]:
+) -> tuple[PortShortfall, ...]:
     """Return what ports of a server lack; those that lack nothing are left out.
 
     Those that nobody serves yet have neither ``binding`` nor ``limit``.
@@ -92,43 +92,49 @@ def find_needs(
     in_order = sorted(ports, key=lambda port: port.id)
     bound = [port for port in in_order if port.binding_profile.get(ALLOCATION)]
     others = [port for port in in_order if not port.binding_profile.get(ALLOCATION)]
-    needs = [_need_of_bound(port, left, tree) for port in bound]
+    shortfalls = [_shortfall_of_bound(port, left, tree) for port in bound]
     left = {
         uuid: {name: max(0, amount - flavors.get(name, 0)) for name, amount in amounts.items()}
         for uuid, amounts in left.items()
     }
-    needs += [_need_of_unbound(port, left, tree, interfaces.get(port.id)) for port in others]
-    return tuple(need for need in needs if need is not None)
+    shortfalls += [
+        _shortfall_of_unbound(port, left, tree, interfaces.get(port.id)) for port in others
+    ]
+    return tuple(shortfall for shortfall in shortfalls if shortfall is not None)
 
 
-def _need_of_bound(port: Port, left: Held, tree: HostTree) -> Need | None:
+def _shortfall_of_bound(port: Port, left: Held, tree: HostTree) -> PortShortfall | None:
     try:
         binding = read_binding(port)
     except InvalidInput as error:
-        return Need(port=port, recorded=True, limit=_one_line(error))
+        return PortShortfall(port=port, recorded=True, limit=_one_line(error))
     if binding is None:
         return None
-    need = Need(port=port, binding=binding, recorded=True)
+    shortfall = PortShortfall(port=port, binding=binding, recorded=True)
     if strange := sorted(set(binding.providers.values()).difference(tree.names)):
-        return replace(need, limit=f"its profile names {', '.join(strange)}, and not of this host")
+        return replace(
+            shortfall, limit=f"its profile names {', '.join(strange)}, and not of this host"
+        )
     lacks = _take(binding, left)
-    return replace(need, lacks=lacks) if lacks else None
+    return replace(shortfall, lacks=lacks) if lacks else None
 
 
-def _need_of_unbound(port: Port, left: Held, tree: HostTree, interface: str | None) -> Need | None:
+def _shortfall_of_unbound(
+    port: Port, left: Held, tree: HostTree, interface: str | None
+) -> PortShortfall | None:
     try:
         groups = port.request.groups
     except InvalidInput as error:
-        return Need(port=port, limit=_one_line(error))
+        return PortShortfall(port=port, limit=_one_line(error))
     if not groups:
         return None
     found = [b for b in _servings(port, left, tree) if is_on(b, interface, tree)]
     if not found:
-        return Need(port=port)
+        return PortShortfall(port=port)
     if len(found) > 1 and not found[0].portion:  # traits alone: nothing tells which
-        return Need(port=port, limit=several(found, tree))
+        return PortShortfall(port=port, limit=several(found, tree))
     _take(found[0], left)
-    return Need(port=port, binding=found[0])
+    return PortShortfall(port=port, binding=found[0])
 
 
 def _take(binding: PortBinding, left: Held) -> Held:

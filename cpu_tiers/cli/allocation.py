@@ -19,9 +19,9 @@ from cpu_tiers.errors import InvalidInput
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.commands.cloud import Cloud
-    from cpu_tiers.nova.commands.heal_plan import Plan
+    from cpu_tiers.nova.commands.heal_plan import HealPlan
     from cpu_tiers.nova.commands.port_plan import PortPlan
-    from cpu_tiers.nova.consumers import Node
+    from cpu_tiers.nova.consumers import ComputeNode
     from cpu_tiers.placement.client import PlacementClient
 
 LOG = logging.getLogger(__name__)
@@ -69,8 +69,8 @@ class AllocationHeal(NovaCommand, Lister):
         found: list[tuple[object, ...]] = []
         reporting = asking = 0
         with self.clients() as (cloud, client):
-            for node in _nodes(cloud, parsed_args):
-                plan, ports = _heal(client, node, parsed_args)
+            for compute_node in _compute_nodes(cloud, parsed_args):
+                plan, ports = _heal(client, compute_node, parsed_args)
                 found += [*heal_rows([plan]), *port_rows(ports)]
                 reporting += bool(plan.shares)
                 asking += ports.asking
@@ -84,7 +84,7 @@ class AllocationHeal(NovaCommand, Lister):
             )
         return HEAL_COLUMNS, found
 
-    def _say(self, plan: "Plan", ports: "PortPlan", parsed_args: Namespace) -> None:
+    def _say(self, plan: "HealPlan", ports: "PortPlan", parsed_args: Namespace) -> None:
         """Tell of a host as soon as it is done."""
         named = parsed_args.host or parsed_args.server
         if named and not (plan.shares or plan.has_nodes or ports.asking):
@@ -97,18 +97,20 @@ class AllocationHeal(NovaCommand, Lister):
         for refusal in port_refusals(ports):
             self.refused = True
             LOG.error("%s", refusal)
-        done = sum(not verdict.need.limit for verdict in ports.verdicts)
+        done = sum(not verdict.shortfall.limit for verdict in ports.verdicts)
         if parsed_args.apply and done:
             LOG.info("%s: %d ports were given what they lacked", plan.host, done)
 
-    def _say_shares(self, plan: "Plan", parsed_args: Namespace) -> None:
+    def _say_shares(self, plan: "HealPlan", parsed_args: Namespace) -> None:
         for refusal in refusals([plan]):
             LOG.error("%s", refusal)
         if not plan.fits:
             self.refused = True
             LOG.error("%s: nothing is written", plan.host)
-        elif parsed_args.apply and plan.gains:
-            LOG.info("%s: %d consumers were given what they lacked", plan.host, len(plan.gains))
+        elif parsed_args.apply and plan.additions:
+            LOG.info(
+                "%s: %d consumers were given what they lacked", plan.host, len(plan.additions)
+            )
 
     def run(self, parsed_args: Namespace) -> int:
         """Tell a script, too."""
@@ -117,32 +119,44 @@ class AllocationHeal(NovaCommand, Lister):
 
 
 def _heal(
-    client: "PlacementClient", node: "Node", parsed_args: Namespace
-) -> tuple["Plan", "PortPlan"]:
+    client: "PlacementClient", compute_node: "ComputeNode", parsed_args: Namespace
+) -> tuple["HealPlan", "PortPlan"]:
     """Plan or heal shares, then ports; Neutron is asked before anything is written."""
     from cpu_tiers.nova.commands.heal_plan import heal, plan_heal
     from cpu_tiers.nova.commands.port_plan import HostPorts, PortPlan
 
     servers = parsed_args.server
-    host = None if parsed_args.skip_ports else HostPorts(node, servers)
-    plan = (heal if parsed_args.apply else plan_heal)(client, node, servers)
+    host = None if parsed_args.skip_ports else HostPorts(compute_node, servers)
+    plan = (heal if parsed_args.apply else plan_heal)(client, compute_node, servers)
     if host is None:
-        return plan, PortPlan(host=node.name)
+        return plan, PortPlan(host=compute_node.name)
     if parsed_args.apply:
         return plan, host.heal(client)
-    healed = [gain.demand.consumer for gain in plan.gains if plan.fits]
+    healed = [addition.shortfall.consumer for addition in plan.additions if plan.fits]
     return plan, host.plan(client, healed)
 
 
-def _nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["Node"]:
+def _compute_nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["ComputeNode"]:
     """Yield the hosts that the arguments name, each once."""
-    from cpu_tiers.nova.commands.cloud import all_nodes, node_of_server, nodes_of_host
+    from cpu_tiers.nova.commands.cloud import (
+        all_compute_nodes,
+        compute_nodes_of_host,
+        compute_nodes_of_server,
+    )
 
     if not parsed_args.host and not parsed_args.server:
-        yield from all_nodes(cloud)
+        yield from all_compute_nodes(cloud)
         return
     named = [
-        *(node for host in parsed_args.host for node in nodes_of_host(cloud, host)),
-        *(node for uuid in parsed_args.server for node in node_of_server(cloud, uuid)),
+        *(
+            compute_node
+            for host in parsed_args.host
+            for compute_node in compute_nodes_of_host(cloud, host)
+        ),
+        *(
+            compute_node
+            for uuid in parsed_args.server
+            for compute_node in compute_nodes_of_server(cloud, uuid)
+        ),
     ]
-    yield from {node.uuid: node for node in named}.values()
+    yield from {compute_node.uuid: compute_node for compute_node in named}.values()

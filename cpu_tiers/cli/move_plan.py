@@ -73,18 +73,18 @@ def read_tree(parsed_args: Namespace, conf: cfg.ConfigOpts, name: str) -> Provid
 
 def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
     """Yield a line for each consumer that moves, or gets shares."""
-    for consumer in sorted({*plan.consumers, *plan.gains}):
+    for consumer in sorted({*plan.consumers, *plan.additions}):
         resident = plan.residents.get(consumer)
-        holder = resident.holder if resident else None
-        gain = plan.gains.get(consumer)
+        owner = resident.owner if resident else None
+        addition = plan.additions.get(consumer)
         limit = plan.limit(consumer)
         yield (
             plan.host,
             consumer,
-            holder.server if holder else None,
-            holder.name if holder else None,
-            holder.flavor.name if holder else None,
-            FormattedValue(dict(gain.demand.resources) if gain else {}, resource_lines),
+            owner.server if owner else None,
+            owner.name if owner else None,
+            owner.flavor.name if owner else None,
+            FormattedValue(dict(addition.shortfall.resources) if addition else {}, resource_lines),
             not limit,
             limit,
             going_to(plan.goes_to(consumer)),

@@ -22,15 +22,15 @@ from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.shortfall_rows import COLUMNS, refusals, rows
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
+from cpu_tiers.placement.numa_reshape import reshape
 from cpu_tiers.placement.plan_file import SavedPlan, read_plan
-from cpu_tiers.placement.reshaper import reshape
 from cpu_tiers.placement.session import connect
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.commands.cloud import Cloud
-    from cpu_tiers.nova.commands.heal_plan import Plan
+    from cpu_tiers.nova.commands.heal_plan import HealPlan
     from cpu_tiers.nova.commands.numa_plan import MovePlan
-    from cpu_tiers.nova.consumers import Node
+    from cpu_tiers.nova.consumers import ComputeNode
 
 LOG = logging.getLogger(__name__)
 
@@ -67,18 +67,20 @@ class ReshapePlan(NovaCommand, Lister):
             return COLUMNS, list(move_rows(plan))
         plans = self._shares(parsed_args, conf)
         self._tell(refusals(plans))
-        if not any(plan.gains for plan in plans):
+        if not any(plan.additions for plan in plans):
             LOG.info("Servers have all they ask for: nothing is to be done.")
         return COLUMNS, rows(plans)
 
-    def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["Plan"]:
+    def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["HealPlan"]:
         with self.clients() as (cloud, client):
-            from cpu_tiers.nova.commands.cloud import nodes_of_host
+            from cpu_tiers.nova.commands.cloud import compute_nodes_of_host
             from cpu_tiers.nova.commands.heal_plan import plan_reshape
 
             multiplier = conf.libvirt.vcpu_share_multiplier
-            nodes = nodes_of_host(cloud, parsed_args.host)
-            plans = [plan_reshape(client, node, multiplier) for node in nodes]
+            compute_nodes = compute_nodes_of_host(cloud, parsed_args.host)
+            plans = [
+                plan_reshape(client, compute_node, multiplier) for compute_node in compute_nodes
+            ]
         for plan in plans:
             _say(plan, multiplier)
         return plans
@@ -88,13 +90,15 @@ class ReshapePlan(NovaCommand, Lister):
             with self.cloud() as cloud:
                 from cpu_tiers.nova.commands.numa_plan import plan_offline
 
-                node = _node(cloud, parsed_args.host)
-                return plan_offline(node, read_tree(parsed_args, conf, node.name))
+                compute_node = _compute_node(cloud, parsed_args.host)
+                return plan_offline(compute_node, read_tree(parsed_args, conf, compute_node.name))
         with self.clients() as (cloud, client):
             from cpu_tiers.nova.commands.numa_plan import plan_moves
 
-            node = _node(cloud, parsed_args.host)
-            return plan_moves(client, node, read_tree(parsed_args, conf, node.name))
+            compute_node = _compute_node(cloud, parsed_args.host)
+            return plan_moves(
+                client, compute_node, read_tree(parsed_args, conf, compute_node.name)
+            )
 
     def _tell(self, refused: Sequence[str]) -> None:
         for refusal in refused:
@@ -146,13 +150,13 @@ def _read_plan(path: str) -> SavedPlan:
     return read_plan(read_json(path, "give what `reshape plan --save` wrote"), where=path)
 
 
-def _node(cloud: "Cloud", host: str) -> "Node":
-    from cpu_tiers.nova.commands.cloud import nodes_of_host
+def _compute_node(cloud: "Cloud", host: str) -> "ComputeNode":
+    from cpu_tiers.nova.commands.cloud import compute_nodes_of_host
 
-    return nodes_of_host(cloud, host)[0]  # with libvirt there is one
+    return compute_nodes_of_host(cloud, host)[0]  # with libvirt there is one
 
 
-def _say(plan: "Plan", multiplier: int) -> None:
+def _say(plan: "HealPlan", multiplier: int) -> None:
     if not plan.shares:
         LOG.info("%s has no VCPU, and reports no shares", plan.host)
     for provider, inventories in plan.shares.items():

@@ -7,32 +7,32 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.cli.formatting import FormattedValue
 
 if TYPE_CHECKING:
-    from cpu_tiers.nova.commands.heal_plan import Plan
+    from cpu_tiers.nova.commands.heal_plan import HealPlan
     from cpu_tiers.nova.commands.port_plan import PortPlan
 
 COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "reason", "goes_to")
 HEAL_COLUMNS = (*COLUMNS, "port", "providers")
 
 
-def rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
+def rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
     """Return a line for each consumer that lacks something."""
     return [
         (
             plan.host,
-            gain.demand.consumer,
-            gain.demand.holder.server,
-            gain.demand.holder.name,
-            gain.demand.holder.flavor.name,
-            FormattedValue(dict(gain.demand.resources), resource_lines),
-            not gain.limits,
+            addition.shortfall.consumer,
+            addition.shortfall.owner.server,
+            addition.shortfall.owner.name,
+            addition.shortfall.owner.flavor.name,
+            FormattedValue(dict(addition.shortfall.resources), resource_lines),
+            not addition.limits,
             "; ".join(
                 limit if provider == plan.host else f"{provider}: {limit}"
-                for provider, limit in gain.limits.items()
+                for provider, limit in addition.limits.items()
             ),
-            going_to(gain.goes_to),
+            going_to(addition.goes_to),
         )
         for plan in plans
-        for gain in plan.gains
+        for addition in plan.additions
     ]
 
 
@@ -48,7 +48,7 @@ def _lines(resources: Portion) -> str:
     )
 
 
-def heal_rows(plans: Iterable["Plan"]) -> list[tuple[object, ...]]:
+def heal_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
     """Return the same, with the columns that ports have."""
     return [(*row, "", FormattedValue([], "\n".join)) for row in rows(plans)]
 
@@ -58,15 +58,15 @@ def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
     return [
         (
             plan.host,
-            verdict.holder.server,
-            verdict.holder.server,
-            verdict.holder.name,
-            verdict.holder.flavor.name,
+            verdict.owner.server,
+            verdict.owner.server,
+            verdict.owner.name,
+            verdict.owner.flavor.name,
             FormattedValue(verdict.adds, resource_lines),
-            not verdict.need.limit,
-            verdict.need.limit,
+            not verdict.shortfall.limit,
+            verdict.shortfall.limit,
             going_to(verdict.goes_to),
-            verdict.need.port.id,
+            verdict.shortfall.port.id,
             FormattedValue(list(verdict.providers), "\n".join),
         )
         for verdict in plan.verdicts
@@ -75,12 +75,14 @@ def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
 
 def port_refusals(plan: "PortPlan") -> list[str]:
     """Return what a person is told of every port that cannot be healed in place."""
-    return [str(v.need.fault(v.holder.name)) for v in plan.verdicts if v.need.limit]
+    return [str(v.shortfall.fault(v.owner.name)) for v in plan.verdicts if v.shortfall.limit]
 
 
-def refusals(plans: Iterable["Plan"]) -> list[str]:
+def refusals(plans: Iterable["HealPlan"]) -> list[str]:
     """Return what a person is told of everything that does not fit."""
-    return [str(fault) for plan in plans for gain in plan.gains for fault in gain.faults]
+    return [
+        str(fault) for plan in plans for addition in plan.additions for fault in addition.faults
+    ]
 
 
 def resource_lines(resources: Mapping[str, int]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from nova import exception, objects
 
-from cpu_tiers.accounting.missing_shares import Demand, Holder, lacks_shares, missing_shares
+from cpu_tiers.accounting.missing_shares import Owner, Shortfall, lacks_shares, missing_shares
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.nova.convert import to_flavor, to_image
 
@@ -25,7 +25,7 @@ _OVER = ("cancelled", "completed", "confirmed", "done", "error", "failed", "reve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class ComputeNode:
     """A host as Nova and Placement know it.
 
     :param context: reaches the database of its cell.
@@ -41,7 +41,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class ConsumerRecord:
     """What a consumer holds on a host, and of which server.
 
     :param server: Nova's instance.
@@ -58,7 +58,7 @@ class Claim:
         return bool(self.consumer != self.server.uuid)
 
     @property
-    def holder(self) -> Holder | None:
+    def owner(self) -> Owner | None:
         """Return whose it is, with the flavor that it was made for; a resize has two.
 
         Before the destination of a resize has heard of it, Nova's database
@@ -71,21 +71,23 @@ class Claim:
             server = self.server
             flavor = (server.old_flavor or flavor) if self.is_source else server.new_flavor
         part = f", source of migration {self.consumer}" if self.is_source else ""
-        return None if flavor is None else to_holder(self.server, flavor, part)
+        return None if flavor is None else to_owner(self.server, flavor, part)
 
 
-def find_demands(node: Node, held: Mapping[str, Mapping[str, int]]) -> tuple[Demand, ...]:
+def find_share_shortfalls(
+    compute_node: ComputeNode, held: Mapping[str, Mapping[str, int]]
+) -> tuple[Shortfall, ...]:
     """Return the shares that consumers of a host lack.
 
     :param held: consumer to resource class to amount, of all its providers together.
     """
     lacking = [consumer for consumer, resources in held.items() if lacks_shares(resources)]
-    return missing_shares(held, find_holders(node, lacking, held))
+    return missing_shares(held, find_owners(compute_node, lacking, held))
 
 
-def find_holders(
-    node: Node, asked: Collection[str], consumers: Collection[str]
-) -> dict[str, Holder]:
+def find_owners(
+    compute_node: ComputeNode, asked: Collection[str], consumers: Collection[str]
+) -> dict[str, Owner]:
     """Return whose the allocations of ``asked`` are.
 
     A consumer that Nova does not know, or whose flavor it does not know yet,
@@ -93,45 +95,45 @@ def find_holders(
 
     :param consumers: all consumers that hold something of this host.
     """
-    return holders_of(node, find_claims(node, asked, consumers), asked)
+    return owners_of(compute_node, find_consumer_records(compute_node, asked, consumers), asked)
 
 
-def holders_of(
-    node: Node, claims: Mapping[str, Claim], asked: Collection[str]
-) -> dict[str, Holder]:
-    """Return what :func:`find_holders` does, where :func:`find_claims` was asked already."""
-    found: dict[str, Holder] = {}
+def owners_of(
+    compute_node: ComputeNode, records: Mapping[str, ConsumerRecord], asked: Collection[str]
+) -> dict[str, Owner]:
+    """Return the owners, from records that :func:`find_consumer_records` returned."""
+    found: dict[str, Owner] = {}
     for uuid in asked:
-        holder: Holder | None = None
+        owner: Owner | None = None
         try:
-            holder = claims[uuid].holder if uuid in claims else None
+            owner = records[uuid].owner if uuid in records else None
         except InvalidInput as error:
-            LOG.warning("Flavor of consumer %s on %s: %s", uuid, node.name, error)
+            LOG.warning("Flavor of consumer %s on %s: %s", uuid, compute_node.name, error)
             continue
-        if holder is None:
-            LOG.warning("Nova knows no flavor of consumer %s on %s", uuid, node.name)
+        if owner is None:
+            LOG.warning("Nova knows no flavor of consumer %s on %s", uuid, compute_node.name)
         else:
-            found[uuid] = holder
+            found[uuid] = owner
     return found
 
 
-def find_claims(
-    node: Node, asked: Collection[str], consumers: Collection[str]
-) -> dict[str, Claim]:
+def find_consumer_records(
+    compute_node: ComputeNode, asked: Collection[str], consumers: Collection[str]
+) -> dict[str, ConsumerRecord]:
     """Return what each of ``asked`` holds on a host, as far as Nova knows it.
 
     :param consumers: all consumers that hold something of this host.
     """
-    servers = _servers(node.context, asked)
-    arriving = _arriving(node, servers.values(), consumers)
-    claims = {
-        uuid: Claim(consumer=uuid, server=server, move=arriving.get(uuid))
+    servers = _servers(compute_node.context, asked)
+    arriving = _arriving(compute_node, servers.values(), consumers)
+    records = {
+        uuid: ConsumerRecord(consumer=uuid, server=server, move=arriving.get(uuid))
         for uuid, server in servers.items()
     }
     for uuid in asked:
-        if uuid not in servers and (leaving := _leaving(node.context, uuid)):
-            claims[uuid] = leaving
-    return claims
+        if uuid not in servers and (leaving := _leaving(compute_node.context, uuid)):
+            records[uuid] = leaving
+    return records
 
 
 def _servers(context: Any, uuids: Collection[str]) -> dict[str, Any]:
@@ -145,7 +147,9 @@ def _servers(context: Any, uuids: Collection[str]) -> dict[str, Any]:
     return {server.uuid: server for server in servers}
 
 
-def _arriving(node: Node, servers: Iterable[Any], consumers: Collection[str]) -> dict[str, Any]:
+def _arriving(
+    compute_node: ComputeNode, servers: Iterable[Any], consumers: Collection[str]
+) -> dict[str, Any]:
     """Return the moves of servers that hold the destination of one on this host.
 
     They do from the time when the migration has taken over the source, which
@@ -153,13 +157,13 @@ def _arriving(node: Node, servers: Iterable[Any], consumers: Collection[str]) ->
     down may be on its way between others by now.
     """
     moves = [
-        *moves_of(node),
+        *moves_of(compute_node),
         *(
             migration
             for server in servers
-            if server.node != node.name
+            if server.node != compute_node.name
             for migration in objects.MigrationList.get_by_filters(
-                node.context, {"instance_uuid": server.uuid}
+                compute_node.context, {"instance_uuid": server.uuid}
             )
         ),
     ]
@@ -167,34 +171,37 @@ def _arriving(node: Node, servers: Iterable[Any], consumers: Collection[str]) ->
         move.instance_uuid: move
         for move in moves
         if move.status not in _OVER
-        and move.dest_node in (node.name, None)  # nobody tells before that host has heard of it
-        and (move.source_node != node.name or move.uuid in consumers)
+        and move.dest_node
+        in (compute_node.name, None)  # nobody tells before that host has heard of it
+        and (move.source_node != compute_node.name or move.uuid in consumers)
     }
 
 
-def moves_of(node: Node) -> list[Any]:
+def moves_of(compute_node: ComputeNode) -> list[Any]:
     """Return the migrations from and to a host that are not over."""
-    moves = objects.MigrationList.get_in_progress_and_error(node.context, node.host, node.name)
+    moves = objects.MigrationList.get_in_progress_and_error(
+        compute_node.context, compute_node.host, compute_node.name
+    )
     return [move for move in moves if move.status not in _OVER]
 
 
-def _leaving(context: Any, uuid: str) -> Claim | None:
+def _leaving(context: Any, uuid: str) -> ConsumerRecord | None:
     """Return the source that a migration keeps."""
     try:
         move = objects.Migration.get_by_uuid(context, uuid)
     except exception.MigrationNotFound:
         return None
     server = _servers(context, [move.instance_uuid]).get(move.instance_uuid)
-    return server and Claim(consumer=uuid, server=server, move=move)
+    return server and ConsumerRecord(consumer=uuid, server=server, move=move)
 
 
-def to_holder(server: Any, flavor: objects.Flavor, part: str = "") -> Holder:
-    """Return a server of Nova's as the holder of what ``flavor`` was given.
+def to_owner(server: Any, flavor: objects.Flavor, part: str = "") -> Owner:
+    """Return a server of Nova's as the owner of what ``flavor`` was given.
 
-    :param part: what tells this holder from the server itself.
+    :param part: what tells this owner from the server itself.
     :raises InvalidInput: a size of the flavor is out of range.
     """
-    return Holder(
+    return Owner(
         name=f"server {server.display_name} ({server.uuid}){part}",
         server=server.uuid,
         flavor=to_flavor(flavor),

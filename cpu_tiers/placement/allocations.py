@@ -8,13 +8,13 @@ generation guards the time between the read and the write.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from cpu_tiers.accounting.healing import Gain
+from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import joined
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
-from cpu_tiers.placement.hosts import HostState
+from cpu_tiers.placement.hosts import PlacementHost
 from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
 
 
@@ -51,36 +51,39 @@ def claim(
     with_fresh_reads(attempt)
 
 
-def add(client: PlacementClient, host: HostState, gains: Iterable[Gain]) -> None:
+def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Addition]) -> None:
     """Give consumers of a host what they are to get, to all at once or to none.
 
-    Not tried again here: the gains are worked out anew then.
+    Not tried again here: the additions are worked out anew then.
 
     :param host: as it was when they were worked out.
     :raises GenerationConflict: one of them holds something else by now.
     :raises InsufficientCapacity: they do not fit.
     """
     client.set_consumers(
-        *(_extended(client.consumer(gain.demand.consumer), host, gain) for gain in gains)
+        *(
+            _extended(client.consumer(addition.shortfall.consumer), host, addition)
+            for addition in additions
+        )
     )
 
 
-def _extended(present: Consumer, host: HostState, gain: Gain) -> Consumer:
-    holder, consumer = gain.demand.holder, gain.demand.consumer
+def _extended(present: Consumer, host: PlacementHost, addition: Addition) -> Consumer:
+    owner, consumer = addition.shortfall.owner, addition.shortfall.consumer
     before, now = host.held.get(consumer, {}), present.allocations
     is_same = bool(before) == bool(now) and all(
-        now.get(host.uuid(name), {}) == before.get(name, {}) for name in gain.goes_to
+        now.get(host.uuid(name), {}) == before.get(name, {}) for name in addition.goes_to
     )
     if not is_same:
-        raise GenerationConflict(f"{holder.name} was given other allocations just now")
-    portion = {host.uuid(name): amounts for name, amounts in gain.goes_to.items()}
+        raise GenerationConflict(f"{owner.name} was given other allocations just now")
+    portion = {host.uuid(name): amounts for name, amounts in addition.goes_to.items()}
     return replace(
         present,
         allocations=joined([now, portion]),
-        project_id=present.project_id or holder.project_id,
-        user_id=present.user_id or holder.user_id,
+        project_id=present.project_id or owner.project_id,
+        user_id=present.user_id or owner.user_id,
         # Nova writes no type, so Placement cannot tell.
-        consumer_type=INSTANCE if consumer == holder.server else MIGRATION,
+        consumer_type=INSTANCE if consumer == owner.server else MIGRATION,
     )
 
 

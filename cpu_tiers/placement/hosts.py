@@ -16,7 +16,7 @@ from cpu_tiers.placement.sync import read_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostState:
+class PlacementHost:
     """What a host has, and who holds it.
 
     :param tree: the root and the NUMA nodes, if the host reports them.
@@ -43,12 +43,12 @@ class HostState:
         return self.state.providers[provider].uuid
 
 
-def read_host(client: PlacementClient, name: str) -> HostState | None:
+def read_host(client: PlacementClient, name: str) -> PlacementHost | None:
     """Return a host; ``None`` where Placement does not know it."""
     state = read_state(client, bare_tree(name))
     if name not in state.providers:
         return None
-    return HostState(
+    return PlacementHost(
         tree=tree_of(state, name),
         state=state,
         held=read_holdings(client, state, state.providers.keys()),

@@ -31,7 +31,7 @@ def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any
     """Return a plan as it is kept in a file.
 
     :param relocations: as :func:`~cpu_tiers.accounting.relocation.relocate` or
-        :func:`~cpu_tiers.placement.reshaper.plan_reshape` have found them.
+        :func:`~cpu_tiers.placement.numa_reshape.plan_reshape` have found them.
     """
     return {
         "host": host,

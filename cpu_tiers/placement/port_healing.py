@@ -10,9 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cpu_tiers.accounting.holdings import Portion, joined
-from cpu_tiers.accounting.missing_shares import Holder, limit_of
+from cpu_tiers.accounting.missing_shares import Owner, limit_of
 from cpu_tiers.accounting.port_bindings import PortBinding, bind
-from cpu_tiers.accounting.unserved_ports import HostTree, Need, find_needs, is_on, several
+from cpu_tiers.accounting.unserved_ports import (
+    HostTree,
+    PortShortfall,
+    find_port_shortfalls,
+    is_on,
+    several,
+)
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY
 from cpu_tiers.model.port import Port
@@ -43,7 +49,7 @@ class ServerPorts:
     :param will_hold: its allocation is about to be written, whole.
     """
 
-    holder: Holder
+    owner: Owner
     ports: tuple[Port, ...]
     interfaces: Mapping[str, str] = field(default_factory=dict)
     will_hold: bool = False
@@ -73,7 +79,7 @@ def read_tree(client: PlacementClient, root: str) -> HostTree:
 
 def plan_ports(
     client: PlacementClient, tree: HostTree, server: ServerPorts, pending: Portion
-) -> tuple[Need, ...]:
+) -> tuple[PortShortfall, ...]:
     """Return what the ports of a server lack, and who could serve them in place.
 
     A server is healed whole or not at all: where one of its ports cannot be
@@ -81,12 +87,12 @@ def plan_ports(
 
     :param pending: what is going to be given to servers before this one.
     """
-    return _plan(client, tree, server, client.consumer(server.holder.server), pending)
+    return _plan(client, tree, server, client.consumer(server.owner.server), pending)
 
 
 def heal_ports(
     client: PlacementClient, tree: HostTree, read: Read, record: Record
-) -> tuple[Need, ...]:
+) -> tuple[PortShortfall, ...]:
     """Do what :func:`plan_ports` says; return what it was.
 
     A port that cannot be recorded has a ``limit`` that says so.
@@ -94,48 +100,52 @@ def heal_ports(
     :raises GenerationConflict: somebody else wrote in between, again and again.
     """
 
-    def attempt() -> tuple[str, tuple[Need, ...]]:
+    def attempt() -> tuple[str, tuple[PortShortfall, ...]]:
         server = read()
         if server is None:
             return "", ()
-        present = client.consumer(server.holder.server)
-        needs = _plan(client, tree, server, present, {})
-        if not any(need.limit for need in needs):
-            needs = _allocate(client, present, needs)
-        return present.uuid, needs
+        present = client.consumer(server.owner.server)
+        shortfalls = _plan(client, tree, server, present, {})
+        if not any(shortfall.limit for shortfall in shortfalls):
+            shortfalls = _allocate(client, present, shortfalls)
+        return present.uuid, shortfalls
 
-    consumer, needs = with_fresh_reads(attempt)
-    if any(need.limit for need in needs):
-        return needs
-    return tuple(_recorded(client, consumer, need, record) for need in needs)
+    consumer, shortfalls = with_fresh_reads(attempt)
+    if any(shortfall.limit for shortfall in shortfalls):
+        return shortfalls
+    return tuple(_recorded(client, consumer, shortfall, record) for shortfall in shortfalls)
 
 
 def _allocate(
-    client: PlacementClient, present: Consumer, needs: tuple[Need, ...]
-) -> tuple[Need, ...]:
-    lacks = joined(need.lacks for need in needs)
+    client: PlacementClient, present: Consumer, shortfalls: tuple[PortShortfall, ...]
+) -> tuple[PortShortfall, ...]:
+    lacks = joined(shortfall.lacks for shortfall in shortfalls)
     if not lacks:
-        return needs
+        return shortfalls
     try:
         wanted = joined([present.allocations, lacks])
         client.set_consumers(replace(present, allocations=wanted))
     except InsufficientCapacity:
-        return tuple(replace(need, limit="somebody took the room just now") for need in needs)
-    return needs
+        return tuple(
+            replace(shortfall, limit="somebody took the room just now") for shortfall in shortfalls
+        )
+    return shortfalls
 
 
-def _recorded(client: PlacementClient, consumer: str, need: Need, record: Record) -> Need:
-    if need.recorded or need.binding is None:
-        return need
+def _recorded(
+    client: PlacementClient, consumer: str, shortfall: PortShortfall, record: Record
+) -> PortShortfall:
+    if shortfall.recorded or shortfall.binding is None:
+        return shortfall
     try:
-        record(need.binding)
+        record(shortfall.binding)
     except PortGone:
-        release(client, consumer, need.lacks)
-        return replace(need, limit="it is gone by now", advice="what it was given is freed")
+        release(client, consumer, shortfall.lacks)
+        return replace(shortfall, limit="it is gone by now", advice="what it was given is freed")
     except PortNotRecorded as error:
         limit = f"Placement has its part, but Neutron did not take note: {error}"
-        return replace(need, limit=limit, advice="run the command again")
-    return need
+        return replace(shortfall, limit=limit, advice="run the command again")
+    return shortfall
 
 
 def _plan(
@@ -144,40 +154,49 @@ def _plan(
     server: ServerPorts,
     present: Consumer,
     pending: Portion,
-) -> tuple[Need, ...]:
-    flavors = _flavors(server.holder)
-    needs = find_needs(server.ports, present.allocations, tree, server.interfaces, flavors)
+) -> tuple[PortShortfall, ...]:
+    flavors = _flavors(server.owner)
+    shortfalls = find_port_shortfalls(
+        server.ports, present.allocations, tree, server.interfaces, flavors
+    )
     if not present.allocations and not server.will_hold:
         return tuple(
             replace(
-                need,
+                shortfall,
                 limit="the server holds no allocation at all",
                 advice="heal that first: this command does where the host reports shares or its"
                 " NUMA nodes, else nova-manage placement heal_allocations",
             )
-            for need in needs
+            for shortfall in shortfalls
         )
-    unserved = [need.port for need in needs if need.binding is None and not need.limit]
+    unserved = [
+        shortfall.port
+        for shortfall in shortfalls
+        if shortfall.binding is None and not shortfall.limit
+    ]
     served = _served(client, tree, server, unserved) if unserved else {}
-    needs = tuple(served.get(need.port.id, need) for need in needs)
-    if not any(need.limit for need in needs):
-        lacks = joined(need.lacks for need in needs)
+    shortfalls = tuple(served.get(shortfall.port.id, shortfall) for shortfall in shortfalls)
+    if not any(shortfall.limit for shortfall in shortfalls):
+        lacks = joined(shortfall.lacks for shortfall in shortfalls)
         limit = _limit(client, tree, present, lacks, pending)
-        needs = tuple(replace(need, limit=limit) if need.lacks else need for need in needs)
-    return _all_or_none(needs)
+        shortfalls = tuple(
+            replace(shortfall, limit=limit) if shortfall.lacks else shortfall
+            for shortfall in shortfalls
+        )
+    return _all_or_none(shortfalls)
 
 
-def _all_or_none(needs: tuple[Need, ...]) -> tuple[Need, ...]:
-    if not any(need.limit for need in needs):
-        return needs
+def _all_or_none(shortfalls: tuple[PortShortfall, ...]) -> tuple[PortShortfall, ...]:
+    if not any(shortfall.limit for shortfall in shortfalls):
+        return shortfalls
     limit = "another port of the server cannot be served here"
-    return tuple(replace(need, limit=need.limit or limit) for need in needs)
+    return tuple(replace(shortfall, limit=shortfall.limit or limit) for shortfall in shortfalls)
 
 
-def _flavors(holder: Holder) -> dict[str, int]:
+def _flavors(owner: Owner) -> dict[str, int]:
     """Return what a flavor states of each class; one that cannot be read states nothing."""
     try:
-        groups = ServerRequest(flavor=holder.flavor).own_groups.groups
+        groups = ServerRequest(flavor=owner.flavor).own_groups.groups
     except InvalidInput:
         return {}  # it was accepted before it was checked, and got nothing of ours
     return CandidateQuery(groups=tuple(groups)).resources()
@@ -185,23 +204,23 @@ def _flavors(holder: Holder) -> dict[str, int]:
 
 def _served(
     client: PlacementClient, tree: HostTree, server: ServerPorts, ports: Sequence[Port]
-) -> dict[str, Need]:
+) -> dict[str, PortShortfall]:
     """Return, by port, who serves ports that nobody served, all in one query."""
     try:
         ways = _ways(client, tree, server, ports)
     except InvalidInput as error:
         limit = str(error).replace("\n", "; ")
-        return {port.id: Need(port=port, limit=limit) for port in ports}
-    return {port.id: _need(port, [way[port.id] for way in ways], tree) for port in ports}
+        return {port.id: PortShortfall(port=port, limit=limit) for port in ports}
+    return {port.id: _shortfall(port, [way[port.id] for way in ways], tree) for port in ports}
 
 
-def _need(port: Port, ways: Sequence[PortBinding], tree: HostTree) -> Need:
+def _shortfall(port: Port, ways: Sequence[PortBinding], tree: HostTree) -> PortShortfall:
     if not ways:
         limit = "no device of the host fits, or none has room for all that the server lacks"
-        return Need(port=port, limit=limit)
+        return PortShortfall(port=port, limit=limit)
     if any(way.providers != ways[0].providers for way in ways):
-        return Need(port=port, limit=several(ways, tree))
-    return Need(port=port, binding=ways[0], lacks=ways[0].portion)
+        return PortShortfall(port=port, limit=several(ways, tree))
+    return PortShortfall(port=port, binding=ways[0], lacks=ways[0].portion)
 
 
 def _ways(
@@ -220,7 +239,7 @@ def _ways(
 
 
 def _query(tree: HostTree, server: ServerPorts, ports: Sequence[Port]) -> CandidateQuery:
-    flavor = server.holder.flavor
+    flavor = server.owner.flavor
     parts = list(translate(ServerRequest(flavor=flavor, ports=tuple(ports))))
     groups = [part for part in parts if isinstance(part, RequestGroup)]
     return CandidateQuery(

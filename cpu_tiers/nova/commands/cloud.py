@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.nova import cpu_policies
-from cpu_tiers.nova.consumers import Node
+from cpu_tiers.nova.consumers import ComputeNode
 from cpu_tiers.nova.seams import install
 
 CONF = nova.conf.CONF
@@ -158,14 +158,14 @@ def configure(files: Sequence[str]) -> None:
     install(cpu_policies.SEAMS, level=logging.DEBUG)  # a command talks to a person
 
 
-def nodes_of_host(cloud: Cloud, host: str) -> tuple[Node, ...]:
+def compute_nodes_of_host(cloud: Cloud, host: str) -> tuple[ComputeNode, ...]:
     """Return what a nova-compute runs: with libvirt, the host itself.
 
     :raises InvalidInput: Nova does not know it.
     """
     try:
         found = cloud.of_host(host)
-        return _nodes(found, objects.ComputeNodeList.get_all_by_host(found, host))
+        return _compute_nodes(found, objects.ComputeNodeList.get_all_by_host(found, host))
     except (exception.NotFound, exception.HostMappingNotFound) as error:
         raise InvalidInput.of(
             f"host {host}",
@@ -174,7 +174,7 @@ def nodes_of_host(cloud: Cloud, host: str) -> tuple[Node, ...]:
         ) from error
 
 
-def node_of_server(cloud: Cloud, uuid: str) -> tuple[Node, ...]:
+def compute_nodes_of_server(cloud: Cloud, uuid: str) -> tuple[ComputeNode, ...]:
     """Return where a server is; nothing where it is on no host.
 
     :raises InvalidInput: Nova does not know it.
@@ -188,20 +188,27 @@ def node_of_server(cloud: Cloud, uuid: str) -> tuple[Node, ...]:
         ) from error
     if server.host is None:
         return ()
-    nodes = nodes_of_host(cloud, server.host)
-    return tuple(node for node in nodes if node.name == server.node)
+    compute_nodes = compute_nodes_of_host(cloud, server.host)
+    return tuple(
+        compute_node for compute_node in compute_nodes if compute_node.name == server.node
+    )
 
 
-def all_nodes(cloud: Cloud) -> Iterator[Node]:
+def all_compute_nodes(cloud: Cloud) -> Iterator[ComputeNode]:
     """Yield every host of the cloud."""
     for found in cloud.all():
-        yield from _nodes(found, objects.ComputeNodeList.get_all(found))
+        yield from _compute_nodes(found, objects.ComputeNodeList.get_all(found))
 
 
-def _nodes(found: Any, compute_nodes: Any) -> tuple[Node, ...]:
+def _compute_nodes(found: Any, compute_nodes: Any) -> tuple[ComputeNode, ...]:
     return tuple(
-        Node(context=found, host=node.host, name=node.hypervisor_hostname, uuid=node.uuid)
-        for node in compute_nodes
+        ComputeNode(
+            context=found,
+            host=compute_node.host,
+            name=compute_node.hypervisor_hostname,
+            uuid=compute_node.uuid,
+        )
+        for compute_node in compute_nodes
     )
 
 

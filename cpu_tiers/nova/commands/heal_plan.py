@@ -16,27 +16,27 @@ from nova import objects
 from nova.scheduler.utils import resources_from_flavor
 
 from cpu_tiers.accounting import healing
-from cpu_tiers.accounting.healing import Gain
+from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import total_of
-from cpu_tiers.accounting.missing_shares import Demand, Holder, missing_shares
+from cpu_tiers.accounting.missing_shares import Owner, Shortfall, missing_shares
 from cpu_tiers.accounting.relocation import OF_NODES, Resident
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.nova.commands.offline_holdings import held_by_flavor
-from cpu_tiers.nova.consumers import Node, find_demands
+from cpu_tiers.nova.consumers import ComputeNode, find_share_shortfalls
 from cpu_tiers.nova.residents import find_residents
 from cpu_tiers.placement import allocations
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.hosts import HostState, read_host
+from cpu_tiers.placement.hosts import PlacementHost, read_host
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class HealPlan:
     """What the consumers of a host get, and whether there is room for it.
 
     :param host: the name of the root provider.
@@ -47,25 +47,25 @@ class Plan:
     host: str
     shares: Mapping[str, Mapping[str, Inventory]] = field(default_factory=dict)
     has_nodes: bool = False
-    gains: tuple[Gain, ...] = ()
+    additions: tuple[Addition, ...] = ()
 
     @property
     def fits(self) -> bool:
         """Tell whether there is room for all."""
-        return not any(gain.limits for gain in self.gains)
+        return not any(addition.limits for addition in self.additions)
 
 
-def plan_reshape(client: PlacementClient, node: Node, multiplier: int) -> Plan:
+def plan_reshape(client: PlacementClient, compute_node: ComputeNode, multiplier: int) -> HealPlan:
     """Return what nova-compute does at a start with ``report_vcpu_shares``.
 
     :param multiplier: its ``[libvirt] vcpu_share_multiplier``.
     :raises InvalidInput: Placement has nothing of the host to go by.
     """
-    host = _read(client, node)
+    host = _read(client, compute_node)
     if host is None or not any(provider.inventories for provider in host.tree.providers):
         raise InvalidInput.of(
-            f"host {node.name}",
-            f"Placement has no inventory of it (provider {node.uuid})",
+            f"host {compute_node.name}",
+            f"Placement has no inventory of it (provider {compute_node.uuid})",
             "start its nova-compute, which reports one",
         )
     shares = {
@@ -73,21 +73,27 @@ def plan_reshape(client: PlacementClient, node: Node, multiplier: int) -> Plan:
         for provider in host.tree.providers
         if VCPU in provider.inventories
     }
-    demands = find_demands(node, total_of(host.held)) if shares else ()
-    gains = healing.gain_shares(shares, host.held, demands)
-    return Plan(host=node.name, shares=shares, has_nodes=host.has_nodes, gains=gains)
+    shortfalls = find_share_shortfalls(compute_node, total_of(host.held)) if shares else ()
+    additions = healing.plan_share_additions(shares, host.held, shortfalls)
+    return HealPlan(
+        host=compute_node.name, shares=shares, has_nodes=host.has_nodes, additions=additions
+    )
 
 
-def plan_heal(client: PlacementClient, node: Node, servers: Collection[str] = ()) -> Plan:
+def plan_heal(
+    client: PlacementClient, compute_node: ComputeNode, servers: Collection[str] = ()
+) -> HealPlan:
     """Return what servers lack on a host that reports shares, or its NUMA nodes.
 
     :param servers: look at these alone; empty: at all.
     """
-    host = _read(client, node)
-    return _heal(client, node, host, servers) if host else Plan(host=node.name)
+    host = _read(client, compute_node)
+    return _heal(client, compute_node, host, servers) if host else HealPlan(host=compute_node.name)
 
 
-def heal(client: PlacementClient, node: Node, servers: Collection[str] = ()) -> Plan:
+def heal(
+    client: PlacementClient, compute_node: ComputeNode, servers: Collection[str] = ()
+) -> HealPlan:
     """Write what servers lack, all of a host at once; return what it was.
 
     Nothing is written unless there is room for all.
@@ -95,37 +101,44 @@ def heal(client: PlacementClient, node: Node, servers: Collection[str] = ()) -> 
     :raises GenerationConflict: somebody else wrote in between, again and again.
     """
 
-    def attempt() -> Plan:
-        host = _read(client, node)
+    def attempt() -> HealPlan:
+        host = _read(client, compute_node)
         if host is None:
-            return Plan(host=node.name)
-        plan = _heal(client, node, host, servers)
-        if plan.gains and plan.fits:
-            allocations.add(client, host, plan.gains)
+            return HealPlan(host=compute_node.name)
+        plan = _heal(client, compute_node, host, servers)
+        if plan.additions and plan.fits:
+            allocations.add(client, host, plan.additions)
         return plan
 
     return with_fresh_reads(attempt)
 
 
-def _heal(client: PlacementClient, node: Node, host: HostState, servers: Collection[str]) -> Plan:
+def _heal(
+    client: PlacementClient,
+    compute_node: ComputeNode,
+    host: PlacementHost,
+    servers: Collection[str],
+) -> HealPlan:
     shares = healing.shares_of(host.tree)
     if not shares and not host.has_nodes:
-        return Plan(host=node.name)
-    lacking = find_demands(node, total_of(host.held)) if shares else ()
-    residents, without = _without_allocations(client, node, host)
-    gains = healing.heal(
+        return HealPlan(host=compute_node.name)
+    lacking = find_share_shortfalls(compute_node, total_of(host.held)) if shares else ()
+    residents, without = _without_allocations(client, compute_node, host)
+    additions = healing.plan_additions(
         host.tree,
         host.held,
-        (demand for demand in lacking if not servers or demand.holder.server in servers),
-        (demand for demand in without if not servers or demand.holder.server in servers),
+        (shortfall for shortfall in lacking if not servers or shortfall.owner.server in servers),
+        (shortfall for shortfall in without if not servers or shortfall.owner.server in servers),
         residents,
     )
-    return Plan(host=node.name, shares=shares, has_nodes=host.has_nodes, gains=gains)
+    return HealPlan(
+        host=compute_node.name, shares=shares, has_nodes=host.has_nodes, additions=additions
+    )
 
 
 def _without_allocations(
-    client: PlacementClient, node: Node, host: HostState
-) -> tuple[Mapping[str, Resident], list[Demand]]:
+    client: PlacementClient, compute_node: ComputeNode, host: PlacementHost
+) -> tuple[Mapping[str, Resident], list[Shortfall]]:
     """Return the servers that run on the host and hold nothing anywhere, and what they ask for.
 
     A server in the middle of a task is left to that task, as Nova's own
@@ -134,24 +147,27 @@ def _without_allocations(
     servers = {
         server.uuid: server
         for server in objects.InstanceList.get_by_host_and_node(
-            node.context, node.host, node.name, expected_attrs=["flavor", "system_metadata"]
+            compute_node.context,
+            compute_node.host,
+            compute_node.name,
+            expected_attrs=["flavor", "system_metadata"],
         )
         if server.task_state is None
         and server.uuid not in host.held
         and not client.consumer(server.uuid).allocations
     }
-    residents = find_residents(node, servers.keys(), host.held.keys())
-    demands = []
+    residents = find_residents(compute_node, servers.keys(), host.held.keys())
+    shortfalls = []
     for uuid, resident in residents.items():
         try:
-            if resident.holder:
-                demands.append(_whole_demand(servers[uuid], resident.holder, host.classes))
+            if resident.owner:
+                shortfalls.append(_whole_shortfall(servers[uuid], resident.owner, host.classes))
         except InvalidInput as error:
             LOG.warning("%s gets nothing: %s", uuid, error)
-    return residents, demands
+    return residents, shortfalls
 
 
-def _whole_demand(server: Any, holder: Holder, reported: Collection[str]) -> Demand:
+def _whole_shortfall(server: Any, owner: Owner, reported: Collection[str]) -> Shortfall:
     """Return what a server asks for: of what nodes have as it was given it, else what Nova says.
 
     :param reported: the resource classes that the host has.
@@ -159,15 +175,15 @@ def _whole_demand(server: Any, holder: Holder, reported: Collection[str]) -> Dem
     """
     novas = resources_from_flavor(server, server.flavor)
     resources = {
-        **held_by_flavor(holder, has_pcpu=PCPU in reported),
+        **held_by_flavor(owner, has_pcpu=PCPU in reported),
         **{name: n for name, n in novas.items() if n and name not in OF_NODES},
     }
-    lacking = missing_shares({server.uuid: resources}, {server.uuid: holder})
+    lacking = missing_shares({server.uuid: resources}, {server.uuid: owner})
     shares = lacking[0].resources if lacking and VCPU_SHARES in reported else {}
-    return Demand(consumer=server.uuid, holder=holder, resources={**resources, **shares})
+    return Shortfall(consumer=server.uuid, owner=owner, resources={**resources, **shares})
 
 
-def _read(client: PlacementClient, node: Node) -> HostState | None:
+def _read(client: PlacementClient, compute_node: ComputeNode) -> PlacementHost | None:
     """Return a host as Placement has it; ``None`` where that does not know it yet."""
-    host = read_host(client, node.name)
-    return host if host and host.uuid(node.name) == node.uuid else None
+    host = read_host(client, compute_node.name)
+    return host if host and host.uuid(compute_node.name) == compute_node.uuid else None

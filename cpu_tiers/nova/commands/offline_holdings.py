@@ -13,12 +13,12 @@ from typing import Any
 
 from nova import objects
 
-from cpu_tiers.accounting.missing_shares import Holder, missing_shares
+from cpu_tiers.accounting.missing_shares import Owner, missing_shares
 from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.nova.consumers import Node, find_claims, moves_of
+from cpu_tiers.nova.consumers import ComputeNode, find_consumer_records, moves_of
 from cpu_tiers.translators import sizes
 from cpu_tiers.translators.contract import ServerRequest
 
@@ -26,7 +26,7 @@ _EVACUATED = ("accepted", "pre-migrating", "done")
 """The statuses in which a server still holds the host that it was evacuated from."""
 
 
-def find_holdings(node: Node, tree: ProviderTree) -> dict[str, dict[str, int]]:
+def find_holdings(compute_node: ComputeNode, tree: ProviderTree) -> dict[str, dict[str, int]]:
     """Return what each consumer of a host holds of its root, by resource class.
 
     Only classes that NUMA nodes have; shares where the host reports them.
@@ -35,70 +35,71 @@ def find_holdings(node: Node, tree: ProviderTree) -> dict[str, dict[str, int]]:
     :raises InvalidInput: with every consumer of which Nova does not tell.
     """
     reported = {name for provider in tree.providers for name in provider.inventories}
-    consumers = _consumers(node)
+    consumers = _consumers(compute_node)
     faults = FaultList()
-    holders: dict[str, Holder] = {}
+    owners: dict[str, Owner] = {}
     held: dict[str, dict[str, int]] = {}
-    for uuid, claim in find_claims(node, consumers, consumers).items():
+    for uuid, record in find_consumer_records(compute_node, consumers, consumers).items():
         with faults:
-            holder = claim.holder
-            if holder is None:
+            owner = record.owner
+            if owner is None:
                 raise InvalidInput.of(
-                    f"server {claim.server.display_name} ({claim.server.uuid})",
+                    f"server {record.server.display_name} ({record.server.uuid})",
                     "is being resized, and Nova does not know its new flavor yet",
                     "plan without --offline, or when the resize is over",
                 )
-            holders[uuid] = holder
-            held[uuid] = held_by_flavor(holder, has_pcpu=PCPU in reported)
+            owners[uuid] = owner
+            held[uuid] = held_by_flavor(owner, has_pcpu=PCPU in reported)
     faults.raise_if_any()
     if VCPU_SHARES in reported:
-        for demand in missing_shares(held, holders):
-            held[demand.consumer] |= demand.resources
+        for shortfall in missing_shares(held, owners):
+            held[shortfall.consumer] |= shortfall.resources
     return held
 
 
-def _consumers(node: Node) -> frozenset[str]:
+def _consumers(compute_node: ComputeNode) -> frozenset[str]:
     """Return who holds something of a host: servers, and migrations that keep a source."""
-    context, host, name = node.context, node.host, node.name
+    context, host, name = compute_node.context, compute_node.host, compute_node.name
     found = {
         server.uuid
         for server in objects.InstanceList.get_by_host_and_node(
             context, host, name, expected_attrs=[]
         )
     }
-    moves = [move for move in moves_of(node) if move.migration_type != "evacuation"]
+    moves = [move for move in moves_of(compute_node) if move.migration_type != "evacuation"]
     for move in moves:
         if move.source_node == name:
             found = found - {move.instance_uuid} | {move.uuid}
     found |= {move.instance_uuid for move in moves if move.dest_node == name}
-    return frozenset(found | _evacuated(node))
+    return frozenset(found | _evacuated(compute_node))
 
 
-def _evacuated(node: Node) -> set[str]:
+def _evacuated(compute_node: ComputeNode) -> set[str]:
     """Return the servers that hold both the host that failed and another one."""
     filters = {"migration_type": "evacuation", "status": list(_EVACUATED)}
     moves: list[Any] = objects.MigrationList.get_by_filters(
-        node.context, {"host": node.host, **filters}
+        compute_node.context, {"host": compute_node.host, **filters}
     )
     return {
         move.instance_uuid
         for move in moves
-        if move.source_node == node.name or (move.dest_node == node.name and move.status != "done")
+        if move.source_node == compute_node.name
+        or (move.dest_node == compute_node.name and move.status != "done")
     }
 
 
-def held_by_flavor(holder: Holder, *, has_pcpu: bool) -> dict[str, int]:
+def held_by_flavor(owner: Owner, *, has_pcpu: bool) -> dict[str, int]:
     """Return what a server of a flavor is given of what NUMA nodes have.
 
     :param has_pcpu: the host has PCPU; where not, dedicated CPUs are VCPU.
     :raises InvalidInput: the flavor cannot be read.
     """
-    server = ServerRequest(holder.flavor, holder.image)
+    server = ServerRequest(owner.flavor, owner.image)
     claimed: dict[str, int] = {}
     for group in sizes.translate(server):
         claimed |= group.resources
     if PCPU in claimed and not has_pcpu:  # Nova asks such hosts for VCPU instead
-        claimed = {**claimed, PCPU: 0, VCPU: holder.flavor.vcpus}
+        claimed = {**claimed, PCPU: 0, VCPU: owner.flavor.vcpus}
     return {n: amount for n in sorted(OF_NODES) if (amount := _stated(server, n, claimed))}
 
 

@@ -13,11 +13,11 @@ from nova import exception, objects
 from nova.compute import vm_states
 
 from cpu_tiers.accounting.holdings import Portion, joined, total
-from cpu_tiers.accounting.missing_shares import Holder
-from cpu_tiers.accounting.unserved_ports import HostTree, Need
+from cpu_tiers.accounting.missing_shares import Owner
+from cpu_tiers.accounting.unserved_ports import HostTree, PortShortfall
 from cpu_tiers.model.port import Port
 from cpu_tiers.nova.commands.neutron import Ports
-from cpu_tiers.nova.consumers import Node, to_holder
+from cpu_tiers.nova.consumers import ComputeNode, to_owner
 from cpu_tiers.placement import port_healing
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.port_healing import ServerPorts
@@ -31,8 +31,8 @@ class PortVerdict:
     :param goes_to: what the server is given for the port, by provider's name.
     """
 
-    holder: Holder
-    need: Need
+    owner: Owner
+    shortfall: PortShortfall
     providers: tuple[str, ...]
     goes_to: Portion
 
@@ -62,13 +62,13 @@ class HostPorts:
     :raises NeutronUnavailable: Neutron cannot be asked.
     """
 
-    def __init__(self, node: Node, servers: Collection[str] = ()) -> None:
+    def __init__(self, compute_node: ComputeNode, servers: Collection[str] = ()) -> None:
         """Read the ports; nothing is written before that is done."""
-        self._node = node
-        self._neutron = Ports(node.context)
+        self._node = compute_node
+        self._neutron = Ports(compute_node.context)
         self._by_server = {
             uuid: ports
-            for uuid, ports in self._neutron.of_host(node.host).items()
+            for uuid, ports in self._neutron.of_host(compute_node.host).items()
             if not servers or uuid in servers
         }
 
@@ -79,38 +79,38 @@ class HostPorts:
         """
         pending: dict[str, dict[str, int]] = {}
 
-        def needs(tree: HostTree, server: ServerPorts) -> tuple[Need, ...]:
+        def shortfalls(tree: HostTree, server: ServerPorts) -> tuple[PortShortfall, ...]:
             found = port_healing.plan_ports(client, tree, server, pending)
-            if not any(need.limit for need in found):
-                pending.update(joined([pending, *(need.lacks for need in found)]))
+            if not any(shortfall.limit for shortfall in found):
+                pending.update(joined([pending, *(shortfall.lacks for shortfall in found)]))
             return found
 
-        return self._each(client, needs, will_hold)
+        return self._each(client, shortfalls, will_hold)
 
     def heal(self, client: PlacementClient) -> PortPlan:
         """Give them what they lack, server by server; return what it was."""
 
-        def needs(tree: HostTree, server: ServerPorts) -> tuple[Need, ...]:
-            uuid = server.holder.server
+        def shortfalls(tree: HostTree, server: ServerPorts) -> tuple[PortShortfall, ...]:
+            uuid = server.owner.server
             return port_healing.heal_ports(
                 client, tree, lambda: self._again(uuid), self._neutron.record
             )
 
-        return self._each(client, needs, ())
+        return self._each(client, shortfalls, ())
 
     def _each(self, client: PlacementClient, do: _Do, will_hold: Collection[str]) -> PortPlan:
-        node = self._node
+        compute_node = self._node
         asking = sum(map(len, self._by_server.values()))
         servers = list(self._servers()) if asking else []
         if not servers:
-            return PortPlan(host=node.name, asking=asking)
-        tree = port_healing.read_tree(client, node.uuid)
+            return PortPlan(host=compute_node.name, asking=asking)
+        tree = port_healing.read_tree(client, compute_node.uuid)
         verdicts = [
-            _verdict(server.holder, need, tree)
+            _verdict(server.owner, shortfall, tree)
             for server in servers
-            for need in do(tree, replace(server, will_hold=server.holder.server in will_hold))
+            for shortfall in do(tree, replace(server, will_hold=server.owner.server in will_hold))
         ]
-        return PortPlan(host=node.name, asking=asking, verdicts=tuple(verdicts))
+        return PortPlan(host=compute_node.name, asking=asking, verdicts=tuple(verdicts))
 
     def _servers(self) -> Iterator[ServerPorts]:
         for server in objects.InstanceList.get_by_host_and_node(
@@ -121,17 +121,21 @@ class HostPorts:
 
     def _again(self, uuid: str) -> ServerPorts | None:
         """Read a server and its ports anew."""
-        node = self._node
+        compute_node = self._node
         try:
-            server = objects.Instance.get_by_uuid(node.context, uuid, expected_attrs=_ATTRIBUTES)
+            server = objects.Instance.get_by_uuid(
+                compute_node.context, uuid, expected_attrs=_ATTRIBUTES
+            )
         except exception.InstanceNotFound:
             return None
-        if (server.host, server.node) != (node.host, node.name) or not _is_at_rest(server):
+        if (server.host, server.node) != (compute_node.host, compute_node.name) or not _is_at_rest(
+            server
+        ):
             return None
         return _server_ports(server, self._neutron.of_server(uuid))
 
 
-_Do = Callable[[HostTree, ServerPorts], tuple[Need, ...]]
+_Do = Callable[[HostTree, ServerPorts], tuple[PortShortfall, ...]]
 _ATTRIBUTES = ["flavor", "system_metadata"]
 
 
@@ -145,7 +149,7 @@ def _is_at_rest(server: Any) -> bool:
 
 def _server_ports(server: Any, ports: tuple[Port, ...]) -> ServerPorts:
     return ServerPorts(
-        holder=to_holder(server, server.flavor),
+        owner=to_owner(server, server.flavor),
         ports=ports,
         interfaces=_interfaces(server, ports),
     )
@@ -161,8 +165,8 @@ def _interfaces(server: Any, ports: Iterable[Port]) -> dict[str, str]:
     return {port: parents[slot] for port, slot in slots.items() if parents.get(slot)}
 
 
-def _verdict(holder: Holder, need: Need, tree: HostTree) -> PortVerdict:
-    serving = need.binding.providers.values() if need.binding else ()
+def _verdict(owner: Owner, shortfall: PortShortfall, tree: HostTree) -> PortVerdict:
+    serving = shortfall.binding.providers.values() if shortfall.binding else ()
     names = sorted({tree.names.get(uuid, uuid) for uuid in serving})
-    goes_to = {tree.names.get(uuid, uuid): amounts for uuid, amounts in need.lacks.items()}
-    return PortVerdict(holder=holder, need=need, providers=tuple(names), goes_to=goes_to)
+    goes_to = {tree.names.get(uuid, uuid): amounts for uuid, amounts in shortfall.lacks.items()}
+    return PortVerdict(owner=owner, shortfall=shortfall, providers=tuple(names), goes_to=goes_to)

@@ -17,7 +17,7 @@ from cpu_tiers.accounting.relocation import OF_NODES, Relocation, ServersDoNotFi
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.compute.numa_inventory import read_state
 from cpu_tiers.nova.compute.tracker_run import Run
-from cpu_tiers.nova.consumers import Node
+from cpu_tiers.nova.consumers import ComputeNode
 from cpu_tiers.nova.residents import find_residents
 from cpu_tiers.placement.hosts import tree_of
 
@@ -59,7 +59,7 @@ def move_servers(
     """
     held = held_of_root(run, tree, nodename, allocations)
     root = tree.data(nodename).uuid
-    node = Node(context=run.context, host=run.tracker.host, name=nodename, uuid=root)
+    node = ComputeNode(context=run.context, host=run.tracker.host, name=nodename, uuid=root)
     uuids = {name: tree.data(name).uuid for name in present}
     state = read_state(tree, nodename)
     here = {name: one for name, one in state.providers.items() if name in {nodename, *present}}

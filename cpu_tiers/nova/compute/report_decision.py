@@ -13,7 +13,7 @@ from typing import Any
 import nova.conf
 from nova import exception
 
-from cpu_tiers.accounting.missing_shares import Demand
+from cpu_tiers.accounting.missing_shares import Shortfall
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.compute import shares_inventory
 from cpu_tiers.nova.compute.numa_inventory import nodes_of, reports_nodes
@@ -77,7 +77,7 @@ def _may_report(run: Run | None, tree: Any, nodename: str) -> bool:
 
 def missing_shares(
     run: Run, tree: Any, coming: Any, nodename: str, held: Mapping[str, Any]
-) -> dict[str, tuple[Demand, ...]]:
+) -> dict[str, tuple[Shortfall, ...]]:
     """Return the shares that consumers lack and are to get, by the uuid of the provider.
 
     On a root that is going to have none, consumers get them to take them along

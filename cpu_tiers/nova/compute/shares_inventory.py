@@ -12,9 +12,9 @@ from nova import exception
 
 from cpu_tiers.accounting.holdings import total_of
 from cpu_tiers.accounting.missing_shares import (
-    Demand,
     SharesDoNotFit,
-    divide_demands,
+    Shortfall,
+    divide_by_vcpu,
     find_rooms,
     refuse_what_does_not_fit,
 )
@@ -107,18 +107,20 @@ def _file_of(run: Run, data: Any) -> str | None:
 
 def find_demands(
     run: Run, tree: Any, nodename: str, allocations: Mapping[str, Any]
-) -> dict[str, tuple[Demand, ...]]:
+) -> dict[str, tuple[Shortfall, ...]]:
     """Return the shares that consumers of the host lack, by the uuid of the provider."""
     uuid = tree.data(nodename).uuid
-    node = consumers.Node(context=run.context, host=run.tracker.host, name=nodename, uuid=uuid)
+    node = consumers.ComputeNode(
+        context=run.context, host=run.tracker.host, name=nodename, uuid=uuid
+    )
     held = _held(allocations, {data.uuid for data in providers_of(tree, nodename)})
-    return divide_demands(consumers.find_demands(node, total_of(held)), held)
+    return divide_by_vcpu(consumers.find_share_shortfalls(node, total_of(held)), held)
 
 
 def refuse_to_start(
     tree: Any,
     nodename: str,
-    demands: Mapping[str, tuple[Demand, ...]],
+    demands: Mapping[str, tuple[Shortfall, ...]],
     allocations: Mapping[str, Any],
 ) -> None:
     """Check that what servers lack fits beside what is held.
@@ -148,14 +150,14 @@ def refuse_to_start(
 
 
 def add_demands(
-    demands: Mapping[str, tuple[Demand, ...]], allocations: dict[str, dict[str, Any]]
+    demands: Mapping[str, tuple[Shortfall, ...]], allocations: dict[str, dict[str, Any]]
 ) -> None:
     """Add what consumers lack to their allocations, in place as Nova wants it."""
     for provider, lacking in demands.items():
         for demand in lacking:
             resources = allocations[demand.consumer]["allocations"][provider]["resources"]
             resources[VCPU_SHARES] = demand.shares
-            LOG.info("%s gets %d %s", demand.holder.name, demand.shares, VCPU_SHARES)
+            LOG.info("%s gets %d %s", demand.owner.name, demand.shares, VCPU_SHARES)
 
 
 def _held(

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.accounting.healing import Gain
+from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import Holdings
-from cpu_tiers.accounting.missing_shares import Demand, Holder
+from cpu_tiers.accounting.missing_shares import Owner, Shortfall
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
@@ -19,7 +19,7 @@ from cpu_tiers.placement.errors import (
     PlacementAnswerInvalid,
     PlacementRefused,
 )
-from cpu_tiers.placement.hosts import HostState, read_host
+from cpu_tiers.placement.hosts import PlacementHost, read_host
 from cpu_tiers.placement.records import Inventories
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
@@ -179,14 +179,14 @@ def test_usages_are_what_is_claimed(client: PlacementClient, host: str) -> None:
     assert client.usages(host) == {"VCPU": 5}
 
 
-def gains(consumer: str, server: str, host: str = "compute1", **resources: int) -> Gain:
+def additions(consumer: str, server: str, host: str = "compute1", **resources: int) -> Addition:
     flavor = Flavor(name="gold", vcpus=1, memory_mb=512)
-    holder = Holder(name="web", server=server, flavor=flavor, project_id="p", user_id="u")
-    demand = Demand(consumer=consumer, holder=holder, resources=resources)
-    return Gain(demand=demand, goes_to={host: resources})
+    owner = Owner(name="web", server=server, flavor=flavor, project_id="p", user_id="u")
+    shortfall = Shortfall(consumer=consumer, owner=owner, resources=resources)
+    return Addition(shortfall=shortfall, goes_to={host: resources})
 
 
-def read(client: PlacementClient, name: str = "compute1") -> HostState:
+def read(client: PlacementClient, name: str = "compute1") -> PlacementHost:
     found = read_host(client, name)
     assert found is not None
     return found
@@ -200,7 +200,7 @@ def test_add_to_what_is_held_and_to_nothing(client: PlacementClient, host: str) 
     add(
         client,
         found,
-        [gains(SERVER, SERVER, MEMORY_MB=64), gains(OTHER, SERVER, VCPU=1, MEMORY_MB=32)],
+        [additions(SERVER, SERVER, MEMORY_MB=64), additions(OTHER, SERVER, VCPU=1, MEMORY_MB=32)],
     )
     old, new = client.consumer(SERVER), client.consumer(OTHER)
     assert old.allocations == {host: {"VCPU": 3, "MEMORY_MB": 64}}
@@ -212,7 +212,11 @@ def test_add_to_what_is_held_and_to_nothing(client: PlacementClient, host: str) 
 def test_add_is_for_all_or_for_none(client: PlacementClient, host: str) -> None:
     claim_as(client, SERVER, vcpus(host, 3))
     with pytest.raises(InsufficientCapacity):
-        add(client, read(client), [gains(OTHER, OTHER, VCPU=5), gains(NOBODY, NOBODY, VCPU=1)])
+        add(
+            client,
+            read(client),
+            [additions(OTHER, OTHER, VCPU=5), additions(NOBODY, NOBODY, VCPU=1)],
+        )
     assert client.allocations(host).keys() == {SERVER}
 
 
@@ -228,7 +232,7 @@ def test_add_to_one_that_holds_something_else_by_now(
 ) -> None:
     claim_as(client, SERVER, vcpus(host, 3))
     with pytest.raises(GenerationConflict, match="web was given other allocations"):
-        add(client, replace(read(client), held=believed), [gains(SERVER, SERVER, VCPU=1)])
+        add(client, replace(read(client), held=believed), [additions(SERVER, SERVER, VCPU=1)])
     assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
 
 
@@ -238,7 +242,7 @@ def test_add_to_one_that_holds_something_elsewhere_by_now(
     client.create_provider("compute2")
     claim_as(client, SERVER, vcpus(host, 3))
     with pytest.raises(GenerationConflict):
-        add(client, read(client, "compute2"), [gains(SERVER, SERVER, "compute2", VCPU=1)])
+        add(client, read(client, "compute2"), [additions(SERVER, SERVER, "compute2", VCPU=1)])
     assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
 
 

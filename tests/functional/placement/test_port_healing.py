@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.accounting.missing_shares import Holder
+from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.port_bindings import PortBinding
-from cpu_tiers.accounting.unserved_ports import Need
+from cpu_tiers.accounting.unserved_ports import PortShortfall
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.allocations import claim
@@ -50,8 +50,8 @@ class Host:
 
     def server(self, *ports: Port, server: str = SERVER, policy: str | None = None) -> ServerPorts:
         now = tuple(replace_profile(p, self.profiles.get(p.id, {})) for p in ports)
-        holder = Holder(name="server web", server=server, flavor=flavor(policy))
-        return ServerPorts(holder=holder, ports=now, interfaces=self.interfaces)
+        owner = Owner(name="server web", server=server, flavor=flavor(policy))
+        return ServerPorts(owner=owner, ports=now, interfaces=self.interfaces)
 
     def record(self, binding: PortBinding) -> None:
         if self.error is not None:
@@ -61,11 +61,11 @@ class Host:
             "allocation": binding.allocation,
         }
 
-    def plan(self, *ports: Port, **pending: Any) -> tuple[Need, ...]:
+    def plan(self, *ports: Port, **pending: Any) -> tuple[PortShortfall, ...]:
         tree = read_tree(self.client, uuid(self.client, "c1"))
         return plan_ports(self.client, tree, self.server(*ports), pending)
 
-    def heal(self, *ports: Port, policy: str | None = None) -> tuple[Need, ...]:
+    def heal(self, *ports: Port, policy: str | None = None) -> tuple[PortShortfall, ...]:
         tree = read_tree(self.client, uuid(self.client, "c1"))
         return heal_ports(
             self.client, tree, lambda: self.server(*ports, policy=policy), self.record
@@ -100,8 +100,8 @@ def server(client: PlacementClient, name: str) -> None:
     claim(client, name, request, project_id="p", user_id="u")
 
 
-def limits(needs: tuple[Need, ...]) -> dict[str, str]:
-    return {need.port.id: need.limit for need in needs if need.limit}
+def limits(shortfalls: tuple[PortShortfall, ...]) -> dict[str, str]:
+    return {shortfall.port.id: shortfall.limit for shortfall in shortfalls if shortfall.limit}
 
 
 def test_in_place_and_a_second_run_finds_nothing(host: Host) -> None:
@@ -141,13 +141,13 @@ def test_a_port_with_groups_beside_one_that_is_served(host: Host) -> None:
 def test_what_neutron_did_not_take(host: Host, error: Exception, again: int) -> None:
     fills = port("p1", 3000)  # all that there is: nothing can be allocated twice
     host.error = error
-    (need,) = host.heal(fills)
-    assert need.limit
+    (shortfall,) = host.heal(fills)
+    assert shortfall.limit
     expected = {} if again else {BR_0: {EGRESS: 3000, INGRESS: 3000}}
     assert host.held() == expected
     host.error = None
-    (need,) = host.heal(fills)
-    assert bool(need.lacks) == bool(again)
+    (shortfall,) = host.heal(fills)
+    assert bool(shortfall.lacks) == bool(again)
     assert host.held() == {BR_0: {EGRESS: 3000, INGRESS: 3000}}
     assert host.profiles == {"p1": {"allocation": uuid(host.client, BR_0)}}
     assert host.heal(fills) == ()
@@ -156,7 +156,7 @@ def test_what_neutron_did_not_take(host: Host, error: Exception, again: int) -> 
 def test_an_allocation_that_lacks_the_part_of_a_bound_port(host: Host) -> None:
     ports = port("p1", 1000), port("p2", 500)
     host.profiles = {name: {"allocation": uuid(host.client, BR_0)} for name in ("p1", "p2")}
-    assert [need.port.id for need in host.heal(*ports)] == ["p1", "p2"]
+    assert [shortfall.port.id for shortfall in host.heal(*ports)] == ["p1", "p2"]
     assert host.held() == {BR_0: {EGRESS: 1500, INGRESS: 1500}}
     assert host.heal(*ports) == ()
 
@@ -164,17 +164,17 @@ def test_an_allocation_that_lacks_the_part_of_a_bound_port(host: Host) -> None:
 def test_what_has_no_room_must_move_and_nothing_of_its_server_is_written(host: Host) -> None:
     boot(host.client, OTHER, "c1", port("p9", 2500))
     ports = port("p1", 501), vf("p2", 1)  # 500 are left
-    needs = host.heal(*ports)
-    assert limits(needs).keys() >= {"p1"}
-    assert "has room" in limits(needs)["p1"]
+    shortfalls = host.heal(*ports)
+    assert limits(shortfalls).keys() >= {"p1"}
+    assert "has room" in limits(shortfalls)["p1"]
     assert (host.held(), host.profiles) == ({}, {})
     assert not limits(host.heal(port("p1", 500), vf("p2", 1)))
 
 
 def test_one_that_is_bound_waits_for_one_that_must_move(host: Host) -> None:
     host.profiles = {"p1": {"allocation": uuid(host.client, BR_0)}}
-    needs = host.heal(port("p1", 10), vf("p2", 2001))
-    assert limits(needs)["p1"] == "another port of the server cannot be served here"
+    shortfalls = host.heal(port("p1", 10), vf("p2", 2001))
+    assert limits(shortfalls)["p1"] == "another port of the server cannot be served here"
     assert host.held() == {}
 
 
@@ -188,11 +188,11 @@ def test_a_plan_counts_what_it_has_promised(host: Host) -> None:
 def test_a_server_that_holds_nothing(host: Host) -> None:
     tree = read_tree(host.client, uuid(host.client, "c1"))
     nobody = host.server(port("p1", 1), server=OTHER)
-    (need,) = plan_ports(host.client, tree, nobody, {})
-    assert "holds no allocation" in need.limit
-    assert "nova-manage" in need.advice
-    (need,) = plan_ports(host.client, tree, replace(nobody, will_hold=True), {})
-    assert not need.limit
+    (shortfall,) = plan_ports(host.client, tree, nobody, {})
+    assert "holds no allocation" in shortfall.limit
+    assert "nova-manage" in shortfall.advice
+    (shortfall,) = plan_ports(host.client, tree, replace(nobody, will_hold=True), {})
+    assert not shortfall.limit
 
 
 def test_which_of_two_devices_it_is(host: Host) -> None:

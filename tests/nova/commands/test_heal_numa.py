@@ -9,7 +9,7 @@ from unittest import mock
 
 from nova import context, objects
 
-from cpu_tiers.nova.consumers import Node
+from cpu_tiers.nova.consumers import ComputeNode
 from cpu_tiers.nova.residents import find_residents
 from cpu_tiers.placement.client import PlacementClient
 from tests.nova.computes import MULTIPLIER
@@ -109,7 +109,7 @@ class TestHeal(Heals):
         (node,) = (name for name, held in self.held(pinned).items() if "PCPU" in held)
         for server in (pinned, small):
             self.placement.delete(f"/allocations/{server}")
-        stranger = self.claim({self.providers("one")[node]["uuid"]: {"PCPU": 1}})
+        stranger = self.record({self.providers("one")[node]["uuid"]: {"PCPU": 1}})
         self.heal("--apply", status=1)
         rows = {row["consumer"]: (row["fits"], row["reason"]) for row in self.said.rows}
         assert rows[small] == (True, "")
@@ -202,7 +202,7 @@ class TestElsewhere(Moves):
         server = self.boot_on("one", self.flavor("large", large, vcpus=2))
         self.go_down("one")
         self._evacuate_server({"id": server}, expected_host="two", expected_state="ACTIVE")
-        node = Node(context=context.get_admin_context(), host="one", name="one", uuid=one)
+        node = ComputeNode(context=context.get_admin_context(), host="one", name="one", uuid=one)
         self.check(node, server)
         # On its way between others, the new one with other pins
         found = objects.Instance.get_by_uuid(node.context, server, ["numa_topology"])
@@ -229,7 +229,7 @@ class TestElsewhere(Moves):
         found.save()
         self.check(node, server)
 
-    def check(self, node: Node, server: str) -> None:
+    def check(self, node: ComputeNode, server: str) -> None:
         (resident,) = find_residents(node, [server]).values()
         assert resident.pinning is None
         assert resident.topology is not None

@@ -63,7 +63,7 @@ class TestPlanAndApply(Applied):
         added = {row["consumer"]: row["adds"] for row in self.ask("plan").rows}
         assert {c: adds for c, adds in added.items() if adds} == {
             gold: {SHARES: 50},  # 25 x 2
-            numa: {SHARES: 20},  # 10 x 2, one half for each node; no dedicated vCPU claims any
+            numa: {SHARES: 20},  # 10 x 2, one half for each node; no dedicated vCPU records any
         }
         planned = self.planned_and_done()
         assert planned[gold]["one_NUMA0"] == {"VCPU": 2, SHARES: 50}

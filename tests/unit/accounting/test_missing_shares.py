@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from cpu_tiers.accounting.missing_shares import (
-    Demand,
-    Holder,
+    Owner,
     SharesDoNotFit,
-    divide_demands,
+    Shortfall,
+    divide_by_vcpu,
     find_room,
     missing_shares,
     refuse_what_does_not_fit,
@@ -22,9 +22,9 @@ PLAIN = "quota:cpu_shares"
 DEDICATED = Image(name="rt", properties={"hw_cpu_policy": "dedicated"})
 
 
-def holder(specs: Mapping[str, str], *, vcpus: int = 2, image: Image | None = None) -> Holder:
+def owner(specs: Mapping[str, str], *, vcpus: int = 2, image: Image | None = None) -> Owner:
     flavor = Flavor(name="tier", vcpus=vcpus, memory_mb=512, extra_specs=specs)
-    return Holder(name="server web (1)", server="1", flavor=flavor, image=image)
+    return Owner(name="server web (1)", server="1", flavor=flavor, image=image)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def holder(specs: Mapping[str, str], *, vcpus: int = 2, image: Image | None = No
 def test_a_flavor_decides_what_is_missing(
     specs: Mapping[str, str], vcpus: int, amount: int | None
 ) -> None:
-    demands = missing_shares({"c": {"VCPU": vcpus}}, {"c": holder(specs, vcpus=vcpus)})
-    assert [demand.shares for demand in demands] == ([] if amount is None else [amount])
+    shortfalls = missing_shares({"c": {"VCPU": vcpus}}, {"c": owner(specs, vcpus=vcpus)})
+    assert [shortfall.shares for shortfall in shortfalls] == ([] if amount is None else [amount])
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_a_flavor_decides_what_is_missing(
     ],
 )
 def test_what_is_held_decides_who_is_asked(held: Mapping[str, int]) -> None:
-    assert missing_shares({"c": held}, {"c": holder({MULTIPLIER: "100"})}) == ()
+    assert missing_shares({"c": held}, {"c": owner({MULTIPLIER: "100"})}) == ()
 
 
 def test_an_image_can_make_a_server_dedicated() -> None:
-    pinned = holder({MULTIPLIER: "100"}, image=DEDICATED)
+    pinned = owner({MULTIPLIER: "100"}, image=DEDICATED)
     assert missing_shares({"c": {"VCPU": 2}}, {"c": pinned}) == ()
 
 
@@ -71,8 +71,8 @@ def test_a_consumer_that_nobody_knows_lacks_nothing() -> None:
     assert missing_shares({"c": {"VCPU": 2}}, {}) == ()
 
 
-def demand(consumer: str, amount: int) -> Demand:
-    return Demand(consumer=consumer, holder=holder({}), resources={SHARES: amount})
+def shortfall(consumer: str, amount: int) -> Shortfall:
+    return Shortfall(consumer=consumer, owner=owner({}), resources={SHARES: amount})
 
 
 def test_demands_are_divided_as_vcpu_is_held() -> None:
@@ -82,17 +82,17 @@ def test_demands_are_divided_as_vcpu_is_held() -> None:
         "c": {"n0": {"VCPU": 9}, "n1": {"VCPU": 1}},
     }
     # 10 by 1 and 3 is 2.5 and 7.5: one unit is left, the first of equals gets it
-    found = divide_demands((demand("a", 10), demand("b", 7), demand("c", 1)), held)
+    found = divide_by_vcpu((shortfall("a", 10), shortfall("b", 7), shortfall("c", 1)), held)
     assert found == {
-        "n0": (demand("a", 3), demand("c", 1)),  # 0.9 and 0.1 of 1
-        "n1": (demand("a", 7), demand("b", 7)),
+        "n0": (shortfall("a", 3), shortfall("c", 1)),  # 0.9 and 0.1 of 1
+        "n1": (shortfall("a", 7), shortfall("b", 7)),
     }
 
 
-def refused(shares: Inventory, used: int, *demands: Demand) -> list[str]:
+def refused(shares: Inventory, used: int, *shortfalls: Shortfall) -> list[str]:
     held = {"old": {"VCPU": 1, SHARES: used}, "none": {"VCPU": 1}}
     try:
-        refuse_what_does_not_fit("one", find_room({SHARES: shares}, held, demands))
+        refuse_what_does_not_fit("one", find_room({SHARES: shares}, held, shortfalls))
     except SharesDoNotFit as error:
         return [fault.given for fault in error.faults]
     return []
@@ -101,19 +101,19 @@ def refused(shares: Inventory, used: int, *demands: Demand) -> list[str]:
 def test_all_that_fits_is_let_in() -> None:
     # (100 - 20) x 2.0 = 160 = 60 + 40 + 60
     shares = Inventory(total=100, reserved=20, max_unit=100, allocation_ratio=2.0)
-    assert refused(shares, 60, demand("a", 60), demand("b", 40)) == []
+    assert refused(shares, 60, shortfall("a", 60), shortfall("b", 40)) == []
 
 
 def test_the_largest_are_named_whatever_their_order() -> None:
     shares = Inventory(total=100, max_unit=100)  # 100 - 30 = 70 are left
-    assert refused(shares, 30, demand("a", 60), demand("b", 40), demand("c", 20)) == [
+    assert refused(shares, 30, shortfall("a", 60), shortfall("b", 40), shortfall("c", 20)) == [
         f"asks one for 60 {SHARES}, and 10 of 100 are left"  # 70 - 20 - 40
     ]
 
 
 def test_one_server_may_not_exceed_a_unit() -> None:
     shares = Inventory(total=50, max_unit=50, allocation_ratio=4.0)  # 200
-    assert refused(shares, 0, demand("a", 60), demand("b", 50)) == [
+    assert refused(shares, 0, shortfall("a", 60), shortfall("b", 50)) == [
         f"asks one for 60 {SHARES}, and one server may have 50 (max_unit)"
     ]
 
@@ -121,7 +121,7 @@ def test_one_server_may_not_exceed_a_unit() -> None:
 def test_units_that_an_operator_has_given_count() -> None:
     shares = Inventory(total=400, max_unit=400, min_unit=50, step_size=25)
     reason = "and that is no amount to have (min_unit 50, step_size 25)"
-    assert refused(shares, 0, demand("a", 25), demand("b", 60), demand("c", 75)) == [
+    assert refused(shares, 0, shortfall("a", 25), shortfall("b", 60), shortfall("c", 75)) == [
         f"asks one for 25 {SHARES}, {reason}",
         f"asks one for 60 {SHARES}, {reason}",
     ]
@@ -129,7 +129,7 @@ def test_units_that_an_operator_has_given_count() -> None:
 
 def test_nothing_is_left_where_too_much_is_held() -> None:
     shares = Inventory(total=50, max_unit=50)
-    assert refused(shares, 80, demand("a", 10)) == [
+    assert refused(shares, 80, shortfall("a", 10)) == [
         f"asks one for 10 {SHARES}, and 0 of 50 are left"
     ]
 
@@ -146,8 +146,8 @@ def test_a_server_that_holds_nothing_needs_room_for_all_of_it() -> None:
         {"VCPU": 2, "MEMORY_MB": 512, SHARES: 200},
         {"VCPU": 1, "VGPU": 1, SHARES: 300},
     ]
-    demands = [Demand(consumer="c", holder=holder({}), resources=want) for want in wants]
-    assert [verdict.limit for verdict in find_room(inventories, held, demands)] == [
+    shortfalls = [Shortfall(consumer="c", owner=owner({}), resources=want) for want in wants]
+    assert [verdict.limit for verdict in find_room(inventories, held, shortfalls)] == [
         "",
         "512 MEMORY_MB, and 0 of 1536 are left",
         f"1 VGPU, and there is none; 300 {SHARES}, and 200 of 400 are left",

@@ -12,8 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpu_tiers.accounting.missing_shares import Holder
-from cpu_tiers.accounting.relocation import Held, Resident, ServersDoNotFit, arrange, relocate
+from cpu_tiers.accounting.missing_shares import Owner
+from cpu_tiers.accounting.relocation import (
+    Held,
+    Resident,
+    ServersDoNotFit,
+    assign_to_nodes,
+    relocate,
+)
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
@@ -60,7 +66,7 @@ def resident(
 ) -> Resident:
     flavor = Flavor(name="f", vcpus=1, memory_mb=1, root_gb=1)
     return Resident(
-        holder=Holder(name=f"server {name}", server=name, flavor=flavor),
+        owner=Owner(name=f"server {name}", server=name, flavor=flavor),
         topology=GuestTopology(cells=tuple(cells), **more) if cells else None,
         pinning=Pinning(cells=tuple(places)) if places else None,
     )
@@ -288,6 +294,6 @@ def test_large_pages_that_nobody_has_chosen_are_those_of_which_there_are_most() 
 
 def test_where_all_find_a_place_but_one_they_are_told_apart() -> None:
     held = {"a": resources(512, VCPU=1), "b": resources(512, VCPU=9)}  # 8 to one server
-    found = arrange(TREE, held, {})
+    found = assign_to_nodes(TREE, held, {})
     assert [one.consumer for one in found.relocations] == ["a"]
-    assert [one.consumer for one in found.without_place] == ["b"]
+    assert [one.consumer for one in found.unplaced] == ["b"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.accounting.unserved_ports import HostTree, find_needs
+from cpu_tiers.accounting.unserved_ports import HostTree, find_port_shortfalls
 from cpu_tiers.model.port import Port
 
 TREE = HostTree(
@@ -38,29 +38,31 @@ GROUPED = Port(
 )
 
 
-def needs(held: dict[str, dict[str, int]], *ports: Port, interface: str = "") -> dict[str, Any]:
+def shortfalls(
+    held: dict[str, dict[str, int]], *ports: Port, interface: str = ""
+) -> dict[str, Any]:
     """Return by port: what it lacks, who serves it, and the beginning of its limit.
 
     :param interface: of each port, where that is known.
     """
     interfaces = {port.id: interface for port in ports} if interface else {}
-    found = find_needs(ports, held, TREE, interfaces)
+    found = find_port_shortfalls(ports, held, TREE, interfaces)
     return {
-        need.port.id: (
-            need.lacks,
-            dict(need.binding.providers) if need.binding else None,
-            need.limit[:10],
+        shortfall.port.id: (
+            shortfall.lacks,
+            dict(shortfall.binding.providers) if shortfall.binding else None,
+            shortfall.limit[:10],
         )
-        for need in found
+        for shortfall in found
     }
 
 
 def test_a_port_that_has_its_part_lacks_nothing() -> None:
-    assert needs({"host": {"VCPU": 1}, "a": {"CUSTOM_BW": 10}}, port("p", 10, "a")) == {}
+    assert shortfalls({"host": {"VCPU": 1}, "a": {"CUSTOM_BW": 10}}, port("p", 10, "a")) == {}
 
 
 def test_ports_that_ask_for_nothing() -> None:
-    assert needs({}, Port(id="p"), Port(id="q", resource_request={})) == {}
+    assert shortfalls({}, Port(id="p"), Port(id="q", resource_request={})) == {}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_ports_that_ask_for_nothing() -> None:
     ],
 )
 def test_the_parts_of_bound_ports(held: int, lacks: dict[str, int]) -> None:
-    found = needs({"a": {"CUSTOM_BW": held}}, port("p", 10, "a"), port("q", 5, "a"))
+    found = shortfalls({"a": {"CUSTOM_BW": held}}, port("p", 10, "a"), port("q", 5, "a"))
     assert found == {
         name: ({"a": {"CUSTOM_BW": amount}}, {name: "a"}, "") for name, amount in lacks.items()
     }
@@ -80,12 +82,12 @@ def test_the_parts_of_bound_ports(held: int, lacks: dict[str, int]) -> None:
 
 def test_what_is_held_beyond_the_bound_is_that_of_one_that_is_not() -> None:
     """10 of p, and 5 more that only q can be the reason of."""
-    found = needs({"a": {"CUSTOM_BW": 15}}, port("p", 10, "a"), port("q", 5))
+    found = shortfalls({"a": {"CUSTOM_BW": 15}}, port("p", 10, "a"), port("q", 5))
     assert found == {"q": ({}, {"q": "a"}, "")}
 
 
 def test_it_is_not_found_twice() -> None:
-    found = needs({"a": {"CUSTOM_BW": 10}}, port("p", 10), port("q", 10))
+    found = shortfalls({"a": {"CUSTOM_BW": 10}}, port("p", 10), port("q", 10))
     assert found == {"p": ({}, {"p": "a"}, ""), "q": ({}, None, "")}
 
 
@@ -100,28 +102,28 @@ def test_it_is_not_found_twice() -> None:
 )
 def test_what_cannot_be_its_part(more: Any, held: dict[str, int]) -> None:
     amounts = {uuid: {"CUSTOM_BW": amount} for uuid, amount in held.items()}
-    assert needs(amounts, port("p", 10, **more)) == {"p": ({}, None, "")}
+    assert shortfalls(amounts, port("p", 10, **more)) == {"p": ({}, None, "")}
 
 
 def test_the_device_tells_which() -> None:
     amounts = {uuid: {"CUSTOM_BW": 10} for uuid in "ab"}
-    found = needs(amounts, port("p", 10), interface="br-b")
+    found = shortfalls(amounts, port("p", 10), interface="br-b")
     assert found == {"p": ({}, {"p": "b"}, "")}
 
 
 def test_groups_in_one_subtree() -> None:
     held = {"a": {"CUSTOM_BW": 10}, "agent": {"CUSTOM_PPS": 7}}
-    assert needs(held, GROUPED) == {"g": ({}, {"bw": "a", "pps": "agent"}, "")}
+    assert shortfalls(held, GROUPED) == {"g": ({}, {"bw": "a", "pps": "agent"}, "")}
     apart = {"a": {"CUSTOM_BW": 10}, "b": {"CUSTOM_PPS": 7}}  # neither stands above the other
-    assert needs(apart, GROUPED) == {"g": ({}, None, "")}
+    assert shortfalls(apart, GROUPED) == {"g": ({}, None, "")}
 
 
 def test_a_trait_alone() -> None:
     only_b = Port(id="p", resource_request={"required": ["CUSTOM_OLD"]})
-    assert needs({}, only_b) == {"p": ({}, {"p": "b"}, "")}
+    assert shortfalls({}, only_b) == {"p": ({}, {"p": "b"}, "")}
     either = Port(id="p", resource_request={"required": ["CUSTOM_NET"]})
-    assert needs({}, either) == {"p": ({}, None, "it may be ")}
-    assert needs({}, either, interface="br-a") == {"p": ({}, {"p": "a"}, "")}
+    assert shortfalls({}, either) == {"p": ({}, None, "it may be ")}
+    assert shortfalls({}, either, interface="br-a") == {"p": ({}, {"p": "a"}, "")}
 
 
 @pytest.mark.parametrize(
@@ -135,11 +137,13 @@ def test_a_trait_alone() -> None:
     ],
 )
 def test_what_cannot_be_told(faulty: Port, limit: str) -> None:
-    assert {name: said for name, (_, _, said) in needs({}, faulty).items()} == {"p": limit}
+    assert {name: said for name, (_, _, said) in shortfalls({}, faulty).items()} == {"p": limit}
 
 
 @pytest.mark.parametrize(("held", "lacks"), [(15, False), (14, True)])
 def test_what_may_be_the_flavors_is_not_the_ports(held: int, lacks: bool) -> None:
     """5 of the flavor, 10 of the port: 15."""
-    (need,) = find_needs([port("p", 10)], {"a": {"CUSTOM_BW": held}}, TREE, {}, {"CUSTOM_BW": 5})
-    assert (need.binding is None) == lacks
+    (shortfall,) = find_port_shortfalls(
+        [port("p", 10)], {"a": {"CUSTOM_BW": held}}, TREE, {}, {"CUSTOM_BW": 5}
+    )
+    assert (shortfall.binding is None) == lacks

@@ -21,9 +21,9 @@ from cpu_tiers.placement.errors import (
     InsufficientCapacity,
     PlacementUnavailable,
 )
+from cpu_tiers.placement.numa_reshape import plan_reshape, relocations_by_residents, reshape
 from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.placement.records import Inventories
-from cpu_tiers.placement.reshaper import asking, plan_reshape, reshape
 from cpu_tiers.placement.sync import sync
 
 GIB_KB = 2**20
@@ -84,7 +84,7 @@ def ask(consumers: Collection[str]) -> Mapping[str, Resident]:
     return {uuid: resident for uuid, resident in RESIDENTS.items() if uuid in consumers}
 
 
-MOVES = asking(ask)
+MOVES = relocations_by_residents(ask)
 
 
 def uuid_of(client: PlacementClient, name: str) -> str:
@@ -242,7 +242,7 @@ def test_a_server_that_goes_in_between(client: PlacementClient, root: str) -> No
             gone.append(delete(client, PLAIN))
         return ask(consumers)
 
-    reshape(client, tree(True), asking(ask_slowly))
+    reshape(client, tree(True), relocations_by_residents(ask_slowly))
     assert gone == [True]
     assert held(client, PLAIN) == {}
     assert client.usages(uuid_of(client, "cn_NUMA1"))["VCPU"] == 1  # NUMA's
@@ -267,7 +267,7 @@ def test_placement_sees_less_room(
     client: PlacementClient, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Our arithmetic is wrong on purpose: what we take for the coming tree is larger.
-    from cpu_tiers.placement import reshaper
+    from cpu_tiers.placement import numa_reshape
 
     def generous(state: object, wanted: ProviderTree) -> ProviderTree:
         return replace(wanted, providers=tuple(map(larger, wanted.providers)))
@@ -279,7 +279,7 @@ def test_placement_sees_less_room(
 
     request = AllocationRequest(allocations={root: {"VCPU": 12}})
     claim(client, "9a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11", request, project_id="p", user_id="u")
-    monkeypatch.setattr(reshaper, "with_ratios", generous)
+    monkeypatch.setattr(numa_reshape, "with_ratios", generous)
     with pytest.raises(InsufficientCapacity, match="not written: cn: allocations of") as caught:
         reshape(client, tree(True), MOVES)
     assert caught.value.status == 409

@@ -21,20 +21,20 @@ from cpu_tiers.placement.steps import Change, SetInventories, State, Step
 from cpu_tiers.placement.sync import changes_of, read_state
 from cpu_tiers.placement.writer import Progress, Writer, carry_out
 
-AskResidents = Callable[[Collection[str]], Mapping[str, Resident]]
+FindResidents = Callable[[Collection[str]], Mapping[str, Resident]]
 """Returns whose these consumers are."""
 
-Relocate = Callable[[ProviderTree, Held, Held], tuple[Relocation, ...]]
-"""Says where consumers go: see :func:`asking`, or ``SavedPlan`` in ``plan_file``."""
+FindRelocations = Callable[[ProviderTree, Held, Held], tuple[Relocation, ...]]
+"""Returns where consumers go: :func:`relocations_by_residents`, or a ``SavedPlan``."""
 
 
-def asking(ask_residents: AskResidents) -> Relocate:
+def relocations_by_residents(find_residents: FindResidents) -> FindRelocations:
     """Return what works out where consumers go, from whose they are."""
-    return lambda tree, held, used: relocate(tree, held, ask_residents(held.keys()), used)
+    return lambda tree, held, used: relocate(tree, held, find_residents(held.keys()), used)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class ReshapeInput:
     """What a reshape starts from.
 
     :param tree: the host's, as it is going to be.
@@ -89,27 +89,29 @@ class Reshape:
         return (*changes_of(self.inventories), *self.moves)
 
 
-def read_situation(client: PlacementClient, tree: ProviderTree) -> Situation:
+def read_reshape_input(client: PlacementClient, tree: ProviderTree) -> ReshapeInput:
     """Return what a reshape of a host would start from now.
 
     :raises PlacementError: what :func:`reshape` would refuse.
     """
     state = read_state(client, tree)
     steps(state, tree)  # refuses
-    return _situation(client, state, tree, _residents_of_root(client, state, tree))
+    return _reshape_input(client, state, tree, _residents_of_root(client, state, tree))
 
 
-def plan_reshape(client: PlacementClient, tree: ProviderTree, moves: Relocate) -> Reshape:
+def plan_reshape(client: PlacementClient, tree: ProviderTree, moves: FindRelocations) -> Reshape:
     """Return what :func:`reshape` would write; write nothing.
 
-    :param moves: see :func:`asking`.
+    :param moves: see :func:`relocations_by_residents`.
     :raises ServersDoNotFit: with every server that finds no place.
     :raises PlacementError: what :func:`reshape` would refuse.
     """
     return _plan(client, read_state(client, tree), tree, moves)
 
 
-def reshape(client: PlacementClient, tree: ProviderTree, moves: Relocate) -> tuple[Change, ...]:
+def reshape(
+    client: PlacementClient, tree: ProviderTree, moves: FindRelocations
+) -> tuple[Change, ...]:
     """Make Placement have ``tree``, servers and all; return what was changed.
 
     :param moves: says where consumers go, at each attempt anew.
@@ -135,13 +137,17 @@ def reshape(client: PlacementClient, tree: ProviderTree, moves: Relocate) -> tup
     return carry_out(attempt)
 
 
-def _plan(client: PlacementClient, state: State, tree: ProviderTree, moves: Relocate) -> Reshape:
+def _plan(
+    client: PlacementClient, state: State, tree: ProviderTree, moves: FindRelocations
+) -> Reshape:
     planned = steps(state, tree)
     consumers = _residents_of_root(client, state, tree)
     relocations: tuple[Relocation, ...] = ()
     if consumers:
-        situation = _situation(client, state, tree, consumers)
-        relocations = moves(situation.tree, situation.held, joined(situation.on_nodes.values()))
+        reshape_input = _reshape_input(client, state, tree, consumers)
+        relocations = moves(
+            reshape_input.tree, reshape_input.held, joined(reshape_input.on_nodes.values())
+        )
     return Reshape(
         preparation=tuple(step for step in planned if not isinstance(step, SetInventories)),
         inventories=tuple(step for step in planned if isinstance(step, SetInventories)),
@@ -151,11 +157,11 @@ def _plan(client: PlacementClient, state: State, tree: ProviderTree, moves: Relo
     )
 
 
-def _situation(
+def _reshape_input(
     client: PlacementClient, state: State, tree: ProviderTree, consumers: Mapping[str, Consumer]
-) -> Situation:
+) -> ReshapeInput:
     root = state.providers.get(tree.root.name)
-    return Situation(
+    return ReshapeInput(
         tree=with_ratios(state, tree),
         held={uuid: c.allocations[root.uuid] for uuid, c in consumers.items()} if root else {},
         on_nodes=read_holdings(client, state, state.providers.keys() - {tree.root.name}),
