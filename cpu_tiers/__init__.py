@@ -1,8 +1,9 @@
 """CPU performance tiers, mixed CPUs, NUMA and bandwidth for an unmodified Nova.
 
-The house is described in ``docs/house.rst``. Nothing is imported and nothing
-is installed when this package is imported. What nova.conf names,
-``cpu_tiers.ResourceProviderWeigher``, is imported when nova-scheduler asks for it.
+``docs/house.rst`` describes the packages. Importing this package imports no
+other module and wraps no function of Nova. nova.conf names the weigher
+``cpu_tiers.ResourceProviderWeigher``: the weigher's module is imported when
+nova-scheduler loads the weigher.
 """
 
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     """Return the weigher that ``[filter_scheduler] weight_classes`` names (PEP 562).
 
-    :raises AttributeError: the package has nothing of this name.
+    :raises AttributeError: the name is another one.
     """
     if name != "ResourceProviderWeigher":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

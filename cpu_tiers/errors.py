@@ -1,7 +1,7 @@
-"""The errors that cpu-tiers raises: one root, a handful of leaves.
+"""The errors that cpu-tiers raises: a root class and a few subclasses.
 
-An error about input carries every :class:`Fault` that was found, each with
-its place, so that one reading mends the whole document.
+An error about input has every :class:`Fault` of the document, each with its
+place, so that a user can correct the whole document at once.
 """
 
 from __future__ import annotations
@@ -14,55 +14,64 @@ _MOST_CHARACTERS = 300
 
 
 class CpuTiersError(Exception):
-    """Anything that cpu-tiers refuses to do, or could not do."""
+    """The root of all errors: cpu-tiers refused an operation, or an operation failed."""
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong: where it stands, what it is, what to do."""
+    """A fault in input.
+
+    :param where: the place, such as ``flavor gold, extra spec hw:cpu_policy``.
+    :param given: what the input has at this place.
+    :param allowed: what the input may have there, or what to do.
+    """
 
     where: str
     given: str
     allowed: str
 
     def __str__(self) -> str:
-        """Return the fault as one line for a person."""
+        """Return the fault as a single line of text."""
         return printable(f"{_short(self.where)}: {_short(self.given)}; {self.allowed}")
 
 
 class InvalidInput(CpuTiersError):
     """A document, an extra spec or an option has faults.
 
-    :param faults: every fault found, in the order of the document.
+    :param faults: every fault, in the order of the document.
     """
 
     def __init__(self, faults: Iterable[Fault]) -> None:
-        """Keep the faults and make one message of them."""
+        """Keep the faults, and make the message: a line for each fault."""
         self.faults = tuple(faults)
         lines = list(map(str, self.faults[:_MOST_LINES]))
         if len(self.faults) > _MOST_LINES:
-            lines.append(f"and {len(self.faults) - _MOST_LINES} faults more")
+            lines.append(f"and {len(self.faults) - _MOST_LINES} more faults")
         super().__init__("\n".join(lines))
 
     @classmethod
     def of(cls, where: str, given: str, allowed: str) -> InvalidInput:
-        """Return the error of one fault."""
+        """Return an error with a single fault."""
         return cls([Fault(where=where, given=given, allowed=allowed)])
 
 
 class ConflictingExtraSpecs(InvalidInput):
-    """Two extra specs, or a flavor and an image, contradict each other."""
+    """Two extra specs contradict each other, or a flavor and an image do."""
 
 
 class OperationRefused(InvalidInput):
-    """An operation that a server's ports do not allow, and the reason."""
+    """The ports of a server do not allow an operation."""
 
 
 class ExtensionError(CpuTiersError):
-    """A plugin could not be loaded, or two plugins claim the same thing."""
+    """A plugin does not load, or two plugins claim or report the same resource class."""
 
 
 def printable(text: str) -> str:
-    """Return foreign text so that it neither breaks lines nor commands a terminal."""
+    """Return text of a user or a server with line breaks and control characters escaped.
+
+    Such text ends up in messages on terminals: a control character could move the
+    cursor or hide a part of the message.
+    """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -71,34 +80,34 @@ def _short(text: str) -> str:
 
 
 class FaultList:
-    """Gathers the faults of several steps, to raise them at once.
+    """Collects the faults of several checks, to raise them as a single error.
 
     Example::
 
         faults = FaultList()
         with faults:
-            check_one(flavor)
+            check_extra_specs(flavor)
         with faults:
-            check_another(flavor)
+            check_sizes(flavor)
         faults.raise_if_any()
     """
 
     def __init__(self) -> None:
-        """Start without a fault."""
+        """Start without faults."""
         self.faults: list[Fault] = []
         self._kinds: set[type[InvalidInput]] = set()
 
     def add(self, where: str, given: str, allowed: str) -> None:
-        """Add one fault."""
+        """Add a fault."""
         self.faults.append(Fault(where=where, given=given, allowed=allowed))
         self._kinds.add(InvalidInput)
 
     def __enter__(self) -> FaultList:
-        """Begin a step whose faults are gathered."""
+        """Begin a check whose faults are collected."""
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> bool:
-        """Keep the faults of an :class:`InvalidInput`; let the rest pass."""
+        """Collect the faults of an :class:`InvalidInput`, and let other errors pass."""
         if isinstance(error, InvalidInput):
             self.faults.extend(error.faults)
             self._kinds.add(type(error))
@@ -106,10 +115,10 @@ class FaultList:
         return False
 
     def raise_if_any(self) -> None:
-        """Raise what was gathered, each fault once.
+        """Raise the collected faults, each of them once, or do nothing if there are none.
 
-        :raises InvalidInput: there is at least one fault; a subclass where
-            every fault came with that one.
+        :raises InvalidInput: there is at least one fault. If every fault came with
+            an error of the same subclass, that subclass is raised.
         """
         if self.faults:
             kind = self._kinds.pop() if len(self._kinds) == 1 else InvalidInput

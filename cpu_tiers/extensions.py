@@ -1,13 +1,14 @@
-"""Plugins of all installed distributions, by stevedore namespace.
+"""Loads the plugins of all installed distributions, by stevedore namespace.
 
-Namespaces and what their plugins must be:
+The contract of the plugins of each namespace:
 
 * ``cpu_tiers.translators``: :mod:`cpu_tiers.translators.contract`
 * ``cpu_tiers.inventory``: :mod:`cpu_tiers.inventory.contract`
 * ``cpu_tiers.domain_xml``: :mod:`cpu_tiers.libvirt.contract`
 
-A plugin that does not load and a name that two distributions claim are
-errors: leaving either out would change what a server gets, silently.
+If a plugin does not load, or if two distributions have a plugin of the same
+name, loading fails: leaving a plugin out would silently change the resources
+that a server gets.
 """
 
 from __future__ import annotations  # ExtensionManager takes no type in older releases
@@ -28,16 +29,19 @@ DOMAIN_XML = "cpu_tiers.domain_xml"
 def load(namespace: str) -> dict[str, Callable[..., Any]]:
     """Return the plugins of a namespace by name, in the order of their names.
 
-    :raises ExtensionError: one does not load, is not callable, or shares its
-        name with another.
+    :raises ExtensionError: a plugin does not load, is not callable, or has the name
+        of another plugin.
     """
     manager: ExtensionManager[Any] = ExtensionManager(namespace, on_load_failure_callback=_refuse)
     plugins: dict[str, Callable[..., Any]] = {}
+    # Entry points come in the order of the installed distributions; sorting makes the result,
+    # and the message about a conflict, the same on every machine.
     for extension in sorted(manager, key=lambda extension: str(extension.name)):
         if extension.name in plugins:
             raise ExtensionError(
-                f"{namespace}: two plugins are named {extension.name!r}, one of them "
-                f"{extension.entry_point_target}; uninstall one"
+                f"{namespace}: two plugins are named {extension.name!r}, and "
+                f"{extension.entry_point_target} is one of the two; uninstall its distribution "
+                f"or the other"
             )
         if not callable(extension.plugin):
             raise ExtensionError(f"{namespace}: {extension.entry_point_target} is not callable")

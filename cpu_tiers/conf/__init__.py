@@ -1,6 +1,7 @@
-"""Options of cpu-tiers, one module for each group of nova.conf.
+"""The options of cpu-tiers, in a module for each group of nova.conf.
 
-The core gets values as arguments; configuration is read at the edges alone.
+The core takes values as arguments; only commands and Nova's services read
+configuration.
 """
 
 from oslo_config import cfg
@@ -11,5 +12,5 @@ __all__ = ["list_opts"]
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Return our options by group, for oslo-config-generator."""
+    """Return the options of cpu-tiers by group, for oslo-config-generator."""
     return [(module.GROUP, module.OPTIONS) for module in (compute, filter_scheduler, libvirt)]

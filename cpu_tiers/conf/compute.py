@@ -1,4 +1,4 @@
-"""``[compute]``: whether a host reports its NUMA nodes."""
+"""``[compute]``: whether a host reports its NUMA nodes to Placement."""
 
 from oslo_config import cfg
 
@@ -11,14 +11,17 @@ OPTIONS = [
         help="""
 Report the NUMA nodes of this host to Placement, each with its CPUs and memory.
 
-* Not set: the host reports CPUs and memory as a whole, and takes both servers
-  with a NUMA topology and servers without. For the time of an upgrade: decide
-  for each host.
-* ``false``: the same, but servers with a NUMA topology do not land here.
-* ``true``: CPUs and memory are reported for each NUMA node and page size.
-  Servers without a NUMA topology do not land here.
+* Not set: the host reports its CPUs and memory as a whole, and accepts servers
+  with and without a NUMA topology. This setting is for the time of an upgrade,
+  until the operator has decided for each host.
+* ``false``: the host reports its CPUs and memory as a whole, and the scheduler
+  places no servers with a NUMA topology on the host.
+* ``true``: the host reports its CPUs for each NUMA node, and its memory for each
+  NUMA node and page size. The scheduler places no servers without a NUMA
+  topology on the host.
 
-``true`` is one-way: a host that reports its NUMA nodes cannot go back.
+``true`` cannot be undone: a host that has reported its NUMA nodes must go on
+reporting the nodes.
 
 Related options:
 

@@ -1,4 +1,4 @@
-"""``[filter_scheduler]``: what the scheduler asks for, and how it weighs."""
+"""``[filter_scheduler]``: what nova-scheduler requests of Placement, and how it weighs hosts."""
 
 from oslo_config import cfg
 
@@ -11,11 +11,11 @@ OPTIONS = [
         "query_placement_for_vcpu_shares",
         default=False,
         help="""
-Ask Placement for VCPU_SHARES when a flavor sets ``quota:cpu_shares`` or
-``quota:cpu_shares_multiplier``.
+Request VCPU_SHARES of Placement for servers whose flavor has
+``quota:cpu_shares`` or ``quota:cpu_shares_multiplier``.
 
-Switch it on once every compute that such servers may land on reports shares:
-a host without that inventory is no candidate any more.
+Turn this option on once every host for such servers reports shares: a host
+without an inventory of VCPU_SHARES is no longer a candidate for them.
 
 Related options:
 
@@ -25,15 +25,18 @@ Related options:
     cfg.BoolOpt(
         "query_placement_for_numa",
         help="""
-Ask Placement for the NUMA nodes of servers that have some, on hosts that report
-theirs or may have servers with nodes all the same; and keep servers without
-nodes away from hosts that report theirs.
+Request the NUMA nodes of servers with a NUMA topology of Placement.
 
-nova-scheduler reads it, where it has our weigher, and so do ``cpu-tiers request
-show`` and ``cpu-tiers weigh``. Switch it on before the first host reports its
-nodes: without it servers land there that do not fit a node. Unset,
-nova-scheduler asks as ever; the commands then ask for the nodes of flavors and
-images with ``hw:numa_nodes``.
+A server with a NUMA topology then gets a host that reports its NUMA nodes, or a
+host for which ``[compute] enable_numa_reporting_to_placement`` is not set. A
+server without a NUMA topology gets a host that does not report its NUMA nodes.
+
+nova-scheduler reads this option if it has loaded the weigher of cpu-tiers, and
+so do ``cpu-tiers request show`` and ``cpu-tiers weigh``. Turn the option on before
+the first host reports its nodes: otherwise the scheduler places servers on the
+host that fit none of its nodes. If the option is not set, nova-scheduler sends
+the queries of an unmodified Nova, and the commands request the nodes of flavors
+and images with ``hw:numa_nodes``.
 
 Related options:
 
@@ -45,14 +48,14 @@ Related options:
         "resource_provider_weight_multiplier",
         default=0.0,
         help="""
-How much the score of a host's resources and traits counts, beside the other
-weighers: the score, from 0.0 to 1.0, is multiplied by this number. Negative
-numbers prefer the hosts with the lowest scores. At 0.0 scores are not even
-worked out.
+The multiplier of the score of a host's resources and traits, beside the weights
+of other weighers. A score is a number from 0.0 to 1.0. A negative multiplier
+prefers the hosts with the lowest scores. With a multiplier of 0.0, no scores are
+computed.
 
 The metadata key ``resource_provider_weight_multiplier`` of a host aggregate
-overrides it for the hosts of the aggregate. Where several say different
-numbers, the smallest counts.
+overrides this option for the hosts of the aggregate. If a host is in several
+aggregates with different numbers, the smallest number counts.
 
 Related options:
 
@@ -65,7 +68,7 @@ Related options:
         default="literal",
         choices=[(name, scoring.description) for name, scoring in SCORINGS.items()],
         help="""
-How a host's resources and traits become a score between 0.0 and 1.0.
+How the resources and traits of a host become a score between 0.0 and 1.0.
 
 Related options:
 
@@ -77,17 +80,17 @@ Related options:
         "resource_provider_resources",
         default=[],
         help="""
-The resource classes that count in the score, such as ``VCPU,MEMORY_MB``.
-Empty: every class of the host's providers.
+The resource classes that count in the score, such as ``VCPU,MEMORY_MB``. If the
+list is empty, every class of the host's providers counts.
 """,
     ),
     cfg.ListOpt(
         "resource_provider_traits",
         default=[],
         help="""
-The traits that count in the score, such as ``HW_CPU_X86_AVX2``. Empty: every
-trait of the host's providers. Naming only those that tell hosts apart keeps
-the many that every host has out of the score.
+The traits that count in the score, such as ``HW_CPU_X86_AVX2``. If the list is
+empty, every trait of the host's providers counts. Name the traits by which your
+hosts differ: the many traits that all hosts have make the scores nearly equal.
 """,
     ),
 ]

@@ -1,6 +1,6 @@
-"""``[DEFAULT] reserved_huge_pages``: pages of a NUMA node that no server may have.
+"""``[DEFAULT] reserved_huge_pages``: the pages of a NUMA node that no server may have.
 
-Nova's syntax, an option that may be given several times:
+The syntax is Nova's, and the option may be given several times:
 ``node:0,size:2048,count:64`` (kB) and ``node:1,size:1GB,count:1``.
 """
 
@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping
 from cpu_tiers.errors import FaultList, InvalidInput
 
 _WHERE = "nova.conf, [DEFAULT] reserved_huge_pages"
-_ALLOWED = "write node:0,size:2048,count:64, where the size is in kB or such as 2MB, 1GB"
+_ALLOWED = "write node:0,size:2048,count:64, with a size in kB or with a unit, such as 2MB or 1GB"
 _KB = {"k": 1, "m": 2**10, "g": 2**20}
 
 
 def read_reserved_pages(values: Iterable[Mapping[str, str]]) -> dict[int, dict[int, int]]:
-    """Return NUMA node to page size in kB to a number of pages.
+    """Return the numbers of reserved pages, by NUMA node and page size in kB.
 
-    :raises InvalidInput: with every value that is malformed, or that stands
-        twice.
+    :raises InvalidInput: with every value that is malformed, or that repeats the
+        node and the size of another value.
     """
     reserved: dict[int, dict[int, int]] = {}
     faults = FaultList()
@@ -27,7 +27,7 @@ def read_reserved_pages(values: Iterable[Mapping[str, str]]) -> dict[int, dict[i
             node, size, count = _read(value)
             if size in reserved.setdefault(node, {}):
                 given = f"pages of {size} kB of node {node} twice"
-                raise InvalidInput.of(_WHERE, given, "write the sum of both")
+                raise InvalidInput.of(_WHERE, given, "write a single value with the sum")
             reserved[node][size] = count
     faults.raise_if_any()
     return reserved

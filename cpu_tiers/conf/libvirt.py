@@ -1,4 +1,4 @@
-"""``[libvirt]``: what a compute host reports."""
+"""``[libvirt]``: the inventory of VCPU_SHARES that nova-compute reports."""
 
 from oslo_config import cfg
 
@@ -10,10 +10,10 @@ OPTIONS = [
         default=False,
         help="""
 Report an inventory of VCPU_SHARES for this host: ``vcpu_share_multiplier``
-for each CPU that servers share, with VCPU's allocation ratio.
+for each shared CPU, with the allocation ratio of VCPU.
 
-Once reporting was on it cannot be turned off: servers have shares allocated
-that would be lost.
+A host that has reported shares must go on reporting shares: servers have
+allocations of the inventory, which would be lost.
 
 Related options:
 
@@ -28,11 +28,12 @@ Related options:
         min=1,
         max=10000,
         help="""
-Shares that one shared host CPU stands for, before VCPU's allocation ratio.
+The shares of a shared host CPU, before the allocation ratio of VCPU.
 
-The same number and ratio on every host make a tier mean the same everywhere:
-a vCPU is never worth less than ``quota:cpu_shares_multiplier`` divided by
-(this number x ``cpu_allocation_ratio``) of a host CPU.
+Set the same number and the same ratio on every host, so that a tier means the
+same on every host: a vCPU is never worth less than
+``quota:cpu_shares_multiplier`` divided by (this number x
+``cpu_allocation_ratio``) of a host CPU.
 
 Related options:
 

@@ -1,7 +1,8 @@
-"""Nova's own options that decide about hosts and guests, as the command line reads them.
+"""Options of Nova that decide about hosts and guests, for the command line.
 
-Nova registers these itself in its services, so they are not in our sample
-file. Names, defaults and ranges are those of Nova's configuration reference.
+Nova's services register these options themselves, so they are not in the sample
+file of cpu-tiers. Names, defaults and ranges are taken from Nova's configuration
+reference.
 """
 
 from oslo_config import cfg, types
@@ -32,7 +33,7 @@ OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
     ),
     (
         "libvirt",
-        # libvirt takes these alone; Nova does not check.
+        # The range of libvirt, which refuses other priorities. Nova does not check it.
         [cfg.IntOpt("realtime_scheduler_priority", default=1, min=1, max=99)],
     ),
 ]

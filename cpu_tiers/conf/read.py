@@ -1,4 +1,4 @@
-"""nova.conf, read outside of Nova."""
+"""Reads nova.conf for the command line, outside of Nova's services."""
 
 import math
 from collections.abc import Sequence
@@ -15,12 +15,13 @@ _GROUPS = (*nova.OPTIONS, *list_opts())
 
 
 def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
-    """Return nova.conf with our options and those of Nova that we read.
+    """Return the configuration, with the options of cpu-tiers and of :mod:`cpu_tiers.conf.nova`.
 
-    :param files: later ones win; empty: where Nova's own commands look, such
-        as ``/etc/nova/nova.conf``, or the defaults where there is none.
-    :raises InvalidInput: a file cannot be read, or values are invalid; all at
-        once.
+    :param files: the configuration files; a later file overrides an earlier file.
+        If there are none, the files that Nova's own commands read, such as
+        ``/etc/nova/nova.conf``, or the defaults if there is no such file.
+    :raises InvalidInput: a file cannot be read, or values are invalid; all faults
+        at once.
     """
     conf = cfg.ConfigOpts()
     for group, options in _GROUPS:
@@ -43,9 +44,9 @@ def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
 
 
 def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
-    """Return the options that decide about a host's inventories.
+    """Return the options that decide about the inventories of a host.
 
-    :raises InvalidInput: a CPU set, a ratio or reserved pages are malformed.
+    :raises InvalidInput: a CPU set, a ratio or ``reserved_huge_pages`` is malformed.
     """
     faults = FaultList()
     sets: dict[str, CpuSet | None] = {}
@@ -78,7 +79,10 @@ def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
 
 
 def _ratio(conf: cfg.ConfigOpts, resource: str) -> AllocationRatio:
-    """Return the configured ratio; unset and 0.0 mean the initial one, as in Nova."""
+    """Return the configured allocation ratio of a resource.
+
+    As in Nova, the initial ratio is used if the ratio is not set, or 0.0.
+    """
     initial = not conf[f"{resource}_allocation_ratio"]
     name = f"{'initial_' if initial else ''}{resource}_allocation_ratio"
     value: float = conf[name]
@@ -90,7 +94,10 @@ def _ratio(conf: cfg.ConfigOpts, resource: str) -> AllocationRatio:
 
 
 def _check(conf: cfg.ConfigOpts) -> None:
-    """Read every option once: oslo.config checks a value when it is read."""
+    """Read every option once, since oslo.config checks a value when it is read.
+
+    :raises InvalidInput: with every option whose value is invalid.
+    """
     faults = FaultList()
     for group, options in _GROUPS:
         for option in options:
@@ -98,6 +105,9 @@ def _check(conf: cfg.ConfigOpts) -> None:
                 conf[group][option.name] if group else conf[option.name]
             except (cfg.Error, ValueError) as error:
                 where = f"nova.conf, [{group or 'DEFAULT'}] {option.name}"
+                # oslo.config repeats the name and the value; the fault has a place of its own.
                 reason = str(error).rpartition(" is not valid: ")[2]
-                faults.add(where, f"invalid ({reason})", "see Nova's or our sample file")
+                faults.add(
+                    where, f"invalid ({reason})", "see the sample file of Nova or of cpu-tiers"
+                )
     faults.raise_if_any()

@@ -1,1 +1,1 @@
-"""Text of extra specs and image properties to typed values, and what is valid."""
+"""Reads extra specs and image properties, and refuses invalid values."""

@@ -1,4 +1,4 @@
-"""Extra specs and image properties that are one word of a few. Pure."""
+"""Reads extra specs and image properties whose value is a word of a list. Pure."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -11,23 +11,23 @@ _NOTHING: Mapping[str, str] = {}
 
 
 def properties(image: Image | None) -> Mapping[str, str]:
-    """Return the properties of an image, which a server need not have."""
+    """Return the properties of an image; none for a server without an image."""
     return _NOTHING if image is None else image.properties
 
 
 def flavor_choice(flavor: Flavor, key: str, words: tuple[_Word, ...]) -> _Word | None:
-    """Return an extra spec, or ``None`` where it is not set.
+    """Return the value of an extra spec, or ``None`` if the flavor does not have it.
 
-    :raises InvalidInput: it is none of ``words``.
+    :raises InvalidInput: the value is not in ``words``.
     """
     text = flavor.extra_specs.get(key)
     return None if text is None else _choice(flavor, key, text, words)
 
 
 def image_choice(image: Image | None, key: str, words: tuple[_Word, ...]) -> _Word | None:
-    """Return an image property, or ``None`` where it is not set.
+    """Return the value of an image property, or ``None`` if the image does not have it.
 
-    :raises InvalidInput: it is none of ``words``.
+    :raises InvalidInput: the value is not in ``words``.
     """
     if image is None or (text := image.properties.get(key)) is None:
         return None

@@ -1,8 +1,8 @@
-"""Which vCPUs a mask makes dedicated, or real-time.
+"""The masks that make vCPUs dedicated or real-time.
 
-Spec: use-pcpu-vcpu-in-one-instance, "Set dedicated CPU bit-mask" and "Affect
-over real-time vCPUs". The image's real-time mask goes ahead of the flavor's,
-as in Nova. Pure.
+As in Nova, the real-time mask of the image overrides the real-time mask of the
+flavor. Spec: use-pcpu-vcpu-in-one-instance, "Set dedicated CPU bit-mask" and
+"Affect over real-time vCPUs". Pure.
 """
 
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
@@ -15,14 +15,16 @@ REALTIME = "hw:cpu_realtime"
 REALTIME_MASK = "hw:cpu_realtime_mask"
 IMAGE_REALTIME_MASK = "hw_cpu_realtime_mask"
 
+# The words of oslo_utils.strutils.bool_from_string, which Nova uses without strict=True: Nova
+# takes any other word for no.
 _YES = ("1", "t", "true", "on", "y", "yes")
 _NO = ("0", "f", "false", "off", "n", "no")
 
 
 def is_realtime(flavor: Flavor) -> bool:
-    """Tell whether vCPUs of a server are real-time.
+    """Return whether a flavor has real-time vCPUs.
 
-    :raises InvalidInput: the extra spec says neither yes nor no.
+    :raises InvalidInput: the value of the extra spec is neither yes nor no.
     """
     text = flavor.extra_specs.get(REALTIME)
     if text is None:
@@ -34,12 +36,16 @@ def is_realtime(flavor: Flavor) -> bool:
 
 
 def mixed_mask(flavor: Flavor, image: Image | None, every: CpuSet, *, realtime: bool) -> CpuSet:
-    """Return the dedicated vCPUs of a mixed server, by its one mask of either kind.
+    """Return the dedicated vCPUs of a mixed server.
+
+    A mixed server has either a dedicated mask or a real-time mask. A real-time
+    mask makes its vCPUs dedicated.
 
     :param every: all vCPUs of the server.
-    :param realtime: whether it has real-time vCPUs.
-    :raises InvalidInput: the mask is malformed, or leaves none of a kind.
-    :raises ConflictingExtraSpecs: both masks are set, or neither.
+    :param realtime: whether the server has real-time vCPUs.
+    :raises InvalidInput: the mask is malformed, or all vCPUs or no vCPUs are
+        dedicated.
+    :raises ConflictingExtraSpecs: both masks are set, or neither mask is set.
     """
     mask = flavor.extra_specs.get(DEDICATED_MASK)
     by_realtime = realtime or _has_realtime_mask(flavor, image)
@@ -56,15 +62,16 @@ def mixed_mask(flavor: Flavor, image: Image | None, every: CpuSet, *, realtime: 
         dedicated = realtime_mask(flavor, image, every)
     if dedicated == every:
         given = f"all vCPUs {every} are dedicated"
-        raise InvalidInput.of(where, given, "leave at least one shared")
+        raise InvalidInput.of(where, given, "leave at least one vCPU shared")
     return dedicated
 
 
 def realtime_mask(flavor: Flavor, image: Image | None, every: CpuSet) -> CpuSet:
-    """Return the vCPUs of the real-time mask, all of them where there is none.
+    """Return the vCPUs of the real-time mask, or all vCPUs if there is no such mask.
 
     :param every: all vCPUs of the server.
-    :raises InvalidInput: the mask is malformed, empty, or not of these vCPUs.
+    :raises InvalidInput: the mask is malformed, is empty, or names a vCPU that the
+        server does not have.
     """
     if image is not None and IMAGE_REALTIME_MASK in image.properties:
         return _mask(image, IMAGE_REALTIME_MASK, image.properties[IMAGE_REALTIME_MASK], every)
@@ -81,6 +88,6 @@ def _mask(source: Flavor | Image, key: str, text: str, every: CpuSet) -> CpuSet:
     mask = CpuSet.parse(text, where=where, every=every)
     if not mask <= every:
         raise InvalidInput.of(
-            where, f"{text!r}, of a server with the vCPUs {every}", "name vCPUs of its own alone"
+            where, f"{text!r}, of a server with the vCPUs {every}", "name only vCPUs of the server"
         )
     return mask

@@ -1,4 +1,4 @@
-"""Whether the vCPUs of a server are dedicated, shared, or some of each.
+"""The CPU policy of a server: dedicated, shared or mixed vCPUs.
 
 Spec: use-pcpu-vcpu-in-one-instance, "Instance CPU policy matrix" and "Create
 mixed instance via resources:PCPU and resources:VCPU"; decision D4. Pure.
@@ -28,11 +28,12 @@ _CONFLICTS = {
 _CLAIMS = {"dedicated": (PCPU,), "mixed": (VCPU, PCPU), "shared": (VCPU,)}
 
 
-class AskedPolicy(NamedTuple):
-    """A CPU policy, and how it was asked for.
+class RequestedPolicy(NamedTuple):
+    """The CPU policy that a flavor and an image request.
 
-    :param shared: how many vCPUs are shared, where amounts of VCPU and PCPU
-        say so; ``None`` where a mask has to.
+    :param policy: ``None`` if neither of them requests a policy.
+    :param shared: the number of shared vCPUs of a mixed server, if the flavor has
+        amounts of VCPU and PCPU; ``None`` if a mask names the dedicated vCPUs.
     """
 
     policy: CpuPolicy | None
@@ -40,40 +41,40 @@ class AskedPolicy(NamedTuple):
 
 
 def cpu_policy(flavor: Flavor, image: Image | None) -> CpuPolicy | None:
-    """Return the cell of the policy matrix, ``None`` for undefined.
+    """Return the policy of the spec's matrix; ``None`` if flavor and image have none.
 
     :raises InvalidInput: an unknown policy.
     :raises ConflictingExtraSpecs: flavor and image contradict each other.
     """
-    wanted = flavor_choice(flavor, POLICY, _POLICIES)
-    asked = image_choice(image, IMAGE_POLICY, _POLICIES)
-    if image is not None and (wanted, asked) in _CONFLICTS:
+    of_flavor = flavor_choice(flavor, POLICY, _POLICIES)
+    of_image = image_choice(image, IMAGE_POLICY, _POLICIES)
+    if image is not None and (of_flavor, of_image) in _CONFLICTS:
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name} and image {image.name}",
-            f"the flavor has {POLICY}={wanted}, the image {IMAGE_POLICY}={asked}",
+            f"the flavor has {POLICY}={of_flavor}, the image {IMAGE_POLICY}={of_image}",
             "the image may not ask for another policy than the flavor",
         )
-    return wanted or asked
+    return of_flavor or of_image
 
 
-def asked_policy(
+def requested_policy(
     flavor: Flavor, image: Image | None, own: OwnGroups, emulator_cpus: int
-) -> AskedPolicy:
-    """Return the policy, from the amounts of VCPU and PCPU where nothing else sets one.
+) -> RequestedPolicy:
+    """Return the policy of flavor or image, else the policy that VCPU and PCPU amounts imply.
 
     :param own: the flavor's own groups.
-    :param emulator_cpus: PCPUs that emulator threads take beside the vCPUs.
-    :raises InvalidInput: policy and amounts do not fit the flavor.
+    :param emulator_cpus: the PCPUs for emulator threads, beside the vCPUs.
+    :raises InvalidInput: the policy or the amounts do not fit the flavor.
     """
     policy = cpu_policy(flavor, image)
     if policy is not None:
         _refuse_own_amounts(flavor, policy, own)
-        return AskedPolicy(policy)
+        return RequestedPolicy(policy)
     vcpu, pcpu = own.amount(VCPU), own.amount(PCPU)
     if pcpu:
         _check_sum(flavor, vcpu or 0, pcpu, emulator_cpus)
-        return AskedPolicy("mixed", vcpu) if vcpu else AskedPolicy("dedicated")
-    return AskedPolicy("shared") if vcpu else AskedPolicy(None)
+        return RequestedPolicy("mixed", vcpu) if vcpu else RequestedPolicy("dedicated")
+    return RequestedPolicy("shared") if vcpu else RequestedPolicy(None)
 
 
 def _check_sum(flavor: Flavor, vcpu: int, pcpu: int, emulator_cpus: int) -> None:
@@ -83,18 +84,23 @@ def _check_sum(flavor: Flavor, vcpu: int, pcpu: int, emulator_cpus: int) -> None
         raise InvalidInput.of(
             f"flavor {flavor.name}, extra specs {keys}",
             f"{vcpu} + {pcpu} CPUs" if vcpu else f"{pcpu} CPUs",
-            f"they must add up to {needed}, the CPUs of the server",
+            f"the amounts must add up to {needed}, the CPUs of the server",
         )
     if pcpu <= emulator_cpus:
         raise InvalidInput.of(
             flavor.spec(f"resources:{PCPU}"),
-            f"{pcpu}, all of them for emulator threads",
+            f"{pcpu}, which emulator threads use up",
             "a mixed server needs at least one dedicated vCPU",
         )
 
 
 def _refuse_own_amounts(flavor: Flavor, policy: CpuPolicy, own: OwnGroups) -> None:
-    """Refuse amounts beside a policy, but for a 0 of what the policy does not claim."""
+    """Refuse amounts of VCPU and PCPU beside a policy, which says the same in another way.
+
+    An amount of 0 is allowed for a class that the policy does not claim.
+
+    :raises ConflictingExtraSpecs: there are such amounts.
+    """
     faults = FaultList()
     for name in (VCPU, PCPU):
         amount = own.amount(name)
@@ -103,6 +109,6 @@ def _refuse_own_amounts(flavor: Flavor, policy: CpuPolicy, own: OwnGroups) -> No
                 raise ConflictingExtraSpecs.of(
                     f"flavor {flavor.name}, extra specs {POLICY} and resources:{name}",
                     f"the policy {policy} and an amount of {amount}",
-                    "say it in one of the two ways",
+                    "remove either the policy or the amount",
                 )
     faults.raise_if_any()

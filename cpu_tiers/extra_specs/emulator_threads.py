@@ -1,7 +1,7 @@
-"""Where the hypervisor's own threads of a guest run.
+"""The emulator threads policy: where the hypervisor's own threads of a guest run.
 
-Spec: libvirt-emulator-threads-policy; decision D5: the spec's key and the one
-that Nova released are both read. Pure.
+Both the key of the spec and the key that Nova released are read. Spec:
+libvirt-emulator-threads-policy; decision D5. Pure.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ POLICIES: tuple[EmulatorThreadsPolicy, ...] = ("share", "isolate")
 
 
 def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
-    """Return the policy, or ``None`` where neither key is set.
+    """Return the policy, or ``None`` if neither key is set.
 
     :raises InvalidInput: an unknown policy.
-    :raises ConflictingExtraSpecs: the two keys differ.
+    :raises ConflictingExtraSpecs: the two keys have different values.
     """
     faults = FaultList()
     given = []
@@ -34,6 +34,6 @@ def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name}, extra specs {' and '.join(KEYS)}",
             f"{released!r} and {spec!r}",
-            "they say the same thing under two names: remove one",
+            "both keys set the same policy: remove one of them",
         )
     return released or spec

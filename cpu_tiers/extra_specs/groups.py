@@ -1,8 +1,8 @@
-"""The request groups that a flavor writes itself.
+"""The request groups that a flavor states in its own extra specs.
 
-``resources[N]:CLASS=AMOUNT``, ``trait[N]:TRAIT=required|forbidden`` and
-``group_policy=none|isolate``, as Nova's flavors guide has them; suffixes as
-Placement microversion 1.33 allows them. Pure.
+Nova's flavors guide describes ``resources[N]:CLASS=AMOUNT``,
+``trait[N]:TRAIT=required|forbidden`` and ``group_policy=none|isolate``. ``N`` is a
+suffix as of Placement microversion 1.33. Pure.
 """
 
 import re
@@ -20,15 +20,17 @@ _AMOUNT = r"[0-9]{1,10}"
 
 
 class OwnGroups(NamedTuple):
-    """The groups of a flavor; an amount of 0 says that none is to be claimed."""
+    """The groups of a flavor. An amount of 0 says that the server claims nothing of the class."""
 
     groups: tuple[RequestGroup, ...] = ()
     group_policy: str | None = None
 
     def amount(self, resource_class: str) -> int | None:
-        """Return the amount over all groups, or ``None`` where none states it."""
+        """Return the sum over all groups, or ``None`` if no group has the resource class."""
         stated = [
-            g.resources[resource_class] for g in self.groups if resource_class in g.resources
+            group.resources[resource_class]
+            for group in self.groups
+            if resource_class in group.resources
         ]
         return sum(stated) if stated else None
 
@@ -36,8 +38,9 @@ class OwnGroups(NamedTuple):
 def parse_groups(flavor: Flavor) -> OwnGroups:
     """Read the groups of a flavor.
 
-    :raises InvalidInput: malformed keys, amounts that are no whole numbers,
-        names that Placement cannot know, an unknown policy; all at once.
+    :raises InvalidInput: a key is malformed, an amount is not a whole number,
+        Placement cannot have a class or trait of that name, or the group policy is
+        unknown; all faults at once.
     """
     drafts: dict[str, GroupDraft] = {}
     faults = FaultList()
@@ -59,6 +62,7 @@ def _parse_spec(
 ) -> None:
     match = re.fullmatch(_KEY, key)
     if match is None:
+        # Other keys may begin with these words: without a colon Nova ignores them.
         if ":" in key or key in ("resources", "trait"):
             faults.add(where, "malformed key", "write resources[N]:CLASS or trait[N]:TRAIT")
         return
@@ -75,7 +79,7 @@ def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: 
         faults.add(
             where,
             f"unknown resource class {name!r}",
-            f"Placement has it as {known}"
+            f"its name in Placement is {known}"
             if (known := as_known(name)) != name
             else "use one of os-resource-classes, or CUSTOM_ and capitals, digits and _",
         )
@@ -96,7 +100,7 @@ def _add_trait(where: str, name: str, value: str, draft: GroupDraft, faults: Fau
 
 
 def check_trait(where: str, name: str, faults: FaultList) -> None:
-    """Add a fault where Placement cannot know the trait ``name``."""
+    """Add a fault if Placement cannot have a trait of this name."""
     if not is_trait(name):
         faults.add(
             where,

@@ -1,8 +1,9 @@
-"""Which vCPU of a server is dedicated, shared or real-time, and in which node.
+"""Decides which vCPUs of a server are dedicated, shared or real-time, and their NUMA nodes.
 
-The one place that decides: request, guest topology, metadata and domain XML
-read it from here. Specs: use-pcpu-vcpu-in-one-instance,
-libvirt-emulator-threads-policy; decisions D4 and D5. Pure.
+No other module decides this: the request to Placement, the guest topology, the
+metadata and the domain XML are made from the result of :func:`guest_cpus`. Specs:
+use-pcpu-vcpu-in-one-instance, libvirt-emulator-threads-policy; decisions D4 and
+D5. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cpu_tiers.extra_specs.cpu_masks import (
     mixed_mask,
     realtime_mask,
 )
-from cpu_tiers.extra_specs.cpu_policy import AskedPolicy, asked_policy
+from cpu_tiers.extra_specs.cpu_policy import RequestedPolicy, requested_policy
 from cpu_tiers.extra_specs.emulator_threads import KEYS as EMULATOR_KEYS
 from cpu_tiers.extra_specs.emulator_threads import emulator_threads_policy
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
@@ -36,9 +37,9 @@ _NO_CPU = CpuSet()
 
 
 class CpuCounts(NamedTuple):
-    """The CPUs of one server, by what they are taken from.
+    """The numbers of shared and dedicated vCPUs of a server.
 
-    :param emulator: dedicated host CPUs for emulator threads, 0 or 1.
+    :param emulator: the number of dedicated host CPUs for emulator threads, 0 or 1.
     """
 
     shared: int
@@ -47,12 +48,12 @@ class CpuCounts(NamedTuple):
 
 
 class GuestCpus(NamedTuple):
-    """What flavor and image decide about the CPUs of a guest, and their memory.
+    """The CPUs, the NUMA nodes and the memory pages of a guest, by its flavor and image.
 
-    :param counts: what is claimed.
-    :param dedicated: the dedicated vCPUs; all others are shared.
-    :param realtime: those of the dedicated ones with a real-time scheduler.
-    :param nodes: the guest's NUMA nodes; none where it has no topology.
+    :param counts: the numbers of CPUs that the server claims.
+    :param dedicated: the dedicated vCPUs; all other vCPUs are shared.
+    :param realtime: the dedicated vCPUs with a real-time scheduling policy.
+    :param nodes: the NUMA nodes; empty for a guest without a NUMA topology.
     """
 
     counts: CpuCounts
@@ -65,10 +66,10 @@ class GuestCpus(NamedTuple):
     page_size: PageSize | None = None
 
 
-class _Asked(NamedTuple):
-    """What is asked for, each key understood by itself."""
+class _Request(NamedTuple):
+    """What flavor and image request, each key read without regard to the others."""
 
-    cpus: AskedPolicy
+    cpus: RequestedPolicy
     thread_policy: ThreadPolicy | None
     emulator_threads: EmulatorThreadsPolicy | None
     realtime: bool
@@ -79,49 +80,50 @@ class _Asked(NamedTuple):
 def guest_cpus(
     flavor: Flavor, image: Image | None = None, own: OwnGroups | None = None
 ) -> GuestCpus:
-    """Return what flavor and image decide about a guest.
+    """Return the CPUs, the NUMA nodes and the memory pages of a guest.
 
-    :param own: the flavor's own groups, where they have been read already.
-    :raises InvalidInput: with the faults of all keys; or, where each makes
-        sense by itself, of those that do not fit together.
+    :param own: the flavor's own groups, if the caller has read them already.
+    :raises InvalidInput: with the faults of all keys; or, if each key is valid by
+        itself, with the faults of keys that contradict each other.
     """
     own = parse_groups(flavor) if own is None else own
-    asked = _asked(flavor, image, own)
-    _check_policies(flavor, asked)
+    requested = _requested(flavor, image, own)
+    _check_policies(flavor, requested)
     decided = GuestCpus(
         counts=CpuCounts(shared=0 if own.amount(VCPU) == 0 else flavor.vcpus, dedicated=0),
-        policy=asked.cpus.policy,
-        thread_policy=asked.thread_policy,
-        emulator_threads=asked.emulator_threads,
-        page_size=asked.page_size,
+        policy=requested.cpus.policy,
+        thread_policy=requested.thread_policy,
+        emulator_threads=requested.emulator_threads,
+        page_size=requested.page_size,
     )
     pinned = decided.policy in ("dedicated", "mixed")
-    if not (pinned or asked.nodes or asked.page_size or _has_persistent_memory(flavor)):
+    # The conditions under which nova.virt.hardware.numa_get_constraints makes a topology.
+    if not (pinned or requested.nodes or requested.page_size or _has_persistent_memory(flavor)):
         return decided
     every = _every(flavor)
-    nodes = guest_nodes(flavor, image, asked.nodes or 1, every)
+    nodes = guest_nodes(flavor, image, requested.nodes or 1, every)
     if not pinned:
         return decided._replace(nodes=nodes)
-    dedicated = _dedicated(flavor, image, asked, nodes, every)
+    dedicated = _dedicated(flavor, image, requested, nodes, every)
     return decided._replace(
         counts=CpuCounts(
             shared=flavor.vcpus - len(dedicated),
             dedicated=len(dedicated),
-            emulator=int(asked.emulator_threads == "isolate"),
+            emulator=int(requested.emulator_threads == "isolate"),
         ),
         dedicated=dedicated,
-        realtime=_realtime(flavor, image, asked, dedicated, every),
+        realtime=_realtime(flavor, image, requested, dedicated, every),
         nodes=nodes,
     )
 
 
-def _asked(flavor: Flavor, image: Image | None, own: OwnGroups) -> _Asked:
+def _requested(flavor: Flavor, image: Image | None, own: OwnGroups) -> _Request:
     faults = FaultList()
     emulator_threads = None
     with faults:
         emulator_threads = emulator_threads_policy(flavor)
     with faults:
-        cpus = asked_policy(flavor, image, own, int(emulator_threads == "isolate"))
+        cpus = requested_policy(flavor, image, own, int(emulator_threads == "isolate"))
     with faults:
         threads = thread_policy(flavor, image, own)
     with faults:
@@ -131,25 +133,28 @@ def _asked(flavor: Flavor, image: Image | None, own: OwnGroups) -> _Asked:
     with faults:
         pages = page_size(flavor, image)
     faults.raise_if_any()
-    return _Asked(cpus, threads, emulator_threads, realtime, nodes, pages)
+    return _Request(cpus, threads, emulator_threads, realtime, nodes, pages)
 
 
-def _check_policies(flavor: Flavor, asked: _Asked) -> None:
-    """Refuse what needs dedicated vCPUs where there are none, and a mask that says nothing."""
-    policy = asked.cpus.policy
+def _check_policies(flavor: Flavor, requested: _Request) -> None:
+    """Refuse keys that need dedicated vCPUs in a server without, and a mask without effect.
+
+    :raises InvalidInput: there are such keys.
+    """
+    policy = requested.cpus.policy
     faults = FaultList()
     if policy in (None, "shared"):
         given, pinned = f"the CPU policy {policy or 'is not set'}", "dedicated or mixed"
-        if asked.thread_policy:
-            where = f"flavor {flavor.name}, {THREAD_POLICY} {asked.thread_policy}"
+        if requested.thread_policy:
+            where = f"flavor {flavor.name}, {THREAD_POLICY} {requested.thread_policy}"
             faults.add(where, given, f"a thread policy needs {pinned}")
-        if asked.emulator_threads == "isolate":
+        if requested.emulator_threads == "isolate":
             where = f"flavor {flavor.name}, {' or '.join(EMULATOR_KEYS)} isolate"
             faults.add(where, given, f"isolated emulator threads need {pinned}")
-        if asked.realtime:
+        if requested.realtime:
             faults.add(flavor.spec(REALTIME), given, f"real-time vCPUs need {pinned}")
-    if DEDICATED_MASK in flavor.extra_specs and (policy != "mixed" or asked.cpus.shared):
-        other = "amounts of VCPU and PCPU" if asked.cpus.shared else f"the CPU policy {policy}"
+    if DEDICATED_MASK in flavor.extra_specs and (policy != "mixed" or requested.cpus.shared):
+        other = "amounts of VCPU and PCPU" if requested.cpus.shared else f"the CPU policy {policy}"
         given = f"{flavor.extra_specs[DEDICATED_MASK]!r} and {other}"
         faults.add(flavor.spec(DEDICATED_MASK), given, "a mask needs hw:cpu_policy mixed")
     faults.raise_if_any()
@@ -172,34 +177,38 @@ def _every(flavor: Flavor) -> CpuSet:
 def _dedicated(
     flavor: Flavor,
     image: Image | None,
-    asked: _Asked,
+    requested: _Request,
     nodes: tuple[GuestNode, ...],
     every: CpuSet,
 ) -> CpuSet:
-    if asked.cpus.policy == "dedicated":
+    if requested.cpus.policy == "dedicated":
         return every
-    if asked.cpus.shared:
-        return CpuSet(every - shared_round_robin(nodes, asked.cpus.shared))
-    return mixed_mask(flavor, image, every, realtime=asked.realtime)
+    if requested.cpus.shared:
+        return CpuSet(every - shared_round_robin(nodes, requested.cpus.shared))
+    return mixed_mask(flavor, image, every, realtime=requested.realtime)
 
 
 def _realtime(
-    flavor: Flavor, image: Image | None, asked: _Asked, dedicated: CpuSet, every: CpuSet
+    flavor: Flavor, image: Image | None, requested: _Request, dedicated: CpuSet, every: CpuSet
 ) -> CpuSet:
-    """Return the real-time vCPUs, all of them dedicated."""
-    if not asked.realtime:
+    """Return the real-time vCPUs.
+
+    :raises InvalidInput: some of them are not dedicated, or no vCPU is left to run
+        the emulator threads.
+    """
+    if not requested.realtime:
         return _NO_CPU
     realtime = realtime_mask(flavor, image, every)
     if not realtime <= dedicated:
         raise InvalidInput.of(
             f"flavor {flavor.name}, real-time vCPUs {realtime}",
-            f"the dedicated ones are {dedicated}",
-            "a real-time vCPU is dedicated",
+            f"the dedicated vCPUs are {dedicated}",
+            "every real-time vCPU must be dedicated",
         )
-    if realtime == every and asked.emulator_threads is None:
+    if realtime == every and requested.emulator_threads is None:
         raise InvalidInput.of(
             f"flavor {flavor.name}, {REALTIME} of all vCPUs",
-            "none is left for emulator threads",
-            f"leave one out of {REALTIME_MASK}, or set {EMULATOR_KEYS[0]}",
+            "no vCPU is left for emulator threads",
+            f"leave a vCPU out of {REALTIME_MASK}, or set {EMULATOR_KEYS[0]}",
         )
     return realtime

@@ -1,9 +1,10 @@
-"""The NUMA nodes of a guest: their CPUs and their memory.
+"""The NUMA nodes that a flavor or an image requests for a guest: vCPUs and memory.
 
-Nova: ``hw:numa_nodes``, ``hw:numa_cpus.N`` and ``hw:numa_mem.N``, or the image
-properties of these names with ``_``; never one from both. Without the memory of
-the nodes it is divided evenly, as in an example of the spec,
-numa-topology-with-rps; Nova wants both. Pure.
+Nova's keys are ``hw:numa_nodes``, ``hw:numa_cpus.N`` and ``hw:numa_mem.N``, and the
+image properties of the same names with ``_``. A key may be set by the flavor or by
+the image, not by both. If only ``hw:numa_cpus.N`` is set, the memory is divided
+evenly, as in an example of the spec numa-topology-with-rps; Nova demands both
+keys. Pure.
 """
 
 from __future__ import annotations
@@ -22,33 +23,33 @@ CPUS, IMAGE_CPUS = "hw:numa_cpus", "hw_numa_cpus"
 MEMORY, IMAGE_MEMORY = "hw:numa_mem", "hw_numa_mem"
 
 MAX_LISTED = 128
-"""So many nodes can be described one by one, as in Nova."""
+"""The largest number of nodes that keys can describe, as in Nova."""
 
 
 class GuestNode(NamedTuple):
-    """One NUMA node of a guest."""
+    """The vCPUs and the memory of a NUMA node of a guest."""
 
     cpus: CpuSet
     memory_mb: int
 
 
 class _Setting(NamedTuple):
-    """A text, and how an error names where it stands."""
+    """The text of a key, and the name of the key in an error message."""
 
     where: str
     text: str
 
 
 def asks_for_nodes(flavor: Flavor, image: Image | None) -> bool:
-    """Tell whether somebody asks for a number of nodes, be it a valid one or not."""
+    """Return whether flavor or image set a number of nodes, valid or not."""
     return NODES in flavor.extra_specs or IMAGE_NODES in properties(image)
 
 
 def node_count(flavor: Flavor, image: Image | None) -> int | None:
-    """Return how many nodes are asked for, or ``None`` where nobody does.
+    """Return the number of nodes, or ``None`` if neither flavor nor image set it.
 
-    :raises InvalidInput: no whole number from 1.
-    :raises ConflictingExtraSpecs: flavor and image both ask.
+    :raises InvalidInput: the number is not a whole number from 1.
+    :raises ConflictingExtraSpecs: flavor and image both set the number.
     """
     settings = [
         _Setting(source.spec(key), texts[key])
@@ -70,12 +71,13 @@ def node_count(flavor: Flavor, image: Image | None) -> int | None:
 def guest_nodes(
     flavor: Flavor, image: Image | None, count: int, every: CpuSet
 ) -> tuple[GuestNode, ...]:
-    """Return the nodes: as they are described, and what is not, of equal size.
+    """Return the nodes, with the vCPUs and the memory that keys describe, else of equal size.
 
-    :param count: how many there are.
+    :param count: the number of nodes.
     :param every: all vCPUs of the server.
-    :raises InvalidInput: the nodes do not make up the flavor.
-    :raises ConflictingExtraSpecs: flavor and image both describe them.
+    :raises InvalidInput: the CPUs or the memory of the nodes do not add up to the
+        flavor.
+    :raises ConflictingExtraSpecs: flavor and image both describe the nodes.
     """
     faults = FaultList()
     cpus: Sequence[_Setting] = ()
@@ -87,8 +89,10 @@ def guest_nodes(
     faults.raise_if_any()
     if not cpus and not memory:
         return _equal_nodes(flavor, count)
-    begun = memory or _has_any(flavor, image)
-    if len(cpus) != count or (begun and len(memory) != count):
+    # A flavor with hw:numa_mem.1 and without hw:numa_mem.0 is a mistake, not a request for
+    # equal memory.
+    has_memory = memory or _has_any_memory(flavor, image)
+    if len(cpus) != count or (has_memory and len(memory) != count):
         raise InvalidInput.of(
             f"flavor {flavor.name}, {count} NUMA nodes",
             f"{CPUS}.N of {len(cpus)} nodes and {MEMORY}.N of {len(memory)}",
@@ -99,24 +103,27 @@ def guest_nodes(
 
 def _from_both(flavor: Flavor, key: str, image_key: str) -> InvalidInput:
     return ConflictingExtraSpecs.of(
-        flavor.spec(key), f"the image has {image_key}, too", "leave it to one of the two"
+        flavor.spec(key), f"the image has {image_key}, too", "set it in the flavor or in the image"
     )
 
 
 def _listed(flavor: Flavor, image: Image | None, key: str, image_key: str) -> list[_Setting]:
-    """Return the values of ``key.0``, ``key.1`` and so on, from flavor or image."""
-    own = _numbered(flavor, flavor.extra_specs, key)
-    others = [] if image is None else _numbered(image, image.properties, image_key)
-    if own and others:
+    """Return the values of ``key.0``, ``key.1`` and so on, from flavor or image.
+
+    :raises ConflictingExtraSpecs: flavor and image both have such keys.
+    """
+    of_flavor = _numbered(flavor, flavor.extra_specs, key)
+    of_image = [] if image is None else _numbered(image, image.properties, image_key)
+    if of_flavor and of_image:
         raise _from_both(flavor, key, image_key)
-    return own or others
+    return of_flavor or of_image
 
 
 def _numbered(source: Flavor | Image, texts: Mapping[str, str], key: str) -> list[_Setting]:
-    found: list[_Setting] = []
-    while (name := f"{key}.{len(found)}") in texts and len(found) < MAX_LISTED:
-        found.append(_Setting(source.spec(name), texts[name]))
-    return found
+    listed: list[_Setting] = []
+    while (name := f"{key}.{len(listed)}") in texts and len(listed) < MAX_LISTED:
+        listed.append(_Setting(source.spec(name), texts[name]))
+    return listed
 
 
 def _equal_nodes(flavor: Flavor, count: int) -> tuple[GuestNode, ...]:
@@ -131,8 +138,8 @@ def _equal_nodes(flavor: Flavor, count: int) -> tuple[GuestNode, ...]:
     return tuple(GuestNode(CpuSet(range(at, at + cpus)), memory_mb) for at in starts)
 
 
-def _has_any(flavor: Flavor, image: Image | None) -> bool:
-    """Tell whether the memory of some node is given, if not that of the first."""
+def _has_any_memory(flavor: Flavor, image: Image | None) -> bool:
+    """Return whether flavor or image describe the memory of any node, in any order."""
     keys = (*flavor.extra_specs, *properties(image))
     return any(key.startswith((f"{MEMORY}.", f"{IMAGE_MEMORY}.")) for key in keys)
 
@@ -169,24 +176,27 @@ def _described_nodes(
         faults.add(
             f"flavor {flavor.name}, {MEMORY}.N",
             f"{total} MiB in all",
-            f"they must add up to the flavor's {flavor.memory_mb} MiB",
+            f"the nodes must have the {flavor.memory_mb} MiB of the flavor",
         )
     faults.raise_if_any()
     return tuple(nodes)
 
 
 def _check_cpus(settings: Sequence[_Setting], nodes: Sequence[GuestNode], every: CpuSet) -> None:
-    """Refuse vCPUs that no node has, or two, or that do not exist."""
+    """Check that each vCPU of the server is in exactly one node.
+
+    :raises InvalidInput: a vCPU is in no node or in two nodes, or does not exist.
+    """
     faults = FaultList()
     seen: set[int] = set()
     for (where, text), (cpus, _) in zip(settings, nodes, strict=True):
         if not cpus <= every:
             faults.add(where, repr(text), f"the server has the vCPUs {every}")
         if not seen.isdisjoint(cpus):
-            faults.add(
-                where, f"{text!r}", f"the vCPUs {CpuSet(seen & cpus)} stand in another node"
-            )
+            faults.add(where, f"{text!r}", f"the vCPUs {CpuSet(seen & cpus)} are in another node")
         seen |= cpus
     if missing := CpuSet(every - seen):
-        faults.add(settings[0].where, f"no node has the vCPUs {missing}", "put each into one")
+        faults.add(
+            settings[0].where, f"no node has the vCPUs {missing}", "put each vCPU into a node"
+        )
     faults.raise_if_any()

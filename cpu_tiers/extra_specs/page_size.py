@@ -1,7 +1,7 @@
-"""The memory pages that a guest asks for.
+"""The memory pages that a flavor or an image requests for a guest.
 
-Nova: ``hw:mem_page_size``, and ``hw_mem_page_size`` where the flavor leaves
-the choice (``any`` or ``large``). Pure.
+Nova reads ``hw:mem_page_size`` of the flavor. If the flavor says ``any`` or
+``large``, the image may choose with ``hw_mem_page_size``. Pure.
 """
 
 from __future__ import annotations
@@ -23,52 +23,53 @@ _WORDS: dict[str, PageSize] = {"small": "small", "large": "large", "any": "any"}
 _NUMBER = r"[0-9]{1,10}"
 _WITH_UNIT = r"([0-9]{0,10}\.?[0-9]{1,10})(?:([KMGT])i?)?(B|b|bit)"
 _BYTES = {None: 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
-_ALLOWED = "give small, large, any, a size in kB, or one with its unit, such as 2MB"
+_ALLOWED = "give small, large, any, a size in kB, or a size with its unit, such as 2MB"
 
 
 def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
-    """Return the page size, or ``None`` where none is asked for.
+    """Return the page size, or ``None`` if neither flavor nor image request a size.
 
-    :raises InvalidInput: no size that a page could have.
-    :raises ConflictingExtraSpecs: the flavor leaves the image no choice.
+    :raises InvalidInput: a page cannot have this size.
+    :raises ConflictingExtraSpecs: the image requests a size, and the flavor does not
+        leave the choice to the image.
     """
-    wanted = flavor.extra_specs.get(KEY)
-    size = None if wanted is None else _parse(wanted, flavor.spec(KEY))
+    of_flavor = flavor.extra_specs.get(KEY)
+    size = None if of_flavor is None else _parse(of_flavor, flavor.spec(KEY))
     if image is None or IMAGE_KEY not in image.properties:
         return size
-    asked = image.properties[IMAGE_KEY]
+    of_image = image.properties[IMAGE_KEY]
     if size not in ("any", "large"):
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name} and image {image.name}",
-            f"the flavor has {KEY} {wanted!r}, the image {IMAGE_KEY} {asked!r}"
-            if wanted is not None
-            else f"the image has {IMAGE_KEY} {asked!r}, the flavor no {KEY}",
-            f"an image may choose where the flavor has {KEY} any or large",
+            f"the flavor has {KEY} {of_flavor!r}, the image {IMAGE_KEY} {of_image!r}"
+            if of_flavor is not None
+            else f"the image has {IMAGE_KEY} {of_image!r}, the flavor no {KEY}",
+            f"an image may choose a size if the flavor has {KEY} any or large",
         )
-    return _parse(asked, image.spec(IMAGE_KEY))
+    return _parse(of_image, image.spec(IMAGE_KEY))
 
 
 def absent_pages(flavor: Flavor, image: Image | None, traits: Collection[str]) -> Fault | None:
-    """Return what is wrong where no host reports the pages that a guest asks for.
+    """Return a fault if no host reports pages of the size that a guest requests.
 
-    ``None`` where one does; and where none reports any pages at all, as all
-    hosts may have them then.
+    The result is ``None`` if a host reports such pages. It is also ``None`` if no
+    host reports any pages: every host may have such pages then.
 
-    :param traits: of the providers that there are, see "Memory pagesize RP" of
-        the spec numa-topology-with-rps; others may be among them.
+    :param traits: the traits of the providers in Placement. The traits of page
+        sizes count, see "Memory pagesize RP" of the spec numa-topology-with-rps.
     :raises InvalidInput: as :func:`page_size`.
     """
-    asked = page_size(flavor, image)
-    trait = None if asked is None else page_trait(asked)
+    requested = page_size(flavor, image)
+    trait = None if requested is None else page_trait(requested)
     sizes = sorted(size for name in traits if (size := page_size_of([name])) is not None)
     if trait is None or trait in traits or not sizes:
         return None
     by_image = image is not None and IMAGE_KEY in image.properties
-    pages = f"pages of {asked} kB" if isinstance(asked, int) else f"{asked} pages"
+    pages = f"pages of {requested} kB" if isinstance(requested, int) else f"{requested} pages"
     return Fault(
         where=image.spec(IMAGE_KEY) if image and by_image else flavor.spec(KEY),
-        given=f"asks for {pages}, and no host that reports its NUMA nodes has any",
-        allowed=f"they have pages of {', '.join(map(str, sizes))} kB",
+        given=f"asks for {pages}, and no host that reports its NUMA nodes has such pages",
+        allowed=f"these hosts have pages of {', '.join(map(str, sizes))} kB",
     )
 
 
@@ -89,4 +90,4 @@ def _kilobytes(text: str) -> Decimal | None:
         return None
     number, prefix, unit = match.groups()
     size = Decimal(number) * _BYTES[prefix] / 1024
-    return size if unit == "B" else size / 8
+    return size if unit == "B" else size / 8  # "b" and "bit", as in oslo_utils.strutils

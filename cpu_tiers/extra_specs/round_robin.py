@@ -1,7 +1,7 @@
-"""Shared vCPUs of a mixed guest, dealt to its NUMA nodes.
+"""Distributes the shared vCPUs of a mixed guest over its NUMA nodes.
 
-Spec: use-pcpu-vcpu-in-one-instance, "Create mixed instance via resources:PCPU
-and resources:VCPU": round robin, VCPU ahead of PCPU. Pure.
+The spec use-pcpu-vcpu-in-one-instance, "Create mixed instance via resources:PCPU
+and resources:VCPU", demands round robin, with VCPU before PCPU. Pure.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from cpu_tiers.model.cpu_set import CpuSet
 
 
 def shared_round_robin(nodes: Sequence[GuestNode], shared: int) -> CpuSet:
-    """Return the shared vCPUs: dealt one at a time to each node in turn.
+    """Return the shared vCPUs. In each round, every node makes its lowest vCPU shared.
 
-    A node takes them from its lowest vCPU on, and is passed over when all of
-    its vCPUs are shared, so nodes of unequal size do not stop the deal.
+    A node whose vCPUs are all shared is skipped, so that the rounds go on for nodes
+    of unequal size.
 
-    :param shared: how many there are, fewer than the nodes have vCPUs.
+    :param shared: the number of shared vCPUs, less than the vCPUs of all nodes.
     """
-    waiting = [sorted(node.cpus, reverse=True) for node in nodes]
-    dealt: list[int] = []
-    while len(dealt) < shared:
-        waiting = [cpus for cpus in waiting if cpus]
-        dealt += [cpus.pop() for cpus in waiting[: shared - len(dealt)]]
-    return CpuSet(dealt)
+    dedicated = [sorted(node.cpus, reverse=True) for node in nodes]
+    chosen: list[int] = []
+    while len(chosen) < shared:
+        dedicated = [cpus for cpus in dedicated if cpus]
+        chosen += [cpus.pop() for cpus in dedicated[: shared - len(chosen)]]
+    return CpuSet(chosen)

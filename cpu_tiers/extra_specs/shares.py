@@ -1,7 +1,8 @@
-"""CPU shares: ``quota:cpu_shares_multiplier`` and ``quota:cpu_shares``.
+"""The CPU shares of a flavor: ``quota:cpu_shares_multiplier`` and ``quota:cpu_shares``.
 
-Spec: cpu-performance-service-levels, "CPU Share Management"; decision D2.
-Pure: no I/O, no configuration, no Nova. Computed in decimal, exactly.
+Products are computed in decimal and exactly, before they are rounded. Spec:
+cpu-performance-service-levels, "CPU Share Management"; decision D2. Pure: no I/O,
+no configuration, no Nova.
 """
 
 import re
@@ -16,7 +17,7 @@ SHARES = "quota:cpu_shares"
 
 MIN_WEIGHT = 1
 MAX_WEIGHT = 10000
-"""The range of a weight in cgroup v2 (``cpu.weight``), which libvirt enforces."""
+"""The range of a weight in cgroup v2 (``cpu.weight``). libvirt refuses other weights."""
 
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX)
 _DECIMAL = r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)"
@@ -24,7 +25,7 @@ _WHOLE = r"\+?[0-9]+"
 
 
 class Shares(NamedTuple):
-    """What a flavor says about shares.
+    """The shares of a flavor.
 
     :param amount: the multiplier, or the shares of the whole domain.
     :param per_vcpu: whether ``amount`` is a multiplier.
@@ -34,13 +35,13 @@ class Shares(NamedTuple):
     per_vcpu: bool
 
     def weight(self, vcpus: int) -> int:
-        """Return the weight of a domain of ``vcpus`` vCPUs of any kind."""
+        """Return the weight of a domain with this number of vCPUs, shared and dedicated."""
         return self._scaled(vcpus)
 
     def claim(self, shared_vcpus: int) -> int:
-        """Return the VCPU_SHARES that a server with ``shared_vcpus`` claims.
+        """Return the VCPU_SHARES that a server with this number of shared vCPUs claims.
 
-        Dedicated vCPUs do not compete for the shared pool and claim none.
+        Dedicated vCPUs do not compete for the shared CPUs of a host, and claim none.
         """
         return self._scaled(shared_vcpus) if shared_vcpus else 0
 
@@ -51,10 +52,10 @@ class Shares(NamedTuple):
 
 
 def parse_shares(flavor: Flavor) -> Shares | None:
-    """Return the shares of a flavor, or ``None`` where it sets neither spec.
+    """Return the shares of a flavor, or ``None`` if neither extra spec is set.
 
-    :raises ConflictingExtraSpecs: both specs are set.
-    :raises InvalidInput: a value is no number, or its weight out of range.
+    :raises ConflictingExtraSpecs: both extra specs are set.
+    :raises InvalidInput: a value is not a number, or its weight is out of range.
     """
     multiplier = flavor.extra_specs.get(MULTIPLIER)
     shares = flavor.extra_specs.get(SHARES)
@@ -62,7 +63,7 @@ def parse_shares(flavor: Flavor) -> Shares | None:
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name}, extra specs {MULTIPLIER} and {SHARES}",
             f"both are set ({multiplier!r} and {shares!r})",
-            "they say the same thing in two ways: remove one",
+            "both set the weight of the server: remove one of them",
         )
     if multiplier is not None:
         return _checked(flavor, MULTIPLIER, parse_multiplier(multiplier, flavor.spec(MULTIPLIER)))
@@ -72,10 +73,10 @@ def parse_shares(flavor: Flavor) -> Shares | None:
 
 
 def parse_multiplier(text: str, where: str) -> Shares:
-    """Read a multiplier, without knowing the vCPUs that it will multiply.
+    """Read a multiplier, before the number of vCPUs is known.
 
-    :param where: what to call the text in an error.
-    :raises InvalidInput: it is no decimal number above 0 and up to 10000.
+    :param where: the name of the text in an error message.
+    :raises InvalidInput: the text is not a decimal number above 0 and up to 10000.
     """
     if not re.fullmatch(_DECIMAL, text) or not 0 < Decimal(text) <= MAX_WEIGHT:
         allowed = f"give a decimal number above 0 and up to {MAX_WEIGHT}, such as 100 or 2.5"

@@ -1,8 +1,9 @@
-"""Whether dedicated vCPUs may, must or must not share a core with others.
+"""The CPU thread policy: whether dedicated vCPUs may, must or must not share a core.
 
-Nova: ``hw:cpu_thread_policy``, ``hw_cpu_thread_policy``, or the trait
-HW_CPU_HYPERTHREADING of a flavor's groups or an image: required says
-``require``, forbidden says ``isolate``. Pure.
+As in Nova, the policy is ``hw:cpu_thread_policy`` of the flavor or
+``hw_cpu_thread_policy`` of the image. The trait HW_CPU_HYPERTHREADING has the same
+meaning: a required trait means ``require``, a forbidden trait means ``isolate``.
+Pure.
 """
 
 from __future__ import annotations
@@ -35,26 +36,26 @@ def thread_policy(flavor: Flavor, image: Image | None, own: OwnGroups) -> Thread
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name}, {POLICY} or the image's {IMAGE_POLICY}, and {_TRAIT}",
             f"the policy {policy}, and the trait that means {by_trait}",
-            "say it in one of the two ways",
+            "remove either the policy or the trait",
         )
     return policy or by_trait
 
 
 def policy_by_key(flavor: Flavor, image: Image | None) -> ThreadPolicy | None:
-    """Return the policy that extra spec or property name, whatever a trait says.
+    """Return the policy of extra spec or image property, without regard to traits.
 
     :raises InvalidInput: an unknown policy.
     :raises ConflictingExtraSpecs: flavor and image contradict each other.
     """
-    wanted = flavor_choice(flavor, POLICY, _POLICIES)
-    asked = image_choice(image, IMAGE_POLICY, _POLICIES)
-    if image is not None and asked and wanted not in (None, "prefer", asked):
+    of_flavor = flavor_choice(flavor, POLICY, _POLICIES)
+    of_image = image_choice(image, IMAGE_POLICY, _POLICIES)
+    if image is not None and of_image and of_flavor not in (None, "prefer", of_image):
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name} and image {image.name}",
-            f"the flavor has {POLICY}={wanted}, the image {IMAGE_POLICY}={asked}",
+            f"the flavor has {POLICY}={of_flavor}, the image {IMAGE_POLICY}={of_image}",
             "the image may not ask for another policy than the flavor, unless that is prefer",
         )
-    return wanted or asked
+    return of_flavor or of_image
 
 
 def _policy_by_trait(flavor: Flavor, image: Image | None, own: OwnGroups) -> ThreadPolicy | None:
@@ -64,7 +65,7 @@ def _policy_by_trait(flavor: Flavor, image: Image | None, own: OwnGroups) -> Thr
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name}, {_TRAIT} of its groups and its image",
             "required and forbidden",
-            "they must agree",
+            "flavor and image must agree on the trait",
         )
     if required:
         return "require"

@@ -1,7 +1,7 @@
-"""Host and options to the provider tree of that host.
+"""From a host and the options of nova.conf to the provider tree of the host.
 
-``build_tree`` asks every reporter (see :mod:`cpu_tiers.inventory.contract`)
-and merges what they report. Pure.
+:func:`build_tree` calls every reporter (see :mod:`cpu_tiers.inventory.contract`)
+and merges the providers that the reporters return. Pure: no I/O, no Nova.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,10 +33,11 @@ def build_tree(
 ) -> ProviderTree:
     """Return the provider tree of a host.
 
-    :param reporters: by name; those of all installed distributions are
-        ``cpu_tiers.extensions.load("cpu_tiers.inventory")``.
-    :raises InvalidInput: options that the host cannot satisfy, all at once.
-    :raises ExtensionError: reporters contradict each other.
+    :param reporters: the reporters by name;
+        ``cpu_tiers.extensions.load("cpu_tiers.inventory")`` returns the
+        reporters of all installed distributions.
+    :raises InvalidInput: the host cannot satisfy an option; all faults at once.
+    :raises ExtensionError: two reporters contradict each other.
     """
     faults = FaultList()
     providers = {host.name: ResourceProvider(name=host.name)}
@@ -48,6 +49,7 @@ def build_tree(
                 _merge(providers, provider)
     faults.raise_if_any()
     managed = _MANAGED | {resource_class for _, resource_class in reported_by}
+    # Unless the size of the disk is known, the DISK_GB that Placement has is left alone.
     if host.disk_gb is not None:
         managed |= {DISK_GB}
     return ProviderTree(
@@ -83,13 +85,15 @@ def _merge(providers: dict[str, ResourceProvider], new: ResourceProvider) -> Non
 
 
 def _parents_first(providers: Mapping[str, ResourceProvider]) -> tuple[ResourceProvider, ...]:
+    # A reporter may return a child before another reporter returns its parent, but Placement
+    # refuses a provider whose parent does not exist yet.
     ordered: dict[str | None, ResourceProvider] = {}
     waiting: Iterable[ResourceProvider] = providers.values()
     while waiting:
         ready = [p for p in waiting if p.parent is None or p.parent in ordered]
         if not ready:
-            lost = ", ".join(f"{p.name} under {p.parent}" for p in waiting)
-            raise ExtensionError(f"providers without a way to the root: {lost}")
+            orphans = ", ".join(f"{p.name} under {p.parent}" for p in waiting)
+            raise ExtensionError(f"providers without a way to the root: {orphans}")
         ordered.update({p.name: p for p in ready})
         waiting = [p for p in waiting if p.name not in ordered]
     return tuple(ordered.values())

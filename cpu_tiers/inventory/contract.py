@@ -1,15 +1,16 @@
-"""What a reporter is: the contract of ``cpu_tiers.inventory``.
+"""The contract of a reporter, for plugins of the namespace ``cpu_tiers.inventory``.
 
-A reporter is a callable that is given a :class:`Host` and
-:class:`InventoryOptions` and returns the
-:class:`~cpu_tiers.model.inventory.ResourceProvider` values that it knows of:
-the host's own provider is named like the host and has no parent; any other
-names its parent. It edits nothing, does no I/O and reads no configuration.
+A reporter is a callable that takes a :class:`Host` and
+:class:`InventoryOptions` and returns
+:class:`~cpu_tiers.model.inventory.ResourceProvider` values. The root provider
+has the name of the host and no parent; every other provider names its parent.
+A reporter changes none of its arguments, does no I/O and reads no configuration.
 
-* Providers of the same name are merged: traits are united, and a resource
-  class may be reported by one reporter alone; two are an
-  :class:`~cpu_tiers.errors.ExtensionError` that names both.
-* Options that the host cannot satisfy are an
+* Providers of equal name are merged: the merged provider has the traits and
+  the inventories of both. If two reporters report the same resource class of
+  the same provider, ``build_tree`` raises an
+  :class:`~cpu_tiers.errors.ExtensionError` with the names of both reporters.
+* If the host cannot satisfy an option, the reporter raises an
   :class:`~cpu_tiers.errors.InvalidInput` with every fault.
 """
 
@@ -25,8 +26,8 @@ from cpu_tiers.model.inventory import ResourceProvider
 class Host:
     """The host to report.
 
-    :param disk_gb: local disk in GiB; ``None`` where it is not known, and then
-        neither reported nor removed.
+    :param disk_gb: the size of the local disk in GiB. ``None`` if the size is not
+        known; DISK_GB is then neither reported nor removed from Placement.
     """
 
     name: str
@@ -36,7 +37,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationRatio:
-    """An allocation ratio, and whether it was only the initial one."""
+    """An allocation ratio, and whether it comes from an ``initial_…_allocation_ratio``."""
 
     value: float
     is_initial: bool = False
@@ -44,12 +45,13 @@ class AllocationRatio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryOptions:
-    """The options of nova.conf that decide about inventories, in Nova's names.
+    """The options of nova.conf that decide about inventories, under Nova's names.
 
-    :param reserved_huge_pages: NUMA cell to page size in kB to a number of pages.
-    :param enable_numa_reporting_to_placement: ``True``: CPUs and memory stand on
-        NUMA nodes; ``False``: the host is to have no NUMA-aware servers;
-        ``None``: not decided.
+    :param reserved_huge_pages: by NUMA cell and page size in kB, a number of pages.
+    :param enable_numa_reporting_to_placement: ``True``: report CPUs and memory on
+        the NUMA nodes. ``False``: report CPUs and memory on the root provider, and
+        keep servers with a NUMA topology away. ``None``: the operator has not
+        decided; report on the root provider, and accept all servers.
     """
 
     cpu_shared_set: CpuSet | None = None

@@ -1,9 +1,10 @@
-"""Where a host's CPUs are reported: on the root, or on each NUMA node.
+"""The resource providers on which the CPUs of a host are reported.
 
-Spec: numa-topology-with-rps, "Compute node RP" and "NUMA RP".
+That is the root provider, or each NUMA node of the host. Spec:
+numa-topology-with-rps, "Compute node RP" and "NUMA RP".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cpu_tiers.inventory.contract import Host, InventoryOptions
@@ -14,46 +15,28 @@ from cpu_tiers.model.numa import node_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A provider, and the CPUs of the host that it stands for."""
+class CpuProvider:
+    """The name of a provider, the name of its parent, and the host CPUs that it stands for."""
 
     name: str
     parent: str | None
     cpus: CpuSet
 
-    def provider(self, inventories: dict[str, Inventory]) -> ResourceProvider:
-        """Return the provider with these inventories."""
+    def with_inventories(self, inventories: dict[str, Inventory]) -> ResourceProvider:
+        """Return the resource provider with these inventories."""
         return ResourceProvider(name=self.name, parent=self.parent, inventories=inventories)
 
 
-def cpu_places(host: Host, options: InventoryOptions) -> tuple[Place, ...]:
-    """Return the providers that can have CPUs."""
+def cpu_providers(host: Host, options: InventoryOptions) -> tuple[CpuProvider, ...]:
+    """Return the root provider or, where the host reports them, a provider for each NUMA node."""
     if not options.enable_numa_reporting_to_placement:
-        return (Place(name=host.name, parent=None, cpus=host.topology.cpus),)
+        return (CpuProvider(name=host.name, parent=None, cpus=host.topology.cpus),)
     return tuple(
-        Place(name=node_name(host.name, cell.id), parent=host.name, cpus=cell.cpus)
-        for cell in numa_nodes(host)
+        CpuProvider(name=node_name(host.name, cell.id), parent=host.name, cpus=cell.cpus)
+        for cell in _numa_nodes(host)
     )
 
 
-def numa_nodes(host: Host) -> Iterable[NumaCell]:
-    """Return the cells that have something."""
+def _numa_nodes(host: Host) -> Iterable[NumaCell]:
+    # libvirt also lists cells that have neither CPUs nor memory; they have nothing to report.
     return (cell for cell in host.topology.cells if cell.cpus or cell.memory_kb)
-
-
-def spread(amount: int, rooms: Sequence[int]) -> tuple[int, ...]:
-    """Divide what is reserved evenly, but none beyond its room.
-
-    The first ones take what is odd. What finds no room stays with the first,
-    where a check finds it.
-
-    Example: 3 over rooms of 8 and 8 is 2 and 1; 6 over 1 and 8 is 1 and 5.
-    """
-    parts = [0] * len(rooms)
-    while amount and (open_ := [i for i, room in enumerate(rooms) if parts[i] < room]):
-        each = max(1, amount // len(open_))
-        for i in open_:
-            part = min(each, rooms[i] - parts[i], amount)
-            parts[i] += part
-            amount -= part
-    return tuple(part + (amount if i == 0 else 0) for i, part in enumerate(parts))

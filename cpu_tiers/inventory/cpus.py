@@ -1,45 +1,51 @@
-"""Host CPUs: VCPU for those that servers share, PCPU for those dedicated.
+"""The CPUs of a host: VCPU for shared CPUs, PCPU for dedicated CPUs.
 
-Nova's rules (configuration guide, ``[compute] cpu_shared_set``): with neither
-set given every CPU is shared; with the dedicated set alone none is.
+The rules are Nova's (configuration guide, ``[compute] cpu_shared_set``). If
+neither set is configured, every CPU is shared. If only the dedicated set is
+configured, no CPU is shared.
 """
 
 from collections.abc import Iterable
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.inventory.contract import Host, InventoryOptions
-from cpu_tiers.inventory.cpu_providers import Place, cpu_places, spread
+from cpu_tiers.inventory.cpu_providers import CpuProvider, cpu_providers
+from cpu_tiers.inventory.reserved_amounts import divide_reserved
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.names import PCPU, VCPU
 
 
 def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
-    """Return VCPU and PCPU of the root or of each NUMA node, where it has such CPUs.
+    """Report VCPU and PCPU on the root provider, or on each NUMA node that has such CPUs.
 
-    :raises InvalidInput: a set names CPUs the host lacks, or both name one.
+    :raises InvalidInput: a set names a CPU that the host does not have, or both
+        sets name the same CPU.
     """
     check_cpu_sets(host, options)
-    vcpu = dict(vcpu_inventories(host, options))
-    for place in cpu_places(host, options):
-        inventories = {VCPU: vcpu[place]} if place in vcpu else {}
-        if dedicated := len(place.cpus & (options.cpu_dedicated_set or CpuSet())):
+    vcpu_of = dict(vcpu_inventories(host, options))
+    for provider in cpu_providers(host, options):
+        inventories = {VCPU: vcpu_of[provider]} if provider in vcpu_of else {}
+        if dedicated := len(provider.cpus & (options.cpu_dedicated_set or CpuSet())):
+            # Nova reserves host CPUs of the shared set only, and never overcommits dedicated CPUs.
             inventories[PCPU] = Inventory(total=dedicated, max_unit=dedicated)
-        yield place.provider(inventories)
+        yield provider.with_inventories(inventories)
 
 
-def vcpu_inventories(host: Host, options: InventoryOptions) -> tuple[tuple[Place, Inventory], ...]:
-    """Return VCPU of each place that has shared CPUs.
+def vcpu_inventories(
+    host: Host, options: InventoryOptions
+) -> tuple[tuple[CpuProvider, Inventory], ...]:
+    """Return the providers that have shared CPUs, each with its inventory of VCPU.
 
-    ``reserved_host_cpus`` is divided evenly between them.
+    ``reserved_host_cpus`` is divided evenly among these providers.
     """
     shared = shared_cpus(host, options)
-    places = [place for place in cpu_places(host, options) if place.cpus & shared]
-    totals = [len(place.cpus & shared) for place in places]
-    reserved = spread(options.reserved_host_cpus, totals)
+    providers = [provider for provider in cpu_providers(host, options) if provider.cpus & shared]
+    totals = [len(provider.cpus & shared) for provider in providers]
+    reserved = divide_reserved(options.reserved_host_cpus, totals)
     return tuple(
-        (place, _vcpu(total, held, options))
-        for place, total, held in zip(places, totals, reserved, strict=True)
+        (provider, _vcpu(total, amount, options))
+        for provider, total, amount in zip(providers, totals, reserved, strict=True)
     )
 
 
@@ -54,16 +60,17 @@ def _vcpu(total: int, reserved: int, options: InventoryOptions) -> Inventory:
 
 
 def shared_cpus(host: Host, options: InventoryOptions) -> CpuSet:
-    """Return the CPUs that shared vCPUs float over."""
+    """Return the host CPUs on which shared vCPUs run."""
     if options.cpu_shared_set is not None:
         return options.cpu_shared_set
     return CpuSet() if options.cpu_dedicated_set is not None else host.topology.cpus
 
 
 def check_cpu_sets(host: Host, options: InventoryOptions) -> None:
-    """Refuse sets that this host cannot have.
+    """Refuse CPU sets that do not fit the host.
 
-    :raises InvalidInput: a set names CPUs the host lacks, or both name one.
+    :raises InvalidInput: a set names a CPU that the host does not have, or both
+        sets name the same CPU.
     """
     faults = FaultList()
     present = host.topology.cpus

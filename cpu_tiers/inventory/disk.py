@@ -1,4 +1,4 @@
-"""Local disk of a host: DISK_GB."""
+"""The local disk of a host: DISK_GB."""
 
 from collections.abc import Iterable
 
@@ -8,11 +8,12 @@ from cpu_tiers.model.names import DISK_GB
 
 
 def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
-    """Return DISK_GB of the host where it has a disk of its own."""
+    """Report DISK_GB on the root provider if the host has a local disk."""
     if not host.disk_gb:
         return []
     disk = Inventory(
         total=host.disk_gb,
+        # Rounded up to GiB, as nova.compute.utils.convert_mb_to_ceil_gb does.
         reserved=-(-options.reserved_host_disk_mb // 1024),
         max_unit=host.disk_gb,
         allocation_ratio=options.disk_allocation_ratio.value,

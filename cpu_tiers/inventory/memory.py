@@ -1,21 +1,25 @@
-"""Memory of a host: MEMORY_MB, on the root or for each NUMA cell and page size."""
+"""The memory of a host: MEMORY_MB.
+
+It is reported on the root provider, or on one provider for each NUMA cell and
+page size.
+"""
 
 from collections.abc import Iterable
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory.contract import Host, InventoryOptions
-from cpu_tiers.inventory.cpu_providers import spread
 from cpu_tiers.inventory.pages import PagesMemory, memory_by_pages
+from cpu_tiers.inventory.reserved_amounts import divide_reserved
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.names import MEMORY_MB
 from cpu_tiers.model.numa import node_name, page_traits, pages_name
 
 
 def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
-    """Return MEMORY_MB of the host: of its cells together, or of each by page size.
+    """Report MEMORY_MB on the root provider, or by NUMA cell and page size.
 
     :raises InvalidInput: see :func:`~cpu_tiers.inventory.pages.memory_by_pages`;
-        or memory is reserved where there is none.
+        or ``reserved_host_memory_mb`` is set and all memory is in huge pages.
     """
     if options.enable_numa_reporting_to_placement:
         return _of_pages(host, options)
@@ -34,6 +38,7 @@ def _of_pages(host: Host, options: InventoryOptions) -> Iterable[ResourceProvide
             inventories={
                 MEMORY_MB: _inventory(pages.total_mb, reserved, options)
                 if pages.is_base
+                # Huge pages are not overcommitted: a guest that has a page keeps it.
                 else Inventory(
                     total=pages.total_mb,
                     reserved=reserved,
@@ -46,7 +51,7 @@ def _of_pages(host: Host, options: InventoryOptions) -> Iterable[ResourceProvide
 
 
 def _inventory(total: int, reserved: int, options: InventoryOptions) -> Inventory:
-    """Return an inventory of memory that may be overcommitted: of base pages."""
+    """Return an inventory of base pages, the only pages that may be overcommitted."""
     return Inventory(
         total=total,
         reserved=reserved,
@@ -59,19 +64,22 @@ def _inventory(total: int, reserved: int, options: InventoryOptions) -> Inventor
 def _reserved_for_host(
     host: Host, memory: Iterable[PagesMemory], amount_mb: int
 ) -> dict[int, int]:
-    """Return what the host's own processes take of each cell's base pages.
+    """Divide the memory for the host's own processes among the cells.
 
-    They run on CPUs, and the kernel gives them memory that is near: so of the
-    cells with CPUs, unless none of those has such memory.
+    Such processes use base pages. The kernel gives a process memory of the NUMA
+    node on which it runs, so the amount is divided among the cells with CPUs,
+    unless none of these cells has base pages.
+
+    :returns: by cell, the reserved amount in MiB.
     """
-    rooms = {pages.cell: pages.total_mb - pages.reserved_mb for pages in memory if pages.is_base}
-    near = {cell.id for cell in host.topology.cells if cell.cpus} & rooms.keys()
-    cells = [cell for cell in rooms if cell in near or not near]
+    free_mb = {pages.cell: pages.total_mb - pages.reserved_mb for pages in memory if pages.is_base}
+    near = {cell.id for cell in host.topology.cells if cell.cpus} & free_mb.keys()
+    cells = [cell for cell in free_mb if cell in near or not near]
     if amount_mb and not cells:
         raise InvalidInput.of(
             "nova.conf, [DEFAULT] reserved_host_memory_mb",
             f"{amount_mb} MiB of {host.name}, whose memory is all in huge pages",
-            "set 0, or leave memory for the host itself",
+            "set 0, or configure fewer huge pages",
         )
-    parts = spread(amount_mb, [rooms[cell] for cell in cells])
+    parts = divide_reserved(amount_mb, [free_mb[cell] for cell in cells])
     return dict(zip(cells, parts, strict=True))

@@ -1,7 +1,7 @@
-"""What Neutron's agents report: under each host its devices, and their bandwidth.
+"""The provider trees of Neutron's agents: devices below each host, with their bandwidth.
 
-Names, uuids, traits and inventories are those that Neutron computes with
-neutron-lib, so both write the same tree::
+Names, uuids, traits and inventories are equal to the ones that Neutron computes
+with neutron-lib, so that Neutron and cpu-tiers write the same tree::
 
     compute1                                  Nova's, and left alone
       compute1:Open vSwitch agent             packet rates
@@ -29,7 +29,10 @@ from cpu_tiers.model.names import (
 from cpu_tiers.model.network_agent import NetworkAgent
 
 GUARANTEED_BW, BEST_EFFORT_BW = "CUSTOM_GUARANTEED_BW", "CUSTOM_BEST_EFFORT_BW"
-"""Which kind of port a device is for, or both; operators say so, Neutron does not."""
+"""Traits for the kinds of ports that a device is for.
+
+Operators choose these traits; Neutron does not report them.
+"""
 
 TUNNELLED_DEVICE = "rp_tunnelled"
 """Default of Neutron's ``[ml2] tunnelled_network_rp_name``."""
@@ -41,7 +44,7 @@ _PACKETS = {"any": NET_PACKETS, "egress": NET_PACKETS_EGR, "ingress": NET_PACKET
 
 
 class _Driver(NamedTuple):
-    """A mechanism driver of Neutron: where its uuids come from, and its VNIC types."""
+    """A mechanism driver of Neutron: the namespace of its uuids, and its VNIC types."""
 
     namespace: UUID
     vnic_types: tuple[str, ...]
@@ -64,9 +67,9 @@ def build_networking_trees(
     device_traits: Mapping[str, Collection[str]] | None = None,
     prohibited_vnic_types: Collection[str] = (),
 ) -> tuple[ProviderTree, ...]:
-    """Return a tree for each host that the agents have devices of.
+    """Return a provider tree for each host that has devices of the agents.
 
-    :param device_traits: more traits by device, such as :data:`GUARANTEED_BW`.
+    :param device_traits: additional traits by device, such as :data:`GUARANTEED_BW`.
     :param prohibited_vnic_types: Neutron's ``vnic_type_prohibit_list``.
     :raises InvalidInput: an agent of an unknown type or given twice, devices
         without a host or a physical network, impossible inventories; all at once.
@@ -82,6 +85,8 @@ def build_networking_trees(
                     faults.add(provider.name, "reported by two agents", "give each agent once")
     _check_traits(traits, [name for providers in hosts.values() for name in providers], faults)
     faults.raise_if_any()
+    # GUARANTEED_BW and BEST_EFFORT_BW may have been set by hand: cpu-tiers removes these traits
+    # only if the operator lets cpu-tiers write them.
     managed = (*_MANAGED_TRAITS, *([GUARANTEED_BW, BEST_EFFORT_BW] if traits else []))
     return tuple(
         ProviderTree(
@@ -103,13 +108,15 @@ def _check_traits(
             faults.add(f"device {device}", "no agent reports it", "name a device with bandwidth")
         for name in sorted(names):
             if not is_trait(name):
-                faults.add(f"device {device}", f"trait {name!r}", "use os-traits' or CUSTOM_…")
+                faults.add(
+                    f"device {device}", f"trait {name!r}", "give a trait of os-traits, or CUSTOM_…"
+                )
 
 
 def _providers(
     agent: NetworkAgent, traits: Mapping[str, Collection[str]], prohibited: Collection[str]
 ) -> Iterable[ResourceProvider]:
-    """Yield the providers of one agent, parents first."""
+    """Yield the providers of an agent, each parent before its children."""
     driver = _driver(agent)
     vnic_types = [t for t in driver.vnic_types if t not in prohibited]
     vnic_traits = frozenset(custom_trait(f"VNIC_TYPE_{name}") for name in vnic_types)
@@ -134,7 +141,11 @@ def _providers(
 
 
 def _driver(agent: NetworkAgent) -> _Driver:
-    """Return the agent's driver, once the agent is known to make sense."""
+    """Return the driver of an agent.
+
+    :raises InvalidInput: the agent is of an unknown type, or its devices cannot be
+        reported; all faults at once.
+    """
     where = f"{agent.agent_type} on {agent.host}"
     if agent.agent_type not in _DRIVERS:
         raise InvalidInput.of(where, "an agent of unknown type", f"known: {', '.join(_DRIVERS)}")
@@ -142,10 +153,11 @@ def _driver(agent: NetworkAgent) -> _Driver:
     for device in agent.bandwidths:
         place = f"{where}, device {device}"
         if device not in agent.hypervisors:
-            faults.add(place, "no resource_provider_hypervisors", "say which host it is in")
+            faults.add(place, "no resource_provider_hypervisors", "name the host of the device")
         if device not in agent.physical_networks and device != TUNNELLED_DEVICE:
             faults.add(place, "no physical network", "map it in bridge_mappings, device_mappings")
     for name in {*agent.hypervisors.values(), *agent.packet_rates, *agent.bandwidths}:
+        # Providers are named HOST:AGENT_TYPE:DEVICE, and read back by the colons.
         if ":" in name or not name:
             faults.add(where, f"the name {name!r}", "names of hosts and devices have no colon")
     faults.raise_if_any()

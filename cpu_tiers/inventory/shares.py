@@ -1,8 +1,9 @@
-"""CPU shares of a host: VCPU_SHARES.
+"""The CPU shares of a host: VCPU_SHARES.
 
-Spec: cpu-performance-service-levels, "Automatic Inventory Reporting";
-decision D2: total is ``vcpu_share_multiplier`` x the shared CPUs, the
-allocation ratio is VCPU's, and no server can weigh more than the kernel takes.
+The total is ``vcpu_share_multiplier`` x the number of shared CPUs, and the
+allocation ratio is the ratio of VCPU. ``max_unit`` is the largest weight that
+the kernel accepts for a guest. Spec: cpu-performance-service-levels,
+"Automatic Inventory Reporting"; decision D2.
 """
 
 from collections.abc import Iterable
@@ -16,18 +17,18 @@ from cpu_tiers.model.names import VCPU_SHARES
 
 
 def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
-    """Return VCPU_SHARES where ``[libvirt] report_vcpu_shares`` is on."""
+    """Report VCPU_SHARES beside VCPU if ``[libvirt] report_vcpu_shares`` is on."""
     if not options.report_vcpu_shares:
         return []
     multiplier = options.vcpu_share_multiplier
     return [
-        place.provider({VCPU_SHARES: shares_inventory(vcpu, multiplier)})
-        for place, vcpu in vcpu_inventories(host, options)
+        provider.with_inventories({VCPU_SHARES: shares_inventory(vcpu, multiplier)})
+        for provider, vcpu in vcpu_inventories(host, options)
     ]
 
 
 def shares_inventory(vcpu: Inventory, multiplier: int) -> Inventory:
-    """Return the shares of the CPUs that an inventory of VCPU stands for.
+    """Return the inventory of VCPU_SHARES that belongs to an inventory of VCPU.
 
     :param multiplier: ``[libvirt] vcpu_share_multiplier``.
     """

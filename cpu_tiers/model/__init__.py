@@ -1,1 +1,1 @@
-"""The nouns of cpu-tiers: frozen values, no I/O, no configuration."""
+"""The values that all other packages work with: frozen, without I/O or configuration."""

@@ -1,8 +1,8 @@
-"""The answer to an allocation candidates request, checked.
+"""Placement's answer to a query for allocation candidates.
 
-Source: Placement API reference, ``GET /allocation_candidates``, microversion
-1.36. It is read from the server and from files alike, so every fault is
-reported with its place. Pure.
+Answers come from Placement and from files of users, so :meth:`CandidatesAnswer.parse`
+reports every fault with its place. Source: Placement API reference,
+``GET /allocation_candidates``, microversion 1.36. Pure.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from cpu_tiers.errors import FaultList
+from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 
 T = TypeVar("T")
 
 _CPUS_AND_MEMORY = frozenset({VCPU, PCPU, MEMORY_MB})
-_KINDS: Mapping[type[Any], str] = {dict: "an object", list: "a list", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationRequest:
-    """One way to place the server.
+    """An allocation candidate.
 
-    :param allocations: provider uuid to resource class to amount.
-    :param mappings: suffix of a request group to the providers that serve it;
-        empty in an answer of before microversion 1.34.
+    :param allocations: the amounts by provider uuid and resource class.
+    :param mappings: by the suffix of a request group, the providers that serve the
+        group; empty in answers of microversions before 1.34.
     """
 
     allocations: Mapping[str, Mapping[str, int]]
@@ -32,25 +32,32 @@ class AllocationRequest:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The provider of each guest node, in their order; none where no query named nodes."""
-        found: list[str] = []
-        while providers := self.mappings.get(f"_PROC{len(found) + 1}"):
-            found.append(providers[0])
-        return tuple(found)
+        """The NUMA node that serves each node of the guest, in the order of the guest's nodes.
+
+        Empty if the query did not ask for NUMA nodes.
+        """
+        nodes: list[str] = []
+        while providers := self.mappings.get(f"_PROC{len(nodes) + 1}"):
+            nodes.append(providers[0])
+        return tuple(nodes)
 
     @property
     def is_usable(self) -> bool:
-        """Whether guest nodes are on nodes of their own; ``group_policy=none`` leaves it open."""
+        """Whether each node of the guest is on a NUMA node of its own.
+
+        With ``group_policy=none``, Placement also returns candidates that put two nodes
+        of the guest on the same NUMA node; Nova cannot place a guest like that.
+        """
         return len(set(self.nodes)) == len(self.nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidatesAnswer:
-    """All ways to place the server, and the state of the providers in them.
+    """All candidates for a server, and the state of their providers.
 
-    :param provider_summaries: in Placement's own shape, as Nova hands it on:
-        uuid to ``resources`` (class to ``capacity`` and ``used``),
-        ``traits``, ``parent_provider_uuid`` and ``root_provider_uuid``.
+    :param provider_summaries: the summaries as Placement and Nova have them: by uuid,
+        ``resources`` (by class, ``capacity`` and ``used``), ``traits``,
+        ``parent_provider_uuid`` and ``root_provider_uuid``.
     """
 
     allocation_requests: tuple[AllocationRequest, ...]
@@ -60,11 +67,11 @@ class CandidatesAnswer:
     def parse(cls, body: object, *, where: str) -> "CandidatesAnswer":
         """Check the decoded JSON of an answer.
 
-        :param where: what to call the document in an error.
-        :raises InvalidInput: with every fault, each at its place.
+        :param where: the name of the document in an error message.
+        :raises InvalidInput: with every fault and its place.
         """
         faults = FaultList()
-        at = _Place(where, faults)
+        at = _AnswerPlace(where, faults)
         document = at.of(body, dict)
         faults.raise_if_any()
         summaries = at.get(document, "provider_summaries", dict)
@@ -84,14 +91,14 @@ class CandidatesAnswer:
         allocation_requests: Iterable[Mapping[str, Any]],
         provider_summaries: Mapping[str, Mapping[str, Any]],
     ) -> "CandidatesAnswer":
-        """Return the answer as Placement gave it, unchecked."""
+        """Return an answer of Placement without checks."""
         return cls(
             allocation_requests=tuple(map(_request, allocation_requests)),
             provider_summaries=provider_summaries,
         )
 
     def on_host(self, root: str) -> tuple[AllocationRequest, ...]:
-        """Return the ways to place the server on one host, such as the one it is forced to.
+        """Return the candidates of a host, for example of the host that the user demands.
 
         :param root: the uuid of the host's root provider.
         """
@@ -105,28 +112,31 @@ class CandidatesAnswer:
         )
 
     def usable(self) -> "CandidatesAnswer":
-        """Return the answer without what no guest can be placed on.
+        """Return the answer without the candidates on which no guest can be placed.
 
-        Hosts that have nothing else are left out.
+        Hosts that have no other candidates are left out, too.
         """
         requests = tuple(request for request in self.allocation_requests if request.is_usable)
-        gone = self._roots_of(self.allocation_requests) - self._roots_of(requests)
+        # Only hosts that lost all candidates: a shared storage pool has none of its own.
+        unusable = self._roots_of(self.allocation_requests) - self._roots_of(requests)
         summaries = {
             uuid: summary
             for uuid, summary in self.provider_summaries.items()
-            if summary["root_provider_uuid"] not in gone
+            if summary["root_provider_uuid"] not in unusable
         }
         return CandidatesAnswer(allocation_requests=requests, provider_summaries=summaries)
 
     def after(self, taken: AllocationRequest) -> "CandidatesAnswer":
-        """Return what can still be claimed when one way was."""
+        """Return the candidates that can still be claimed after ``taken`` was claimed."""
         summaries = dict(self.provider_summaries)
         for uuid, allocation in taken.allocations.items():
             amounts = dict(summaries[uuid]["resources"])
             for name, amount in allocation.items():
                 amounts[name] = {**amounts[name], "used": amounts[name]["used"] + amount}
             summaries[uuid] = {**summaries[uuid], "resources": amounts}
-        requests = tuple(one for one in self.allocation_requests if _fits(one, summaries))
+        requests = tuple(
+            request for request in self.allocation_requests if _fits(request, summaries)
+        )
         return CandidatesAnswer(allocation_requests=requests, provider_summaries=summaries)
 
     def _roots_of(self, requests: Iterable[AllocationRequest]) -> set[str]:
@@ -137,10 +147,10 @@ class CandidatesAnswer:
         }
 
     def hosts(self) -> tuple[str, ...]:
-        """Return the uuids of the root providers that a server can run on.
+        """Return the uuids of the root providers of hosts.
 
-        A tree that shares what it has with other trees, such as a storage
-        pool, and has neither CPUs nor memory is no host.
+        A tree without CPUs and memory that shares its resources with other trees, such
+        as a storage pool, is not a host.
         """
         classes: dict[str, set[str]] = {}
         sharing = set()
@@ -156,56 +166,29 @@ class CandidatesAnswer:
         )
 
 
-class _Place:
-    """A place in the document; what is wrong there is added to ``faults``.
+class _AnswerPlace(DocumentPlace):
+    """A place in Placement's answer, in which no key may be missing."""
 
-    For a wrong value an empty one of the right kind is returned, so that the
-    check goes on and finds the other faults too.
-    """
-
-    def __init__(self, path: str, faults: FaultList) -> None:
-        self.path = path
-        self.faults = faults
-
-    def __truediv__(self, key: str) -> "_Place":
-        return _Place(f"{self.path}, {key}", self.faults)
-
-    def wrong(self, given: str, allowed: str) -> None:
-        self.faults.add(self.path, given, allowed)
-
-    def of(self, value: object, kind: type[T]) -> T:
-        if isinstance(value, kind):
-            return value
-        self.wrong(f"got {_shown(value)}", f"give {_KINDS[kind]}")
-        return kind()
-
-    def get(self, container: Mapping[str, Any], key: str, kind: type[T]) -> T:
-        if key in container:
-            return (self / key).of(container[key], kind)
-        (self / key).wrong("it is missing", "ask Placement with microversion 1.36 or newer")
-        return kind()
+    def get(self, body: Mapping[str, Any], key: str, kind: type[T]) -> T:
+        """Return ``body[key]``, or add a fault and return an empty value."""
+        if key not in body:
+            allowed = "ask Placement with microversion 1.36 or newer"
+            self.faults.add((self / key).path, "it is missing", allowed)
+        return super().get(body, key, kind)
 
     def check_amount(self, amount: object) -> None:
-        if type(amount) is not int or amount < 0:  # a bool is an int, but no amount
-            self.wrong(f"got {_shown(amount)}", "give a whole number of at least 0")
+        if type(amount) is not int or amount < 0:  # isinstance(True, int) is true
+            self.wrong(amount, "give a whole number of at least 0")
 
     def check_provider(self, uuid: object, summaries: Mapping[str, Any]) -> None:
         if not isinstance(uuid, str) or uuid not in summaries:
-            self.wrong(f"got {_shown(uuid)}", "name a provider that has a provider summary here")
+            self.wrong(uuid, "name a provider that has a provider summary here")
 
 
-def _shown(value: object) -> str:
-    """Return the value, or its kind where it may be half the document."""
-    if isinstance(value, dict | list):
-        return _KINDS[type(value)]
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
-
-
-def _check_summary(at: _Place, body: object, summaries: Mapping[str, Any]) -> None:
+def _check_summary(at: _AnswerPlace, body: object, summaries: Mapping[str, Any]) -> None:
     summary = at.of(body, dict)
     if summary is not body:
-        return  # and no word about the keys that it lacks then
+        return  # a value that is not an object needs no faults about missing keys
     for name, amounts in at.get(summary, "resources", dict).items():
         place = at / f"resources {name}"
         if place.of(amounts, dict) is amounts:
@@ -219,7 +202,7 @@ def _check_summary(at: _Place, body: object, summaries: Mapping[str, Any]) -> No
         (at / "parent_provider_uuid").check_provider(parent, summaries)
 
 
-def _check_request(at: _Place, body: object, summaries: Mapping[str, Any]) -> None:
+def _check_request(at: _AnswerPlace, body: object, summaries: Mapping[str, Any]) -> None:
     request = at.of(body, dict)
     if request is not body:
         return
@@ -237,7 +220,7 @@ def _check_request(at: _Place, body: object, summaries: Mapping[str, Any]) -> No
 
 
 def _fits(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Tell whether each provider has what one way to place the server takes of it."""
+    """Return whether the providers of a candidate have enough capacity left for it."""
     return all(
         of_class[name]["used"] + amount <= of_class[name]["capacity"]
         for uuid, allocation in request.allocations.items()

@@ -1,4 +1,4 @@
-"""What the kernel has of a host's guests: their cgroups and how their threads are scheduled.
+"""The cgroups of the guests of a host, and the scheduling policies of their threads.
 
 Ranges and defaults: https://docs.kernel.org/scheduler/sched-design-CFS.html (v1) and
 https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu (v2).
@@ -13,21 +13,21 @@ from cpu_tiers.errors import Fault
 Version = Literal[1, 2]
 
 DEFAULT_WEIGHT: Mapping[int, int] = {1: 1024, 2: 100}
-"""Of a cgroup to which nobody gave one, by cgroup version."""
+"""The weight of a cgroup whose weight was never set, by cgroup version."""
 
 WEIGHTS: Mapping[int, range] = {1: range(2, 262144 + 1), 2: range(1, 10000 + 1)}
-"""What the kernel takes, by cgroup version."""
+"""The weights that the kernel accepts, by cgroup version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCgroup:
-    r"""The cgroup of a guest, and its threads.
+    r"""The cgroup of a guest, and the threads of the guest.
 
     :param path: below the root of the hierarchy, such as
         ``/machine.slice/machine-qemu\x2d1\x2dvm.scope``.
-    :param weight: ``cpu.shares`` or ``cpu.weight``; ``None`` where it has none.
-    :param policies: name of a thread, such as ``CPU 0/KVM``, to the number of its
-        scheduling policy (sched(7)).
+    :param weight: ``cpu.shares`` or ``cpu.weight``; ``None`` if the cgroup has no weight.
+    :param policies: by the name of a thread, such as ``CPU 0/KVM``, the number of the
+        thread's scheduling policy (sched(7)).
     """
 
     path: str
@@ -37,12 +37,13 @@ class GuestCgroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCgroups:
-    """The cgroups of a host, as far as they could be read.
+    """The cgroups of a host, as far as the kernel's files could be read.
 
-    :param guests: by the uuid of the domain.
-    :param above: each cgroup that holds guests, and those beside it, by path.
-    :param sched_ext: the BPF scheduler that is loaded, if any.
-    :param faults: what could not be read.
+    :param guests: the cgroups of guests, by the uuid of the domain.
+    :param above: the weights of the cgroups that contain guests and of their
+        siblings, by path.
+    :param sched_ext: the name of the BPF scheduler that is loaded, if any.
+    :param faults: the files that could not be read.
     """
 
     version: Version

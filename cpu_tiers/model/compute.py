@@ -1,8 +1,9 @@
-"""What a compute makes of its host: shared and dedicated CPUs, and what is taken.
+"""A compute host: its shared and dedicated CPUs by NUMA cell, and the usage of guests.
 
-Nova's rules (configuration guide, ``[compute] cpu_shared_set`` and
-``cpu_dedicated_set``): with neither set given every CPU is both, as it was
-before they existed; with one of them alone there are no CPUs of the other kind.
+The rules are Nova's (configuration guide, ``[compute] cpu_shared_set`` and
+``cpu_dedicated_set``). If neither set is configured, every CPU is both shared and
+dedicated, as before these options existed. If only a single set is configured, the
+host has no CPUs of the other kind.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ _NO_PAGES: Mapping[int, int] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What guests have of one NUMA cell.
+    """The CPUs, the memory and the pages of a NUMA cell that guests use.
 
-    :param pinned: dedicated CPUs that no other guest may have.
-    :param shared_vcpus: how many vCPUs float over the shared CPUs.
-    :param pages: page size in kB to the number of pages.
+    :param pinned: the dedicated CPUs to which vCPUs of guests are pinned.
+    :param shared_vcpus: the number of vCPUs that run on the shared CPUs.
+    :param pages: the number of pages by page size in kB.
     """
 
     pinned: CpuSet = _NO_CPU
@@ -35,13 +36,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeCell:
-    """One NUMA cell of a host as guests may use it.
+    """The part of a host's NUMA cell that guests may use.
 
-    :param cores: the shared and dedicated CPUs, those of a core together. A CPU
-        that is named in none is a core of its own.
-    :param reserved_pages: page size in kB to the pages that no guest may have.
-    :raises InvalidInput: a CPU is pinned that is not dedicated, a core has CPUs
-        that are neither, or two cores have one CPU.
+    :param cores: the shared and dedicated CPUs of each core. A CPU that no core
+        contains is a core of its own.
+    :param reserved_pages: the number of pages that no guest may have, by page size
+        in kB.
+    :raises InvalidInput: a pinned CPU is not dedicated, a core has a CPU that is
+        neither shared nor dedicated, or two cores have the same CPU.
     """
 
     id: int
@@ -55,21 +57,21 @@ class ComputeCell:
     used: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
-        """Check that the CPUs agree."""
+        """Check the pinned CPUs and the cores against the shared and dedicated CPUs."""
         in_cores = frozenset[int]().union(*self.cores)
         if (
             self.used.pinned <= self.dedicated
             and in_cores <= self.shared | self.dedicated
             and sum(map(len, self.cores)) == len(in_cores)
         ):
-            return
+            return  # the usual case, without the cost of a list of faults
         faults, where = FaultList(), f"host NUMA cell {self.id}"
         if unknown := self.used.pinned - self.dedicated:
-            allowed = f"pin CPUs of {self.dedicated}" if self.dedicated else "it has none"
+            allowed = f"pin CPUs of {self.dedicated}" if self.dedicated else "the cell has none"
             faults.add(where, f"CPU {CpuSet(unknown)} is pinned but not dedicated", allowed)
         if unknown := in_cores - self.shared - self.dedicated:
             faults.add(
-                where, f"cores with CPU {CpuSet(unknown)}", "name shared and dedicated CPUs alone"
+                where, f"cores with CPU {CpuSet(unknown)}", "name only shared and dedicated CPUs"
             )
         if sum(map(len, self.cores)) != len(in_cores):
             faults.add(where, "a CPU in two cores", "a CPU belongs to one core")
@@ -77,16 +79,16 @@ class ComputeCell:
 
     @property
     def free_cpus(self) -> frozenset[int]:
-        """Return the dedicated CPUs that nobody has."""
+        """Return the dedicated CPUs to which no vCPU is pinned."""
         return self.dedicated - self.used.pinned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeHost:
-    """The NUMA cells of a host as guests may use them.
+    """The NUMA cells of a host, with the parts of them that guests may use.
 
-    :param cpu_shared_set: the option of that name, empty where it is not set:
-        what vCPUs of guests without a topology float over.
+    :param cpu_shared_set: the CPUs of the option of this name, on which vCPUs of
+        guests without a NUMA topology run; empty if the option is not set.
     """
 
     cells: tuple[ComputeCell, ...]
@@ -101,9 +103,9 @@ class ComputeHost:
         cpu_dedicated_set: CpuSet | None = None,
         reserved_pages: Mapping[int, Mapping[int, int]] | None = None,
     ) -> ComputeHost:
-        """Divide the CPUs of a host of which nothing is taken.
+        """Return a host without guests.
 
-        :param reserved_pages: for each NUMA cell, page size in kB to a number.
+        :param reserved_pages: by NUMA cell and page size in kB, a number of pages.
         """
         every = topology.cpus if cpu_shared_set is None and cpu_dedicated_set is None else _NO_CPU
         shared = every if cpu_shared_set is None else cpu_shared_set & topology.cpus
@@ -119,14 +121,14 @@ class ComputeHost:
     def cell(self, number: int) -> ComputeCell:
         """Return the NUMA cell with this id.
 
-        :raises InvalidInput: the host has none.
+        :raises InvalidInput: the host has no such cell.
         """
         for cell in self.cells:
             if cell.id == number:
                 return cell
         ids = ", ".join(str(cell.id) for cell in self.cells) or "none"
         where = f"host NUMA cell {number}"
-        raise InvalidInput.of(where, "the host does not have it", f"it has {ids}")
+        raise InvalidInput.of(where, "the host does not have it", f"the host has {ids}")
 
 
 def _cell(

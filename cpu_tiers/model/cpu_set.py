@@ -10,7 +10,7 @@ import re
 from cpu_tiers.errors import InvalidInput
 
 MAX_CPU = 65535
-"""No kernel numbers CPUs higher; a larger range is a slip, not a host."""
+"""The largest CPU number that is accepted. A larger number is a mistake: no kernel has it."""
 
 _PART = r"(\^?)\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?"
 _SYNTAX = f"give CPU numbers up to {MAX_CPU}, ranges and exclusions, such as 0-3,8,^2"
@@ -23,11 +23,12 @@ class CpuSet(frozenset[int]):
 
     @classmethod
     def parse(cls, text: str, *, where: str, every: frozenset[int] = frozenset()) -> CpuSet:
-        """Read ``0-3,8,^2``; empty parts are skipped, as Nova does.
+        """Read a text such as ``0-3,8,^2``. As in Nova, empty parts are skipped.
 
-        :param where: what to call the text in an error.
-        :param every: what a text that begins with an exclusion is taken from.
-        :raises InvalidInput: the text is malformed, or no CPU is left.
+        :param where: the name of the text in an error message.
+        :param every: the CPUs from which a text that begins with an exclusion takes
+            CPUs away.
+        :raises InvalidInput: the text is malformed, or leaves no CPU.
         """
         included: list[tuple[int, int]] = []
         excluded: list[tuple[int, int]] = []
@@ -48,7 +49,7 @@ class CpuSet(frozenset[int]):
         return cls(cpus)
 
     def __str__(self) -> str:
-        """Return the numbers as ranges, in order."""
+        """Return the numbers as ranges, in ascending order."""
         ranges: list[list[int]] = []
         for cpu in sorted(self):
             if ranges and cpu == ranges[-1][1] + 1:
@@ -63,7 +64,10 @@ class CpuSet(frozenset[int]):
 
 
 def _numbers(ranges: list[tuple[int, int]]) -> set[int]:
-    """Return the numbers of all ranges, looking at none twice: they may overlap by thousands."""
+    """Return the numbers of all ranges.
+
+    Ranges of a malicious text overlap by the thousands: each number is added once.
+    """
     numbers: set[int] = set()
     beyond = 0
     for first, last in sorted(ranges):

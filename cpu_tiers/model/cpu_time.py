@@ -1,13 +1,13 @@
-"""CPU time of vCPUs: how long each ran, and how long it wanted to and had to wait."""
+"""The CPU time of vCPUs: how long each vCPU ran, and how long it waited for a CPU."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class CpuTime(NamedTuple):
-    """Of one vCPU, in seconds.
+    """The CPU time of a vCPU in seconds.
 
-    :param waited: in a run queue, runnable, while others ran.
+    :param waited: the time in the run queue of a CPU, while other threads ran.
     """
 
     ran: float
@@ -15,14 +15,14 @@ class CpuTime(NamedTuple):
 
 
 CpuTimes = Mapping[str, tuple[CpuTime, ...]]
-"""By the uuid of the domain, for each vCPU that is online."""
+"""The CPU times of the vCPUs that are online, by the uuid of the domain."""
 
 
 def between(before: CpuTimes, after: CpuTimes) -> dict[str, tuple[CpuTime, ...]]:
-    """Return what was spent from one reading to the next.
+    """Return the CPU time that passed between two readings.
 
-    A domain that is not in both with the same number of vCPUs is left out, as is
-    one whose clock went back: it started anew.
+    The result has the domains that are in both readings with the same number of
+    vCPUs. A domain whose CPU time decreased is left out: it was restarted.
     """
     spent = {}
     for uuid, late in after.items():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.model.document import Place
+from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.names import MAX_AMOUNT
 
 Rates = Mapping[str, Mapping[str, int]]
@@ -48,7 +48,7 @@ class NetworkAgent:
         :raises InvalidInput: with every fault, each at its place.
         """
         faults = FaultList()
-        at = Place(where, faults)
+        at = DocumentPlace(where, faults)
         document = at.of(body, dict)
         faults.raise_if_any()
         key = "configurations" if "configurations" in document else "configuration"
@@ -71,7 +71,7 @@ class NetworkAgent:
         return agent
 
 
-def _text(at: Place, body: Mapping[str, Any], key: str) -> str:
+def _text(at: DocumentPlace, body: Mapping[str, Any], key: str) -> str:
     text = body.get(key)
     if not isinstance(text, str) or not text.strip():
         (at / key).wrong(text, "give a name")
@@ -80,7 +80,7 @@ def _text(at: Place, body: Mapping[str, Any], key: str) -> str:
 
 
 def _rates(
-    at: Place, options: Mapping[str, Any], name: str, directions: Collection[str]
+    at: DocumentPlace, options: Mapping[str, Any], name: str, directions: Collection[str]
 ) -> dict[str, dict[str, int]]:
     """Return the rates above 0; Neutron reports no others."""
     key = f"resource_provider_{name}"
@@ -98,7 +98,7 @@ def _rates(
     return found
 
 
-def _networks(at: Place, options: Mapping[str, Any]) -> dict[str, str]:
+def _networks(at: DocumentPlace, options: Mapping[str, Any]) -> dict[str, str]:
     """Return the physical network of each device: a bridge's, or those of a list."""
     networks = {}
     for key in ("bridge_mappings", "device_mappings"):
@@ -109,7 +109,7 @@ def _networks(at: Place, options: Mapping[str, Any]) -> dict[str, str]:
     return networks
 
 
-def _hypervisors(at: Place, options: Mapping[str, Any], host: object) -> dict[str, str]:
+def _hypervisors(at: DocumentPlace, options: Mapping[str, Any], host: object) -> dict[str, str]:
     key = "resource_provider_hypervisors"
     if key not in options:  # agents of before Ussuri
         return dict.fromkeys(at.get(options, "resource_provider_bandwidths", dict), str(host))
@@ -117,7 +117,7 @@ def _hypervisors(at: Place, options: Mapping[str, Any], host: object) -> dict[st
     return {device: (at / key / device).of(name, str) for device, name in given}
 
 
-def _inventory(at: Place, options: Mapping[str, Any], name: str) -> dict[str, float]:
+def _inventory(at: DocumentPlace, options: Mapping[str, Any], name: str) -> dict[str, float]:
     key = f"resource_provider_{name}"
     found: dict[str, float] = {}
     for option, value in at.get(options, key, dict).items():

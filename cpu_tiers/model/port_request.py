@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.model.document import Place
+from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.names import MAX_AMOUNT, is_resource_class, is_trait
 from cpu_tiers.model.request import GroupDraft, RequestGroup, SameSubtree
 
@@ -54,7 +54,7 @@ def read_port_request(port_id: str, request: object) -> PortRequest:
     if request is None:
         return PortRequest()
     faults = FaultList()
-    at = Place(f"port {port_id}", faults) / "resource_request"
+    at = DocumentPlace(f"port {port_id}", faults) / "resource_request"
     body = at.of(request, dict)
     is_grouped = any(key in body for key in _GROUPED)
     if is_grouped:
@@ -90,12 +90,12 @@ def _asks(group: RequestGroup) -> bool:
     return bool(group.resources) or group.has_traits
 
 
-def _check_id(at: Place, name: str) -> None:
+def _check_id(at: DocumentPlace, name: str) -> None:
     if not re.fullmatch(_ID, name):
         at.wrong(name, "an id is up to 64 letters, digits, _ and -")
 
 
-def _groups(at: Place, bodies: Iterable[object]) -> dict[str, RequestGroup]:
+def _groups(at: DocumentPlace, bodies: Iterable[object]) -> dict[str, RequestGroup]:
     groups: dict[str, RequestGroup] = {}
     for index, given in enumerate(bodies):
         place = at / f"request_groups[{index}]"
@@ -110,7 +110,7 @@ def _groups(at: Place, bodies: Iterable[object]) -> dict[str, RequestGroup]:
     return groups
 
 
-def _group(at: Place, body: Mapping[str, Any], name: str) -> RequestGroup:
+def _group(at: DocumentPlace, body: Mapping[str, Any], name: str) -> RequestGroup:
     draft = GroupDraft()
     draft.requester_id = name
     for resource_class, amount in at.get(body, "resources", dict).items():
@@ -128,7 +128,7 @@ def _group(at: Place, body: Mapping[str, Any], name: str) -> RequestGroup:
     return draft.freeze(name)
 
 
-def _add_traits(at: Place, given: object, draft: GroupDraft) -> None:
+def _add_traits(at: DocumentPlace, given: object, draft: GroupDraft) -> None:
     text = at.of(given, str)
     if text is not given:
         return
@@ -146,7 +146,7 @@ def _add_traits(at: Place, given: object, draft: GroupDraft) -> None:
 
 
 def _together(
-    at: Place, given: Iterable[object], groups: Mapping[str, RequestGroup]
+    at: DocumentPlace, given: Iterable[object], groups: Mapping[str, RequestGroup]
 ) -> tuple[str, ...]:
     for suffix in given:
         if not isinstance(suffix, str) or suffix not in groups:

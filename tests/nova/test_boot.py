@@ -61,8 +61,8 @@ class TestFaults(Cloud):
         server = self.boot(self.flavor("both", BOTH), state="ERROR")
         assert self.fault_of(server) == (
             "No valid host was found. flavor both, extra specs quota:cpu_shares_multiplier and "
-            "quota:cpu_shares: both are set ('2.5' and '100'); they say the same thing in two "
-            "ways: remove one"
+            "quota:cpu_shares: both are set ('2.5' and '100'); both set the weight of the "
+            "server: remove one of them"
         )
         self.assert_scheduler_lives()
 
@@ -115,4 +115,4 @@ class TestQueryOff(Cloud):
     def test_a_contradiction_is_refused_all_the_same(self) -> None:
         self.start_host("one")
         server = self.boot(self.flavor("both", BOTH), state="ERROR")
-        assert "they say the same thing in two ways" in self.fault_of(server)
+        assert "both set the weight of the server" in self.fault_of(server)

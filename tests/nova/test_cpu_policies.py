@@ -70,7 +70,7 @@ def test_amounts_become_a_mask() -> None:
 
 
 def test_what_makes_no_sense_is_an_error_that_the_api_answers_400_to() -> None:
-    with pytest.raises(exception.InvalidRequest, match="they must add up to 9"):
+    with pytest.raises(exception.InvalidRequest, match="must add up to 9"):
         hardware.numa_get_constraints(flavor(AMOUNTS, vcpus=9), IMAGE)
     twice = {"hw:cpu_emulator_threads": "share", "hw:emulator_threads_policy": "isolate"}
     with pytest.raises(exception.InvalidEmulatorThreadsPolicy, match="remove one"):

@@ -66,7 +66,7 @@ STRICTER = {
     ),
     "mixed has a shared vCPU": Stricter(
         lambda c: "mixed" in c.values("hw:cpu_policy") and "hw:cpu_realtime" in c.specs,
-        "leave at least one shared",
+        "leave at least one vCPU shared",
     ),
     "mixed has one mask": Stricter(
         lambda c: (
@@ -106,7 +106,7 @@ STRICTER = {
     ),
     "a trait is required or forbidden": Stricter(
         lambda c: c.specs.get(HYPERTHREADING) == "forbidden" and HYPERTHREADING in c.image,
-        "they must agree",
+        "must agree",
     ),
     "two keys for emulator threads say the same": Stricter(
         lambda c: {RELEASED_KEY, SPEC_KEY} <= c.specs.keys(),

@@ -188,24 +188,24 @@ class TestRefused(MixedCpus):
 
     def test_amounts_that_do_not_add_up(self) -> None:
         says = self.refused({**AMOUNTS, "resources:PCPU": "4"})
-        assert says.endswith("3 + 4 CPUs; they must add up to 8, the CPUs of the server")
+        assert says.endswith("3 + 4 CPUs; the amounts must add up to 8, the CPUs of the server")
         says = self.refused({**ISOLATED, "resources:PCPU": "5"})
-        assert says.endswith("3 + 5 CPUs; they must add up to 9, the CPUs of the server")
+        assert says.endswith("3 + 5 CPUs; the amounts must add up to 9, the CPUs of the server")
 
     def test_amounts_beside_a_policy_or_a_mask(self) -> None:
-        assert "say it in one of the two ways" in self.refused({**AMOUNTS, **DEDICATED})
+        assert "remove either the policy or the amount" in self.refused({**AMOUNTS, **DEDICATED})
         mask = {**AMOUNTS, "hw:cpu_dedicated_mask": "0"}
         assert "a mask needs hw:cpu_policy mixed" in self.refused(mask)
 
     def test_realtime_vcpus_that_are_shared(self) -> None:
         specs = {**AMOUNTS, "hw:cpu_realtime": "yes", "hw:cpu_realtime_mask": "4"}
-        assert "a real-time vCPU is dedicated" in self.refused(specs)
+        assert "every real-time vCPU must be dedicated" in self.refused(specs)
 
     def test_two_keys_for_emulator_threads_that_differ(self) -> None:
         both = {"hw:cpu_emulator_threads": "share", "hw:emulator_threads_policy": "isolate"}
         assert self.refused({**DEDICATED, **both}).endswith(
             "extra specs hw:emulator_threads_policy and hw:cpu_emulator_threads: 'isolate' and "
-            "'share'; they say the same thing under two names: remove one"
+            "'share'; both keys set the same policy: remove one of them"
         )
         unknown = {**DEDICATED, "hw:cpu_emulator_threads": "nowhere"}
         assert "give one of share, isolate" in self.refused(unknown)
@@ -230,7 +230,7 @@ class TestRefused(MixedCpus):
         server = self.boot_of(AMOUNTS)
         resize = {"resize": {"flavorRef": self.of({**AMOUNTS, "resources:PCPU": "1"})}}
         says = self.bad_request(lambda: self.api.post_server_action(server["id"], resize))
-        assert "they must add up to 8" in says
+        assert "must add up to 8" in says
 
     def test_computes_older_than_mixed(self) -> None:
         oldest = "nova.objects.service.get_minimum_version_all_cells"

@@ -21,7 +21,7 @@ def test_a_message_has_twenty_lines_and_says_how_many_more() -> None:
     assert str(error).splitlines()[18:] == [
         "place 18: x; mend it",
         "place 19: x; mend it",
-        "and 2 faults more",
+        "and 2 more faults",
     ]
 
 

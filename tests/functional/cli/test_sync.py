@@ -90,9 +90,9 @@ def test_flavors_are_held_against_the_pages_that_hosts_report(
     assert row["where"] == "flavor gold, extra spec hw:mem_page_size"
     assert (
         row["given"]
-        == "asks for pages of 1048576 kB, and no host that reports its NUMA nodes has any"
+        == "asks for pages of 1048576 kB, and no host that reports its NUMA nodes has such pages"
     )
-    assert row["allowed"] == "they have pages of 4 kB"
+    assert row["allowed"] == "these hosts have pages of 4 kB"
 
 
 def test_going_back_from_numa_nodes_is_refused(sync: Command, seen: list[str]) -> None:

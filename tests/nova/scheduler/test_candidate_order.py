@@ -314,8 +314,8 @@ class TestFailure(Nodes):
             server = self.boot(flavor, state="ERROR")
         assert self.fault_of(server) == (
             "No valid host was found. flavor huge, extra spec hw:mem_page_size: asks for pages of"
-            " 1024 kB, and no host that reports its NUMA nodes has any; they have pages of 4,"
-            " 2048 kB"
+            " 1024 kB, and no host that reports its NUMA nodes has such pages; these"
+            " hosts have pages of 4, 2048 kB"
         )
         full = self.boot(self.flavor("full", {"hw:mem_page_size": "2MB"}, vcpus=8), state="ERROR")
         assert "pages" not in self.fault_of(full)  # there are such pages

@@ -106,9 +106,18 @@ def test_the_image_may_give_the_realtime_mask() -> None:
         ({"hw__cpu_policy": "mixed", "hw__cpu_dedicated_mask": "a"}, "'a'"),
         ({"hw__cpu_policy": "mixed", "hw__cpu_dedicated_mask": "0,^0"}, "leaves no CPU"),
         ({"resources__VCPU": "3", "resources__PCPU": "2"}, "must add up to 4"),
-        ({"hw__cpu_policy": "dedicated", "resources__PCPU": "4"}, "one of the two ways"),
-        ({"hw__cpu_policy": "shared", "resources__VCPU": "4"}, "one of the two ways"),
-        ({"hw__cpu_policy": "shared", "resources__PCPU": "4"}, "one of the two ways"),
+        (
+            {"hw__cpu_policy": "dedicated", "resources__PCPU": "4"},
+            "remove either the policy or",
+        ),
+        (
+            {"hw__cpu_policy": "shared", "resources__VCPU": "4"},
+            "remove either the policy or",
+        ),
+        (
+            {"hw__cpu_policy": "shared", "resources__PCPU": "4"},
+            "remove either the policy or",
+        ),
         ({"hw__emulator_threads_policy": "isolate"}, "need dedicated or mixed"),
         ({"hw__emulator_threads_policy": "mine"}, "'mine'"),
         (

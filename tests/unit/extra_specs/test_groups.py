@@ -88,5 +88,5 @@ def test_all_faults_at_once() -> None:
 
 @pytest.mark.skipif(is_resource_class("VCPU_SHARES"), reason="os-resource-classes has it")
 def test_the_specs_own_name_of_the_class_is_told_apart() -> None:
-    with pytest.raises(InvalidInput, match="Placement has it as CUSTOM_VCPU_SHARES"):
+    with pytest.raises(InvalidInput, match="its name in Placement is CUSTOM_VCPU_SHARES"):
         parse({"resources:VCPU_SHARES": "10"})

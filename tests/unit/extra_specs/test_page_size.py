@@ -27,15 +27,18 @@ def test_pages_that_no_host_reports() -> None:
     fault = absent_pages(flavor("1GB"), None, BOTH)
     assert str(fault) == (
         "flavor gold, extra spec hw:mem_page_size: asks for pages of 1048576 kB, and no host"
-        " that reports its NUMA nodes has any; they have pages of 4, 2048 kB"
+        " that reports its NUMA nodes has such pages; these hosts have pages of 4, 2048 kB"
     )
 
 
 def test_large_pages_where_there_are_small_ones_alone() -> None:
     fault = absent_pages(flavor("large"), None, {SMALL, "CUSTOM_MEMORY_PAGE_SIZE_64"})
     assert fault is not None
-    assert fault.given == "asks for large pages, and no host that reports its NUMA nodes has any"
-    assert fault.allowed == "they have pages of 64 kB"
+    assert (
+        fault.given
+        == "asks for large pages, and no host that reports its NUMA nodes has such pages"
+    )
+    assert fault.allowed == "these hosts have pages of 64 kB"
 
 
 def test_an_image_that_chose_the_pages() -> None:

@@ -90,14 +90,6 @@ def test_cpu_sets(shared: str | None, dedicated: str | None, totals: dict[str, i
         assert found["PCPU"] == Inventory(total=6, max_unit=6)
 
 
-def test_every_fault_of_the_cpu_sets() -> None:
-    options = InventoryOptions(cpu_shared_set=CpuSet({0, 8}), cpu_dedicated_set=CpuSet({0, 9}))
-    with pytest.raises(InvalidInput) as caught:
-        inventories(host(8), options)
-    given = [fault.given for fault in caught.value.faults]
-    assert given == ["host h has no CPU 8", "host h has no CPU 9", "CPU 0 is in both"]
-
-
 def test_more_reserved_than_there_is() -> None:
     options = InventoryOptions(reserved_host_cpus=9, reserved_host_memory_mb=4096)
     with pytest.raises(InvalidInput) as caught:

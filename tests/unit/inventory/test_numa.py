@@ -4,48 +4,13 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
-from cpu_tiers.inventory.cpu_providers import spread
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.host import HostTopology, NumaCell, Pages
-from cpu_tiers.model.inventory import Inventory, ProviderTree
+from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU_SHARES, trait
+from tests.unit.inventory.hosts import GIB_KB, cell, host, options, reserved, totals
 
 NUMA_ROOT = "HW_NUMA_ROOT"  # os-traits has it
 SMALL, LARGE = trait("MEMORY_PAGE_SIZE_SMALL"), trait("MEMORY_PAGE_SIZE_LARGE")
-GIB_KB = 2**20
-
-
-def cell(
-    number: int, cpus: str = "", memory_kb: int = 0, pages: dict[int, int] | None = None
-) -> NumaCell:
-    return NumaCell(
-        id=number,
-        cpus=CpuSet.parse(cpus, where="") if cpus else CpuSet(),
-        memory_kb=memory_kb,
-        pages=tuple(Pages(size_kb=size, total=total) for size, total in (pages or {}).items()),
-    )
-
-
-def host(*cells: NumaCell, arch: str = "x86_64", disk_gb: int | None = 5) -> Host:
-    return Host(name="cn", topology=HostTopology(arch=arch, cells=cells), disk_gb=disk_gb)
-
-
-def options(**others: object) -> InventoryOptions:
-    return InventoryOptions(
-        **{  # type: ignore[arg-type]  # the tests name the options
-            "enable_numa_reporting_to_placement": True,
-            "reserved_host_memory_mb": 0,
-            **others,
-        }
-    )
-
-
-def totals(tree: ProviderTree) -> dict[str, dict[str, int]]:
-    return {p.name: {n: i.total for n, i in p.inventories.items()} for p in tree.providers}
-
-
-def reserved(tree: ProviderTree) -> dict[str, dict[str, int]]:
-    return {p.name: {n: i.reserved for n, i in p.inventories.items()} for p in tree.providers}
 
 
 # The picture of the spec: 8 shared and 16 dedicated CPUs on node 0, 8 and 8 on node
@@ -142,66 +107,6 @@ def test_cells_that_lack_something() -> None:
     assert reserved(tree)["cn_NUMA2_PAGES_4"] == {"MEMORY_MB": 0}
 
 
-@pytest.mark.parametrize(
-    ("memory_kb", "pages", "expected"),
-    [
-        pytest.param(2047, {}, {4: 1}, id="no page sizes told: 4 kB, MiB rounded down"),
-        pytest.param(1023, {4: 255}, {}, id="less than a MiB: none"),
-        pytest.param(
-            4 * GIB_KB,
-            {4: 1048576, 2048: 1024},
-            {4: 2048, 2048: 2048},
-            id="huge pages leave 2 GiB",
-        ),
-        pytest.param(
-            4 * GIB_KB, {2048: 1024, 4: 500000}, {4: 1953, 2048: 2048}, id="the host tells less"
-        ),
-        pytest.param(
-            3 * GIB_KB + 512, {4: 131072, 524288: 5}, {4: 512, 524288: 2560}, id="512 MiB pages"
-        ),
-    ],
-)
-def test_memory(memory_kb: int, pages: dict[int, int], expected: dict[int, int]) -> None:
-    tree = build_tree(host(cell(0, "0", memory_kb, pages)), options())
-    found = {n.rpartition("_")[2]: t for n, t in totals(tree).items() if "_PAGES_" in n}
-    assert found == {str(size): {"MEMORY_MB": total} for size, total in expected.items()}
-
-
-@pytest.mark.parametrize(
-    ("arch", "pages", "small", "steps"),
-    [
-        pytest.param(
-            "aarch64",
-            {64: 16384, 2048: 512, 524288: 2},
-            64,
-            {"64": 1, "2048": 2, "524288": 512},
-            id="arm64 with a kernel of 64 kB pages",
-        ),
-        pytest.param(
-            "aarch64",
-            {4: 262144, 64: 16384},
-            4,
-            {"4": 1, "64": 1},
-            id="arm64 with huge pages of 64 kB: less than a MiB, so 1",
-        ),
-        pytest.param(
-            "ppc64le", {64: 16384, 16384: 64}, 64, {"64": 1, "16384": 16}, id="ppc64: 16 MiB"
-        ),
-        pytest.param("ppc64le", {}, 64, {"64": 1}, id="ppc64 that does not tell"),
-    ],
-)
-def test_other_base_page_sizes(
-    arch: str, pages: dict[int, int], small: int, steps: dict[str, int]
-) -> None:
-    tree = build_tree(host(cell(0, "0", 4 * GIB_KB, pages), arch=arch), options())
-    memory = {p.name.rpartition("_")[2]: p for p in tree.providers if "_PAGES_" in p.name}
-    assert {s: p.inventories["MEMORY_MB"].step_size for s, p in memory.items()} == steps
-    assert [size for size, p in memory.items() if SMALL in p.traits] == [str(small)]
-    assert [size for size, p in memory.items() if LARGE in p.traits] == [
-        size for size in steps if size != str(small)
-    ]
-
-
 def test_what_is_reserved() -> None:
     pages = {4: 1048576, 2048: 1024, 1048576: 2}  # 4 + 2 + 2 GiB
     tree = build_tree(
@@ -226,21 +131,6 @@ def test_what_is_reserved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "rooms", "parts"),
-    [
-        (0, [], ()),
-        (3, [8, 8], (2, 1)),
-        (6, [1, 8], (1, 5)),
-        (7, [8, 0, 8], (4, 0, 3)),
-        (512, [4096, 100, 4096], (206, 100, 206)),
-        pytest.param(20, [8, 8], (12, 8), id="no room for 4: they stay with the first"),
-    ],
-)
-def test_spread(amount: int, rooms: list[int], parts: tuple[int, ...]) -> None:
-    assert spread(amount, rooms) == parts
-
-
-@pytest.mark.parametrize(
     ("given", "message"),
     [
         pytest.param(
@@ -255,7 +145,7 @@ def test_spread(amount: int, rooms: list[int], parts: tuple[int, ...]) -> None:
         ),
         pytest.param(
             options(reserved_huge_pages={0: {2048: 257}}),
-            "reserved_huge_pages: 257 pages of 2048 kB on NUMA node 0; .* there is: 256",
+            "reserved_huge_pages: 257 pages of 2048 kB on NUMA node 0; reserve at most 256",
             id="more huge pages than there are",
         ),
         pytest.param(
@@ -267,24 +157,6 @@ def test_more_reserved_than_there_is(given: InventoryOptions, message: str) -> N
     pages = {4: 131072, 2048: 256}
     with pytest.raises(InvalidInput, match=message):
         build_tree(host(cell(0, "0-3", GIB_KB, pages), cell(1, "4-7", GIB_KB, pages)), given)
-
-
-def test_nothing_is_left_for_the_host_itself() -> None:
-    full = host(cell(0, "0", GIB_KB, {4: 0, 1048576: 1}))
-    with pytest.raises(InvalidInput, match="512 MiB of cn, whose memory is all in huge pages"):
-        build_tree(full, options(reserved_host_memory_mb=512))
-
-
-def test_every_cell_whose_memory_does_not_add_up() -> None:
-    odd = host(
-        cell(0, "0", GIB_KB, {4: 0, 1048576: 2}), cell(1, "1", 0, {2048: 1}), cell(2, "2", GIB_KB)
-    )
-    with pytest.raises(InvalidInput) as caught:
-        build_tree(odd, options())
-    assert [(fault.where, fault.given) for fault in caught.value.faults] == [
-        ("NUMA cell 0", "huge pages of 2097152 kB, more than its memory of 1048576 kB"),
-        ("NUMA cell 1", "huge pages of 2048 kB, more than its memory of 0 kB"),
-    ]
 
 
 @pytest.mark.parametrize(

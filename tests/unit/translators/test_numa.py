@@ -239,7 +239,7 @@ def test_what_makes_one_node_in_nova(specs: dict[str, str], pages: str, cpus: st
     [
         ({"hw:numa_nodes": "3"}, "8 vCPUs and 8192 MiB; nodes of unequal size need"),
         (UNEQUAL | {"hw:numa_cpus.1": "2-6"}, "no node has the vCPUs 7"),
-        (UNEQUAL | {"hw:numa_cpus.1": "1-7"}, "the vCPUs 1 stand in another node"),
+        (UNEQUAL | {"hw:numa_cpus.1": "1-7"}, "the vCPUs 1 are in another node"),
         (UNEQUAL | {"hw:numa_mem.0": "1", "hw:numa_mem.1": "2"}, "3 MiB in all; .* 8192 MiB"),
         (UNEQUAL | {"hw:numa_mem.0": "8192"}, "2 nodes and hw:numa_mem.N of 1"),
         (UNEQUAL | {"hw:numa_mem.1": "8192"}, "2 nodes and hw:numa_mem.N of 0"),
