@@ -52,8 +52,8 @@ def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
 def absent_pages(flavor: Flavor, image: Image | None, traits: Collection[str]) -> Fault | None:
     """Return a fault if no host reports pages of the size that a guest requests.
 
-    The result is ``None`` if a host reports such pages. It is also ``None`` if no
-    host reports any pages: every host may have such pages then.
+    The result is ``None`` if a host reports such pages. The result is also ``None`` if no
+    host reports any pages, because the pages of the hosts are unknown in this case.
 
     :param traits: the traits of the providers in Placement. The traits of page
         sizes count, see "Memory pagesize RP" of the spec numa-topology-with-rps.

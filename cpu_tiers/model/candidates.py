@@ -117,7 +117,6 @@ class CandidatesAnswer:
         Hosts that have no other candidates are left out, too.
         """
         requests = tuple(request for request in self.allocation_requests if request.is_usable)
-        # Only hosts that lost all candidates: a shared storage pool has none of its own.
         unusable = self._roots_of(self.allocation_requests) - self._roots_of(requests)
         summaries = {
             uuid: summary

@@ -1,4 +1,4 @@
-"""A guest as its hypervisor has it: what a domain's XML says about its CPUs."""
+"""A guest on its host: the CPUs of a libvirt domain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,15 +10,16 @@ from cpu_tiers.model.cpu_set import CpuSet
 class Domain:
     """A libvirt domain.
 
-    :param shares: the weight that its XML sets; ``None`` where it sets none and
-        the kernel's default counts.
-    :param weight: what its cgroup has, where libvirt was asked.
-    :param vcpu_sets: for each vCPU that is online, the host CPUs that it may run
-        on; ``None`` for all of the host.
-    :param emulator_set: the same for its emulator's threads.
-    :param flavor: the name of Nova's flavor, where Nova made the domain.
-    :param extra_specs: those of the flavor; ``None`` where Nova does not write
-        them (before release 32).
+    :param shares: the weight in the domain's XML; ``None`` if the XML sets no weight and
+        the default of the kernel counts.
+    :param weight: the weight of the domain's cgroup, if it was read from libvirt.
+    :param vcpu_sets: for each vCPU that is online, the host CPUs on which the vCPU may
+        run; ``None`` stands for all CPUs of the host.
+    :param emulator_set: the host CPUs on which the emulator threads may run; ``None``
+        stands for all CPUs of the host.
+    :param flavor: the name of Nova's flavor, if Nova made the domain.
+    :param extra_specs: the extra specs of the flavor; ``None`` if Nova does not write
+        extra specs into the domain (before release 32).
     """
 
     name: str

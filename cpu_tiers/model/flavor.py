@@ -1,4 +1,4 @@
-"""What a server is made of: flavor and image."""
+"""The flavor and the image of a server."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class _Flavor(NamedTuple):
 
 
 class Flavor(_Flavor):
-    """A flavor, in Nova's names and units.
+    """A flavor, with Nova's names and units.
 
-    :raises InvalidInput: sizes that are no whole numbers, or out of range.
+    :raises InvalidInput: a size is not a whole number, or is out of range.
     """
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class Flavor(_Flavor):
         swap_mb: int = 0,
         extra_specs: Mapping[str, str] = _NOTHING,
     ) -> Flavor:
-        """Check every size, and report all that are wrong at once."""
+        """Check every size, and raise an error with the faults of all sizes."""
         faults = FaultList()
         for size, value, least in (
             ("vcpus", vcpus, 1),
@@ -50,6 +50,7 @@ class Flavor(_Flavor):
             ("ephemeral_gb", ephemeral_gb, 0),
             ("swap_mb", swap_mb, 0),
         ):
+            # isinstance(True, int) is true, but a JSON file with "vcpus": true is a mistake.
             if type(value) is not int or not least <= value <= MAX_AMOUNT:
                 faults.add(
                     f"flavor {name}, {size}",
@@ -61,14 +62,14 @@ class Flavor(_Flavor):
         return super().__new__(cls, name, *sizes, extra_specs)
 
     def spec(self, key: str) -> str:
-        """Return how an error names the extra spec ``key`` of this flavor."""
+        """Return the name of an extra spec of this flavor in an error message."""
         return f"flavor {self.name}, extra spec {key}"
 
 
 class Image(NamedTuple):
-    """An image, as far as its properties decide about the server.
+    """The properties of an image.
 
-    ``properties`` has the image's own names, such as ``hw_cpu_policy`` and
+    ``properties`` has the names of the image service, such as ``hw_cpu_policy`` and
     ``trait:HW_CPU_X86_AVX2``.
     """
 
@@ -76,5 +77,5 @@ class Image(NamedTuple):
     properties: Mapping[str, str] = _NOTHING
 
     def spec(self, key: str) -> str:
-        """Return how an error names the property ``key`` of this image."""
+        """Return the name of a property of this image in an error message."""
         return f"image {self.name}, property {key}"

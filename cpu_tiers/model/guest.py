@@ -1,7 +1,7 @@
-"""What a guest is made of: NUMA nodes with their vCPUs, and where they are pinned.
+"""The NUMA topology of a guest, and the pinning of the guest to a host.
 
-A guest has nodes where it asks for them, for dedicated vCPUs or for a page
-size; any other one has no topology at all, as in Nova. Specs:
+As in Nova, a guest has a NUMA topology if it requests NUMA nodes, dedicated vCPUs
+or a page size. Other guests have no topology. Specs:
 use-pcpu-vcpu-in-one-instance, "Data model impact";
 libvirt-emulator-threads-policy, "Data model impact".
 """
@@ -18,11 +18,11 @@ _NO_CPU = CpuSet()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCell:
-    """One NUMA node of a guest.
+    """A NUMA node of a guest.
 
-    :param id: its number in the guest, from 0.
-    :param cpuset: its shared vCPUs.
-    :param pcpuset: its dedicated vCPUs.
+    :param id: the number of the node in the guest, from 0.
+    :param cpuset: the shared vCPUs of the node.
+    :param pcpuset: the dedicated vCPUs of the node.
     """
 
     id: int
@@ -33,9 +33,9 @@ class GuestCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestTopology:
-    """The NUMA nodes of a guest, and what it asks of all of them.
+    """The NUMA nodes of a guest, and the policies for all nodes.
 
-    :param realtime: vCPUs with a real-time scheduler.
+    :param realtime: the vCPUs with a real-time scheduling policy.
     """
 
     cells: tuple[GuestCell, ...]
@@ -48,12 +48,12 @@ class GuestTopology:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellPinning:
-    """Where a host keeps one node of a guest.
+    """The host CPUs and the memory pages of a node of a guest.
 
     :param host_cell: the id of the host's NUMA cell.
-    :param cpu_pinning: vCPU to host CPU, for each dedicated vCPU.
+    :param cpu_pinning: the host CPU of each dedicated vCPU.
     :param cpuset_reserved: the host CPUs of isolated emulator threads.
-    :param page_size_kb: the pages of its memory, where it asked for a size.
+    :param page_size_kb: the size of the memory pages, if the guest requests a size.
     """
 
     host_cell: int
@@ -64,16 +64,16 @@ class CellPinning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pinning:
-    """Where a host keeps a guest: a pinning for each of its cells, in their order."""
+    """The pinning of a guest: a :class:`CellPinning` for each cell, in the cells' order."""
 
     cells: tuple[CellPinning, ...]
 
 
 class CellPlace(NamedTuple):
-    """What of a host was allocated for one node of a guest.
+    """The NUMA cell and the page size that Placement allocated to a node of a guest.
 
     :param host_cell: the id of the host's NUMA cell.
-    :param page_size_kb: of the pages of its memory; ``None`` where that is not known.
+    :param page_size_kb: the size of the memory pages; ``None`` if it is not known.
     """
 
     host_cell: int

@@ -1,4 +1,4 @@
-"""What a host is made of: NUMA cells with their CPUs, cores and memory."""
+"""The NUMA topology of a host: cells with CPUs, cores and memory."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    """The memory pages of one size that a NUMA cell has."""
+    """The number of memory pages of a size in a NUMA cell."""
 
     size_kb: int
     total: int
@@ -15,12 +15,12 @@ class Pages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaCell:
-    """One NUMA cell of a host; either part may be empty.
+    """A NUMA cell of a host. A cell may have no CPUs, or no memory.
 
-    :param cores: the CPUs of each core. One that is named in none is a core of
-        its own.
-    :param pages: each page size once; none where the host does not tell.
-    :param socket: ``None`` where it is not known, or not the same for all CPUs.
+    :param cores: the CPUs of each core. A CPU that no core contains is a core of its
+        own.
+    :param pages: the pages of each size; empty if the host does not report pages.
+    :param socket: ``None`` if the socket is not known, or is not the same for all CPUs.
     """
 
     id: int
@@ -33,7 +33,7 @@ class NumaCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTopology:
-    """The NUMA cells of a host, and its architecture as libvirt names it."""
+    """The NUMA cells of a host, and its architecture under libvirt's name."""
 
     arch: str
     cells: tuple[NumaCell, ...]

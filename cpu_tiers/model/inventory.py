@@ -1,7 +1,6 @@
-"""What a host has: inventories, providers and the tree they make.
+"""Inventories, resource providers and the provider tree of a host.
 
-Shapes and rules are Placement's (API reference, "Resource provider
-inventories").
+Fields and limits are Placement's (API reference, "Resource provider inventories").
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,16 +13,17 @@ MAX_RATIO = 3.40282e38
 """The largest allocation ratio that Placement accepts."""
 
 MAX_NAME = 200
-"""Characters of a provider's name."""
+"""The largest length of a provider's name in Placement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """How much of one resource class a provider has.
+    """The inventory of a resource class of a provider.
 
-    :param ratio_is_initial: ``allocation_ratio`` was not configured; it is
-        for a new inventory, and one that Placement already has is kept, as
-        Nova keeps what an operator set through the API.
+    :param ratio_is_initial: whether ``allocation_ratio`` is the initial ratio, because
+        no ratio is configured. An initial ratio is written with a new inventory. The
+        ratio of an inventory that Placement already has is kept, as Nova keeps a
+        ratio that an operator set through the API.
     """
 
     total: int
@@ -36,15 +36,17 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """Return what can be claimed: ``(total - reserved) * allocation_ratio``."""
+        """Return the amount that can be claimed: ``(total - reserved) * allocation_ratio``."""
+        # Truncated, as placement.objects.inventory.Inventory.capacity is.
         return int((self.total - self.reserved) * self.allocation_ratio)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceProvider:
-    """A provider, its inventories by class, its traits, and its parent's name.
+    """A resource provider: inventories by resource class, traits, and the parent's name.
 
-    :param uuid: where it follows from the name by a rule; else Placement's.
+    :param uuid: the uuid, if it follows from the name by a rule; ``None`` if Placement
+        chooses the uuid.
     """
 
     name: str
@@ -54,9 +56,9 @@ class ResourceProvider:
     traits: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Check what Placement would refuse.
+        """Check the limits of Placement, before anything of the tree is written.
 
-        :raises InvalidInput: an inventory that cannot be.
+        :raises InvalidInput: Placement would refuse the name or an inventory.
         """
         faults = FaultList()
         if not 1 <= len(self.name) <= MAX_NAME:
@@ -70,7 +72,7 @@ class ResourceProvider:
                 faults.add(
                     where,
                     f"reserved {inventory.reserved} of total {inventory.total}",
-                    "reserve no more than there is",
+                    "reserve at most the total",
                 )
             if not 0 < inventory.allocation_ratio <= MAX_RATIO:
                 given = f"allocation ratio {inventory.allocation_ratio}"
@@ -80,14 +82,14 @@ class ResourceProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderTree:
-    """The providers of one host: the root first, each parent before its children.
+    """The providers of a host: the root first, each parent before its children.
 
-    :param managed_classes: the resource classes that are ours to write and to
-        remove; whatever else a provider has is left alone.
-    :param managed_traits: how the names of those traits begin that are ours to
-        remove, too; others are only added.
-    :param root_is_foreign: the root is somebody else's: it must be there, and
-        nothing of it is written.
+    :param managed_classes: the resource classes that cpu-tiers writes and removes.
+        Other inventories of a provider are left alone.
+    :param managed_traits: prefixes of the names of traits that cpu-tiers may remove.
+        Other traits are only added.
+    :param root_is_foreign: whether Nova owns the root provider. A foreign root must
+        exist in Placement, and nothing of it is written.
     """
 
     providers: tuple[ResourceProvider, ...]
@@ -101,7 +103,7 @@ class ProviderTree:
         return self.providers[0]
 
     def names(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the resource classes and the traits that Placement must know."""
+        """Return all resource classes and traits, which must exist in Placement first."""
         classes: Iterable[str] = (name for p in self.providers for name in p.inventories)
         traits: Iterable[str] = (name for p in self.providers for name in p.traits)
         return frozenset(classes), frozenset(traits)

@@ -1,12 +1,12 @@
-"""Names that Placement knows, or has to be taught (decision D1).
+"""The names of resource classes and traits in Placement (decision D1).
 
-A name that the installed os-resource-classes or os-traits has is used as it
-stands; one that it lacks becomes ``CUSTOM_…`` and is created in Placement
-before first use. Every other module names resource classes and traits
-through this one.
+A name of the specs that the installed os-resource-classes or os-traits contains is
+used unchanged. Otherwise the name becomes ``CUSTOM_…``, and cpu-tiers creates it in
+Placement before its first use. Every other module takes the names of resource classes
+and traits from this module.
 
-os-traits is read at first use only: importing it costs more than the rest of
-the translators together.
+os-traits is imported at its first use: importing os-traits takes longer than
+importing all translators.
 """
 
 import functools
@@ -26,13 +26,13 @@ NET_PACKETS_EGR: str = orc.NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC
 NET_PACKETS_IGR: str = orc.NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC
 
 MAX_AMOUNT = 2**31 - 1
-"""The largest amount that Placement accepts anywhere."""
+"""The largest amount that Placement accepts, in any field."""
 
 _CUSTOM = r"CUSTOM_[A-Z0-9_]{1,248}"
 
 
 def resource_class(name: str) -> str:
-    """Return ``name`` where os-resource-classes has it, else ``CUSTOM_name``."""
+    """Return ``name`` if os-resource-classes contains it, else ``CUSTOM_name``."""
     return name if name in orc.STANDARDS else f"CUSTOM_{name}"
 
 
@@ -42,7 +42,10 @@ _OURS = {"VCPU_SHARES": VCPU_SHARES}
 
 
 def as_known(name: str) -> str:
-    """Return what Placement calls a class that the specs name, and others as they are."""
+    """Return the name in Placement of a resource class that the specs name.
+
+    Other names are returned unchanged.
+    """
     return _OURS.get(name, name)
 
 
@@ -55,12 +58,12 @@ def standard_traits() -> frozenset[str]:
 
 
 def trait(name: str) -> str:
-    """Return ``name`` where os-traits has it, else ``CUSTOM_name``."""
+    """Return ``name`` if os-traits contains it, else ``CUSTOM_name``."""
     return name if name in standard_traits() else f"CUSTOM_{name}"
 
 
 def custom_trait(text: str) -> str:
-    """Return the custom trait that os-traits makes of any text, such as a network's name."""
+    """Return the custom trait that os-traits makes of a text, such as a network's name."""
     import os_traits  # see standard_traits()
 
     return str(os_traits.normalize_name(text))
@@ -71,25 +74,25 @@ _OF_DEVICES = ("HW_CPU_X86_AMD_SEV", "HW_CPU_X86_INTEL_TDX")
 
 
 def host_traits(traits: Iterable[str]) -> frozenset[str]:
-    """Return those of the traits that only the root of a host can have.
+    """Return the traits that only the root provider of a host can have.
 
-    What encrypts memory is a provider of its own from Nova 32 on.
+    From Nova 32 on, memory encryption is a provider of its own, with its own traits.
     """
     return frozenset(
-        one for one in traits if one.startswith(_OF_HOSTS) and not one.startswith(_OF_DEVICES)
+        name for name in traits if name.startswith(_OF_HOSTS) and not name.startswith(_OF_DEVICES)
     )
 
 
 def is_custom(name: str) -> bool:
-    """Tell whether ``name`` is a well-formed custom class or trait."""
+    """Return whether ``name`` is a well-formed custom resource class or trait."""
     return re.fullmatch(_CUSTOM, name) is not None
 
 
 def is_resource_class(name: str) -> bool:
-    """Tell whether Placement can know ``name`` as a resource class."""
+    """Return whether Placement can have a resource class of this name."""
     return name in orc.STANDARDS or is_custom(name)
 
 
 def is_trait(name: str) -> bool:
-    """Tell whether Placement can know ``name`` as a trait."""
+    """Return whether Placement can have a trait of this name."""
     return is_custom(name) or name in standard_traits()

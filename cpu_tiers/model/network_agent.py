@@ -1,7 +1,7 @@
-"""A Neutron agent: which bandwidth it has to give, on which devices of which host.
+"""A Neutron agent: the bandwidth and the packet rates of the devices of a host.
 
-Source: what agents report of themselves (``openstack network agent show``),
-and Neutron's options of the same names. Pure.
+Source: the configuration that agents report (``openstack network agent show``), and
+Neutron's options of the same names. Pure.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,22 +13,25 @@ from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.names import MAX_AMOUNT
 
 Rates = Mapping[str, Mapping[str, int]]
-"""What has a rate, to direction (``egress``, ``ingress``, ``any``), to the rate."""
+"""Rates by device or provider, and by direction (``egress``, ``ingress``, ``any``)."""
 
 _INTEGERS = {"min_unit": 1, "max_unit": 1, "reserved": 0, "step_size": 1}
-"""Options of an inventory, and the least that Placement takes."""
+"""Integer options of an inventory, and the smallest values that Placement accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAgent:
-    """An agent.
+    """The report of an agent.
 
-    :param bandwidths: of each device, in kilobit per second.
-    :param physical_networks: of each device; a tunnel's has none.
-    :param hypervisors: the compute provider of each device, by name.
-    :param packet_rates: of each compute provider, in 1000 packets per second.
-    :param bandwidth_options: of every inventory of bandwidth, such as ``reserved``.
-    :param packet_rate_options: of every inventory of packet rates.
+    :param bandwidths: the bandwidth of each device, in kilobit per second.
+    :param physical_networks: the physical network of each device; the device of a
+        tunnel has no physical network.
+    :param hypervisors: the name of the compute node's provider, by device.
+    :param packet_rates: the packet rates of each compute node's provider, in 1000
+        packets per second.
+    :param bandwidth_options: options for all inventories of bandwidth, such as
+        ``reserved``.
+    :param packet_rate_options: options for all inventories of packet rates.
     """
 
     host: str
@@ -44,8 +47,8 @@ class NetworkAgent:
     def parse(cls, body: object, *, where: str) -> "NetworkAgent":
         """Read the decoded JSON of ``openstack network agent show``.
 
-        :param where: what to call the document in an error.
-        :raises InvalidInput: with every fault, each at its place.
+        :param where: the name of the document in an error message.
+        :raises InvalidInput: with every fault and its place.
         """
         faults = FaultList()
         at = DocumentPlace(where, faults)
@@ -61,7 +64,7 @@ class NetworkAgent:
             host=_text(at, document, "host"),
             agent_type=_text(at, document, "agent_type"),
             bandwidths=_rates(inner, options, "bandwidths", both),
-            packet_rates=packets or directed,  # Neutron takes the one or the other
+            packet_rates=packets or directed,  # Neutron allows only one of the two options
             physical_networks=_networks(inner, options),
             hypervisors=_hypervisors(inner, options, document.get("host")),
             bandwidth_options=_inventory(inner, options, "inventory_defaults"),
@@ -82,11 +85,11 @@ def _text(at: DocumentPlace, body: Mapping[str, Any], key: str) -> str:
 def _rates(
     at: DocumentPlace, options: Mapping[str, Any], name: str, directions: Collection[str]
 ) -> dict[str, dict[str, int]]:
-    """Return the rates above 0; Neutron reports no others."""
+    """Return the rates above 0; Neutron reports no inventory for a rate of 0 or null."""
     key = f"resource_provider_{name}"
-    found: dict[str, dict[str, int]] = {}
+    all_rates: dict[str, dict[str, int]] = {}
     for owner, rates in at.get(options, key, dict).items():
-        found[owner] = {}
+        all_rates[owner] = {}
         for direction, rate in (at / key / owner).of(rates, dict).items():
             place = at / key / owner / direction
             if direction not in directions:
@@ -94,12 +97,16 @@ def _rates(
             elif rate is not None and (type(rate) is not int or not 0 <= rate <= MAX_AMOUNT):
                 place.wrong(rate, f"give a whole number from 0 to {MAX_AMOUNT}, or null")
             elif rate:
-                found[owner][direction] = rate
-    return found
+                all_rates[owner][direction] = rate
+    return all_rates
 
 
 def _networks(at: DocumentPlace, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the physical network of each device: a bridge's, or those of a list."""
+    """Return the physical network of each device.
+
+    ``bridge_mappings`` names a bridge for each network, ``device_mappings`` a list of
+    devices.
+    """
     networks = {}
     for key in ("bridge_mappings", "device_mappings"):
         for network, devices in at.get(options, key, dict).items():
@@ -119,7 +126,7 @@ def _hypervisors(at: DocumentPlace, options: Mapping[str, Any], host: object) ->
 
 def _inventory(at: DocumentPlace, options: Mapping[str, Any], name: str) -> dict[str, float]:
     key = f"resource_provider_{name}"
-    found: dict[str, float] = {}
+    inventory: dict[str, float] = {}
     for option, value in at.get(options, key, dict).items():
         place = at / key / option
         if option in _INTEGERS:
@@ -132,5 +139,5 @@ def _inventory(at: DocumentPlace, options: Mapping[str, Any], name: str) -> dict
         elif isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             place.wrong(value, "give a number above 0")
             continue
-        found[option] = value
-    return found
+        inventory[option] = value
+    return inventory

@@ -1,4 +1,4 @@
-"""The words that a guest's CPUs and memory are asked for with."""
+"""The values of the policies for a guest's CPUs and memory, as Nova's keys have them."""
 
 from typing import Literal
 
@@ -6,4 +6,4 @@ CpuPolicy = Literal["dedicated", "mixed", "shared"]
 ThreadPolicy = Literal["prefer", "isolate", "require"]
 EmulatorThreadsPolicy = Literal["share", "isolate"]
 PageSize = Literal["small", "large", "any"] | int
-"""A size in kB; or the smallest of the host, any larger one, or any at all."""
+"""A size in kB, the smallest size of the host, any larger size, or any size."""

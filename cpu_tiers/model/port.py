@@ -1,4 +1,4 @@
-"""A Neutron port, as far as it decides where a server can run."""
+"""A Neutron port, with the fields that restrict the hosts for a server."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class _Port(NamedTuple):
 
 
 class Port(_Port):
-    """A port.
+    """A port of a server.
 
-    :param id: its uuid.
-    :param resource_request: as Neutron gives it, and never kept with the
-        server: it may change in Neutron. ``None`` where the port asks for
-        nothing, or Neutron knows no such thing.
-    :param binding_profile: ``binding:profile``; its ``allocation`` tells which
-        providers serve the port.
+    :param id: the uuid of the port.
+    :param resource_request: the field of this name from Neutron. It is read anew for
+        each operation, because it may change in Neutron. ``None`` if the port requests
+        no resources, or if this Neutron has no such field.
+    :param binding_profile: ``binding:profile``; its key ``allocation`` names the
+        providers that serve the port.
     """
 
     @cached_property
     def request(self) -> PortRequest:
-        """What the port asks for.
+        """The request groups of the port.
 
         :raises InvalidInput: see :func:`~cpu_tiers.model.port_request.read_port_request`.
         """

@@ -1,19 +1,20 @@
-"""What a port asks for: Neutron's ``resource_request`` as request groups.
+"""Reads the ``resource_request`` of a Neutron port as request groups.
 
-It has two forms. The flat one is for one provider::
+The field has two forms. The flat form is a request for a single provider::
 
     {"resources": {CLASS: AMOUNT}, "required": [TRAIT]}
 
-and the other, of Neutron's extension ``port-resource-request-groups``, for
-several in one subtree::
+The form of Neutron's extension ``port-resource-request-groups`` is a request for
+several providers in the same subtree::
 
     {"request_groups": [{"id": ID, "resources": {…}, "required": […]}],
      "same_subtree": [ID]}
 
-Its form is checked, its content is Neutron's (decision D7); a key that is not
-known may narrow where the port can be, so it is refused. ``required`` may
-also have ``!TRAIT``, and ``in:TRAIT,TRAIT`` for a network over several
-physical networks: any one of these traits.
+The form is checked; classes, amounts and traits are taken from Neutron without
+interpretation (decision D7). An unknown key is refused, because it could restrict the
+providers for the port. ``required`` may also contain ``!TRAIT`` for a forbidden trait.
+``in:TRAIT,TRAIT`` demands any of these traits, for a network on several physical
+networks.
 """
 
 import re
@@ -28,15 +29,15 @@ from cpu_tiers.model.request import GroupDraft, RequestGroup, SameSubtree
 _FLAT = ("resources", "required")
 _GROUPED = ("request_groups", "same_subtree")
 _ID = r"[A-Za-z0-9_-]{1,64}"
-"""What Placement takes as the suffix of a group."""
+"""The suffixes of request groups that Placement accepts."""
 
 
 class PortRequest(NamedTuple):
-    """What a port asks for; nothing, where there are no groups.
+    """The request groups of a port; none for a port that requests no resources.
 
-    :param groups: the suffix of each is the port's id in the flat form, and
-        the group's id in the other; so is its ``requester_id``.
-    :param is_grouped: whether it has the form of ``request_groups``.
+    :param groups: the suffix and the ``requester_id`` of a group are the port's id in
+        the flat form, and the group's id in the form with ``request_groups``.
+    :param is_grouped: whether the field has the form with ``request_groups``.
     """
 
     groups: tuple[RequestGroup, ...] = ()
@@ -47,9 +48,9 @@ class PortRequest(NamedTuple):
 def read_port_request(port_id: str, request: object) -> PortRequest:
     """Read the ``resource_request`` of a port.
 
-    An amount of 0 asks for nothing, as in Nova.
+    As in Nova, an amount of 0 requests nothing.
 
-    :raises InvalidInput: with every fault, each at its place.
+    :raises InvalidInput: with every fault and its place.
     """
     if request is None:
         return PortRequest()
@@ -64,7 +65,8 @@ def read_port_request(port_id: str, request: object) -> PortRequest:
     else:
         at.check_keys(body, _FLAT)
         groups, together = {port_id: _group(at, body, port_id)}, ()
-    if any(_asks(group) for group in groups.values()):
+    # An id becomes a suffix in the query only if its port requests anything.
+    if any(_requests_something(group) for group in groups.values()):
         for name in groups:
             _check_id(at, name)
     faults.raise_if_any()
@@ -74,11 +76,13 @@ def read_port_request(port_id: str, request: object) -> PortRequest:
 def _request(
     groups: Iterable[RequestGroup], together: Iterable[str], *, is_grouped: bool
 ) -> PortRequest:
-    asking = tuple(group for group in groups if _asks(group))
+    asking = tuple(group for group in groups if _requests_something(group))
     suffixes = {group.suffix for group in asking}
     subtree = tuple(suffix for suffix in together if suffix in suffixes)
-    # Placement wants each group without resources in some same_subtree.
-    alone = [(g.suffix,) for g in asking if not g.resources and g.suffix not in subtree]
+    # Placement answers 400 to a group without resources that is in no same_subtree.
+    alone = [
+        (group.suffix,) for group in asking if not group.resources and group.suffix not in subtree
+    ]
     return PortRequest(
         groups=asking,
         same_subtree=tuple(map(SameSubtree, filter(None, (subtree, *alone)))),
@@ -86,7 +90,7 @@ def _request(
     )
 
 
-def _asks(group: RequestGroup) -> bool:
+def _requests_something(group: RequestGroup) -> bool:
     return bool(group.resources) or group.has_traits
 
 

@@ -1,9 +1,9 @@
-"""What is asked of Placement: request groups and the query they make.
+"""Request groups, and the query for allocation candidates that they make.
 
-Source: Placement API reference, ``GET /allocation_candidates``, microversion
-1.36, and 1.39 where one of several traits will do. Every name in a group
-consists of letters, digits, ``_`` and ``-`` (checked where it comes in), so a
-query needs no escaping.
+Source: Placement API reference, ``GET /allocation_candidates``, microversion 1.36,
+and 1.39 for groups with ``any_of``. The names in a group consist of letters, digits,
+``_`` and ``-``, which is checked when a flavor, an image or a port is read, so a query
+needs no escaping.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 
 class RequestGroup(NamedTuple):
-    """Resources and traits that belong together.
+    """Resources and traits for the same provider.
 
-    :param suffix: what stands behind ``resources`` and ``required``; empty for
-        the unsuffixed group, whose resources may come from several providers
+    :param suffix: the text behind ``resources`` and ``required`` in a query. It is
+        empty for the unsuffixed group, whose resources may come from several providers
         of a tree.
-    :param resources: resource class to amount. A group without any asks for a
-        provider by its traits alone; it must stand in a :class:`SameSubtree`.
-    :param any_of: sets of traits; of each, one at least is required.
-    :param requester_id: who asks, where it is not the flavor: a port, or a
-        group of a port.
-    :param in_tree: the uuid of a provider, to whose tree the one that serves
-        belongs, such as the host where a server is.
+    :param resources: the amounts by resource class. A group without resources requests
+        a provider only by its traits, and must be in a :class:`SameSubtree`.
+    :param any_of: sets of traits; the provider must have at least one trait of each set.
+    :param requester_id: the id of the port, or of the port's group, that requests the
+        resources; ``None`` for the flavor.
+    :param in_tree: the uuid of a provider, for example of the server's host: only
+        providers of its tree may serve the group.
     """
 
     suffix: str = ""
@@ -36,7 +36,7 @@ class RequestGroup(NamedTuple):
 
     @property
     def has_traits(self) -> bool:
-        """Whether the group says anything of traits."""
+        """Whether the group requires or forbids any traits."""
         return bool(self.required or self.forbidden or self.any_of)
 
     def parameters(self) -> Iterable[tuple[str, str]]:
@@ -54,21 +54,23 @@ class RequestGroup(NamedTuple):
 
 
 class SameSubtree(NamedTuple):
-    """Groups whose providers stand in one subtree, one of them at its top.
+    """Request groups whose providers must be in the same subtree.
 
-    :param suffixes: of the groups.
+    One of these providers is the top of the subtree.
+
+    :param suffixes: the suffixes of the groups.
     """
 
     suffixes: tuple[str, ...]
 
 
 class GroupDraft:
-    """A request group while it is put together."""
+    """A request group that is still being assembled."""
 
     __slots__ = ("any_of", "forbidden", "requester_id", "required", "resources")
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start with an empty group."""
         self.resources: dict[str, int] = {}
         self.required: set[str] = set()
         self.forbidden: set[str] = set()
@@ -88,14 +90,15 @@ class GroupDraft:
 
 
 class CandidateQuery(NamedTuple):
-    """One ``GET /allocation_candidates``.
+    """The parameters of a ``GET /allocation_candidates``.
 
-    :param groups: the unsuffixed group first.
-    :param group_policy: ``none`` or ``isolate``; Placement demands one where
-        there are two suffixed groups.
-    :param same_subtree: tuples of suffixes whose providers share a subtree.
-    :param root_required: traits of the root provider, which need not serve a group.
-    :param root_forbidden: those it must not have.
+    :param groups: the request groups, the unsuffixed group first.
+    :param group_policy: ``none`` or ``isolate``; Placement demands a policy if there are
+        two suffixed groups.
+    :param same_subtree: tuples of suffixes whose providers are in the same subtree.
+    :param root_required: the traits that the root provider must have, even if the root
+        provider serves none of the groups.
+    :param root_forbidden: the traits that the root provider must not have.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -106,12 +109,12 @@ class CandidateQuery(NamedTuple):
 
     @property
     def microversion(self) -> tuple[int, int]:
-        """The oldest microversion of Placement that can answer."""
+        """The oldest microversion of Placement that can answer the query."""
         return (1, 39) if any(group.any_of for group in self.groups) else (1, 36)
 
     @property
     def in_subtrees(self) -> frozenset[str]:
-        """The suffixes that some same_subtree names."""
+        """The suffixes of all same_subtree parameters."""
         return frozenset(suffix for suffixes in self.same_subtree for suffix in suffixes)
 
     def parameters(self) -> Iterable[tuple[str, str]]:
@@ -126,11 +129,11 @@ class CandidateQuery(NamedTuple):
             yield "group_policy", self.group_policy
 
     def to_query_string(self) -> str:
-        """Return the query, ready to stand behind the ``?``."""
+        """Return the query string, without the ``?``."""
         return "&".join(f"{key}={value}" for key, value in self.parameters())
 
     def resources(self) -> dict[str, int]:
-        """Return the amount of each class over all groups."""
+        """Return the sum of each resource class over all groups."""
         total: dict[str, int] = {}
         for group in self.groups:
             for name, amount in group.resources.items():
@@ -138,7 +141,7 @@ class CandidateQuery(NamedTuple):
         return total
 
     def required_traits(self) -> frozenset[str]:
-        """Return every trait that some group requires, or is content with."""
+        """Return the traits of all groups and of the root, including those of ``any_of``."""
         return self.root_required.union(
             *(traits for group in self.groups for traits in (group.required, *group.any_of))
         )

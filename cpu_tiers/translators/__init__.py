@@ -1,9 +1,9 @@
-"""Flavor, image and ports to one Placement query.
+"""From the flavor, the image and the ports of a server to a query for candidates.
 
-``translate`` asks every translator (see :mod:`cpu_tiers.translators.contract`)
-and puts what they claim and what the flavor states itself into one
-:class:`~cpu_tiers.model.request.CandidateQuery`. Pure, and cheap to import:
-neither keystoneauth1 nor stevedore is loaded.
+:func:`translate` calls every translator (see :mod:`cpu_tiers.translators.contract`)
+and merges the request groups of the translators with the groups of the flavor itself
+into a :class:`~cpu_tiers.model.request.CandidateQuery`. Pure, and fast to import:
+neither keystoneauth1 nor stevedore is imported.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ BUILT_IN: Mapping[str, Translator] = {
 }
 """The translators of cpu-tiers itself, by the names of their entry points.
 
-nova-scheduler calls those without the mark
+nova-scheduler calls the translators without the mark
 :func:`~cpu_tiers.translators.contract.already_requested_by`.
 """
 
@@ -34,16 +34,17 @@ nova-scheduler calls those without the mark
 def translate(
     server: ServerRequest, translators: Mapping[str, Translator] = BUILT_IN
 ) -> CandidateQuery:
-    """Return the query for one server.
+    """Return the query for a server.
 
-    :param translators: by name; those of all installed distributions are
-        ``cpu_tiers.extensions.load("cpu_tiers.translators")``.
+    :param translators: the translators by name;
+        ``cpu_tiers.extensions.load("cpu_tiers.translators")`` returns the translators
+        of all installed distributions.
     :raises InvalidInput: with every fault of flavor, image and ports.
     :raises ExtensionError: two translators claim the same class.
     """
     faults = FaultList()
     with faults:
-        server.own_groups  # noqa: B018  # its faults come first, and once
+        server.own_groups  # noqa: B018  # read here, so that its faults come first
     contributions = _contributions(server, translators, faults)
     own, has_nodes = numa.own_groups(server), bool(server.nodes)
     return compose(server.flavor, own, contributions, traits_on_root=has_nodes)
@@ -52,10 +53,11 @@ def translate(
 def fallback(
     server: ServerRequest, translators: Mapping[str, Translator] = BUILT_IN
 ) -> CandidateQuery | None:
-    """Return the query for hosts that do not report the nodes that a server asks for.
+    """Return the query for hosts that may have servers with NUMA nodes and do not report nodes.
 
-    Spec: numa-topology-with-rps, "The fallback case for NUMA-aware flavors".
-    ``None`` where the server asks for no nodes, and one query tells all.
+    Spec: numa-topology-with-rps, "The fallback case for NUMA-aware flavors". The result
+    is ``None`` if :func:`translate` requests no NUMA nodes for the server, because a
+    single query is enough then.
 
     :raises InvalidInput, ExtensionError: as :func:`translate`.
     """
@@ -63,11 +65,11 @@ def fallback(
 
 
 def claims(server: ServerRequest, translators: Mapping[str, Translator]) -> CandidateQuery:
-    """Return what translators add to a query that somebody else makes of the flavor.
+    """Return the groups that translators add to a query of Nova for the flavor.
 
-    The flavor's own groups are not looked at unless there is something to add.
+    The flavor's own groups are read only if a translator returns any groups.
 
-    :raises InvalidInput: with every fault that the translators found.
+    :raises InvalidInput: with the faults of all translators.
     :raises ExtensionError: two translators claim the same class.
     """
     contributions = _contributions(server, translators, FaultList())
@@ -79,7 +81,10 @@ def claims(server: ServerRequest, translators: Mapping[str, Translator]) -> Cand
 def _contributions(
     server: ServerRequest, translators: Mapping[str, Translator], faults: FaultList
 ) -> Mapping[str, tuple[RequestGroup | SameSubtree, ...]]:
-    """Return the groups of each translator, or raise ``faults`` and theirs together."""
+    """Return the groups of each translator by the translator's name.
+
+    :raises InvalidInput: with the ``faults`` so far and the faults of all translators.
+    """
     contributions = {}
     for name, translator in translators.items():
         with faults:

@@ -1,9 +1,9 @@
-"""Bandwidth: from a server's ports to request groups.
+"""Bandwidth: from the ports of a server to request groups.
 
-Spec: bandwidth-resource-provider, "Resource request in the port"; decision D7.
-What a port asks for is Neutron's to say, be it bandwidth, packets or a trait
-alone: each request becomes a group of its own, for one provider. The suffix is
-that of Nova, the id of the port or of its group.
+Neutron decides what a port requests: bandwidth, packet rates, or only a trait. Each
+request becomes a group of its own, for a single provider. As in Nova, the suffix of a
+group is the id of the port or of the port's group. Spec:
+bandwidth-resource-provider, "Resource request in the port"; decision D7.
 """
 
 from collections.abc import Iterable
@@ -13,15 +13,15 @@ from cpu_tiers.model.request import RequestGroup, SameSubtree
 from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
 MOST_GROUPS = 256
-"""More than that make a query longer than the 64 KiB that a web server may take."""
+"""With more groups, a query may be longer than the 64 KiB that a web server accepts."""
 
 
 @already_requested_by("nova.scheduler.utils.ResourceRequest._process_requested_resources")
 def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
-    """Return the groups of all ports; none for ports that ask for nothing.
+    """Return the groups of all ports; none for ports that request no resources.
 
-    :raises InvalidInput: a malformed request, two groups of one id, an id that
-        the flavor has as a suffix, or too many groups; all at once.
+    :raises InvalidInput: a request is malformed, two groups have the same id, an id is
+        also a suffix of the flavor, or there are too many groups; all faults at once.
     """
     if not server.ports:
         return []
@@ -35,7 +35,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
                 if group.suffix in taken:
                     faults.add(
                         f"port {port.id}",
-                        f"its group {group.suffix} is one of {taken[group.suffix]}, too",
+                        f"{taken[group.suffix]} also has a group {group.suffix}",
                         "each group needs an id of its own; give each port once",
                     )
                 taken[group.suffix] = f"port {port.id}"
@@ -43,6 +43,6 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
             parts += request.same_subtree
     count = sum(isinstance(part, RequestGroup) for part in parts)
     if count > MOST_GROUPS:
-        faults.add("ports", f"{count} request groups", f"one query takes up to {MOST_GROUPS}")
+        faults.add("ports", f"{count} request groups", f"a query may have up to {MOST_GROUPS}")
     faults.raise_if_any()
     return parts

@@ -1,7 +1,7 @@
-"""An equal NUMA query that costs Placement less than the spec's own form.
+"""Changes a NUMA query into an equivalent query that Placement answers faster.
 
-Decision D6; ``docs/numa-queries.rst`` has the measured times. ``translate``
-returns the spec's form.
+:func:`cpu_tiers.translators.translate` returns the query in the form of the spec.
+``docs/numa-queries.rst`` has the measured times; decision D6.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from cpu_tiers.model.numa import large_pages_trait, no_numa_trait, node_trait, s
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 
 HOST = "_HOST"
-"""The group of what a host without NUMA nodes has on its root."""
+"""The suffix of the group that the root provider of a host without NUMA nodes serves."""
 
 _CPUS = (VCPU, PCPU, VCPU_SHARES)
 _ON_ROOT = frozenset({*_CPUS, MEMORY_MB})
@@ -20,13 +20,16 @@ _ON_ROOT = frozenset({*_CPUS, MEMORY_MB})
 def cheaper(query: CandidateQuery) -> CandidateQuery:
     """Return the query in the form that Placement answers fastest, on any database.
 
-    * The trait of a node stands in the group of its CPUs: one group less for each.
-    * Where all groups are those of nodes, each gets a provider of its own
-      (``isolate``). So Placement leaves out what no guest can be placed on:
-      two of its nodes on one of the host. All others are the same as before.
-    * No trait is forbidden in the unsuffixed group, which is an error of
-      Placement's on PostgreSQL: what the root of a host without NUMA nodes
-      has is asked of one provider that is neither a node nor its pages.
+    * The trait of a NUMA node moves to the group of the node's CPUs: a group less for
+      each node.
+    * If all suffixed groups belong to nodes, the group policy is ``isolate``: each
+      group gets a provider of its own. Placement then leaves out candidates with two
+      nodes of the guest on the same NUMA node, on which no guest can be placed. All
+      other candidates stay.
+    * No trait is forbidden in the unsuffixed group, because Placement answers 500 to
+      such a query on PostgreSQL. Instead a suffixed group requests the resources of a
+      host without NUMA nodes from a provider that is neither a NUMA node nor the pages
+      of a node.
     """
     if node_trait() in query.groups[0].forbidden and not query.groups[0].suffix:
         return _of_one_provider(query)
@@ -46,8 +49,11 @@ def _with_fewer_groups(query: CandidateQuery) -> CandidateQuery:
         for group in query.groups
         if group.suffix not in roots
     )
-    subtrees = tuple(tuple(s for s in one if s not in roots) for one in query.same_subtree)
-    of_nodes = {suffix for one in subtrees for suffix in one}
+    subtrees = tuple(
+        tuple(suffix for suffix in suffixes if suffix not in roots)
+        for suffixes in query.same_subtree
+    )
+    of_nodes = {suffix for suffixes in subtrees for suffix in suffixes}
     only_nodes = all(group.suffix in of_nodes for group in groups if group.suffix)
     return query._replace(
         groups=groups,
@@ -58,10 +64,13 @@ def _with_fewer_groups(query: CandidateQuery) -> CandidateQuery:
 
 def _of_one_provider(query: CandidateQuery) -> CandidateQuery:
     unsuffixed, *others = query.groups
-    asked = unsuffixed._replace(forbidden=unsuffixed.forbidden - {node_trait(), no_numa_trait()})
-    divided = host_and_rest(asked)
+    own_traits = unsuffixed._replace(
+        forbidden=unsuffixed.forbidden - {node_trait(), no_numa_trait()}
+    )
+    divided = host_and_rest(own_traits)
+    # With isolate, the provider of _HOST could not serve any other group of the query.
     if divided is None or query.group_policy == "isolate":
-        return query  # which would keep _HOST from groups that its provider serves, too
+        return query
     host, rest = divided
     return query._replace(
         groups=(*([rest] if rest.resources else []), host, *others),
@@ -71,13 +80,16 @@ def _of_one_provider(query: CandidateQuery) -> CandidateQuery:
 
 
 def host_and_rest(unsuffixed: RequestGroup) -> tuple[RequestGroup, RequestGroup] | None:
-    """Return a group that no host with NUMA nodes can serve, and what is left of this one.
+    """Divide the unsuffixed group into a group for hosts without NUMA nodes and the rest.
 
-    CPUs and memory go to the first one, with the traits. But where a device is
-    left, or a disk and traits that may be its pool's, memory goes alone, with
-    the traits that only hosts have: the others may be of any provider.
+    No host with NUMA nodes can serve the first group. CPUs, memory and all traits of the
+    unsuffixed group move to the first group. There is an exception: if the rest requests
+    a device, or a disk together with traits that may describe a storage pool, only the
+    memory and the traits that only hosts have move to the first group. The remaining
+    traits may then be traits of any provider.
 
-    :returns: ``None`` where neither CPUs nor memory are asked for.
+    :returns: both groups; ``None`` if the unsuffixed group requests neither CPUs nor
+        memory.
     """
     resources = unsuffixed.resources
     moved = [name for name in resources if name in _ON_ROOT]

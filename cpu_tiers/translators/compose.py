@@ -1,4 +1,4 @@
-"""The groups of several translators, and the flavor's own, become one query."""
+"""Merges the groups of all translators and the flavor's own groups into a query."""
 
 from collections.abc import Container, Iterable, Mapping
 
@@ -9,17 +9,18 @@ from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, VCPU_SHARES, host_traits
 from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
-"""Groups, and which of them stand in one subtree, by the name of their translator."""
+"""The groups and the same-subtree sets that translators return, by the translator's name."""
 
 
 def compose(
     flavor: Flavor, own: OwnGroups, contributions: Contributions, *, traits_on_root: bool = False
 ) -> CandidateQuery:
-    """Return the query of a flavor's own groups and what translators claim.
+    """Return the query of a flavor's own groups and the groups of translators.
 
-    :param traits_on_root: CPUs and memory are claimed elsewhere, so the
-        unsuffixed group's traits are asked of the root: see :func:`traits_of_root`.
-    :raises InvalidInput: the result is nothing that Placement can answer.
+    :param traits_on_root: whether suffixed groups request CPUs and memory. The root
+        provider may then serve no part of the unsuffixed group, so the traits of the
+        unsuffixed group are required of the root provider: see :func:`traits_of_root`.
+    :raises InvalidInput: Placement would refuse the query.
     """
     drafts, same_subtree = _merge(own, contributions)
     for group in own.groups:
@@ -34,12 +35,14 @@ def compose(
 
 
 def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> frozenset[str]:
-    """Return the traits of an unsuffixed group that are the root's, who need not serve it.
+    """Return the traits of the unsuffixed group that the root provider must have.
 
-    All of them, if it asks for no more than disk and shares. Else those that
-    cannot be a device's.
+    These are all traits if the group requests only disk and shares. If the group
+    requests other resources, these are the traits that only hosts have: other traits
+    may describe a device.
 
-    :param resources: the classes of the group.
+    :param traits: the traits of the group.
+    :param resources: the resource classes of the group.
     """
     only_hosts = set(resources) <= {DISK_GB, VCPU_SHARES}
     return frozenset(traits) if only_hosts else host_traits(traits)
@@ -55,7 +58,7 @@ def _take_root_traits(draft: GroupDraft) -> GroupDraft:
 
 
 def claimed(own: OwnGroups, contributions: Contributions) -> CandidateQuery:
-    """Return what translators add to a query that somebody else makes of the flavor.
+    """Return the groups that translators add to a query of Nova for the flavor.
 
     :raises ExtensionError: two translators claim the same class.
     """
@@ -65,7 +68,10 @@ def claimed(own: OwnGroups, contributions: Contributions) -> CandidateQuery:
 def _merge(
     own: OwnGroups, contributions: Contributions
 ) -> tuple[dict[str, GroupDraft], tuple[tuple[str, ...], ...]]:
-    """Return claims by suffix, less the classes that a flavor states itself, and subtrees."""
+    """Return the groups of translators by suffix, and the same-subtree sets.
+
+    Resource classes that the flavor states itself are left out.
+    """
     stated = frozenset(name for group in own.groups for name in group.resources)
     drafts: dict[str, GroupDraft] = {}
     claimed_by: dict[tuple[str, str], str] = {}
@@ -86,7 +92,7 @@ def _query(
     same_subtree: tuple[tuple[str, ...], ...],
     group_policy: str | None = None,
 ) -> CandidateQuery:
-    """Return the query of the groups that ask for something."""
+    """Return the query of the groups that request resources or traits."""
     frozen = (draft.freeze(suffix) for suffix, draft in drafts.items())
     return CandidateQuery(
         groups=tuple(group for group in frozen if group.resources or group.has_traits),
@@ -103,7 +109,7 @@ def _refuse_doubles(
         if other != name:
             raise ExtensionError(
                 f"the translators {other!r} and {name!r} both claim {resource_class} "
-                f"in group {group.suffix!r}; uninstall one"
+                f"in group {group.suffix!r}; uninstall one of them"
             )
 
 
@@ -119,9 +125,14 @@ def _add(drafts: dict[str, GroupDraft], group: RequestGroup, resources: Mapping[
 
 
 def _check(flavor: Flavor, query: CandidateQuery) -> None:
-    """Refuse what Placement would answer with 400."""
+    """Refuse a query that Placement would answer with 400.
+
+    :raises InvalidInput: with every fault of the query.
+    """
     if not query.groups:
-        raise InvalidInput.of(f"flavor {flavor.name}", "asks for nothing", "leave one resource")
+        raise InvalidInput.of(
+            f"flavor {flavor.name}", "requests no resources", "keep at least one resource"
+        )
     faults = FaultList()
     with faults:
         check_traits(f"flavor {flavor.name}", query.root_required & query.root_forbidden)
@@ -131,12 +142,16 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
             check_group(flavor.name, group, in_subtrees)
     suffixed = [group.suffix for group in query.groups if group.suffix]
     for suffix in sorted(in_subtrees.difference(suffixed)):
-        faults.add(f"flavor {flavor.name}, same_subtree", f"no group {suffix!r}", "name groups")
+        faults.add(
+            f"flavor {flavor.name}, same_subtree",
+            f"no group {suffix!r}",
+            "name a group of the query",
+        )
     if len(suffixed) > 1 and query.group_policy is None:
         faults.add(
             flavor.spec(GROUP_POLICY),
             f"not set, with {len(suffixed)} groups: {', '.join(suffixed)}",
-            "set none, or isolate for a provider of its own to each",
+            "set none, or set isolate to give each group a provider of its own",
         )
     faults.raise_if_any()
 
@@ -144,10 +159,10 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
 def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = ()) -> None:
     """Refuse a group that Placement would answer with 400.
 
-    :param flavor: its name.
+    :param flavor: the name of the flavor.
     :param in_subtrees: the suffixes of groups that need no resources.
-    :raises InvalidInput: no resources, an amount out of range, or a trait that
-        is required and forbidden.
+    :raises InvalidInput: the group has no resources, an amount is out of range, or a
+        trait is both required and forbidden.
     """
     where = f"flavor {flavor}, group {group.suffix!r}" if group.suffix else f"flavor {flavor}"
     check_traits(where, group.required & group.forbidden)
@@ -162,9 +177,10 @@ def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = 
 
 
 def check_traits(where: str, both: Iterable[str]) -> None:
-    """Refuse traits that are required and forbidden.
+    """Refuse traits that are both required and forbidden.
 
-    :raises ConflictingExtraSpecs: there are some.
+    :param both: the traits that are required and forbidden.
+    :raises ConflictingExtraSpecs: there are such traits.
     """
     if traits := ", ".join(sorted(both)):
         raise ConflictingExtraSpecs.of(

@@ -1,23 +1,21 @@
-"""What a translator is: the contract of ``cpu_tiers.translators``.
+"""The contract of a translator, for plugins of the namespace ``cpu_tiers.translators``.
 
-A translator is a callable that is given a :class:`ServerRequest` and returns
-the request groups that it adds to the query, as plain values: group names
-(``suffix``), amounts by resource class, required and forbidden traits; and
-which of them stand in one subtree. It edits nothing, does no I/O and reads no
-configuration.
+A translator is a callable that takes a :class:`ServerRequest` and returns the request
+groups that it adds to the query: values with a suffix, amounts by resource class, and
+required and forbidden traits. A translator may also return a
+:class:`~cpu_tiers.model.request.SameSubtree` of groups. A translator changes nothing, does no I/O and reads no configuration.
 
-* Groups of the same suffix are merged: traits are united, and a resource class
-  may be claimed by one translator alone; two are an
-  :class:`~cpu_tiers.errors.ExtensionError` that names both.
-* What the flavor states itself (``resources[N]:CLASS``) replaces whatever a
-  translator claims of that class, as in Nova; but not in a group that has a
+* Groups of the same suffix are merged: the merged group has the traits of all groups.
+  If two translators claim the same resource class in a group, an
+  :class:`~cpu_tiers.errors.ExtensionError` names both translators.
+* As in Nova, an amount that the flavor states itself (``resources[N]:CLASS``) replaces
+  the amount of a translator for the same class, except in a group with a
   ``requester_id``.
-* A group without resources must stand in a
-  :class:`~cpu_tiers.model.request.SameSubtree`.
-* Input that cannot be translated is an
+* A group without resources must be in a :class:`~cpu_tiers.model.request.SameSubtree`.
+* If the input cannot be translated, the translator raises an
   :class:`~cpu_tiers.errors.InvalidInput` with every fault.
 
-Another distribution takes part through an entry point of the namespace::
+A distribution adds a translator with an entry point of the namespace::
 
     [project.entry-points."cpu_tiers.translators"]
     my_name = "my_package.my_module:translate"
@@ -45,16 +43,17 @@ class _ServerRequest(NamedTuple):
 
 
 class ServerRequest(_ServerRequest):
-    """The server that a query is made for.
+    """The server for which a query is made.
 
-    :param query_vcpu_shares: ``[filter_scheduler]
-        query_placement_for_vcpu_shares``.
-    :param ports: as they are now: for each move they are read from Neutron again.
-    :param query_numa: ``[filter_scheduler] query_placement_for_numa``: ask for
-        NUMA nodes, and keep servers without any from hosts that report theirs.
-    :param as_fallback: ask for a host that does not report its NUMA nodes.
+    The properties are computed once, because several translators use them.
 
-    What several translators need to know of it is worked out once.
+    :param query_vcpu_shares: ``[filter_scheduler] query_placement_for_vcpu_shares``.
+    :param ports: the ports as they are in Neutron now; they are read again for each move
+        of the server.
+    :param query_numa: ``[filter_scheduler] query_placement_for_numa``: request the NUMA
+        nodes of the guest, and keep guests without NUMA nodes away from hosts that
+        report their NUMA nodes.
+    :param as_fallback: request a host that does not report its NUMA nodes.
     """
 
     @cached_property
@@ -67,7 +66,7 @@ class ServerRequest(_ServerRequest):
 
     @cached_property
     def guest(self) -> GuestCpus:
-        """What flavor and image decide about the guest's CPUs, nodes and pages.
+        """The CPUs, the NUMA nodes and the memory pages of the guest.
 
         :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.guest_cpus.guest_cpus`.
         """
@@ -75,7 +74,7 @@ class ServerRequest(_ServerRequest):
 
     @property
     def cpus(self) -> CpuCounts:
-        """How many vCPUs are shared, and how many are dedicated.
+        """The numbers of shared and dedicated vCPUs.
 
         :raises InvalidInput: as ``guest``.
         """
@@ -83,14 +82,14 @@ class ServerRequest(_ServerRequest):
 
     @property
     def nodes(self) -> tuple[GuestNode, ...]:
-        """The guest's nodes where the query asks for them one by one, else none.
+        """The guest's nodes if the query requests NUMA nodes, else none.
 
         :raises InvalidInput: as ``guest``.
         """
         return self.guest.nodes if self.query_numa and not self.as_fallback else ()
 
     def shared_of(self, node: GuestNode) -> int:
-        """Return how many vCPUs of a node are shared."""
+        """Return the number of shared vCPUs of a node."""
         return len(node.cpus - self.guest.dedicated)
 
 
@@ -103,12 +102,12 @@ _ALREADY_REQUESTED_BY = "already_requested_by"
 def already_requested_by(*functions: str) -> Callable[[_Function], _Function]:
     """Mark a translator whose groups nova-scheduler requests without calling the translator.
 
-    nova-scheduler calls every translator that does not have this mark, and
-    refuses a resource class that both Nova and a translator claim. The library
-    and the commands, which make whole queries without Nova, call them all.
+    nova-scheduler calls every translator that does not have this mark, and refuses a
+    resource class that both Nova and a translator claim. The library and the commands
+    make whole queries without Nova, and call all translators.
 
-    :param functions: the functions of Nova, or of cpu-tiers inside of
-        nova-scheduler, that request the same groups: dotted names, for the reader.
+    :param functions: the dotted names of the functions that request the same groups:
+        functions of Nova, or of cpu-tiers in nova-scheduler.
     """
 
     def mark(translator: _Function) -> _Function:
@@ -119,6 +118,6 @@ def already_requested_by(*functions: str) -> Callable[[_Function], _Function]:
 
 
 def functions_that_request(translator: Translator) -> tuple[str, ...]:
-    """Return the functions that :func:`already_requested_by` names; none without the mark."""
+    """Return the functions of :func:`already_requested_by`; none without the mark."""
     functions: tuple[str, ...] = getattr(translator, _ALREADY_REQUESTED_BY, ())
     return functions

@@ -1,7 +1,7 @@
-"""The traits that an image requires: ``trait:NAME=required``.
+"""Image traits: from ``trait:NAME=required`` of an image to the unsuffixed group.
 
-An image may require traits, of the unsuffixed group alone, and forbid none
-(Nova, "image properties": ``traits_required``).
+As in Nova ("image properties": ``traits_required``), an image can only require traits:
+it cannot forbid a trait, and it has no suffixed groups.
 """
 
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
 @already_requested_by("nova.scheduler.utils.ResourceRequest._process_image_meta")
 def translate(server: ServerRequest) -> Iterable[RequestGroup]:
-    """Return the unsuffixed group with the image's traits.
+    """Return the unsuffixed group with the traits of the image.
 
-    :raises InvalidInput: an unknown trait, or a value other than ``required``.
+    :raises InvalidInput: a trait is unknown, or its value is not ``required``.
     """
     image = server.image
     if image is None:
@@ -29,7 +29,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
         where, name = image.spec(key), key.removeprefix("trait:")
         check_trait(where, name, faults)
         if value != "required":
-            faults.add(where, f"got {value!r}", "an image can only say required")
+            faults.add(where, f"got {value!r}", "an image can only require traits: give required")
         required.add(name)
     faults.raise_if_any()
     return [RequestGroup(required=frozenset(required))] if required else []

@@ -1,9 +1,9 @@
-"""NUMA: from a guest's nodes to request groups, one or more for each node.
+"""NUMA: from the NUMA nodes of a guest to request groups.
 
-Spec: numa-topology-with-rps, "Asking for NUMA-aware vCPUs" and what follows;
-decision D6. Guest node 0 becomes the groups ``_PROC1`` (CPUs), ``_MEM1`` (memory,
-with the trait of its pages) and ``_NUMA1`` (the trait of a node), all of one
-subtree; the others follow.
+Node 0 of the guest becomes the groups ``_PROC1`` (CPUs), ``_MEM1`` (memory, with the
+trait of its pages) and ``_NUMA1`` (the trait of a NUMA node), which must be in the same
+subtree. Node 1 becomes ``_PROC2`` and so on. Spec: numa-topology-with-rps, from "Asking
+for NUMA-aware vCPUs" on; decision D6.
 """
 
 from collections.abc import Iterable
@@ -18,15 +18,15 @@ from cpu_tiers.model.request import RequestGroup, SameSubtree
 from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
 OF_A_NODE = (VCPU, PCPU, MEMORY_MB)
-"""What is claimed of nodes alone, where a query asks for them."""
+"""The resource classes of NUMA nodes: no other group of such a query requests them."""
 
 
 @already_requested_by("cpu_tiers.nova.scheduler.numa_query.SEAMS")
 def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
     """Return the groups of each node, or the traits that a host must not have.
 
-    :raises InvalidInput: memory of a node in broken pages, or amounts in the
-        flavor that its nodes do not make up.
+    :raises InvalidInput: the memory of a node is not a multiple of the page size, or
+        amounts of the flavor differ from the sum of its nodes.
     """
     if server.as_fallback:
         return [RequestGroup(forbidden=frozenset({node_trait(), no_numa_trait()}))]
@@ -51,10 +51,10 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
 def _of_node(
     server: ServerRequest, number: int, node: GuestNode, *, isolate: bool
 ) -> Iterable[RequestGroup | SameSubtree]:
-    """Yield one node's groups.
+    """Yield the groups of a node.
 
-    :param isolate: each group gets a provider of its own; the trait cannot
-        stand in a group beside the CPUs then, whose provider it describes.
+    :param isolate: whether each group gets a provider of its own. The trait and the
+        CPUs of a node are then in the same group, because the same provider has both.
     """
     memory, processors, root = f"_MEM{number}", f"_PROC{number}", f"_NUMA{number}"
     is_node, pages = frozenset({node_trait()}), page_trait(server.guest.page_size)
@@ -78,10 +78,10 @@ def _cpus(server: ServerRequest, node: GuestNode, emulator: int) -> dict[str, in
 
 
 def own_groups(server: ServerRequest) -> OwnGroups:
-    """Return the flavor's own groups that stand beside those of its nodes.
+    """Return the flavor's own groups, without the amounts that the groups of nodes request.
 
-    ``resources:VCPU`` and ``resources:PCPU`` say how many vCPUs are dedicated;
-    the groups of the nodes claim them.
+    ``resources:VCPU`` and ``resources:PCPU`` decide how many vCPUs are dedicated. The
+    groups of the nodes request these CPUs.
     """
     own = server.own_groups
     if not server.nodes:
@@ -92,6 +92,7 @@ def own_groups(server: ServerRequest) -> OwnGroups:
     )
     return OwnGroups(
         groups=tuple(group for group in groups if group.resources or group.has_traits),
+        # Placement demands a policy if there are two suffixed groups, and nodes have several.
         group_policy=own.group_policy or "none",
     )
 
@@ -110,13 +111,16 @@ def _check_own_amounts(server: ServerRequest) -> None:
             faults.add(
                 f"flavor {server.flavor.name}, resources:{name}",
                 f"{stated}, but its NUMA nodes have {amount}",
-                "leave it out: it could not be divided among the nodes",
+                "remove it: an amount of the flavor cannot be divided among the nodes",
             )
     faults.raise_if_any()
 
 
 def _check_pages(server: ServerRequest) -> None:
-    """Refuse memory that no whole number of the pages makes up."""
+    """Refuse nodes whose memory is not a multiple of the page size.
+
+    :raises InvalidInput: with every such node.
+    """
     size_kb = server.guest.page_size
     if not isinstance(size_kb, int):
         return
@@ -125,7 +129,7 @@ def _check_pages(server: ServerRequest) -> None:
         if node.memory_mb * 1024 % size_kb:
             faults.add(
                 f"flavor {server.flavor.name}, NUMA node {number}",
-                f"{node.memory_mb} MiB are no whole pages of {size_kb} kB",
-                f"change its memory, or {PAGE_SIZE}",
+                f"{node.memory_mb} MiB: not a multiple of the page size of {size_kb} kB",
+                f"change the memory of the node, or {PAGE_SIZE}",
             )
     faults.raise_if_any()

@@ -1,4 +1,4 @@
-"""CPU shares: from a flavor's shares to VCPU_SHARES units.
+"""CPU shares: from the shares of a flavor to amounts of VCPU_SHARES.
 
 Spec: cpu-performance-service-levels, "CPU Share Management"; decision D2.
 """
@@ -12,13 +12,13 @@ from cpu_tiers.translators.contract import ServerRequest
 
 
 def translate(server: ServerRequest) -> Iterable[RequestGroup]:
-    """Return the VCPU_SHARES that a server claims, where the cloud asks for them.
+    """Return the VCPU_SHARES that a server claims, if the cloud requests VCPU_SHARES.
 
-    The extra specs are checked also where it does not ask: the guest gets its
-    weight either way.
+    The extra specs are checked even if the cloud does not request VCPU_SHARES, because
+    the guest gets its weight from them in any case.
 
-    :raises ConflictingExtraSpecs: both share specs are set.
-    :raises InvalidInput: a value is no number, or its weight out of range.
+    :raises ConflictingExtraSpecs: both extra specs for shares are set.
+    :raises InvalidInput: a value is not a number, or its weight is out of range.
     """
     if not server.query_vcpu_shares:
         parse_shares(server.flavor)
@@ -35,10 +35,10 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
 
 
 def divide(amount: int, by: Sequence[int]) -> list[int]:
-    """Divide an amount in proportion, in whole units that add up to it.
+    """Divide an amount in proportion into whole numbers that add up to the amount.
 
-    Each part is rounded down, and what is left goes one by one to those that
-    lost most, the first ones of equals.
+    Each part is rounded down. The remaining units go to the parts that lost most by
+    rounding, a unit to each; of equal parts, the first parts get the units.
 
     :param by: the proportions, at least one of them above 0 unless the amount is 0.
 
@@ -55,19 +55,19 @@ def divide(amount: int, by: Sequence[int]) -> list[int]:
 
 
 def claimed_shares(server: ServerRequest) -> int:
-    """Return the VCPU_SHARES that a server holds once the cloud asks for them.
+    """Return the VCPU_SHARES that a server holds once the cloud requests VCPU_SHARES.
 
-    What the flavor states itself (``resources:CUSTOM_VCPU_SHARES``) wins, as
-    in the query.
+    As in the query, an amount that the flavor states itself
+    (``resources:CUSTOM_VCPU_SHARES``) overrides the extra specs for shares.
 
-    :raises InvalidInput: flavor and image do not say which vCPUs are shared,
-        or their shares are invalid.
+    :raises InvalidInput: flavor and image contradict each other about the shared vCPUs,
+        or the shares are invalid.
     """
     stated = server.own_groups.amount(VCPU_SHARES)
     return _claim(server) if stated is None else stated
 
 
 def _claim(server: ServerRequest) -> int:
-    """Return what the share specs claim, whatever else the flavor states."""
+    """Return the amount of the extra specs for shares, without regard to ``resources:…``."""
     shares = parse_shares(server.flavor)
     return 0 if shares is None else shares.claim(server.cpus.shared)

@@ -1,7 +1,7 @@
-"""The sizes of a flavor: VCPU, PCPU, MEMORY_MB and DISK_GB.
+"""Sizes: from the sizes of a flavor to VCPU, PCPU, MEMORY_MB and DISK_GB.
 
-DISK_GB is root + ephemeral + swap, swap rounded up to GiB, as Nova counts. Where
-NUMA nodes are asked for one by one, ``numa`` claims CPUs and memory.
+As in Nova, DISK_GB is root + ephemeral + swap, with swap rounded up to GiB. If the query
+requests the NUMA nodes of a guest, the translator ``numa`` requests CPUs and memory.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,8 @@ from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     """Return the unsuffixed group of the flavor's sizes.
 
-    :raises InvalidInput: the CPU policy is unknown or contradicts itself.
+    :raises InvalidInput: the CPU policy is unknown, or flavor and image contradict each
+        other.
     """
     flavor, cpus = server.flavor, server.cpus
     disk_gb = flavor.root_gb + flavor.ephemeral_gb + -(-flavor.swap_mb // 1024)

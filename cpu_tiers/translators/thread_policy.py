@@ -1,8 +1,8 @@
-"""The thread policy, to the trait that a host must or must not have.
+"""CPU thread policy: from the policy to a required or forbidden trait of the host.
 
-As in Nova: ``require`` needs a host with hyperthreads, ``isolate`` one
-without. A trait that the flavor or the image states itself is asked for as it
-stands.
+As in Nova, ``require`` needs a host with hyperthreads, and ``isolate`` a host without
+hyperthreads. A trait that the flavor or the image states itself is requested by the
+flavor's own groups or by the translator ``image_traits``.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,8 @@ from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     """Return the unsuffixed group with the trait.
 
-    :raises InvalidInput: the thread policy is unknown or contradicts itself.
+    :raises InvalidInput: the policy is unknown, or flavor and image contradict each
+        other.
     """
     policy = policy_by_key(server.flavor, server.image)
     trait = frozenset({HYPERTHREADING})

@@ -1,7 +1,7 @@
-"""A score for each host of one scheduler request, and why.
+"""Scores the hosts of a scheduler request, and explains the scores.
 
-Spec: cpu-performance-service-levels, "ResourceProviderWeigher".
-Pure: no I/O, no configuration, no Nova; the summaries are never edited.
+Spec: cpu-performance-service-levels, "ResourceProviderWeigher". Pure: no I/O, no
+configuration, no Nova; summaries are not changed.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,12 +16,13 @@ _ROOT = itemgetter("root_provider_uuid")
 
 
 class HostScore(NamedTuple):
-    """A score and the parts it is made of; all of them are in [0, 1].
+    """The score of a host, and the parts of the score. All numbers are in [0, 1].
 
-    :param resources: class to part; ``resource_score`` is their mean.
-    :param traits: trait to part, 1.0 if asked for, else 0.0; ``trait_score``
-        is their mean. The one exception is ``boring`` for a host without any
-        trait that is asked for, see ``docs/weigher.rst``.
+    :param resources: the part of each resource class; ``resource_score`` is the mean of
+        the parts.
+    :param traits: the part of each trait: 1.0 for a requested trait, else 0.0.
+        ``trait_score`` is the mean of the parts, except under ``boring`` for a host
+        without any requested trait, see ``docs/weigher.rst``.
     """
 
     score: float
@@ -32,19 +33,20 @@ class HostScore(NamedTuple):
 
 
 class Forest:
-    """The hosts that can take a server of one request, each with its score.
+    """The candidate hosts of a request, with their scores.
 
-    Flattened once. Later servers of the same request see what :meth:`claim`
-    said the earlier ones took.
+    The provider trees are flattened once. If a request is for several servers, call
+    :meth:`claim` after the choice for each server: the scores for the next server then
+    take the claimed amounts into account.
+
+    Hosts are named by the uuid of the root provider. The methods raise
+    :exc:`KeyError` if the summaries have no such tree.
 
     :param summaries: ``provider_summaries`` of Placement's answer.
-    :param requested: resource class to the amount that one server asks for.
-    :param required: the traits that it asks for.
-    :param only_resources: the classes to consider; empty for all.
-    :param only_traits: the traits to consider; empty for all.
-
-    A host goes by the uuid of its root provider; :exc:`KeyError` says that
-    the summaries have no such tree.
+    :param requested: the amounts that a server requests, by resource class.
+    :param required: the traits that a server requests.
+    :param only_resources: the resource classes that count; empty for all classes.
+    :param only_traits: the traits that count; empty for all traits.
     """
 
     def __init__(
@@ -69,13 +71,13 @@ class Forest:
             if tree is None:
                 tree = self._trees[root] = Tree()
             tree.add(providers)
-            tree.traits = self._one_for_all(tree.traits)
+            tree.traits = self._shared(tree.traits)
         if only_resources:
             for tree in self._trees.values():
                 tree.keep(only_resources)
 
     def score(self, root: str) -> float:
-        """Return the score of one host."""
+        """Return the score of a host."""
         tree = self._trees[root]
         if tree.score is None:
             parts = self._scoring.resource_parts(self._requested, tree.free)
@@ -87,7 +89,7 @@ class Forest:
         return {root: self.score(root) for root in self._trees}
 
     def explain(self, root: str) -> HostScore:
-        """Return the score of one host and the parts it is made of."""
+        """Return the score of a host, with the parts of the score."""
         tree = self._trees[root]
         parts = self._scoring.resource_parts(self._requested, tree.free)
         traits = sorted(self._considered(tree.traits))
@@ -100,15 +102,20 @@ class Forest:
         )
 
     def claim(self, root: str, resources: Mapping[str, int]) -> None:
-        """Take what a server got from one host; classes it lacks are passed over."""
+        """Subtract the resources of a server from the free amounts of a host.
+
+        Resource classes that the host does not have are ignored.
+        """
         tree = self._trees[root]
         for name in tree.free.keys() & resources.keys():
             tree.free[name] -= resources[name]
         tree.score = None
 
     def _trait_score(self, tree: Tree) -> float:
-        """Return the trait score, worked out once for hosts of one build."""
-        key = id(tree.traits)  # one list for all of them, which the entry keeps alive
+        """Return the trait score, computed only once for hosts with the same traits."""
+        # Hosts with equal traits share a list, see _shared(). The entry keeps the list alive,
+        # so no other object gets its id.
+        key = id(tree.traits)
         if key not in self._trait_scores:
             names = self._considered(tree.traits)
             matched = len(self._required & names)
@@ -116,11 +123,12 @@ class Forest:
             self._trait_scores[key] = tree.traits, score
         return self._trait_scores[key][1]
 
-    def _one_for_all(self, traits: list[Collection[str]]) -> list[Collection[str]]:
-        """Return the equal list of an earlier host of the same build, or this one.
+    def _shared(self, traits: list[Collection[str]]) -> list[Collection[str]]:
+        """Return the equal list of an earlier host, or this list if there is none.
 
-        To compare lists is faster than to make a set, and one list for all
-        takes less memory. The sizes tell which build to compare with.
+        Most hosts of a cloud have the same hardware and the same traits. Comparing lists
+        is faster than making sets, and a shared list takes less memory. The numbers of
+        providers and of traits select the list to compare with.
         """
         size = len(traits), len(traits[0])
         known = self._known_traits.get(size)

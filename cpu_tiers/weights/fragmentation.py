@@ -1,7 +1,7 @@
-"""Which of the ways to place a guest's nodes on a host is best.
+"""Sorts the candidates of a host by how many of its NUMA nodes they leave fragmented.
 
-Nova claims the first one for the host that it chose, so they are put in order.
-Spec: numa-topology-with-rps, the note on ``group_policy``. Pure.
+Nova claims the first candidate of the host that it has chosen. Spec:
+numa-topology-with-rps, the note on ``group_policy``. Pure.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ _CPUS = (VCPU, PCPU)
 
 
 def best_first(answer: CandidatesAnswer, *, pack: bool = False) -> CandidatesAnswer:
-    """Return what a guest can be placed on, of each host the best way first.
+    """Return the usable candidates, the best candidate of each host first.
 
-    These rules decide, each where those above it are equal:
+    A rule decides only if all rules before it are equal:
 
-    1. as few nodes as can be are left fragmented: with CPUs taken, and others free;
-    2. the most free CPUs on the nodes that are used; with ``pack``, the least;
-    3. the largest pages, as Nova takes them, for guests that leave the size to the
-       host: to live-migrate, one needs the same size on both;
+    1. the fewest fragmented NUMA nodes; a fragmented node has both used and free CPUs;
+    2. the most free CPUs on the NUMA nodes of the candidate; with ``pack``, the fewest;
+    3. the largest memory pages, which Nova takes for guests that leave the page size to
+       the host: a live migration needs pages of the same size on both hosts;
     4. the order of the answer.
 
-    Ways without nodes stay as they are. Hosts keep their order, too.
+    Hosts keep their order, and so do candidates without NUMA nodes.
 
     :param pack: Nova's ``packing_host_numa_cells_allocation_strategy``.
     """
     usable = answer.usable()
-    turn: dict[str, int] = {}
+    host_numbers: dict[str, int] = {}
     keyed = []
     for request in usable.allocation_requests:
         host = _host(request, answer.provider_summaries)
         key = _cost(request, answer.provider_summaries, pack=pack)
-        keyed.append(((turn.setdefault(host, len(turn)), *key), request))
-    keyed.sort(key=lambda pair: pair[0])  # stable: equals stay in their order
+        keyed.append(((host_numbers.setdefault(host, len(host_numbers)), *key), request))
+    keyed.sort(key=lambda pair: pair[0])  # stable: rule 4
     return replace(usable, allocation_requests=tuple(request for _, request in keyed))
 
 
 def _host(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the root of the nodes, or of any provider where there are none: a host's."""
+    """Return the root provider of a candidate: of its NUMA nodes, or of its first provider."""
     provider = next(iter(request.nodes or request.allocations), None)
     return "" if provider is None else str(summaries[provider]["root_provider_uuid"])
 
@@ -52,7 +52,7 @@ def _host(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]
 def _cost(
     request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]], *, pack: bool
 ) -> tuple[int, int, int]:
-    """Return what rules 1 to 3 make of one way, less for a better one."""
+    """Return the numbers of rules 1 to 3 for a candidate; smaller numbers are better."""
     fragmented = free_cpus = 0
     for node in request.nodes:
         of_class = summaries[node]["resources"]
@@ -60,13 +60,15 @@ def _cost(
         used = sum(amounts["used"] for amounts in present)
         free = sum(amounts["capacity"] for amounts in present) - used
         taken = sum(request.allocations.get(node, {}).get(name, 0) for name in _CPUS)
+        # After the claim the node is fragmented if CPUs stay free. A node that is fragmented
+        # already counts -1: filling it up removes a fragmented node of the host.
         fragmented += (free > taken) - (used > 0 and free > 0)
         free_cpus += free
     return fragmented, free_cpus if pack else -free_cpus, -_page_sizes_kb(request, summaries)
 
 
 def _page_sizes_kb(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]) -> int:
-    """Return the page sizes of all nodes together; 0 where the answer does not tell."""
+    """Return the sum of the page sizes of all nodes; 0 if the answer has no page sizes."""
     groups = (request.mappings.get(f"_MEM{n}", ()) for n in range(1, len(request.nodes) + 1))
     pages = (provider for group in groups for provider in group)
     return sum(page_size_of(summaries[provider]["traits"]) or 0 for provider in pages)

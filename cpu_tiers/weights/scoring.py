@@ -1,8 +1,7 @@
-"""The two scores: what a host's resource classes and its traits are worth.
+"""The scorings: formulas that turn the resources and the traits of a host into a score.
 
-Spec: cpu-performance-service-levels, "ResourceProviderWeigher"; our decision
-D3 and ``docs/weigher.rst``.
-Pure: no I/O, no configuration, no Nova. Every value is in [0, 1].
+Spec: cpu-performance-service-levels, "ResourceProviderWeigher"; decision D3 and
+``docs/weigher.rst``. Pure: no I/O, no configuration, no Nova. All results are in [0, 1].
 """
 
 from abc import ABC, abstractmethod
@@ -11,33 +10,34 @@ from typing import ClassVar
 
 
 class Scoring(ABC):
-    """How a host's classes and traits become numbers; higher is better.
+    """A formula for the resource score and the trait score of a host; higher is better.
 
-    :cvar description: what the sample nova.conf says about the scoring.
+    :cvar description: the description of the scoring in the sample nova.conf.
     """
 
     description: ClassVar[str]
 
     @abstractmethod
     def resource_parts(self, requested: Mapping[str, int], free: Mapping[str, int]) -> list[float]:
-        """Return what each class of a host is worth, in the order of ``free``.
+        """Return the part of each resource class in the score, in the order of ``free``.
 
-        :param requested: class to the amount asked for.
-        :param free: class to what is left; negative where overcommitted.
+        :param requested: the requested amounts by resource class.
+        :param free: the free amounts of the host by resource class; an amount is
+            negative if more is used than the capacity.
         """
 
     @abstractmethod
     def trait_score(self, requested: int, matched: int, available: int) -> float:
-        """Return what the traits of a host are worth.
+        """Return the trait score of a host.
 
-        :param requested: how many traits are asked for.
-        :param matched: how many of those the host has.
-        :param available: how many traits the host has at all.
+        :param requested: the number of requested traits.
+        :param matched: the number of requested traits that the host has.
+        :param available: the number of traits that the host has.
         """
 
 
 class Literal(Scoring):
-    """The pseudocode of the spec: a class that is not asked for is worth 1."""
+    """The pseudocode of the spec: the part of a class that is not requested is 1."""
 
     description = (
         "as in the pseudocode of the spec: a resource class that was not asked "
@@ -45,19 +45,19 @@ class Literal(Scoring):
     )
 
     def resource_parts(self, requested: Mapping[str, int], free: Mapping[str, int]) -> list[float]:
-        """Return ``1 - asked / left``, and 0 where nothing or too little is left."""
+        """Return ``1 - asked / left`` for each class, or 0 if too little or nothing is left."""
         return [
             1.0 - asked / left if left > 0 and (asked := requested.get(name, 0)) <= left else 0.0
             for name, left in free.items()
         ]
 
     def trait_score(self, requested: int, matched: int, available: int) -> float:
-        """Return ``matched / available``, and 0 for a host without traits."""
+        """Return ``matched / available``, or 0 for a host without traits."""
         return matched / available if available else 0.0
 
 
 class Boring(Scoring):
-    """The aim of the spec: what is not asked for lowers the score."""
+    """The aim of the spec: classes and traits that are not requested lower the score."""
 
     description = (
         "classes and traits that were not asked for lower the score, so plain "
@@ -65,18 +65,21 @@ class Boring(Scoring):
     )
 
     def resource_parts(self, requested: Mapping[str, int], free: Mapping[str, int]) -> list[float]:
-        """Return ``1 - asked / left``, and 0 also for a class that is not asked for."""
+        """Return ``1 - asked / left`` for each class, or 0 for a class that is not requested.
+
+        The part is also 0 if too little or nothing is left.
+        """
         return [
             1.0 - asked / left if 0 < (asked := requested.get(name, 0)) <= left else 0.0
             for name, left in free.items()
         ]
 
     def trait_score(self, requested: int, matched: int, available: int) -> float:
-        """Return ``m / (m + extra)``: falls with every trait that is not asked for.
+        """Return ``m / (m + extra)``, where ``extra`` is the number of traits not requested.
 
-        ``m`` is ``matched``, but at least 1, so that the score falls also
-        where no trait is asked for. A host with none of the traits that are
-        asked for gets 0.
+        ``m`` is ``matched``, but at least 1: every additional trait lowers the score,
+        even if no trait is requested. A host that has none of the requested traits gets
+        0.
         """
         if requested and not matched:
             return 0.0
@@ -87,4 +90,8 @@ class Boring(Scoring):
 LITERAL = Literal()
 BORING = Boring()
 SCORINGS: Mapping[str, Scoring] = {"literal": LITERAL, "boring": BORING}
-"""The scores by the names that nova.conf and the command line give them."""
+"""The scorings by their names in nova.conf and on the command line.
+
+This is the only list of scorings: the choices of the option and of the command line are
+taken from it.
+"""

@@ -1,24 +1,27 @@
-"""Tree flattening: what a host has over all its providers.
+"""Adds up the free amounts and collects the traits of all providers of a host.
 
-Spec: cpu-performance-service-levels, "ResourceProviderWeigher", step 1.
-Pure: no I/O, no configuration, no Nova; the summaries are never edited.
+This is the tree flattening of the spec cpu-performance-service-levels,
+"ResourceProviderWeigher", step 1. Pure: no I/O, no configuration, no Nova; summaries
+are not changed.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 Summary = Mapping[str, Any]
-"""One provider in Placement's ``provider_summaries``: its ``resources`` (class
-to ``capacity`` and ``used``), ``traits``, ``root_provider_uuid`` and more."""
+"""A provider in Placement's ``provider_summaries``: its ``resources`` (``capacity`` and
+``used`` by class), ``traits``, ``root_provider_uuid`` and more."""
 
 
 class Tree:
-    """What the providers of one tree have together.
+    """The free amounts and the traits of all providers of a host.
 
-    :ivar score: what the tree was last found to be worth, until something is claimed.
-    :ivar free: resource class to capacity minus use; negative if overcommitted.
-    :ivar traits: the traits of each provider, as Placement lists them; they
-        are not united, since a set for every host would take half as long again.
+    :ivar score: the last score of the host; ``None`` before the first score, and after
+        a claim.
+    :ivar free: capacity minus use by resource class; negative if more is used than the
+        capacity.
+    :ivar traits: the lists of traits of the providers, as in Placement's answer. The
+        lists are not merged: making a set for every host would take half as long again.
     """
 
     __slots__ = ("free", "score", "traits")
@@ -29,7 +32,7 @@ class Tree:
         self.score: float | None = None
 
     def add(self, providers: Iterable[Summary]) -> None:
-        """Add what each provider has, reading every field once."""
+        """Add providers of the host. This loop reads every field once, for speed."""
         free, traits = self.free, self.traits.copy()
         for provider in providers:
             traits.append(provider["traits"])
@@ -38,5 +41,5 @@ class Tree:
         self.traits = traits
 
     def keep(self, names: Collection[str]) -> None:
-        """Forget every class that is not one of ``names``."""
+        """Remove every resource class that is not in ``names``."""
         self.free = {name: self.free[name] for name in self.free if name in names}

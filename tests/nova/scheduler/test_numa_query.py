@@ -329,7 +329,7 @@ def test_nothing_changes_where_the_option_is_not_on(value: bool | None) -> None:
         pytest.param({"hw:numa_nodes": "3"}, "8 vCPUs and 8192 MiB", id="broken nodes"),
         pytest.param(
             {"hw:mem_page_size": "3MB"},
-            "8192 MiB are no whole pages of 3072 kB",
+            "8192 MiB: not a multiple of the page size of 3072 kB",
             id="broken pages",
         ),
         pytest.param({**TWO, "resources:MEMORY_MB": "1"}, "its NUMA nodes have 8192", id="amount"),

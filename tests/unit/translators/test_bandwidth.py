@@ -114,11 +114,13 @@ def test_a_port_of_best_effort_asks_for_its_trait_alone() -> None:
 @pytest.mark.parametrize(
     ("specs", "ports", "message"),
     [
-        pytest.param({}, [port("p1"), port("p1")], "p1 is one of port p1, too", id="a port twice"),
+        pytest.param(
+            {}, [port("p1"), port("p1")], "port p1 also has a group p1", id="a port twice"
+        ),
         pytest.param(
             {"resources_p1__VGPU": "1"},
             [port("_p1")],
-            "port _p1: its group _p1 is one of the flavor, too",
+            "port _p1: the flavor also has a group _p1",
             id="a suffix of the flavor",
         ),
     ],

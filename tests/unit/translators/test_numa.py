@@ -246,9 +246,12 @@ def test_what_makes_one_node_in_nova(specs: dict[str, str], pages: str, cpus: st
         (
             UNEQUAL
             | {"hw:numa_mem.0": "1023", "hw:numa_mem.1": "7169", "hw:mem_page_size": "2MB"},
-            "node 0: 1023 MiB are no whole pages of 2048 kB(.|\n)*node 1: 7169 MiB",
+            "node 0: 1023 MiB: not a multiple of the page size of 2048 kB(.|\n)*node 1: 7169 MiB",
         ),
-        (TWO | {"hw:mem_page_size": "1.5GB"}, "node 0: 4096 MiB are no whole pages of 1572864 kB"),
+        (
+            TWO | {"hw:mem_page_size": "1.5GB"},
+            "node 0: 4096 MiB: not a multiple of the page size of 1572864 kB",
+        ),
         (TWO | {"resources:MEMORY_MB": "0"}, "resources:MEMORY_MB: 0, but .* nodes have 8192"),
         (TWO | {"resources:VCPU": "7"}, "resources:VCPU: 7, but .* nodes have 8"),
     ],
