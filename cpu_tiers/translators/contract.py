@@ -3,7 +3,8 @@
 A translator is a callable that takes a :class:`ServerRequest` and returns the request
 groups that it adds to the query: values with a suffix, amounts by resource class, and
 required and forbidden traits. A translator may also return a
-:class:`~cpu_tiers.model.request.SameSubtree` of groups. A translator changes nothing, does no I/O and reads no configuration.
+:class:`~cpu_tiers.model.request.SameSubtree` of groups. A translator changes nothing,
+does no I/O and reads no configuration.
 
 * Groups of the same suffix are merged: the merged group has the traits of all groups.
   If two translators claim the same resource class in a group, an

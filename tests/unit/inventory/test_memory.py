@@ -24,11 +24,11 @@ def test_the_memory_of_all_cells_is_rounded_down_once() -> None:
 
 
 def test_only_base_pages_are_overcommitted() -> None:
-    found = memory(
+    inventories = memory(
         cell(0, "0", 2 * GIB_KB, {4: 262144, 2048: 512}),
         ram_allocation_ratio=AllocationRatio(value=1.5),
     )
-    assert found == {
+    assert inventories == {
         "cn_NUMA0_PAGES_4": Inventory(total=1024, max_unit=1024, allocation_ratio=1.5),
         "cn_NUMA0_PAGES_2048": Inventory(total=1024, max_unit=1024, step_size=2),
     }

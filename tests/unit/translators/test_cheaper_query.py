@@ -4,7 +4,7 @@ from cpu_tiers.model.names import trait
 from cpu_tiers.model.port import Port
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
-from tests.unit.translators.test_numa import LARGE, ONE, SMALL, Query, read, server
+from tests.unit.translators.queries import LARGE, ONE, SMALL, Query, read, server
 
 NODE = (
     f"resources_MEM1=MEMORY_MB:8192&required_MEM1={SMALL}&resources_PROC1=VCPU:8"
