@@ -1,10 +1,10 @@
-from oslo_config import cfg
+from typing import Any
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.weights import LITERAL, SCORINGS
 
 
-def option(name: str) -> cfg.Opt:
+def option(name: str) -> Any:
     return next(option for option in filter_scheduler.OPTIONS if option.name == name)
 
 
