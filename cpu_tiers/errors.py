@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+# A message may become the fault of a server or a log line, so its length is limited.
 _MOST_LINES = 20
 _MOST_CHARACTERS = 300
 
@@ -121,5 +122,6 @@ class FaultList:
             an error of the same subclass, that subclass is raised.
         """
         if self.faults:
+            # Conflicts stay conflicts for callers that tell ConflictingExtraSpecs apart.
             kind = self._kinds.pop() if len(self._kinds) == 1 else InvalidInput
             raise kind(dict.fromkeys(self.faults))

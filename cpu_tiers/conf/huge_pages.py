@@ -36,6 +36,7 @@ def read_reserved_pages(values: Iterable[Mapping[str, str]]) -> dict[int, dict[i
 def _read(value: Mapping[str, str]) -> tuple[int, int, int]:
     size = re.fullmatch(r"([1-9][0-9]{0,11})(?:([KMG])(?:i?B)?)?", value.get("size", ""), re.I)
     node, count = value.get("node", ""), value.get("count", "")
+    # At most 9 digits, and plain ones: int() also takes blanks, signs and underscores.
     numbers = all(re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) for text in (node, count))
     if value.keys() != {"node", "size", "count"} or size is None or not numbers:
         given = ",".join(f"{key}:{text}" for key, text in value.items())

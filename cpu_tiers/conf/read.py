@@ -86,6 +86,7 @@ def _ratio(conf: cfg.ConfigOpts, resource: str) -> AllocationRatio:
     initial = not conf[f"{resource}_allocation_ratio"]
     name = f"{'initial_' if initial else ''}{resource}_allocation_ratio"
     value: float = conf[name]
+    # oslo.config accepts inf and nan as floats.
     if not 0 < value < math.inf:
         raise InvalidInput.of(
             f"nova.conf, [DEFAULT] {name}", f"got {value}", "give a number above 0"

@@ -35,6 +35,7 @@ def image_choice(image: Image | None, key: str, words: tuple[_Word, ...]) -> _Wo
 
 
 def _choice(source: Flavor | Image, key: str, text: str, words: tuple[_Word, ...]) -> _Word:
+    # Returns the word of the list, which has the Literal type that the caller declares.
     for word in words:
         if word == text:
             return word

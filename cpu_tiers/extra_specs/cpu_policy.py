@@ -19,6 +19,8 @@ POLICY = "hw:cpu_policy"
 IMAGE_POLICY = "hw_cpu_policy"
 
 _POLICIES: tuple[CpuPolicy, ...] = ("dedicated", "mixed", "shared")
+# Flavor and image: the combinations that the spec's matrix refuses. Nova's
+# get_cpu_policy_constraint lets mixed and shared pass, see docs/cpus.rst.
 _CONFLICTS = {
     ("shared", "dedicated"),
     ("mixed", "dedicated"),
@@ -86,6 +88,7 @@ def _check_sum(flavor: Flavor, vcpu: int, pcpu: int, emulator_cpus: int) -> None
             f"{vcpu} + {pcpu} CPUs" if vcpu else f"{pcpu} CPUs",
             f"the amounts must add up to {needed}, the CPUs of the server",
         )
+    # The emulator threads get their PCPU first, so a server with 1 PCPU has no dedicated vCPU.
     if pcpu <= emulator_cpus:
         raise InvalidInput.of(
             flavor.spec(f"resources:{PCPU}"),

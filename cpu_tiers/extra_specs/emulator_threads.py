@@ -30,6 +30,7 @@ def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
             given.append(flavor_choice(flavor, key, POLICIES))
     faults.raise_if_any()
     released, spec = given
+    # Both keys with equal values are accepted: they do not contradict each other.
     if released and spec and released != spec:
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name}, extra specs {' and '.join(KEYS)}",

@@ -16,6 +16,7 @@ from cpu_tiers.model.request import GroupDraft, RequestGroup
 GROUP_POLICY = "group_policy"
 
 _KEY = r"(resources|trait)([A-Za-z0-9_-]{0,64}):(.+)"
+# Placement's largest amount, 2147483647, has 10 digits.
 _AMOUNT = r"[0-9]{1,10}"
 
 

@@ -90,6 +90,7 @@ def guest_cpus(
     requested = _requested(flavor, image, own)
     _check_policies(flavor, requested)
     decided = GuestCpus(
+        # resources:VCPU=0 says that the server claims no VCPU, as flavors for bare metal do.
         counts=CpuCounts(shared=0 if own.amount(VCPU) == 0 else flavor.vcpus, dedicated=0),
         policy=requested.cpus.policy,
         thread_policy=requested.thread_policy,
@@ -101,6 +102,7 @@ def guest_cpus(
     if not (pinned or requested.nodes or requested.page_size or _has_persistent_memory(flavor)):
         return decided
     every = _every(flavor)
+    # As in Nova, dedicated vCPUs, pages and persistent memory need a topology of at least 1 node.
     nodes = guest_nodes(flavor, image, requested.nodes or 1, every)
     if not pinned:
         return decided._replace(nodes=nodes)
@@ -161,6 +163,7 @@ def _check_policies(flavor: Flavor, requested: _Request) -> None:
 
 
 def _has_persistent_memory(flavor: Flavor) -> bool:
+    # Read as nova.virt.hardware.get_vpmems reads it.
     return any(label.strip() for label in flavor.extra_specs.get("hw:pmem", "").split(","))
 
 

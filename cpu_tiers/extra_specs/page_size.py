@@ -21,6 +21,7 @@ IMAGE_KEY = "hw_mem_page_size"
 
 _WORDS: dict[str, PageSize] = {"small": "small", "large": "large", "any": "any"}
 _NUMBER = r"[0-9]{1,10}"
+# The units of oslo_utils.strutils.string_to_bytes, with which Nova reads the key.
 _WITH_UNIT = r"([0-9]{0,10}\.?[0-9]{1,10})(?:([KMGT])i?)?(B|b|bit)"
 _BYTES = {None: 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 _ALLOWED = "give small, large, any, a size in kB, or a size with its unit, such as 2MB"

@@ -19,6 +19,8 @@ MIN_WEIGHT = 1
 MAX_WEIGHT = 10000
 """The range of a weight in cgroup v2 (``cpu.weight``). libvirt refuses other weights."""
 
+# The default context keeps 28 digits, and the text of a multiplier may have more: a product that
+# was rounded before could be rounded to another whole number.
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX)
 _DECIMAL = r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 _WHOLE = r"\+?[0-9]+"

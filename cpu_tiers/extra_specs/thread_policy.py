@@ -59,6 +59,7 @@ def policy_by_key(flavor: Flavor, image: Image | None) -> ThreadPolicy | None:
 
 
 def _policy_by_trait(flavor: Flavor, image: Image | None, own: OwnGroups) -> ThreadPolicy | None:
+    # An image can only require a trait: the translator image_traits refuses other values.
     required = _TRAIT in properties(image) or any(HYPERTHREADING in g.required for g in own.groups)
     forbidden = any(HYPERTHREADING in group.forbidden for group in own.groups)
     if required and forbidden:

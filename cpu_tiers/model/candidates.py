@@ -72,6 +72,7 @@ class CandidatesAnswer:
         """
         faults = FaultList()
         at = _AnswerPlace(where, faults)
+        # A body that is not an object has no keys to check: its only fault is raised at once.
         document = at.of(body, dict)
         faults.raise_if_any()
         summaries = at.get(document, "provider_summaries", dict)
@@ -127,6 +128,7 @@ class CandidatesAnswer:
 
     def after(self, taken: AllocationRequest) -> "CandidatesAnswer":
         """Return the candidates that can still be claimed after ``taken`` was claimed."""
+        # Copies on every level that changes: the caller keeps the summaries of the whole answer.
         summaries = dict(self.provider_summaries)
         for uuid, allocation in taken.allocations.items():
             amounts = dict(summaries[uuid]["resources"])
@@ -156,6 +158,7 @@ class CandidatesAnswer:
         for summary in self.provider_summaries.values():
             root = summary["root_provider_uuid"]
             classes.setdefault(root, set()).update(summary["resources"])
+            # The trait with which operators mark a provider that Placement shares among trees.
             if "MISC_SHARES_VIA_AGGREGATE" in summary["traits"]:
                 sharing.add(root)
         return tuple(
@@ -192,6 +195,7 @@ def _check_summary(at: _AnswerPlace, body: object, summaries: Mapping[str, Any])
         place = at / f"resources {name}"
         if place.of(amounts, dict) is amounts:
             for key in ("capacity", "used"):
+                # A missing key is None here, which is not an amount either.
                 (place / key).check_amount(amounts.get(key))
     for trait in at.get(summary, "traits", list):
         (at / "traits").of(trait, str)

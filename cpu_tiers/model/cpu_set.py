@@ -12,6 +12,7 @@ from cpu_tiers.errors import InvalidInput
 MAX_CPU = 65535
 """The largest CPU number that is accepted. A larger number is a mistake: no kernel has it."""
 
+# At most 6 digits: converting the thousands of digits of a malicious text takes time.
 _PART = r"(\^?)\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?"
 _SYNTAX = f"give CPU numbers up to {MAX_CPU}, ranges and exclusions, such as 0-3,8,^2"
 

@@ -12,6 +12,8 @@ from cpu_tiers.model.names import MAX_AMOUNT
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
+# A NamedTuple may not define __new__, so the subclass checks the values. Not a dataclass: see
+# docs/house.rst, "Values".
 class _Flavor(NamedTuple):
     name: str
     vcpus: int

@@ -28,6 +28,7 @@ NET_PACKETS_IGR: str = orc.NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC
 MAX_AMOUNT = 2**31 - 1
 """The largest amount that Placement accepts, in any field."""
 
+# Placement takes names of up to 255 characters: 7 for CUSTOM_ and 248 more.
 _CUSTOM = r"CUSTOM_[A-Z0-9_]{1,248}"
 
 
@@ -38,6 +39,7 @@ def resource_class(name: str) -> str:
 
 VCPU_SHARES: str = resource_class("VCPU_SHARES")
 
+# A flavor may have the name of the specs, which is not the name in Placement.
 _OURS = {"VCPU_SHARES": VCPU_SHARES}
 
 

@@ -54,6 +54,7 @@ class NetworkAgent:
         at = DocumentPlace(where, faults)
         document = at.of(body, dict)
         faults.raise_if_any()
+        # Neutron's API says configurations; openstacksdk, and so the client, says configuration.
         key = "configurations" if "configurations" in document else "configuration"
         inner = at / key
         options = inner.of(document.get(key), dict)

@@ -36,6 +36,7 @@ def read_name(host: str, name: str) -> tuple[int, int | None] | None:
     The page size of a NUMA node is ``None``. The result is ``None`` for the name of a
     provider that is neither a NUMA node of ``host`` nor the pages of a node.
     """
+    # Escaped, because the dots of a host's name would match any character.
     match = re.fullmatch(rf"{re.escape(host)}_NUMA([0-9]+)(?:_PAGES_([0-9]+))?", name)
     return match and (int(match[1]), int(match[2]) if match[2] else None)
 

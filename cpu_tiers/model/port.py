@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cpu_tiers.model.port_request import PortRequest, read_port_request
 
 
+# cached_property needs a __dict__, which a subclass of a NamedTuple has and a NamedTuple has not.
 class _Port(NamedTuple):
     id: str
     resource_request: object = None

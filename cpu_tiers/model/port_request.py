@@ -121,6 +121,7 @@ def _group(at: DocumentPlace, body: Mapping[str, Any], name: str) -> RequestGrou
         place = at / f"resources {resource_class}"
         if not isinstance(resource_class, str) or not is_resource_class(resource_class):
             place.wrong(resource_class, "give a class of os-resource-classes, or CUSTOM_…")
+        # isinstance(True, int) is true, so the type itself is compared.
         if type(amount) is not int or not 0 <= amount <= MAX_AMOUNT:
             place.wrong(amount, f"give a whole number from 0 to {MAX_AMOUNT}")
         elif amount:

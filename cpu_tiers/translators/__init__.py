@@ -61,6 +61,7 @@ def fallback(
 
     :raises InvalidInput, ExtensionError: as :func:`translate`.
     """
+    # Without NUMA nodes in the query, there is nothing to fall back from.
     return translate(server._replace(as_fallback=True), translators) if server.nodes else None
 
 

@@ -27,6 +27,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
         return []
     faults = FaultList()
     parts: list[RequestGroup | SameSubtree] = []
+    # A port whose id is a suffix of the flavor would be merged into the flavor's group.
     taken = {group.suffix: "the flavor" for group in server.own_groups.groups}
     for port in server.ports:
         with faults:

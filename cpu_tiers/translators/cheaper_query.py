@@ -54,6 +54,7 @@ def _with_fewer_groups(query: CandidateQuery) -> CandidateQuery:
         for suffixes in query.same_subtree
     )
     of_nodes = {suffix for suffixes in subtrees for suffix in suffixes}
+    # Ports and other suffixed groups may share a provider, which isolate would forbid.
     only_nodes = all(group.suffix in of_nodes for group in groups if group.suffix)
     return query._replace(
         groups=groups,

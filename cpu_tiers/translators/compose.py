@@ -25,6 +25,7 @@ def compose(
     drafts, same_subtree = _merge(own, contributions)
     for group in own.groups:
         _add(drafts, group, {c: n for c, n in group.resources.items() if n})
+    # The unsuffixed group comes first; without resources and traits it is left out later.
     drafts = {"": GroupDraft()} | drafts
     root = (_take_root_traits(drafts[""]) if traits_on_root else GroupDraft()).freeze("")
     query = _query(drafts, same_subtree, own.group_policy)._replace(
@@ -82,6 +83,7 @@ def _merge(
                 same_subtree.append(part.suffixes)
                 continue
             _refuse_doubles(name, part, claimed_by)
+            # A port's amounts come from Neutron: the flavor cannot replace them, in Nova either.
             replaced = stated if part.requester_id is None else ()
             _add(drafts, part, {c: n for c, n in part.resources.items() if c not in replaced})
     return drafts, tuple(same_subtree)

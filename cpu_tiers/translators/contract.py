@@ -34,6 +34,7 @@ from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import RequestGroup, SameSubtree
 
 
+# cached_property needs a __dict__, which a subclass of a NamedTuple has and a NamedTuple has not.
 class _ServerRequest(NamedTuple):
     flavor: Flavor
     image: Image | None = None

@@ -56,11 +56,13 @@ def _of_node(
     :param isolate: whether each group gets a provider of its own. The trait and the
         CPUs of a node are then in the same group, because the same provider has both.
     """
+    # The suffixes of the spec, which count from 1; guest nodes count from 0.
     memory, processors, root = f"_MEM{number}", f"_PROC{number}", f"_NUMA{number}"
     is_node, pages = frozenset({node_trait()}), page_trait(server.guest.page_size)
     yield RequestGroup(
         memory, {MEMORY_MB: node.memory_mb}, frozenset() if pages is None else frozenset({pages})
     )
+    # Isolated emulator threads take their PCPU from node 0 of the guest (decision D5).
     cpus = _cpus(server, node, server.cpus.emulator if number == 1 else 0)
     if isolate:
         yield RequestGroup(processors, cpus, is_node)

@@ -19,6 +19,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     :raises InvalidInput: the policy is unknown, or flavor and image contradict each
         other.
     """
+    # Not thread_policy(): a policy by trait is already requested as a trait.
     policy = policy_by_key(server.flavor, server.image)
     trait = frozenset({HYPERTHREADING})
     if policy == "require":

@@ -67,6 +67,7 @@ class Forest:
         self._known_traits: dict[tuple[int, int], list[Collection[str]]] = {}
         self._trait_scores: dict[int, tuple[list[Collection[str]], float]] = {}
         for root, providers in groupby(summaries.values(), key=_ROOT):
+            # The providers of a tree mostly stand together in the answer, but need not.
             tree = self._trees.get(root)
             if tree is None:
                 tree = self._trees[root] = Tree()

@@ -33,6 +33,7 @@ class Tree:
 
     def add(self, providers: Iterable[Summary]) -> None:
         """Add providers of the host. This loop reads every field once, for speed."""
+        # Local names: this loop runs for every provider of every candidate host.
         free, traits = self.free, self.traits.copy()
         for provider in providers:
             traits.append(provider["traits"])
