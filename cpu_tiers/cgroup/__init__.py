@@ -1,4 +1,4 @@
-"""What the kernel of this machine says about guests, read from /proc and /sys.
+"""Read the cgroups and the threads of guests from /proc and /sys of this machine.
 
-Nothing is written here. See :func:`~cpu_tiers.cgroup.host.read_host`.
+Nothing is written. See :func:`~cpu_tiers.cgroup.host.read_host`.
 """

@@ -1,4 +1,4 @@
-"""The files of /proc and /sys: the seam to the kernel."""
+"""Read files of /proc and /sys. Tests replace the root folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,42 +7,46 @@ from pathlib import Path
 from cpu_tiers.errors import Fault
 
 VANISHED = (FileNotFoundError, ProcessLookupError, NotADirectoryError)
-"""What reading of a process or a cgroup that is gone raises."""
+"""The errors that reading raises after the process or the cgroup has ended."""
 
 
 class Files:
-    """Files by their absolute path, below a root that is ``/`` but for tests.
+    """Files by their absolute path, below a root folder. The root is ``/`` except in tests.
 
-    :param faults: what could not be read, in the order in which it was tried.
+    :ivar faults: the files that could not be read, in the order of the attempts.
     """
 
     def __init__(self, root: Path = Path("/")) -> None:
-        """Begin without a fault."""
+        """Start with an empty list of faults."""
         self._root = root
         self.faults: list[Fault] = []
 
     def read(self, path: str) -> str:
         """Return the content of a file.
 
-        :raises OSError: there is none, or it is not ours to read.
+        :raises OSError: the file does not exist, or the user may not read it.
         """
+        # The command line of a process may contain any bytes.
         content = (self._root / path.lstrip("/")).read_bytes()
         return content.decode("utf-8", "surrogateescape")
 
     def folders(self, path: str) -> list[str]:
         """Return the names of the folders in a folder.
 
-        :raises OSError: there is none, or it is not ours to read.
+        :raises OSError: the folder does not exist, or the user may not read it.
         """
         folder = self._root / path.lstrip("/")
         return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
 
     @contextmanager
     def noted(self, path: str) -> Iterator[None]:
-        """Note what cannot be read there, and go on; what is gone is not noted."""
+        """Suppress the error of a block that cannot read a file, and add a fault instead.
+
+        A process or a cgroup that has ended causes no fault.
+        """
         try:
             yield
-        except VANISHED:
+        except VANISHED:  # the guest was stopped after it was listed
             pass
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)

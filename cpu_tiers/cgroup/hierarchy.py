@@ -1,10 +1,11 @@
-r"""Where cgroups with a CPU weight are: cgroup v1 or v2, with systemd's layout or without.
+r"""Find the cgroups with a CPU weight, in cgroup v1 or v2, with or without systemd.
 
-libvirt (https://libvirt.org/cgroups.html) keeps a guest in
-``machine.slice/machine-qemu\x2d1\x2dNAME.scope`` where systemd runs, else in
-``machine/qemu-1-NAME.libvirt-qemu``, or wherever ``<resource><partition>`` says.
-The threads are in ``emulator``, ``vcpu0``… below, and with systemd these in
-``libvirt``. The weight of the guest is that of the cgroup above all of them.
+libvirt (https://libvirt.org/cgroups.html) puts a guest into
+``machine.slice/machine-qemu\x2d1\x2dNAME.scope`` if systemd runs, otherwise into
+``machine/qemu-1-NAME.libvirt-qemu``, or into the partition that ``<resource><partition>`` names.
+The threads of the guest are in the child cgroups ``emulator``, ``vcpu0`` and so on; with systemd,
+in child cgroups of ``libvirt`` below the cgroup of the guest. The weight of the guest is the
+weight of the cgroup that contains all of its threads.
 """
 
 import re
@@ -21,29 +22,35 @@ _WEIGHT_FILE = {1: "cpu.shares", 2: "cpu.weight"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hierarchy:
-    """The hierarchy that divides CPU time."""
+    """The cgroup hierarchy with the cpu controller, which divides CPU time.
+
+    :param mount: the folder where the hierarchy is mounted.
+    """
 
     version: Version
     mount: str
 
     def guest_of(self, membership: str) -> str | None:
-        """Return the path of the guest's cgroup, from a ``/proc/PID/cgroup``.
+        """Return the path of a guest's cgroup.
 
-        ``None`` where libvirt made none: QEMU is then in that of libvirt itself.
+        :param membership: the content of ``/proc/PID/cgroup`` of the QEMU process.
+        :returns: ``None`` if libvirt made no cgroup for the guest. The QEMU process is then in
+            the cgroup of libvirt itself.
         """
         for line in membership.splitlines():
             number, controllers, path = line.split(":", 2)
-            ours = number == "0" if self.version == 2 else "cpu" in controllers.split(",")
-            if ours:
-                own = _BELOW_A_GUEST.sub("", path)
-                return own if own != path else None
+            # cgroups(7): the line of the v2 hierarchy has the number 0 and no controllers.
+            has_cpu = number == "0" if self.version == 2 else "cpu" in controllers.split(",")
+            if has_cpu:
+                guest_path = _BELOW_A_GUEST.sub("", path)
+                return guest_path if guest_path != path else None
         return None
 
     def weight(self, files: Files, path: str) -> int | None:
-        """Return the weight of a cgroup, ``None`` where it has none.
+        """Return the weight of a cgroup, or ``None`` if the cgroup has no weight.
 
-        :raises OSError: it may not be read.
-        :raises ValueError: it is no number.
+        :raises OSError: the user may not read the file of the weight.
+        :raises ValueError: the file does not contain a number.
         """
         try:
             return int(files.read(f"{self.folder(path)}/{_WEIGHT_FILE[self.version]}"))
@@ -51,30 +58,34 @@ class Hierarchy:
             return None
 
     def folder(self, path: str) -> str:
-        """Return where a cgroup is."""
+        """Return the folder of a cgroup."""
         return str(PurePosixPath(self.mount) / path.lstrip("/"))
 
 
 def find_hierarchy(files: Files) -> Hierarchy:
-    """Return the hierarchy with the cpu controller; v1 where both are mounted and it has it.
+    """Return the cgroup hierarchy with the cpu controller.
 
-    :raises InvalidInput: none is mounted, or the mounts cannot be read.
+    On a host with the hybrid layout of systemd both versions are mounted. If the cpu
+    controller is mounted with cgroup v1, the kernel uses cgroup v1 for it.
+
+    :raises InvalidInput: no hierarchy with the cpu controller is mounted, or the list of mounts
+        cannot be read.
     """
     try:
         mounts = files.read("/proc/self/mounts")
     except OSError as error:
         raise InvalidInput.of("/proc/self/mounts", f"cannot be read ({error})", _NEEDS) from error
-    found: dict[Version, str] = {}
+    folders: dict[Version, str] = {}
     for line in mounts.splitlines():
         _, folder, kind, options = line.split(" ")[:4]
         if kind == "cgroup" and "cpu" in options.split(","):
-            found.setdefault(1, folder)
+            folders.setdefault(1, folder)
         elif kind == "cgroup2":
-            found.setdefault(2, folder)
-    if not found:
+            folders.setdefault(2, folder)
+    if not folders:
         raise InvalidInput.of("cgroups", "no cpu controller is mounted", _NEEDS)
-    version = min(found)
-    return Hierarchy(version=version, mount=found[version])
+    version = min(folders)
+    return Hierarchy(version=version, mount=folders[version])
 
 
 _NEEDS = "run the audit on the compute host, where /sys/fs/cgroup is mounted"

@@ -1,4 +1,4 @@
-"""The cgroups of the guests that run on this machine, each file read once."""
+"""Read the cgroups of the running guests of this machine. Each file is read once."""
 
 from collections.abc import Collection
 
@@ -11,13 +11,13 @@ _SCHED_EXT = "/sys/kernel/sched_ext"
 
 
 def read_host(uuids: Collection[str], files: Files | None = None) -> HostCgroups:
-    """Return what the kernel has of these guests, and above them.
+    """Return the cgroups of these guests, with the parent cgroups and the siblings of the parents.
 
-    A guest that has no process here is left out. What cannot be read is told in
-    ``faults``.
+    A guest without a process on this machine is left out. ``faults`` of the result names the
+    files that could not be read.
 
-    :param uuids: of domains, in lower case.
-    :raises InvalidInput: there are no cgroups here at all.
+    :param uuids: the uuids of the domains, in lower case.
+    :raises InvalidInput: this machine has no cgroups.
     """
     files = files or Files()
     hierarchy = find_hierarchy(files)
@@ -41,7 +41,10 @@ def _guest(files: Files, hierarchy: Hierarchy, pid: str) -> GuestCgroup:
 
 
 def _above(files: Files, hierarchy: Hierarchy, guests: Collection[str]) -> dict[str, int]:
-    """Return the weights of the cgroups above guests, and of those beside them."""
+    """Return the weights of the cgroups above guests, and of the siblings of these cgroups.
+
+    The hundreds of cgroups of the guests themselves are left out.
+    """
     parents = {
         f"/{'/'.join(parts[:depth])}"
         for path in guests
@@ -61,7 +64,10 @@ def _above(files: Files, hierarchy: Hierarchy, guests: Collection[str]) -> dict[
 
 
 def _sched_ext(files: Files) -> str | None:
-    """Return the name of the BPF scheduler that is loaded, ``None`` where there is none."""
+    """Return the name of the loaded BPF scheduler, or ``None`` if none is loaded.
+
+    Source: https://docs.kernel.org/scheduler/sched-ext.html.
+    """
     with files.noted(_SCHED_EXT):
         if files.read(f"{_SCHED_EXT}/state").strip() == "enabled":
             return files.read(f"{_SCHED_EXT}/root/ops").strip() or "unnamed"

@@ -1,1 +1,1 @@
-"""What a guest gets of its host."""
+"""A guest on its host: its topology, its pinning, its weight and its guaranteed CPU time. Pure."""

@@ -1,7 +1,7 @@
-"""Who gets what, for the least cost: an assignment of rows to columns.
+"""Solve the assignment problem: give each row a column of its own at the least total cost.
 
-The Hungarian method, in time that grows with the cube of the size; the costs are whole
-numbers of any length, so a cost may hold several rules of different rank.
+This is the Hungarian method, whose time grows with the cube of the size. The costs are integers
+of any length, so a single cost can encode several rules of different rank.
 Source: H. W. Kuhn, The Hungarian method for the assignment problem, 1955.
 """
 
@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 
 def assign(costs: Sequence[Sequence[int | None]], columns: int) -> list[int] | None:
-    """Return the column of each row, no two alike, of the least sum of costs.
+    """Return a different column for each row, with the least sum of costs.
 
-    :param costs: for each row the cost of each column, or ``None`` where they
-        do not go together.
-    :returns: ``None`` if there is no such assignment.
+    :param costs: for each row the cost of each column; ``None`` forbids the pair.
+    :returns: ``None`` if there is no assignment without a forbidden pair.
     """
-    owner: dict[int, int] = {}
+    owner: dict[int, int] = {}  # column to row
+    # cost - row_price - column_price is never negative, and 0 for the pairs of the assignment:
+    # this is what makes the assignment of all rows so far the cheapest.
     row_price, column_price = [0] * len(costs), [0] * columns
     for row in range(len(costs)):
         if not _seat(row, costs, owner, row_price, column_price):
@@ -31,7 +32,12 @@ def _seat(
     row_price: list[int],
     column_price: list[int],
 ) -> bool:
-    """Give one more row a column, and others another where that is cheaper."""
+    """Assign a column to another row; reassign earlier rows where this is cheaper.
+
+    This is Dijkstra's algorithm over the columns, from the new row to the nearest free column.
+
+    :returns: whether there is an assignment that includes the row.
+    """
     slack: dict[int, int] = {}
     came_from: dict[int, int | None] = {}
     seen: list[int] = []
@@ -41,9 +47,9 @@ def _seat(
         for column, cost in enumerate(costs[current]):
             if cost is None or column in seen:
                 continue
-            left = cost - row_price[current] - column_price[column]
-            if column not in slack or left < slack[column]:
-                slack[column], came_from[column] = left, last
+            reduced_cost = cost - row_price[current] - column_price[column]
+            if column not in slack or reduced_cost < slack[column]:
+                slack[column], came_from[column] = reduced_cost, last
         if not slack:
             return False
         last = min(slack, key=slack.__getitem__)
@@ -56,6 +62,7 @@ def _seat(
             slack[column] -= step
         seen.append(last)
         current = owner.get(last)
+    # Walk back along the path: each column goes to the row that reached the column.
     while last is not None:
         before = came_from[last]
         owner[last] = row if before is None else owner[before]

@@ -1,7 +1,7 @@
-"""What a host has room for, and what its guests have claimed of it.
+"""The amounts requested by the guests of a host, and the number of additional servers that fit.
 
-The arithmetic is Placement's: a server fits where its claim is no more than
-one server may have and no more than the capacity leaves. Pure.
+The arithmetic follows Placement: an amount fits if it is at most ``max_unit`` and at most
+the capacity of the inventory minus the used amount. Pure.
 """
 
 from collections.abc import Mapping
@@ -14,31 +14,40 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 
 
-def claim_of(domain: Domain, shared_cpus: CpuSet) -> Mapping[str, int]:
-    """Return the VCPU and VCPU_SHARES that a guest claims, decision D2.
+def requested_amounts(domain: Domain, shared_cpus: CpuSet) -> Mapping[str, int]:
+    """Return the VCPU and VCPU_SHARES that a guest requests of Placement, decision D2.
 
-    :param shared_cpus: a vCPU that may run on one of these is shared, any other
-        is dedicated and claims neither.
+    :param shared_cpus: the CPUs of ``cpu_shared_set``. A vCPU that may run on one of these
+        CPUs is shared. Any other vCPU is dedicated, and requests no VCPU and no VCPU_SHARES.
     """
     sets = domain.vcpu_sets
     shared = sum(cpus is None or not shared_cpus.isdisjoint(cpus) for cpus in sets)
-    return {VCPU: shared, VCPU_SHARES: _claimed_shares(domain, shared)}
+    return {VCPU: shared, VCPU_SHARES: _requested_shares(domain, shared)}
 
 
-def room_for(
-    claim: Mapping[str, int], inventories: Mapping[str, Inventory], used: Mapping[str, int]
+def fitting_servers(
+    amounts: Mapping[str, int], inventories: Mapping[str, Inventory], used: Mapping[str, int]
 ) -> int:
-    """Return how many servers with this claim fit beside what is used."""
-    asked = {name: amount for name, amount in claim.items() if amount}
-    if any(name not in inventories or n > inventories[name].max_unit for name, n in asked.items()):
+    """Return how many more servers with these requested amounts fit.
+
+    :param amounts: at least one of the amounts must not be 0.
+    :param used: the amounts that are allocated already.
+    """
+    # A guest without shared vCPUs or shares does not request the class at all.
+    amounts = {name: amount for name, amount in amounts.items() if amount}
+    if any(name not in inventories for name in amounts):
         return 0
-    left = {name: inventories[name].capacity - used.get(name, 0) for name in asked}
-    return max(0, min(left[name] // amount for name, amount in asked.items()))
+    if any(amount > inventories[name].max_unit for name, amount in amounts.items()):
+        return 0
+    unused = {name: inventories[name].capacity - used.get(name, 0) for name in amounts}
+    return max(0, min(unused[name] // amount for name, amount in amounts.items()))
 
 
-def _claimed_shares(domain: Domain, shared_vcpus: int) -> int:
+def _requested_shares(domain: Domain, shared_vcpus: int) -> int:
     if domain.extra_specs is not None:
         shares = flavor_shares(domain)
         return 0 if shares is None else shares.claim(shared_vcpus)
+    # Nova older than release 32 does not write the extra specs into the domain.
     multiplier = multiplier_of(domain)
+    # Rounded half up, as Shares.claim does.
     return 0 if multiplier is None else int(multiplier * shared_vcpus + Fraction(1, 2))

@@ -1,7 +1,7 @@
-"""Where the cells of a guest may be on a host, by what the guest holds in Placement.
+"""Find the host cells in which the cells of a guest may be placed, from its allocations.
 
-A compute is told what a server holds of each provider, not which of its groups
-that serves. But cells that need the same can take each other's place.
+Placement tells nova-compute the allocations of a server by provider, but not which request group
+each provider serves. Guest cells with equal amounts can therefore take each other's place.
 Spec: numa-topology-with-rps, "NUMA nodes being nested Resource Providers".
 """
 
@@ -18,7 +18,7 @@ from cpu_tiers.model.numa import read_name
 
 
 class NotAllocated(CpuTiersError):
-    """A server holds something else of the host's nodes than its own nodes need."""
+    """The allocations of a server on the NUMA nodes of its host do not match its guest cells."""
 
 
 class _Amounts(NamedTuple):
@@ -34,17 +34,18 @@ class _Amounts(NamedTuple):
 def allocated_places(
     guest: GuestTopology, host: str, held: Iterable[tuple[str, Mapping[str, int]]]
 ) -> tuple[tuple[CellPlace, ...], ...] | None:
-    """Return the ways to place a guest on what it holds: in each a place for each cell.
+    """Return the ways to place a guest on its allocations: each way has a place for each cell.
 
-    There are several only where another cell holds as much as the first one:
-    isolated emulator threads count like a vCPU of the first, but are none. Which
-    of the others is where makes no difference.
+    The ways differ in the place of the first guest cell only. Its amounts include a PCPU for
+    isolated emulator threads, and may equal the amounts of a cell with an additional vCPU. Guest
+    cells with equal amounts and without emulator threads are interchangeable, so a single order
+    is enough.
 
-    :param host: the name of its root provider.
-    :param held: names of the host's providers, and what the server holds there.
-    :returns: ``None`` if it holds no CPUs and memory of any node: the host does
-        not report them.
-    :raises NotAllocated: what it holds is not what its cells need.
+    :param host: the name of the root provider.
+    :param held: the names of the host's providers, and the allocations of the server there.
+    :returns: ``None`` if the server has no allocation of CPUs or memory on a NUMA node: the host
+        does not report its NUMA nodes.
+    :raises NotAllocated: the allocations are not the amounts that the guest cells need.
     """
     nodes = _nodes(host, held)
     if not nodes:
@@ -53,39 +54,44 @@ def allocated_places(
     ways = []
     for place, amounts in nodes.items():
         if amounts == first:
-            left = {at: amount for at, amount in nodes.items() if at != place}
-            rest = _match(others, left)
-            ways += [] if rest is None else [(place, *rest)]
+            other_nodes = {at: amount for at, amount in nodes.items() if at != place}
+            other_places = _match(others, other_nodes)
+            ways += [] if other_places is None else [(place, *other_places)]
     if not ways:
-        needs = "; ".join(f"its cell {n} needs {need}" for n, need in enumerate((first, *others)))
-        there = "; ".join(f"{amounts} of node {at.host_cell}" for at, amounts in nodes.items())
-        raise NotAllocated(f"the guest holds other nodes than it needs: {needs}; it holds {there}")
+        needs = "; ".join(f"cell {n} needs {need}" for n, need in enumerate((first, *others)))
+        there = "; ".join(f"{amounts} on node {at.host_cell}" for at, amounts in nodes.items())
+        raise NotAllocated(
+            f"the allocations of the guest do not match its cells: {needs}; allocated are {there}"
+        )
     return tuple(ways)
 
 
 def _match(
     needs: Iterable[_Amounts], nodes: Mapping[CellPlace, _Amounts]
 ) -> list[CellPlace] | None:
-    """Return a place for each need; ``None`` where they are not just those of ``nodes``."""
-    left, places = dict(nodes), []
+    """Return a place for each need; ``None`` if the needs are not exactly those of ``nodes``."""
+    unused, places = dict(nodes), []
     for need in needs:
-        place = next((at for at, amounts in left.items() if amounts == need), None)
+        place = next((at for at, amounts in unused.items() if amounts == need), None)
         if place is None:
             return None
-        del left[place]
+        del unused[place]
         places.append(place)
-    return None if left else places
+    return None if unused else places
 
 
 def _nodes(host: str, held: Iterable[tuple[str, Mapping[str, int]]]) -> dict[CellPlace, _Amounts]:
-    """Return what is held of the host's nodes, in their order, by page size of the memory."""
+    """Return the amounts allocated on each NUMA node, in the order of the nodes.
+
+    The place of an amount has the page size of its memory, which the name of the provider tells.
+    """
     cpus: dict[int, tuple[int, int]] = {}
     memory: dict[int, dict[int | None, int]] = {}
     for provider, resources in held:
-        found = read_name(host, provider)
-        if found is None:
+        node = read_name(host, provider)
+        if node is None:  # the root, or a provider that is no NUMA node
             continue
-        cell, size = found
+        cell, size = node
         if size is None:
             cpus[cell] = resources.get(VCPU, 0), resources.get(PCPU, 0)
         else:
@@ -95,10 +101,12 @@ def _nodes(host: str, held: Iterable[tuple[str, Mapping[str, int]]]) -> dict[Cel
         for cell in sorted(cpus.keys() | memory.keys())
         for size, memory_mb in memory.get(cell, {None: 0}).items()
     }
+    # A server may have VCPU_SHARES or bandwidth, and no CPUs, on a NUMA node.
     return {place: amounts for place, amounts in nodes.items() if any(amounts)}
 
 
 def _needs(guest: GuestTopology) -> Iterable[_Amounts]:
+    """Yield the amounts of each guest cell. Emulator threads are on cell 0, as in Nova."""
     isolated = guest.emulator_threads_policy == "isolate" and is_pinned(guest)
     for index, cell in enumerate(guest.cells):
         yield _Amounts(

@@ -1,23 +1,21 @@
-"""Which CPUs of one host cell the dedicated vCPUs of one guest cell get.
+"""Choose CPUs of a host cell for the dedicated vCPUs of a guest cell.
 
-A core is *whole* while all its CPUs are dedicated and free. What may be taken,
-by thread policy:
+A core is *whole* while all its CPUs are dedicated and free. The thread policy decides which CPUs
+the vCPUs may have:
 
 ``isolate``
-    A whole core for each vCPU, and one for the emulator threads. All its CPUs
-    are taken. Placement counts one PCPU for each, so where the host's dedicated
-    CPUs are not its shared ones too, the core must have no second CPU that is
-    shared or dedicated.
+    Each vCPU gets a whole core, and so do isolated emulator threads. All CPUs of the cores are
+    taken. Placement counts one PCPU for each core, so a core with a second CPU for guests is
+    allowed only on hosts where the same CPUs are shared and dedicated.
 ``require``
-    Two or more CPUs of a core. One vCPU may be left over: it gets a CPU of a
-    core with two free ones.
-``prefer``, or none
-    As ``require``, but the one left over may be on any core; where there is no
-    such choice, any free CPUs.
+    The vCPUs get two or more CPUs of each core. A vCPU that is left over gets a CPU of a core
+    with two free CPUs.
+``prefer``, or no thread policy
+    As with ``require``, but a vCPU that is left over may be on any core. If this is
+    impossible, the vCPUs get any free CPUs.
 
-Of all choices, one that takes CPUs of the fewest whole cores is made; equal
-ones by the lowest CPUs. Emulator threads get any CPU that is left, but for
-``isolate``.
+The best choice breaks the fewest whole cores. Among equal choices the lowest CPUs win. Isolated
+emulator threads get any remaining CPU, except with ``isolate``.
 """
 
 from __future__ import annotations
@@ -29,10 +27,10 @@ from cpu_tiers.model.compute import ComputeCell
 from cpu_tiers.model.policies import ThreadPolicy
 
 
-class Demand(NamedTuple):
-    """Dedicated CPUs that one guest cell needs.
+class CpuNeed(NamedTuple):
+    """The need of a guest cell for dedicated CPUs.
 
-    :param emulator: one more, for isolated emulator threads.
+    :param emulator: whether the cell needs one more CPU, for isolated emulator threads.
     """
 
     vcpus: int
@@ -41,10 +39,10 @@ class Demand(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """CPUs for the vCPUs, in their order, and for emulator threads.
+    """The CPUs chosen for the vCPUs, in the order of the vCPUs, and for emulator threads.
 
-    :param apart: whether ``prefer`` had to do without siblings.
-    :param whole: how many cores are whole no longer.
+    :param apart: whether the policy ``prefer`` found no siblings.
+    :param whole: how many whole cores the choice breaks.
     """
 
     vcpus: tuple[int, ...]
@@ -54,7 +52,11 @@ class Choice(NamedTuple):
 
 
 class Core(NamedTuple):
-    """The free CPUs of a core. In order: broken ones first, then the largest."""
+    """The free CPUs of a core.
+
+    Cores sort by preference: broken cores first, then the cores with the most free CPUs, then
+    the cores with the lowest CPUs.
+    """
 
     is_whole: bool
     minus_size: int
@@ -62,55 +64,61 @@ class Core(NamedTuple):
 
 
 def free_cores(cell: ComputeCell) -> list[Core]:
-    """Return the cores of a cell that have a free CPU, in order."""
+    """Return the cores of a cell that have a free CPU, the preferred cores first."""
     free = cell.free_cpus
     cores = []
     for core in cell.cores:
-        if left := core & free:
-            cores.append(Core(len(left) == len(core), -len(left), tuple(sorted(left))))
+        if free_cpus := core & free:
+            is_whole = len(free_cpus) == len(core)
+            cores.append(Core(is_whole, -len(free_cpus), tuple(sorted(free_cpus))))
+    # ComputeCell: a CPU that no core names is a core of its own.
     alone = free.difference(*cell.cores)
     cores.extend(Core(is_whole=True, minus_size=-1, free=(cpu,)) for cpu in alone)
     return sorted(cores)
 
 
-def choose(cell: ComputeCell, cores: Sequence[Core], demand: Demand) -> Choice | str:
-    """Return the best choice of CPUs, or why there is none.
+def choose(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | str:
+    """Return the best choice of CPUs, or the reason why there is none.
 
-    :param cores: those of :func:`free_cores`.
+    :param cores: the result of :func:`free_cores` for the same cell.
     """
-    wanted, free = demand.vcpus + demand.emulator, len(cell.free_cpus)
-    if wanted > free:
-        return f"it needs {wanted} dedicated CPUs, {free} are free"
-    if demand.policy == "isolate":
-        return _one_on_each(cell, cores, demand)
+    count, free = need.vcpus + need.emulator, len(cell.free_cpus)
+    if count > free:
+        return f"it needs {count} dedicated CPUs, {free} are free"
+    if need.policy == "isolate":
+        return _isolated(cell, cores, need)
     pairs = [core for core in cores if core.minus_size < -1]
     among_siblings = -sum(core.minus_size for core in pairs)
-    if demand.vcpus <= among_siblings:
-        taken = _fill(pairs, demand.vcpus)
-        _seat_the_odd_one(taken, [] if demand.policy == "require" else cores)
-    elif demand.policy == "require":
-        return f"it needs {demand.vcpus} CPUs with free siblings, {among_siblings} have one"
-    elif demand.vcpus == among_siblings + 1:
-        taken = _fill([*pairs, *(core for core in cores if core.minus_size == -1)], demand.vcpus)
+    if need.vcpus <= among_siblings:
+        taken = _fill(pairs, need.vcpus)
+        _place_last_vcpu(taken, [] if need.policy == "require" else cores)
+    elif need.policy == "require":
+        return f"it needs {need.vcpus} CPUs with free siblings, {among_siblings} are free"
+    elif need.vcpus == among_siblings + 1:
+        taken = _fill([*pairs, *(core for core in cores if core.minus_size == -1)], need.vcpus)
     else:
-        taken = _fill(cores, demand.vcpus)
-    return _choice(cores, taken, demand, apart=demand.vcpus > among_siblings + 1)
+        taken = _fill(cores, need.vcpus)
+    return _choice(cores, taken, need, apart=need.vcpus > among_siblings + 1)
 
 
-def _one_on_each(cell: ComputeCell, cores: Sequence[Core], demand: Demand) -> Choice | str:
+def _isolated(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | str:
+    """Choose a whole core for each vCPU; cores with the fewest CPUs first, as siblings idle."""
+    # With neither CPU set in nova.conf all CPUs are both shared and dedicated. Elsewhere
+    # Placement would give the idle sibling to another guest (docs/pinning.rst, ``isolate``).
     siblings_may_idle = cell.shared == cell.dedicated
-    alone = [
+    whole_cores = [
         core for core in cores if core.is_whole and (core.minus_size == -1 or siblings_may_idle)
     ]
-    wanted = demand.vcpus + demand.emulator
-    if wanted > len(alone):
-        return f"it needs {wanted} cores to itself, {len(alone)} can be had"
-    alone.sort(key=lambda core: (-core.minus_size, core.free))
-    cpus = tuple(core.free[0] for core in alone[:wanted])
-    return Choice(cpus[: demand.vcpus], cpus[demand.vcpus :], apart=False, whole=wanted)
+    count = need.vcpus + need.emulator
+    if count > len(whole_cores):
+        return f"it needs {count} cores to itself, {len(whole_cores)} are free"
+    whole_cores.sort(key=lambda core: (-core.minus_size, core.free))
+    cpus = tuple(core.free[0] for core in whole_cores[:count])
+    return Choice(cpus[: need.vcpus], cpus[need.vcpus :], apart=False, whole=count)
 
 
 def _fill(cores: Iterable[Core], count: int) -> list[tuple[Core, int]]:
+    """Take ``count`` CPUs from the cores in their order; return how many from each core."""
     taken = []
     for core in cores:
         if count == 0:
@@ -120,11 +128,16 @@ def _fill(cores: Iterable[Core], count: int) -> list[tuple[Core, int]]:
     return taken
 
 
-def _seat_the_odd_one(taken: list[tuple[Core, int]], elsewhere: Iterable[Core]) -> None:
-    """Put a vCPU that is alone on its core where it breaks no core, or give it company."""
+def _place_last_vcpu(taken: list[tuple[Core, int]], other_cores: Iterable[Core]) -> None:
+    """Move a last vCPU that is alone on its core, in place.
+
+    The vCPU goes to a broken core of ``other_cores`` with a single free CPU, so that no
+    whole core is broken. Otherwise a second vCPU moves to its core, from a core with three or
+    more vCPUs.
+    """
     if not taken or taken[-1][1] != 1:
         return
-    for core in elsewhere:
+    for core in other_cores:
         if core.minus_size == -1 and not core.is_whole:
             taken[-1] = (core, 1)
             return
@@ -135,13 +148,15 @@ def _seat_the_odd_one(taken: list[tuple[Core, int]], elsewhere: Iterable[Core]) 
 
 
 def _choice(
-    cores: Iterable[Core], taken: list[tuple[Core, int]], demand: Demand, *, apart: bool
+    cores: Iterable[Core], taken: list[tuple[Core, int]], need: CpuNeed, *, apart: bool
 ) -> Choice:
+    """Return the taken CPUs as a choice, with a CPU for the emulator threads if needed."""
     vcpus = tuple(cpu for core, count in taken for cpu in core.free[:count])
     whole = {core for core, _ in taken if core.is_whole}
-    if not demand.emulator:
+    if not need.emulator:
         return Choice(vcpus, (), apart, len(whole))
     used = set(vcpus)
+    # A CPU of a core that is broken anyway is better than a CPU of a whole core.
     breaks, cpu = min(
         (core.is_whole and core not in whole, cpu)
         for core in cores

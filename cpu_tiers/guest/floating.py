@@ -1,8 +1,8 @@
-"""The CPUs that shared vCPUs and emulator threads of a guest float over.
+"""The host CPUs over which the shared vCPUs and the emulator threads of a guest float.
 
-Spec: libvirt-emulator-threads-policy; decision D5. A guest without a topology
-has nothing pinned: its vCPUs float over
-:attr:`~cpu_tiers.model.compute.ComputeHost.cpu_shared_set`, where that is set.
+Spec: libvirt-emulator-threads-policy; decision D5. A guest without a NUMA topology has no pinned
+vCPU: all its vCPUs float over
+:attr:`~cpu_tiers.model.compute.ComputeHost.cpu_shared_set` if this option is set.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from cpu_tiers.model.guest import CellPinning, GuestTopology, Pinning
 
 
 def shared_vcpu_cpus(pinning: CellPinning, host: ComputeHost) -> CpuSet:
-    """Return the host CPUs that the shared vCPUs of one guest cell float over.
+    """Return the host CPUs for the shared vCPUs of a guest cell.
 
     :raises InvalidInput: the host does not have the cell.
     """
@@ -21,19 +21,20 @@ def shared_vcpu_cpus(pinning: CellPinning, host: ComputeHost) -> CpuSet:
 
 
 def emulator_thread_cpus(guest: GuestTopology, pinning: Pinning, host: ComputeHost) -> CpuSet:
-    """Return the host CPUs that the emulator threads of a guest float over.
+    """Return the host CPUs over which the emulator threads of a guest float.
 
-    ``isolate``: those kept for them. ``share``: the host's ``cpu_shared_set``,
-    where it is set. Else the CPUs of those vCPUs that are not real-time, or of
-    all where all are, for somewhere the threads must run.
+    With ``isolate`` these are the CPUs reserved for emulator threads, with ``share`` the
+    ``cpu_shared_set`` of the host if it is set. In all other cases the emulator threads use the
+    CPUs of the vCPUs that are not real-time, or of all vCPUs if all are real-time.
 
-    :raises InvalidInput: the host lacks a cell that the guest is pinned to.
+    :raises InvalidInput: the host does not have a cell to which the guest is pinned.
     """
     if guest.emulator_threads_policy == "isolate":
         return CpuSet(frozenset().union(*(cell.cpuset_reserved for cell in pinning.cells)))
     if guest.emulator_threads_policy == "share" and host.cpu_shared_set:
         return host.cpu_shared_set
     of_vcpus = dict(_cpus_of_vcpus(guest, pinning, host))
+    # Emulator threads would wait for a real-time vCPU that spins: its CPU is the last resort.
     others = [cpus for vcpu, cpus in of_vcpus.items() if vcpu not in guest.realtime]
     return CpuSet(frozenset().union(*(others or of_vcpus.values())))
 

@@ -1,8 +1,8 @@
-"""Whether one host cell has the memory, and the pages, that a guest cell asks for.
+"""Check whether a host cell has the memory and the memory pages that a guest cell needs.
 
-Nova's rules. A guest that asks for a page size, or has dedicated CPUs, gets
-memory that nobody else has. Any other one may share it, but never have more
-than the cell has.
+These are the rules of Nova. The memory of a guest with a page size or with dedicated CPUs is
+never overcommitted. Any other guest may have as much memory as the host cell has, whether other
+guests use this memory or not.
 """
 
 from cpu_tiers.model.compute import ComputeCell
@@ -11,15 +11,18 @@ from cpu_tiers.model.policies import PageSize
 
 
 def is_pinned(guest: GuestTopology) -> bool:
-    """Tell whether a guest may have dedicated CPUs, and so has its memory to itself."""
+    """Tell whether a guest has dedicated CPUs by its CPU policy, and so memory of its own."""
     return guest.cpu_policy in ("dedicated", "mixed")
 
 
 def choose_pages(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> int | str | None:
-    """Return the page size in kB, ``None`` where none is asked for, or why it does not fit."""
+    """Return the page size in kB for a guest cell, or the reason why its memory does not fit.
+
+    :returns: ``None`` if the memory fits and the guest requests no page size.
+    """
     if guest.page_size is None:
-        return _lacks(guest, cell, host)
-    sizes = _candidates(guest.page_size, host)
+        return _missing_memory(guest, cell, host)
+    sizes = _allowed_sizes(guest.page_size, host)
     if not sizes:
         return f"it has no pages of size {guest.page_size}"
     for size in sizes:
@@ -30,36 +33,41 @@ def choose_pages(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> in
 
 
 def smallest_page_kb(host: ComputeCell) -> int | None:
-    """Return the page size of memory for which none is asked; ``None`` if it is not known."""
+    """Return the page size for guests that request none, or ``None`` if it is unknown."""
     return min((pages.size_kb for pages in host.pages), default=None)
 
 
 def free_kb(host: ComputeCell, size: int) -> int:
-    """Return the memory that is free in pages of a size in kB."""
+    """Return the free memory in kB in pages of one size.
+
+    :param size: in kB.
+    """
     taken = host.used.pages.get(size, 0) + host.reserved_pages.get(size, 0)
     return sum((pages.total - taken) * size for pages in host.pages if pages.size_kb == size)
 
 
-def _candidates(asked: PageSize, host: ComputeCell) -> list[int]:
+def _allowed_sizes(requested: PageSize, host: ComputeCell) -> list[int]:
+    """Return the page sizes of the host in kB that the guest allows, the largest first."""
     sizes = sorted((pages.size_kb for pages in host.pages), reverse=True)
-    if asked == "small":
+    if requested == "small":
         return sizes[-1:]
-    if asked == "large":
+    if requested == "large":
         return sizes[:-1]
-    return [size for size in sizes if asked in ("any", size)]
+    return [size for size in sizes if requested in ("any", size)]
 
 
-def _lacks(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> str | None:
+def _missing_memory(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> str | None:
+    """Return why the memory of a guest cell without a page size does not fit."""
     is_exclusive = is_pinned(guest)
     size = smallest_page_kb(host)
     if size is None:
         there = host.memory_mb - (host.used.memory_mb if is_exclusive else 0)
     elif cell.memory_mb * 1024 % size:
-        return f"{cell.memory_mb} MiB are no whole pages of {size} kB"
+        return f"its {cell.memory_mb} MiB are not a multiple of the page size {size} kB"
     elif is_exclusive:
         there = free_kb(host, size) // 1024
     else:
         there = sum(p.total * size for p in host.pages if p.size_kb == size) // 1024
     if cell.memory_mb <= there:
         return None
-    return f"it needs {cell.memory_mb} MiB, {there} are {'free' if is_exclusive else 'there'}"
+    return f"it needs {cell.memory_mb} MiB, {there} MiB are {'free' if is_exclusive else 'there'}"

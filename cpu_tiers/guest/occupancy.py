@@ -1,4 +1,4 @@
-"""The guests of a host, what each is guaranteed, and what more guests would change.
+"""The guests of a host, the CPUs that each is guaranteed, and the effect of additional servers.
 
 Pure.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.guest.capacity import claim_of, room_for
+from cpu_tiers.guest.capacity import fitting_servers, requested_amounts
 from cpu_tiers.guest.entitlement import Contender, Slice, guaranteed_cpus
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.cpu_set import CpuSet
@@ -17,12 +17,12 @@ from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.inventory import Inventory
 
 MACHINES = "machine.slice"
-"""The cgroup of all guests."""
+"""The name of the cgroup of all guests, with systemd."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Division:
-    """The CPUs that each guest gets, by name, and what each newcomer gets."""
+    """The CPUs of each guest, by name, and the CPUs of each additional server."""
 
     guests: Mapping[str, Fraction]
     newcomer: Fraction
@@ -30,7 +30,11 @@ class Division:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """How many more servers of a tier fit, beside one of them, and beside all of them."""
+    """How many more servers of a tier fit, and how the CPUs are divided then.
+
+    :param one: the division with one additional server; ``None`` if no server fits.
+    :param all: the division with all ``more`` additional servers.
+    """
 
     tier: Tier
     more: int
@@ -40,14 +44,14 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """A host and the guests that run on it.
+    """A host and its running guests.
 
-    :param cpus: all of the host.
-    :param shared_cpus: those that shared vCPUs float over.
-    :param default_weight: of a cgroup to which nobody gave one.
-    :param services: what competes with ``machine.slice``.
-    :param inventories: VCPU and VCPU_SHARES, empty where no CPU is shared.
-    :raises InvalidInput: two guests of one name, or a vCPU that has no CPU here.
+    :param cpus: all CPUs of the host.
+    :param shared_cpus: the CPUs over which shared vCPUs float.
+    :param default_weight: the weight that the kernel gives a new cgroup.
+    :param services: the cgroups that compete with ``machine.slice``.
+    :param inventories: of VCPU and VCPU_SHARES; empty if no CPU is shared.
+    :raises InvalidInput: two guests have the same name, or a vCPU may run on no CPU of the host.
     """
 
     domains: tuple[Domain, ...]
@@ -62,7 +66,7 @@ class Occupancy:
         faults = FaultList()
         for name, count in Counter(domain.name for domain in self.domains).items():
             if count > 1:
-                faults.add(f"domain {name}", f"given {count} times", "a host has it once")
+                faults.add(f"domain {name}", f"given {count} times", "give each domain once")
         for domain in self.domains:
             for cpus in set(domain.vcpu_sets):
                 if not self._present(cpus):
@@ -71,15 +75,19 @@ class Occupancy:
         faults.raise_if_any()
 
     def weight(self, domain: Domain) -> int:
-        """Return the weight of a guest: its cgroup's, else its XML's, else the default."""
+        """Return the weight of a guest: of its cgroup, else of its XML, else the default."""
         return domain.weight or domain.shares or self.default_weight
 
     def guaranteed(self) -> Mapping[str, Fraction]:
-        """Return the CPUs that each guest gets while all want to run, by name."""
+        """Return the CPUs that each guest gets while all vCPUs want to run, by name."""
         return self._divide([]).guests
 
     def guaranteed_vcpus(self) -> Mapping[str, tuple[Fraction, ...]]:
-        """Return the CPUs that each vCPU of a guest gets while all want to run, by name."""
+        """Return the CPUs that each vCPU of a guest gets while all vCPUs want to run, by name.
+
+        The vCPUs of a guest with the same CPU set form a contender, with a weight in
+        proportion to the number of vCPUs, as in the kernel.
+        """
         present = {
             domain.name: [self._present(cpus) for cpus in domain.vcpu_sets]
             for domain in self.domains
@@ -104,20 +112,20 @@ class Occupancy:
         }
 
     def outlook(self, tier: Tier) -> Outlook:
-        """Return what more servers of a tier would get, and leave to the guests."""
-        more = self.room_for(tier)
+        """Return how many more servers of a tier fit, and the division of CPUs with them."""
+        more = self.fitting_servers(tier)
         if not more:
             return Outlook(tier=tier, more=0)
         return Outlook(
             tier=tier, more=more, one=self._beside(tier, 1), all=self._beside(tier, more)
         )
 
-    def room_for(self, tier: Tier) -> int:
-        """Return how many more servers of a tier fit, by what Placement counts."""
+    def fitting_servers(self, tier: Tier) -> int:
+        """Return how many more servers of a tier fit, by VCPU and VCPU_SHARES in Placement."""
         used = Counter[str]()
         for domain in self.domains:
-            used.update(claim_of(domain, self.shared_cpus))
-        return room_for(tier.claim, self.inventories, used)
+            used.update(requested_amounts(domain, self.shared_cpus))
+        return fitting_servers(tier.requested_amounts, self.inventories, used)
 
     def _beside(self, tier: Tier, count: int) -> Division:
         newcomer = Contender(weight=tier.weight, threads={self.shared_cpus: tier.vcpus})
@@ -130,7 +138,8 @@ class Occupancy:
         granted = guaranteed_cpus({**self.services, MACHINES: machines})
 
         def cpus(name: str) -> Fraction:
-            return granted.get(f"{MACHINES}/{name}", Fraction())  # it may have no vCPU
+            # A guest without a vCPU that is plugged in is no contender.
+            return granted.get(f"{MACHINES}/{name}", Fraction())
 
         return Division(
             guests={domain.name: cpus(f"guest {domain.name}") for domain in self.domains},

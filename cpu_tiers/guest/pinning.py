@@ -1,24 +1,24 @@
-"""Which host cell keeps which cell of a guest, and which CPUs it gets there.
+"""Pin a guest: choose a host cell for each guest cell, and CPUs for the dedicated vCPUs.
 
 A pinning is valid if
 
-* guest cells are on host cells of their own, among those that are allowed;
-* each dedicated vCPU has a free dedicated CPU of its cell to itself, as the
-  thread policy asks (:mod:`~cpu_tiers.guest.cores`), and so have isolated
-  emulator threads, on the host cell of guest cell 0;
+* each guest cell has a host cell of its own, among the host cells that are allowed;
+* each dedicated vCPU has a free dedicated CPU of the host cell to itself, according to the
+  thread policy (:mod:`~cpu_tiers.guest.cores`), and so have isolated emulator threads, on the
+  host cell of guest cell 0;
 * memory and pages suffice (:mod:`~cpu_tiers.guest.memory`);
-* no cell has more shared vCPUs than its host cell has shared CPUs, and with
-  limits these, and memory, are not overcommitted beyond the ratios.
+* no guest cell has more shared vCPUs than its host cell has shared CPUs, and with limits neither
+  shared CPUs nor memory are overcommitted beyond the allocation ratios.
 
-If there is one, the best is found. These rules decide, each where those above
-it are equal; a sum is over the cells of the guest:
+If a valid pinning exists, the best is returned. A rule decides only among pinnings that are
+equal by all rules before; sums are over the cells of the guest:
 
-1. as few cells as can be have their vCPUs apart though ``prefer`` wants siblings;
-2. ``spread``: the most free CPUs together on the host cells that are used, then
-   the most free memory; ``pack``: the least. For a guest without dedicated CPUs
-   the fewest, or most, shared vCPUs count, as in Nova;
+1. the fewest guest cells have vCPUs apart although ``prefer`` wants siblings;
+2. ``spread``: the host cells have the most free CPUs together, then the most free memory;
+   ``pack``: the least. For a guest without dedicated CPUs the number of shared vCPUs on the host
+   cells counts in place of free CPUs, as in Nova: the fewest, or with ``pack`` the most;
 3. the fewest whole cores are broken;
-4. guest cell 0 is on the host cell with the lowest id, then guest cell 1, ...
+4. guest cell 0 is on the host cell with the lowest id, then guest cell 1, and so on.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from typing import NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.guest.assignment import assign
-from cpu_tiers.guest.cores import Choice, Core, Demand, choose, free_cores
+from cpu_tiers.guest.cores import Choice, Core, CpuNeed, choose, free_cores
 from cpu_tiers.guest.memory import choose_pages, is_pinned
 from cpu_tiers.model.compute import ComputeCell, ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 
 _BITS = 48
-"""Room for the sum of one rule's costs: memory of 10^15 KiB on 64 cells takes 46."""
+"""The bits of a cost for each rule. The sum for memory of 10^15 KiB on 64 cells takes 46 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How far shared vCPUs, and the memory of guests that have some, are overcommitted."""
+    """The allocation ratios for shared vCPUs, and for the memory of guests with shared vCPUs."""
 
     cpu_allocation_ratio: float
     ram_allocation_ratio: float
@@ -50,18 +50,21 @@ class Limits:
 class DoesNotFit(CpuTiersError):
     """A guest cannot be pinned on a host.
 
-    :param reasons: guest cell to host cell to why it does not fit there; empty
-        text where it does, but is not the only one to want that host cell.
+    :param reasons: by guest cell and host cell, the reason why the guest cell does not fit
+        there. The reason is empty if the guest cell fits, but other guest cells need the same
+        host cell.
     """
 
     def __init__(self, reasons: Mapping[int, Mapping[int, str]]) -> None:
-        """Keep the reasons and make one message of them."""
+        """Keep the reasons; the message has a line for each guest cell."""
         self.reasons = reasons
         lines = [_line(cell, of_cell) for cell, of_cell in reasons.items()]
         super().__init__("\n".join(lines))
 
 
 class _Fit(NamedTuple):
+    """How a guest cell fits on a host cell."""
+
     choice: Choice
     page_size_kb: int | None
 
@@ -74,27 +77,15 @@ def pin(
     limits: Limits | None = None,
     allowed: Mapping[int, Collection[int]] | None = None,
 ) -> Pinning:
-    """Return the best pinning of a guest on what is free of a host.
+    """Return the best pinning of a guest on the free CPUs and memory of a host.
 
-    :param pack: Nova's ``packing_host_numa_cells_allocation_strategy``.
-    :param allowed: host cells for a guest cell; any for one that is not named.
-    :raises DoesNotFit: there is none.
+    :param pack: Nova's option ``packing_host_numa_cells_allocation_strategy``.
+    :param allowed: by guest cell, the host cells where the guest cell may be. A guest cell that
+        is not a key may be on any host cell.
+    :raises DoesNotFit: there is no valid pinning.
     """
     fits = _fits(guest, host, limits, allowed or {})
-    places = _places(guest, host, pack=pack)
-    ranks = {cell.id: rank for rank, cell in enumerate(sorted(host.cells, key=lambda c: c.id))}
-    room = max(1, (len(ranks) ** len(fits)).bit_length())
-    costs = [
-        [
-            None
-            if isinstance(fit, str)
-            else (((fit.choice.apart << 2 * _BITS) + place << _BITS) + fit.choice.whole << room)
-            + ranks[cell.id] * len(ranks) ** (len(fits) - 1 - row)
-            for cell, place, fit in zip(host.cells, places, of_cell, strict=True)
-        ]
-        for row, of_cell in enumerate(fits)
-    ]
-    columns = assign(costs, len(host.cells))
+    columns = assign(_costs(guest, host, fits, pack=pack), len(host.cells))
     if columns is None:
         raise DoesNotFit(_reasons(guest, host, fits))
     return Pinning(
@@ -105,24 +96,52 @@ def pin(
     )
 
 
+def _costs(
+    guest: GuestTopology, host: ComputeHost, fits: Sequence[Sequence[_Fit | str]], *, pack: bool
+) -> list[list[int | None]]:
+    """Return the cost of each guest cell on each host cell; ``None`` without a fit.
+
+    All rules are in a single integer, the first rule in the highest bits. The least sum of costs
+    is therefore the best pinning by all rules.
+    """
+    places = _places(guest, host, pack=pack)
+    ranks = {cell.id: rank for rank, cell in enumerate(sorted(host.cells, key=lambda c: c.id))}
+    # Rule 4 is a number with a digit for each guest cell, to the base of the number of host
+    # cells; it takes this many bits.
+    rank_bits = max(1, (len(ranks) ** len(fits)).bit_length())
+    return [
+        [
+            None
+            if isinstance(fit, str)
+            else (
+                ((fit.choice.apart << 2 * _BITS) + place << _BITS) + fit.choice.whole << rank_bits
+            )
+            + ranks[cell.id] * len(ranks) ** (len(fits) - 1 - row)
+            for cell, place, fit in zip(host.cells, places, of_cell, strict=True)
+        ]
+        for row, of_cell in enumerate(fits)
+    ]
+
+
 def _fits(
     guest: GuestTopology,
     host: ComputeHost,
     limits: Limits | None,
     allowed: Mapping[int, Collection[int]],
 ) -> list[list[_Fit | str]]:
-    """Return for each guest cell how it fits each host cell, or why not."""
+    """Return the fit of each guest cell on each host cell, or the reason why there is none."""
     cores = [free_cores(cell) for cell in host.cells]
+    # Most guests have equal cells: compute their fits once.
     known: dict[tuple[object, ...], list[_Fit | str]] = {}
     fits = []
     isolated = guest.emulator_threads_policy == "isolate" and is_pinned(guest)
     for index, cell in enumerate(guest.cells):
         emulator = index == 0 and isolated
-        demand = Demand(len(cell.pcpuset), emulator, guest.cpu_thread_policy)
-        key = (demand, len(cell.cpuset), cell.memory_mb)
+        need = CpuNeed(len(cell.pcpuset), emulator, guest.cpu_thread_policy)
+        key = (need, len(cell.cpuset), cell.memory_mb)
         if key not in known:
             known[key] = [
-                _fit(guest, cell, demand, at, free, limits)
+                _fit(guest, cell, need, at, free, limits)
                 for at, free in zip(host.cells, cores, strict=True)
             ]
         fits.append(known[key])
@@ -137,27 +156,35 @@ def _fits(
 def _fit(
     guest: GuestTopology,
     cell: GuestCell,
-    demand: Demand,
+    need: CpuNeed,
     at: ComputeCell,
     cores: Sequence[Core],
     limits: Limits | None,
 ) -> _Fit | str:
+    """Return the fit of a guest cell on a host cell, or the reason why there is none."""
     if len(cell.cpuset) > len(at.shared):
         return f"it needs {len(cell.cpuset)} shared CPUs, {len(at.shared)} are there"
     pages = choose_pages(guest, cell, at)
     if isinstance(pages, str):
         return pages
+    # Nova's scheduler passes limits, and ignores them for guests whose vCPUs are all dedicated.
     if limits is not None and guest.cpu_policy != "dedicated":
         if at.used.shared_vcpus + len(cell.cpuset) > len(at.shared) * limits.cpu_allocation_ratio:
-            return f"{at.used.shared_vcpus} vCPUs share {len(at.shared)} CPUs: no room for more"
+            return (
+                f"it needs {len(cell.cpuset)} shared vCPUs, {at.used.shared_vcpus} use"
+                f" {len(at.shared)} CPUs at an allocation ratio of {limits.cpu_allocation_ratio:g}"
+            )
         if at.used.memory_mb + cell.memory_mb > at.memory_mb * limits.ram_allocation_ratio:
-            return f"{at.used.memory_mb} of {at.memory_mb} MiB are in use: no room for more"
-    choice = choose(at, cores, demand)
+            return (
+                f"it needs {cell.memory_mb} MiB, {at.used.memory_mb} of {at.memory_mb} MiB are in"
+                f" use at an allocation ratio of {limits.ram_allocation_ratio:g}"
+            )
+    choice = choose(at, cores, need)
     return choice if isinstance(choice, str) else _Fit(choice, pages)
 
 
 def _places(guest: GuestTopology, host: ComputeHost, *, pack: bool) -> list[int]:
-    """Return for each host cell how late it is taken: rule 2 as one number."""
+    """Return the cost of rule 2 for each host cell: a lower number is preferred."""
     sign = 1 if pack else -1
     by_cpus = is_pinned(guest)
     return [

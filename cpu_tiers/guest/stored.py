@@ -1,8 +1,9 @@
-"""A guest's topology as plain values, also in the form that older computes know.
+"""Store a guest topology as plain values, also in the form that older computes read.
 
-Form 1 keeps dedicated vCPUs in ``cpuset`` and has no ``pcpuset`` (Nova's
-InstanceNUMACell before 1.5); form 2 tells both apart. Either is read, and
-either can be written while a cluster is half upgraded. Spec:
+Form 1 has the dedicated vCPUs of a cell in ``cpuset`` and has no ``pcpuset``, as Nova's
+InstanceNUMACell had before version 1.5. Form 2 has shared vCPUs in ``cpuset`` and dedicated vCPUs
+in ``pcpuset``. Both forms can be read, and both can be written while only some computes
+are upgraded. For driver developers (docs/library.rst). Spec:
 use-pcpu-vcpu-in-one-instance, "Data model impact" and "Upgrade impact". Pure.
 """
 
@@ -15,10 +16,13 @@ from cpu_tiers.model.guest import GuestCell, GuestTopology
 from cpu_tiers.model.policies import CpuPolicy, EmulatorThreadsPolicy, ThreadPolicy
 
 DEDICATED_IN_CPUSET = 1
+"""The form that computes older than Victoria read."""
+
 CURRENT = 2
+"""The form that tells shared vCPUs from dedicated vCPUs."""
 
 MIXED_SERVICE_VERSION = 52
-"""The service version of the first nova-compute that knows ``mixed`` (Victoria)."""
+"""The service version of the first nova-compute with the CPU policy ``mixed`` (Victoria)."""
 
 _WORDS = {
     "cpu_policy": get_args(CpuPolicy),
@@ -29,10 +33,11 @@ _PAGES = ("small", "large", "any")
 
 
 def check_computes(topology: GuestTopology | None, oldest: int) -> None:
-    """Refuse a mixed guest until every compute knows what that is.
+    """Refuse a mixed guest while a nova-compute is too old for the CPU policy ``mixed``.
 
     :param oldest: the lowest service version of all nova-computes.
-    :raises InvalidInput: the guest is mixed, and one is too old.
+    :raises InvalidInput: the guest is mixed, and ``oldest`` is below
+        :data:`MIXED_SERVICE_VERSION`.
     """
     if topology and topology.cpu_policy == "mixed" and oldest < MIXED_SERVICE_VERSION:
         raise InvalidInput.of(
@@ -43,16 +48,19 @@ def check_computes(topology: GuestTopology | None, oldest: int) -> None:
 
 
 def to_stored(topology: GuestTopology, form: int = CURRENT) -> dict[str, Any]:
-    """Return a topology as values that JSON can hold; CPU sets as text.
+    """Return a topology as values for JSON. CPU sets are text: ``0-3,8``.
 
-    :raises InvalidInput: the form is unknown, or cannot hold a mixed guest.
+    The cells of form 1 lack the key ``pcpuset``.
+
+    :param form: :data:`CURRENT` or :data:`DEDICATED_IN_CPUSET`.
+    :raises InvalidInput: the form is unknown, or the guest is mixed and the form is 1.
     """
     _check_form(form)
     if form == DEDICATED_IN_CPUSET and topology.cpu_policy == "mixed":
         raise InvalidInput.of(
             "CPU policy mixed",
-            f"form {form} does not tell dedicated vCPUs from shared ones",
-            "upgrade the computes that read it",
+            f"form {form} does not tell dedicated vCPUs from shared vCPUs",
+            "upgrade the computes that read the topology, then store form 2",
         )
     return {
         "form": form,
@@ -66,9 +74,11 @@ def to_stored(topology: GuestTopology, form: int = CURRENT) -> dict[str, Any]:
 
 
 def from_stored(stored: Mapping[str, Any]) -> GuestTopology:
-    """Return the topology; dedicated vCPUs that stand in ``cpuset`` go where they belong.
+    """Return the topology of a guest from the values of either form.
 
-    :raises InvalidInput: with every fault of the values.
+    Dedicated vCPUs in ``cpuset`` of form 1 become dedicated vCPUs of the topology.
+
+    :raises InvalidInput: the values are invalid. The error lists every fault.
     """
     form = stored.get("form")
     _check_form(form)
@@ -81,7 +91,7 @@ def from_stored(stored: Mapping[str, Any]) -> GuestTopology:
     if page is not None and page not in _PAGES and (type(page) is not int or page < 1):
         faults.add("page_size", f"got {page!r}", f"give kB, or one of {', '.join(_PAGES)}")
     if form == DEDICATED_IN_CPUSET and policy == "mixed":
-        faults.add("cpu_policy", "mixed, in form 1", "form 2 alone can hold it")
+        faults.add("cpu_policy", "mixed, in form 1", "store a mixed guest in form 2")
     cells = []
     for number, cell in enumerate(_list(stored.get("cells"))):
         with faults:
@@ -89,9 +99,10 @@ def from_stored(stored: Mapping[str, Any]) -> GuestTopology:
                 _cell(f"cells[{number}]", cell, moves=form == 1 and policy == "dedicated")
             )
     if policy == "dedicated" and any(cell.cpuset for cell in cells):
-        faults.add("cells", "shared vCPUs", "a guest of the CPU policy dedicated has none")
+        faults.add("cells", "shared vCPUs with the CPU policy dedicated", "use pcpuset")
     if policy in (None, "shared") and any(cell.pcpuset for cell in cells):
-        faults.add("cells", "dedicated vCPUs", "give the CPU policy that makes them so")
+        given = f"dedicated vCPUs with the CPU policy {policy}"
+        faults.add("cells", given, "give the CPU policy dedicated or mixed")
     realtime = CpuSet()
     with faults:
         realtime = _cpus("realtime", stored.get("realtime", ""))
@@ -137,10 +148,12 @@ def _cell(where: str, cell: object, *, moves: bool) -> GuestCell:
         if type(value) is not int or value < 0:
             faults.add(f"{where}, {key}", f"got {value!r}", "give a whole number")
     shared, dedicated = sets
-    if moves and not dedicated:  # Nova moved some cells without a new version
+    # Nova moved the vCPUs of some cells to pcpuset without a new version of the object.
+    if moves and not dedicated:
         shared, dedicated = dedicated, shared
     if shared & dedicated:
-        faults.add(where, f"vCPUs {CpuSet(shared & dedicated)} in both sets", "keep each in one")
+        given = f"vCPUs {CpuSet(shared & dedicated)} in cpuset and in pcpuset"
+        faults.add(where, given, "give each vCPU in one of them")
     faults.raise_if_any()
     whole = cast("dict[str, int]", numbers)
     return GuestCell(

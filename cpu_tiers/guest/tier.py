@@ -1,4 +1,4 @@
-"""Tiers: what a vCPU of a guest is worth."""
+"""Tiers of CPU performance, and the tier of a guest: its CPU shares for each vCPU."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +14,7 @@ from cpu_tiers.model.names import VCPU, VCPU_SHARES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tier:
-    """A tier by name, and a server of it as one would start it."""
+    """A tier, and the number of vCPUs of a server that someone may start in this tier."""
 
     name: str
     shares: Shares
@@ -22,10 +22,10 @@ class Tier:
 
     @classmethod
     def parse(cls, name: str, multiplier: str, vcpus: int, *, where: str) -> "Tier":
-        """Return the tier of this ``quota:cpu_shares_multiplier``.
+        """Return the tier with this value of ``quota:cpu_shares_multiplier``.
 
-        :param where: what to call its flavor in an error.
-        :raises InvalidInput: no flavor could have this multiplier and vCPUs.
+        :param where: the name of the flavor in an error.
+        :raises InvalidInput: no flavor can have this multiplier with this number of vCPUs.
         """
         specs = {MULTIPLIER: multiplier}
         shares = parse_shares(Flavor(name=where, vcpus=vcpus, memory_mb=1, extra_specs=specs))
@@ -34,19 +34,20 @@ class Tier:
 
     @property
     def weight(self) -> int:
-        """Return the weight of such a server."""
+        """Return the weight of a server of this tier."""
         return self.shares.weight(self.vcpus)
 
     @property
-    def claim(self) -> Mapping[str, int]:
-        """Return what such a server claims, all its vCPUs being shared."""
+    def requested_amounts(self) -> Mapping[str, int]:
+        """Return the amounts that a server of this tier requests; all its vCPUs are shared."""
         return {VCPU: self.vcpus, VCPU_SHARES: self.shares.claim(self.vcpus)}
 
 
 def multiplier_of(domain: Domain) -> Fraction | None:
-    """Return a guest's shares for each vCPU, or ``None`` where it has no tier.
+    """Return the CPU shares for each vCPU of a guest, or ``None`` if the guest has no tier.
 
-    As its flavor says, where Nova has written that; else from its weight.
+    The multiplier comes from the flavor if Nova has written its extra specs into the domain
+    (release 32 and newer), otherwise from the weight in the domain XML.
     """
     flavor = flavor_shares(domain)
     if flavor is not None and flavor.per_vcpu:
@@ -57,10 +58,13 @@ def multiplier_of(domain: Domain) -> Fraction | None:
 
 
 def flavor_shares(domain: Domain) -> Shares | None:
-    """Return what the flavor says; nothing where that is garbage, as nova-compute does."""
+    """Return the CPU shares from the flavor of a guest, or ``None`` without shares in the flavor.
+
+    Invalid extra specs set none: nova-compute starts such a guest without a weight as well.
+    """
     if not domain.extra_specs:
         return None
-    vcpus = max(1, len(domain.vcpu_sets))
+    vcpus = max(1, len(domain.vcpu_sets))  # a Flavor has at least one vCPU
     flavor = Flavor(
         name=domain.flavor or "", vcpus=vcpus, memory_mb=1, extra_specs=domain.extra_specs
     )

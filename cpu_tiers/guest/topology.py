@@ -1,4 +1,4 @@
-"""The NUMA topology of a guest, and what follows from it.
+"""The NUMA topology of a guest, its dedicated vCPUs and its overhead in host CPUs.
 
 Specs: use-pcpu-vcpu-in-one-instance, "Data model impact" and "REST API
 impact"; libvirt-emulator-threads-policy, "Proposed change". Pure.
@@ -10,10 +10,10 @@ from cpu_tiers.model.guest import GuestCell, GuestTopology
 
 
 def guest_topology(cpus: GuestCpus) -> GuestTopology | None:
-    """Return a guest's NUMA nodes, or ``None`` where nothing asks for any.
+    """Return the NUMA topology of a guest, or ``None`` if the guest has none.
 
-    NUMA nodes, a page size, persistent memory and dedicated vCPUs do, as in
-    Nova.
+    As in Nova, a guest has a topology if its flavor or image asks for NUMA nodes, a page size,
+    persistent memory or dedicated vCPUs.
     """
     if not cpus.nodes:
         return None
@@ -36,16 +36,19 @@ def guest_topology(cpus: GuestCpus) -> GuestTopology | None:
 
 
 def dedicated_cpus(topology: GuestTopology | None) -> str:
-    """Return the dedicated vCPUs as metadata shows them, ``2,7``; empty for none."""
+    """Return the dedicated vCPUs in the format of the metadata API: ``2,7``.
+
+    The text is empty if no vCPU is dedicated.
+    """
     cells = () if topology is None else topology.cells
     return str(CpuSet(cpu for cell in cells for cpu in cell.pcpuset))
 
 
 def host_cpu_overhead(topology: GuestTopology | None) -> int:
-    """Return how many host CPUs a claim must consider beside the vCPUs.
+    """Return how many host CPUs a guest needs in addition to its vCPUs.
 
-    ``estimate_instance_overhead`` of the spec: one for isolated emulator
-    threads.
+    This is ``estimate_instance_overhead`` of the spec: 1 for isolated emulator threads,
+    otherwise 0.
     """
     isolated = topology is not None and topology.emulator_threads_policy == "isolate"
     return int(isolated)

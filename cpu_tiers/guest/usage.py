@@ -1,4 +1,8 @@
-"""What is taken of a host when a guest is pinned, and free again when it is gone."""
+"""Account for pinned guests: add a guest to the usage of a host, or remove it.
+
+For driver developers (docs/library.rst). Nova's own accounting is
+``numa_usage_from_instance_numa`` in ``nova/virt/hardware.py``. Pure.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,18 +15,19 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 
 
 def take(host: ComputeHost, guest: GuestTopology, pinning: Pinning) -> ComputeHost:
-    """Return the host with a guest on it.
+    """Return the host with the CPUs and the memory of a guest added to its usage.
 
-    :raises InvalidInput: the host lacks a cell, or a CPU is not dedicated or is
-        pinned already.
+    :raises InvalidInput: the host does not have a cell of the pinning, or a CPU of the pinning
+        is not dedicated or is pinned already.
     """
     return _change(host, guest, pinning, 1)
 
 
 def release(host: ComputeHost, guest: GuestTopology, pinning: Pinning) -> ComputeHost:
-    """Return the host without a guest that was on it.
+    """Return the host with the CPUs and the memory of a guest removed from its usage.
 
-    :raises InvalidInput: the host lacks a cell, or a CPU is not pinned.
+    :raises InvalidInput: the host does not have a cell of the pinning, or a CPU of the pinning
+        is not pinned.
     """
     return _change(host, guest, pinning, -1)
 
@@ -32,7 +37,7 @@ def _change(host: ComputeHost, guest: GuestTopology, pinning: Pinning, sign: int
     cells = {cell.id: cell for cell in host.cells}
     for cell, pinned in zip(guest.cells, pinning.cells, strict=True):
         with faults:
-            host.cell(pinned.host_cell)
+            host.cell(pinned.host_cell)  # raises if the host does not have the cell
             at = cells[pinned.host_cell]
             cpus = CpuSet(_cpus(guest, pinned, at))
             _check(at, cpus, sign, faults)
@@ -43,7 +48,7 @@ def _change(host: ComputeHost, guest: GuestTopology, pinning: Pinning, sign: int
 
 
 def _cpus(guest: GuestTopology, pinned: CellPinning, at: ComputeCell) -> Iterator[int]:
-    """Yield the CPUs that nobody else may have: with ``isolate`` the siblings, too."""
+    """Yield the CPUs of a guest cell, with ``isolate`` including the siblings."""
     own = {*pinned.cpu_pinning.values(), *pinned.cpuset_reserved}
     yield from own
     if guest.cpu_thread_policy == "isolate":
@@ -63,9 +68,11 @@ def _check(at: ComputeCell, cpus: CpuSet, sign: int, faults: FaultList) -> None:
 
 
 def _used(at: ComputeCell, cell: GuestCell, pinned: CellPinning, cpus: CpuSet, sign: int) -> Usage:
+    # Memory of a guest without a page size is in pages of the smallest size, as in Nova.
     size = pinned.page_size_kb or smallest_page_kb(at)
     pages = dict(at.used.pages)
     if size is not None:
+        # The floor division of a negative number rounds the number of pages up.
         count = pages.pop(size, 0) - sign * (-cell.memory_mb * 1024 // size)
         if count > 0:
             pages[size] = count

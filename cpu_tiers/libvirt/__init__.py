@@ -1,1 +1,1 @@
-"""libvirt's side: capabilities XML in, domain XML elements out."""
+"""libvirt: read capabilities and domain XML, write domain XML, and query a running libvirt."""

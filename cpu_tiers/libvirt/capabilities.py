@@ -1,4 +1,4 @@
-"""Host capabilities: libvirt's XML to a host topology.
+"""Read the topology of a host from the capabilities XML of libvirt.
 
 Source: ``virsh capabilities``, https://libvirt.org/formatcaps.html.
 """
@@ -18,9 +18,10 @@ _ALLOWED = "give the output of `virsh capabilities`"
 def parse_capabilities(text: bytes, *, where: str) -> HostTopology:
     """Return the topology of a host.
 
-    :param text: the XML document, in the encoding that it declares.
-    :param where: what to call the document in an error.
-    :raises InvalidInput: no XML, hostile XML, or XML without a topology.
+    :param text: the XML document, in the encoding that its declaration names.
+    :param where: the name of the document in an error.
+    :raises InvalidInput: the text is not XML, has a document type, or has no valid topology.
+        The error lists every fault of the topology.
     """
     host = read_root(text, tag="capabilities", where=where, allowed=_ALLOWED).find("host")
     cells = [] if host is None else host.findall("topology/cells/cell")
@@ -40,17 +41,17 @@ def _cell(cell: _Element, where: str, faults: FaultList) -> NumaCell:
     number = whole_number(cell.get("id"), f"{where}, line {cell.sourceline}, cell id", faults)
     place = f"{where}, NUMA cell {number}"
     memory = cell.find("memory")
-    found = cell.findall("cpus/cpu")
-    cpus = [whole_number(cpu.get("id"), f"{place}, cpu id", faults) for cpu in found]
+    elements = cell.findall("cpus/cpu")
+    cpus = [whole_number(cpu.get("id"), f"{place}, cpu id", faults) for cpu in elements]
     if len(set(cpus)) != len(cpus) or any(cpu > MAX_CPU for cpu in cpus):
-        faults.add(place, "a CPU twice, or past any kernel's range", _ALLOWED)
+        faults.add(place, f"a CPU twice, or a CPU above {MAX_CPU}", _ALLOWED)
     return NumaCell(
         id=number,
         cpus=CpuSet(cpus),
         memory_kb=0 if memory is None else _kib(memory, f"{place}, memory", faults),
-        cores=_cores(found, cpus, place, faults),
+        cores=_cores(elements, cpus, place, faults),
         pages=_pages(cell, place, faults),
-        socket=_socket(found, place, faults),
+        socket=_socket(elements, place, faults),
     )
 
 
@@ -61,15 +62,15 @@ def _kib(element: _Element, place: str, faults: FaultList) -> int:
 
 def _check_unit(element: _Element, place: str, faults: FaultList) -> None:
     if element.get("unit", "KiB") != "KiB":
-        faults.add(place, f"a unit {element.get('unit')}", "libvirt gives KiB")
+        faults.add(place, f"the unit {element.get('unit')}", "libvirt gives KiB")
 
 
 def _cores(
-    found: Sequence[_Element], cpus: Sequence[int], place: str, faults: FaultList
+    elements: Sequence[_Element], cpus: Sequence[int], place: str, faults: FaultList
 ) -> tuple[CpuSet, ...]:
-    """Return the cores that the CPUs name, cut to this cell's CPUs."""
+    """Return the cores from ``siblings`` of each CPU, without the CPUs of other cells."""
     cores = set()
-    for element, cpu in zip(found, cpus, strict=True):
+    for element, cpu in zip(elements, cpus, strict=True):
         if text := element.get("siblings"):
             with faults:
                 siblings = CpuSet.parse(text, where=f"{place}, CPU {cpu}, siblings")
@@ -87,31 +88,34 @@ def _pages(cell: _Element, place: str, faults: FaultList) -> tuple[Pages, ...]:
     return tuple(pages)
 
 
-def _socket(found: Iterable[_Element], place: str, faults: FaultList) -> int | None:
+def _socket(elements: Iterable[_Element], place: str, faults: FaultList) -> int | None:
+    """Return the socket of a cell, or ``None`` if its CPUs name no socket or several sockets."""
     sockets = {
         whole_number(text, f"{place}, socket_id", faults)
-        for cpu in found
+        for cpu in elements
         if (text := cpu.get("socket_id")) is not None
     }
     return sockets.pop() if len(sockets) == 1 else None
 
 
 def _check(topology: HostTopology, where: str, faults: FaultList) -> None:
+    """Check the cells of a host against each other."""
+    # A number that could not be read is 0 here, and would cause a second, misleading fault.
     if faults.faults:
-        return  # what could not be read would be found a second time
+        return
     ids = [cell.id for cell in topology.cells]
     if len(set(ids)) != len(ids):
-        faults.add(where, f"NUMA cells {ids}", "each cell has an id of its own")
+        faults.add(where, f"NUMA cells {ids}", "give each cell an id of its own")
     if sum(len(cell.cpus) for cell in topology.cells) != len(topology.cpus):
-        faults.add(where, "a CPU in two NUMA cells", "a CPU belongs to one cell")
+        faults.add(where, "a CPU in two NUMA cells", "give each CPU in one cell")
     if not topology.cpus:
         faults.add(where, "a host without CPUs", _ALLOWED)
     for cell in topology.cells:
         place, sizes = f"{where}, NUMA cell {cell.id}", [pages.size_kb for pages in cell.pages]
         if len(set(sizes)) != len(sizes) or 0 in sizes:
-            faults.add(place, f"pages of sizes {sizes}", "each size stands once, and none is 0")
+            faults.add(place, f"pages of sizes {sizes}", "give each size once, and none of 0")
         if not faults.faults and sum(map(len, cell.cores)) != len(
             frozenset[int]().union(*cell.cores)
         ):
             cores = ", ".join(map(str, cell.cores))
-            faults.add(place, f"cores {cores}", "CPUs are siblings of each other")
+            faults.add(place, f"cores {cores}", "give all CPUs of a core the same siblings")

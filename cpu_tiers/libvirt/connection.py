@@ -1,7 +1,7 @@
-"""What a running libvirt says, where libvirt-python is installed.
+"""Query a running libvirt, if libvirt-python is installed.
 
-Its calls block for as long as libvirt does not answer. So each question is
-asked in a thread of its own, and the wait for the answer is bounded.
+A call of libvirt-python blocks until libvirt answers, however long that takes. Therefore each
+query runs in a thread of its own, and the caller waits for a limited time only.
 """
 
 import logging
@@ -18,7 +18,7 @@ _Answer = TypeVar("_Answer")
 LOG = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 30.0
-"""What a libvirt may take for all that one function here asks."""
+"""The time limit for all queries of one function of this module."""
 
 
 class LibvirtUnavailable(CpuTiersError):
@@ -27,10 +27,10 @@ class LibvirtUnavailable(CpuTiersError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningDomain:
-    """What libvirt says about a domain that runs.
+    """A running domain, as reported by libvirt.
 
-    :param xml: its definition.
-    :param shares: the weight of its cgroup, ``None`` where libvirt has none.
+    :param xml: the domain XML.
+    :param shares: the weight of the domain's cgroup; ``None`` if libvirt reports none.
     """
 
     name: str
@@ -53,10 +53,10 @@ def read_capabilities(uri: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
 
 
 def read_domains(uri: str, *, seconds: float = ANSWER_SECONDS) -> list[RunningDomain]:
-    """Return the domains that run on the host behind ``uri``.
+    """Return the running domains of the host behind ``uri``.
 
-    One that ends meanwhile, or of which libvirt does not tell, is left out and
-    logged.
+    A domain is logged and left out of the result if the domain ends during the query, or if
+    libvirt refuses to describe the domain.
 
     :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
         does not answer in time.
@@ -69,7 +69,11 @@ def read_domains(uri: str, *, seconds: float = ANSWER_SECONDS) -> list[RunningDo
             try:
                 domains.append(_read_domain(domain))
             except libvirt.libvirtError as error:
-                LOG.warning("%s is left out: %s", printable(domain.name()), error)
+                LOG.warning(
+                    "The domain %s is left out: libvirt does not describe it: %s",
+                    printable(domain.name()),
+                    error,
+                )
         return domains
 
     return ask(uri, read, seconds=seconds)
@@ -84,7 +88,7 @@ def _read_domain(domain: Any) -> RunningDomain:
 
 
 def read_hostname(uri: str, *, seconds: float = ANSWER_SECONDS) -> str:
-    """Return the name of the host behind ``uri``, which Nova gives its provider, too.
+    """Return the name of the host behind ``uri``, which is also the name of its root provider.
 
     :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
         does not answer in time.
@@ -100,9 +104,12 @@ def read_hostname(uri: str, *, seconds: float = ANSWER_SECONDS) -> str:
 def ask(
     uri: str, read: Callable[[Any], _Answer], *, seconds: float, write: bool = False
 ) -> _Answer:
-    """Return what ``read`` makes of a connection, which is closed if libvirt answers.
+    """Return the result of ``read`` for a connection to libvirt.
 
-    :param write: whether it changes something.
+    The connection is closed afterwards, unless libvirt never answers.
+
+    :param read: called with the connection, in a thread of its own.
+    :param write: whether ``read`` changes something, which needs a connection for writing.
     :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
         does not answer in time.
     """
@@ -116,9 +123,10 @@ def ask(
                 answer.set_result(read(connection))
             finally:
                 connection.close()
-        except Exception as error:  # raised again where it was asked for
+        except Exception as error:  # raised again in the thread of the caller
             answer.set_exception(error)
 
+    # A daemon thread: a libvirt that never answers must not keep the process from exiting.
     Thread(target=ask, name=f"libvirt at {uri}", daemon=True).start()
     try:
         return answer.result(seconds)
@@ -131,9 +139,9 @@ def ask(
 
 
 def load_libvirt() -> Any:
-    """Return libvirt-python, an extra of this distribution.
+    """Return the module ``libvirt`` of libvirt-python, an extra of this distribution.
 
-    :raises LibvirtUnavailable: it is missing.
+    :raises LibvirtUnavailable: libvirt-python is missing.
     """
     try:
         import libvirt
@@ -142,5 +150,6 @@ def load_libvirt() -> Any:
             "--connect needs libvirt-python: pip install 'cpu-tiers[libvirt]', or give files "
             "with the output of `virsh capabilities` and `virsh dumpxml`"
         ) from error
-    libvirt.registerErrorHandler(lambda *_: None, None)  # else it prints to stderr itself
+    # Without a handler libvirt prints every error to stderr, in addition to the exception.
+    libvirt.registerErrorHandler(lambda *_: None, None)
     return libvirt

@@ -1,13 +1,13 @@
-"""What adds to a domain: the contract of ``cpu_tiers.domain_xml``.
+"""The contract of plugins that add elements to a domain: ``cpu_tiers.domain_xml``.
 
-A plugin is a callable that is given a :class:`Guest` and returns elements
-that belong directly below ``<domain>``, in libvirt's names and namespaces
-(https://libvirt.org/formatdomain.html). It edits nothing and does no I/O.
+A plugin is a callable that takes a :class:`Guest` and returns elements for the top level of
+``<domain>``, with the names and namespaces of libvirt
+(https://libvirt.org/formatdomain.html). A plugin changes nothing and does no I/O.
 
-Elements of the same name are merged: ``<cputune>`` of two plugins becomes
-one. What stands inside belongs to one plugin alone: two that write
-``<cputune><shares>``, or the same attribute, are an
-:class:`~cpu_tiers.errors.ExtensionError` that names both.
+Elements with equal names are merged: ``<cputune>`` of two plugins becomes a single element. Each
+child element and each attribute belongs to a single plugin: if two plugins write
+``<cputune><shares>``, or an attribute, the result is an
+:class:`~cpu_tiers.errors.ExtensionError` with the names of both plugins.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,12 +22,12 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """The guest to describe, on its host.
+    """The guest of a domain, on its host.
 
-    :param arch: architecture of the host, as libvirt names it.
-    :param topology: the guest's NUMA nodes, where it has any.
-    :param pinning: where the host keeps them, as many.
-    :param realtime_priority: of real-time vCPUs, 1 to 99.
+    :param arch: the architecture of the host, as libvirt names it.
+    :param topology: the NUMA topology of the guest; ``None`` if the guest has none.
+    :param pinning: the pinning of the topology, with as many cells.
+    :param realtime_priority: the priority of real-time vCPUs, 1 to 99.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Guest:
 
     @property
     def cells(self) -> tuple[tuple[GuestCell, CellPinning], ...]:
-        """Return each NUMA node of the guest with its pinning; none without a topology."""
+        """Return each cell of the guest with its pinning; empty for a guest without topology."""
         if self.topology is None or self.pinning is None:
             return ()
         return tuple(zip(self.topology.cells, self.pinning.cells, strict=True))

@@ -1,7 +1,7 @@
-"""``<cputune>``: the weight of a domain, and the host CPUs of each of its threads.
+"""Write ``<cputune>``: the weight of a domain, and the host CPUs of each of its threads.
 
-Source: https://libvirt.org/formatdomain.html#cpu-tuning; ``<shares>`` is the
-cgroup's ``cpu.shares`` (v1) or ``cpu.weight`` (v2) of the whole domain.
+Source: https://libvirt.org/formatdomain.html#cpu-tuning. ``<shares>`` becomes ``cpu.shares``
+(cgroup v1) or ``cpu.weight`` (v2) of the cgroup of the whole domain.
 """
 
 from collections.abc import Iterable
@@ -15,9 +15,9 @@ from cpu_tiers.libvirt.contract import Guest
 
 
 def elements(guest: Guest) -> Iterable[_Element]:
-    """Return ``<cputune>`` where the flavor sets shares, or the guest is pinned.
+    """Return ``<cputune>`` if the flavor sets shares or the guest is pinned.
 
-    There is no ``<iothreadpin>``: this domain has no I/O threads.
+    ``<iothreadpin>`` is not written, because the domain has no I/O threads.
 
     :raises InvalidInput: the flavor's shares are invalid.
     """
@@ -46,7 +46,7 @@ def _pin_vcpus(cputune: _Element, guest: Guest) -> None:
 
 
 def set_shares(domain: _Element, shares: int) -> None:
-    """Give a domain this weight, whatever it had, in place."""
+    """Set or replace the weight of a domain, in place."""
     cputune = domain.find("cputune")
     if cputune is None:
         cputune = SubElement(domain, "cputune")

@@ -1,6 +1,6 @@
-"""XML documents that may come from anywhere.
+"""Read XML documents from untrusted sources.
 
-A document type is refused, and no entity, external or not, is ever resolved.
+A document with a document type is refused, and no entity, internal or external, is resolved.
 """
 
 from lxml import etree
@@ -9,15 +9,17 @@ from lxml.etree import _Element
 from cpu_tiers.errors import FaultList, InvalidInput
 
 _MAX_DIGITS = 15
+"""Enough for memory in KiB. Python takes quadratic time to convert a number of many digits."""
 
 
 def read_root(text: bytes, *, tag: str, where: str, allowed: str) -> _Element:
     """Return the root element of a document.
 
-    :param text: the XML document, in the encoding that it declares.
-    :param where: what to call the document in an error.
-    :param allowed: what to give instead, in an error.
-    :raises InvalidInput: no XML, hostile XML, or another root.
+    :param text: the XML document, in the encoding that its declaration names.
+    :param tag: the name that the root element must have.
+    :param where: the name of the document in an error.
+    :param allowed: the document that is expected, in an error.
+    :raises InvalidInput: the text is not XML, has a document type, or has another root element.
     """
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
@@ -26,17 +28,18 @@ def read_root(text: bytes, *, tag: str, where: str, allowed: str) -> _Element:
         root = etree.fromstring(text, parser)
     except etree.XMLSyntaxError as error:
         raise InvalidInput.of(where, f"not XML: {error.msg}", allowed) from error
+    # A document type can define entities that expand to gigabytes ("billion laughs").
     if root.getroottree().docinfo.internalDTD is not None:
         raise InvalidInput.of(
             where, "a document type (<!DOCTYPE>)", f"libvirt writes none: {allowed}"
         )
     if root.tag != tag:
-        raise InvalidInput.of(where, f"a document of {root.tag!r}", allowed)
+        raise InvalidInput.of(where, f"a document with the root element {root.tag!r}", allowed)
     return root
 
 
 def whole_number(text: str | None, place: str, faults: FaultList) -> int:
-    """Return a whole number of a document, or 0 and a fault."""
+    """Return a whole number of a document; if the text is no number, add a fault and return 0."""
     text = (text or "").strip()
     if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
         return int(text)

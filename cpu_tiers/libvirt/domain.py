@@ -1,4 +1,4 @@
-"""A whole domain, valid against libvirt's schema, around what plugins add."""
+"""Write the XML of a whole domain, valid against the schema of libvirt, with all plugins."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,16 +15,16 @@ BUILT_IN: Mapping[str, DomainElements] = {
     "memory": memory.elements,
     "numa": numa.elements,
 }
-"""What cpu-tiers itself adds, by the names of the entry points."""
+"""The plugins of cpu-tiers, by the names of their entry points in pyproject.toml."""
 
 
 def domain_xml(guest: Guest, plugins: Mapping[str, DomainElements] = BUILT_IN) -> str:
-    """Return the XML of a domain with the flavor's CPUs and memory, kept where it is pinned.
+    """Return the XML of a domain with the CPUs and the memory of the flavor, and its pinning.
 
-    :param plugins: by name; those of all installed distributions are
-        ``cpu_tiers.extensions.load("cpu_tiers.domain_xml")``.
+    :param plugins: by name. ``cpu_tiers.extensions.load("cpu_tiers.domain_xml")`` returns the
+        plugins of all installed distributions.
     :raises InvalidInput: an extra spec is invalid.
-    :raises ExtensionError: two plugins write the same thing.
+    :raises ExtensionError: two plugins write the same element or attribute.
     """
     domain = E.domain(type="kvm")
     written_by: dict[str, str] = {}
@@ -42,23 +42,26 @@ def _basics(guest: Guest) -> Iterable[_Element]:
 
 
 def _vcpu(guest: Guest) -> _Element:
-    """Return ``<vcpu>``, floating over the shared CPUs where vCPUs are not pinned one by one."""
+    """Return ``<vcpu>``, with ``cpu_shared_set`` as its CPUs if the guest is not pinned."""
     shared = guest.host.cpu_shared_set
     floats = {"cpuset": str(shared)} if shared and not guest.cells else {}
     return E.vcpu(str(guest.flavor.vcpus), placement="static", **floats)
 
 
 def _merge(name: str, domain: _Element, element: _Element, written_by: dict[str, str]) -> None:
+    """Add an element of a plugin to the domain, and remember which plugin wrote each part."""
     tag = str(element.tag)
     parts = [f"{tag}/{child.tag!s}" for child in element]
     parts += [f"{tag}/@{attribute}" for attribute in element.attrib]
+    # Text, and an empty element, cannot be merged with those of another plugin.
     if not parts or (element.text or "").strip():
         parts.append(tag)
     for part in parts:
         other = written_by.setdefault(part, name)
         if other != name:
             raise ExtensionError(
-                f"the plugins {other!r} and {name!r} both write {part}; uninstall one"
+                f"the plugins {other!r} and {name!r} of cpu_tiers.domain_xml both write {part};"
+                " uninstall one of them"
             )
     known = domain.find(tag)
     if known is None:

@@ -1,7 +1,7 @@
-"""Domain XML in: what a guest's definition says about its CPUs.
+"""Read a guest's CPUs, weight and flavor from domain XML.
 
 Source: ``virsh dumpxml``, https://libvirt.org/formatdomain.html#cpu-allocation
-and #cpu-tuning, and the metadata that Nova's libvirt driver adds.
+and #cpu-tuning, and the metadata that the libvirt driver of Nova adds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,17 +15,18 @@ from cpu_tiers.model.domain import Domain
 
 _ALLOWED = "give the output of `virsh dumpxml`"
 _NOVA = "http://openstack.org/xmlns/libvirt/nova/"
-"""Nova's namespace, before its version."""
+"""The namespace of Nova's metadata, without the version at its end."""
 
 
 def parse_domain(text: bytes, *, where: str) -> Domain:
-    """Return a domain.
+    """Return the domain in an XML document.
 
-    A vCPU runs where ``<vcpupin>`` says, else where ``<vcpu cpuset>`` says.
+    The host CPUs of a vCPU come from its ``<vcpupin>``, otherwise from ``<vcpu cpuset>``.
 
-    :param where: what to call the document in an error.
-    :raises InvalidInput: no XML, hostile XML, or XML that is no domain; with
-        every fault.
+    :param text: the XML document, in the encoding that its declaration names.
+    :param where: the name of the document in an error.
+    :raises InvalidInput: the text is not XML, has a document type, or is no valid domain. The
+        error lists every fault of the domain.
     """
     root = read_root(text, tag="domain", where=where, allowed=_ALLOWED)
     faults = FaultList()
@@ -52,8 +53,9 @@ def _shares(root: _Element, where: str, faults: FaultList) -> int | None:
     if text is None:
         return None
     shares = whole_number(text, f"{where}, shares", faults)
+    # whole_number returns 0 with a fault for text that is no number: look at the text itself.
     if text.strip() == "0":
-        faults.add(f"{where}, shares", "got '0'", "the kernel has no weight below 1")
+        faults.add(f"{where}, shares", "got '0'", "give a weight of at least 1")
     return shares
 
 
@@ -67,7 +69,11 @@ def _vcpu_sets(root: _Element, where: str, faults: FaultList) -> Iterable[CpuSet
 
 
 def _online(root: _Element, where: str, faults: FaultList) -> Iterable[int]:
-    """Return the numbers of the vCPUs that are plugged in."""
+    """Return the numbers of the plugged-in vCPUs.
+
+    ``<vcpus>`` lists each vCPU. Without ``<vcpus>`` the first ``<vcpu current>`` vCPUs are
+    plugged in, or all vCPUs.
+    """
     vcpu = root.find("vcpu")
     if vcpu is None:
         faults.add(where, "no <vcpu>", _ALLOWED)
@@ -84,7 +90,7 @@ def _online(root: _Element, where: str, faults: FaultList) -> Iterable[int]:
 
 
 def _cpu_set(element: _Element | None, where: str, faults: FaultList) -> CpuSet | None:
-    """Return what ``cpuset`` says; nothing and a fault where that is no CPU set."""
+    """Return the CPU set of the attribute ``cpuset``; add a fault if the text is no CPU set."""
     text = None if element is None else element.get("cpuset")
     if element is None or text is None:
         return None

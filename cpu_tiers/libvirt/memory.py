@@ -1,4 +1,4 @@
-"""``<memoryBacking>``: large pages, and memory that real-time vCPUs never wait for.
+"""Write ``<memoryBacking>``: large pages, and locked memory for real-time vCPUs.
 
 Source: https://libvirt.org/formatdomain.html#memory-backing.
 """
@@ -13,10 +13,11 @@ from cpu_tiers.libvirt.contract import Guest
 
 
 def elements(guest: Guest) -> Iterable[_Element]:
-    """Return it where the guest has large pages or real-time vCPUs.
+    """Return ``<memoryBacking>`` if the guest has large pages or real-time vCPUs.
 
-    Memory of a real-time guest is locked, and its pages are not merged with
-    those of others: either may take a fault at any time.
+    The memory of a real-time guest is locked, and its pages are not merged with equal pages of
+    other guests: a page that was swapped out or merged causes a page fault at any time, for
+    which a real-time vCPU would have to wait.
     """
     backing = []
     if sizes := large_pages(guest):
@@ -28,10 +29,10 @@ def elements(guest: Guest) -> Iterable[_Element]:
 
 
 def large_pages(guest: Guest) -> Mapping[int, int]:
-    """Return the size of the pages in KiB of each guest node that has larger ones than usual.
+    """Return the page size in KiB of each guest cell that has larger pages than the smallest.
 
-    The host's smallest pages are what memory is made of anyway: libvirt backs
-    nothing with them.
+    Cells with the smallest page size of the host are left out: ordinary memory has these pages
+    without any ``<page>``.
     """
     sizes = {}
     for cell, pinning in guest.cells:

@@ -1,4 +1,4 @@
-"""``<numatune>`` and ``<cpu><numa>``: a guest's NUMA nodes, and the host's that hold them.
+"""Write ``<numatune>`` and ``<cpu><numa>``: the cells of a guest, and the host cells they are on.
 
 Source: https://libvirt.org/formatdomain.html#numa-node-tuning and
 https://libvirt.org/formatdomain.html#guest-numa-topology.
@@ -15,11 +15,12 @@ from cpu_tiers.model.cpu_set import CpuSet
 
 
 def elements(guest: Guest) -> Iterable[_Element]:
-    """Return both where the guest has a topology.
+    """Return ``<numatune>`` and ``<cpu>`` if the guest has a topology.
 
-    Memory is strict: each node's comes from its host cell, or the guest does
-    not start. With large pages all of it is shared, so that vhost-user, which
-    may be plugged in later, can map it; libvirt cannot change that on the run.
+    The memory mode is strict: the memory of each guest cell comes from its host cell, or the
+    guest does not start. With large pages all memory is shared, because a vhost-user device
+    that is plugged in later has to map it, and libvirt cannot change ``memAccess`` of a running
+    guest.
     """
     if not guest.cells:
         return
@@ -32,7 +33,7 @@ def elements(guest: Guest) -> Iterable[_Element]:
         node = str(pinning.host_cell)
         SubElement(numatune, "memnode", cellid=number, mode="strict", nodeset=node)
         cpus, memory = str(CpuSet(cell.cpuset | cell.pcpuset)), str(cell.memory_mb)
-        seen = {"id": number, "cpus": cpus, "memory": memory, "unit": "MiB"}
-        SubElement(numa, "cell", seen | access)
+        attributes = {"id": number, "cpus": cpus, "memory": memory, "unit": "MiB"}
+        SubElement(numa, "cell", attributes | access)
     yield numatune
     yield E.cpu(numa)

@@ -1,4 +1,4 @@
-"""CPU time of the guests that run, in one question for all.
+"""Measure the CPU time of the vCPUs of all running guests.
 
 Source: ``virsh domstats --vcpu``,
 https://libvirt.org/html/libvirt-libvirt-domain.html#virConnectGetAllDomainStats.
@@ -15,13 +15,14 @@ from cpu_tiers.model.cpu_time import CpuTime, CpuTimes, between
 def measure(
     uri: str, interval: float, *, seconds: float = ANSWER_SECONDS
 ) -> tuple[CpuTimes, float]:
-    """Return the CPU time that guests spent in an interval, and how long that was.
+    """Return the CPU time of each vCPU in an interval, and the measured length of the interval.
 
-    A guest is left out that begins or ends meanwhile, whose QEMU libvirt waits for
-    itself, or where libvirt does not say how long vCPUs waited, as older ones do not.
+    The result leaves out guests that start or stop in the interval, guests whose QEMU process
+    keeps libvirt waiting, and guests for which libvirt does not report ``vcpu.N.delay``, as older
+    releases of libvirt do not.
 
-    :param interval: in seconds.
-    :param seconds: that libvirt may take for its answers.
+    :param interval: the length of the interval in seconds.
+    :param seconds: the time limit for the answers of libvirt, in addition to the interval.
     :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
         does not answer in time.
     """
@@ -36,13 +37,15 @@ def measure(
 
 
 def _cpu_times(connection: Any) -> CpuTimes:
+    """Return the CPU time of each vCPU since its start, in one query for all guests."""
     libvirt = load_libvirt()
-    found = connection.getAllDomainStats(
+    # Without NOWAIT a single QEMU process that hangs delays the statistics of all guests.
+    statistics = connection.getAllDomainStats(
         libvirt.VIR_DOMAIN_STATS_VCPU,
         libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_ACTIVE
         | libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT,
     )
-    times = {domain.UUIDString(): tuple(_times(values)) for domain, values in found}
+    times = {domain.UUIDString(): tuple(_times(values)) for domain, values in statistics}
     return {uuid: vcpus for uuid, vcpus in times.items() if vcpus}
 
 
@@ -50,4 +53,4 @@ def _times(values: Mapping[str, Any]) -> Iterable[CpuTime]:
     for vcpu in range(values.get("vcpu.maximum", 0)):
         ran, waited = values.get(f"vcpu.{vcpu}.time"), values.get(f"vcpu.{vcpu}.delay")
         if ran is not None and waited is not None:
-            yield CpuTime(ran=ran / 1e9, waited=waited / 1e9)
+            yield CpuTime(ran=ran / 1e9, waited=waited / 1e9)  # libvirt reports nanoseconds

@@ -1,4 +1,4 @@
-"""Weights of guests that run, set through libvirt: it keeps cgroup and XML in step.
+"""Set the weights of running guests through libvirt, which changes cgroup and XML together.
 
 Source: ``virsh schedinfo``,
 https://libvirt.org/html/libvirt-libvirt-domain.html#virDomainSetSchedulerParametersFlags.
@@ -13,12 +13,12 @@ from cpu_tiers.libvirt.connection import ANSWER_SECONDS, ask, load_libvirt
 def set_weights(
     uri: str, weights: Mapping[str, int], *, seconds: float = ANSWER_SECONDS
 ) -> Mapping[str, str]:
-    """Give guests their weights, in the kernel and in what libvirt has stored of them.
+    """Set the weights of guests, in the kernel and in the definition that libvirt stores.
 
-    :param weights: by the uuid of the domain.
-    :return: why a weight could not be set, by uuid; empty where all were.
+    :param weights: the weights by the uuid of the domain.
+    :return: for each weight that could not be set, the reason by the uuid of the domain.
     :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
-        does not answer in time. What was set by then is not told.
+        does not answer in time. Some of the weights may be set then.
     """
     libvirt = load_libvirt()
 
@@ -35,9 +35,10 @@ def set_weights(
 
 
 def _set_weight(libvirt: Any, domain: Any, weight: int) -> None:
-    """Set a weight for now, and for the next start of a domain that libvirt stores."""
+    """Set the weight of a running domain, and of its next start if libvirt stores the domain."""
     domain.setSchedulerParametersFlags({"cpu_shares": weight}, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-    if domain.isPersistent():  # libvirt does not take both at once
+    # A second call: libvirt does not accept both flags at once.
+    if domain.isPersistent():
         domain.setSchedulerParametersFlags(
             {"cpu_shares": weight}, libvirt.VIR_DOMAIN_AFFECT_CONFIG
         )

@@ -133,7 +133,7 @@ def test_weights_that_somebody_changed_are_found_and_mended(start: Start, audit:
     through.setSchedulerParametersFlags({"cpu_shares": 77}, libvirt.VIR_DOMAIN_AFFECT_LIVE)
     found = audit("--interval", "0", status=3)
     assert {key: row["found"] for key, row in found.items()} == {
-        ("behind", "weight"): "its cgroup has 400, it must have 50",
+        ("behind", "weight"): "its cgroup has weight 400, it must have weight 50",
     }  # libvirt changes XML and cgroup: without Nova's flavor nobody can tell
     assert found["behind", "weight"]["fixed"] is False
 
@@ -164,7 +164,8 @@ def test_a_weight_that_is_not_the_flavors(
         domain.setSchedulerParametersFlags({"cpu_shares": 30}, when)
     found = audit("--interval", "0", "--fix", status=0)
     assert found["nova", "weight"]["found"] == (
-        "its XML has 30, its flavor 100; its cgroup has 30, it must have 100"
+        "its XML has weight 30, its flavor weight 100;"
+        " its cgroup has weight 30, it must have weight 100"
     )
     assert weight_file(domain).read_text() == "100\n"
     for flags in (0, libvirt.VIR_DOMAIN_XML_INACTIVE):
@@ -238,7 +239,7 @@ def test_what_placement_has(start: Start, audit: Audit, monkeypatch: pytest.Monk
         monkeypatch.setattr(audit_evidence, "connect", connect)
         found = audit("--interval", "0", "--hostname", "compute1", status=3)
         assert {key: row["found"] for key, row in found.items()} == {
-            ("wrong", "claim"): f"it claims 50 {VCPU_SHARES}, and holds 25"
+            ("wrong", "claim"): f"it requests 50 {VCPU_SHARES}, and 25 is allocated to it"
         }
         found = audit("--interval", "0", "--hostname", "compute2", status=3)
     assert list(found) == [("host compute2", "unread")]

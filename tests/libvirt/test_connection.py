@@ -50,7 +50,7 @@ def test_a_guest_that_ends_meanwhile_is_left_out(
 
         monkeypatch.setattr(libvirt.virConnect, "listAllDomains", list_and_end_one)
         assert [guest.name for guest in read_domains(TEST)] == ["test"]
-    assert "gone is left out: Domain not found" in caplog.text
+    assert "gone is left out: libvirt does not describe it: Domain not found" in caplog.text
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Where a host breaks the promise: what is found in a host's :class:`Evidence`. Pure."""
+"""The audit of a host: compare a host's :class:`Evidence` with the promises made to its guests.
+
+Pure: ``cpu-tiers host audit`` collects the evidence and prints the findings.
+"""
 
 from cpu_tiers.guest.audit.claims import check_claims
 from cpu_tiers.guest.audit.conditions import check_conditions
@@ -20,7 +23,7 @@ __all__ = [
 
 
 def audit(evidence: Evidence) -> list[Finding]:
-    """Return what is not as it should be."""
+    """Return every deviation from the promises, in the order of the checks."""
     return [
         *check_weights(evidence),
         *check_claims(evidence),

@@ -1,4 +1,8 @@
-"""What voids the guarantee although each guest has its weight."""
+"""Find conditions that void the guarantee of a guest although all weights are right.
+
+Examples are a real-time thread of another guest, a dedicated CPU that a second guest
+may use, and a ``system.slice`` that is heavier than ``machine.slice``.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,23 +14,27 @@ from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 
+# The numbers of the policies are those of sched(7), include/uapi/linux/sched.h in the kernel.
 _BY_WEIGHT = (0, 3)
-"""SCHED_OTHER and SCHED_BATCH, which share by weight (sched(7))."""
+"""SCHED_OTHER and SCHED_BATCH: threads of these policies share CPUs by weight."""
 
 _REAL_TIME = {1: "SCHED_FIFO", 2: "SCHED_RR", 6: "SCHED_DEADLINE"}
 _OTHERS = {5: "SCHED_IDLE", 7: "SCHED_EXT"}
 
 
 def check_conditions(evidence: Evidence) -> Iterator[Finding]:
-    """Yield them."""
+    """Yield a finding for each violated condition of the guarantee.
+
+    Shared CPUs follow from domain XML. All other conditions need the cgroups of the host.
+    """
     users = _users(evidence.host)
     yield from _shared_cpus(evidence, users)
     if evidence.cgroups is None:
         return
     yield from _outweighed(evidence.cgroups)
     if evidence.cgroups.sched_ext:
-        found = f"the BPF scheduler {evidence.cgroups.sched_ext} is loaded"
-        yield Finding(kind=Kind.SCHEDULER, where="host", found=found)
+        text = f"the BPF scheduler {evidence.cgroups.sched_ext} is loaded"
+        yield Finding(kind=Kind.SCHEDULER, where="host", found=text)
     for domain in evidence.host.domains:
         cgroup = evidence.cgroups.guests.get(domain.uuid or "")
         for thread, policy in sorted(cgroup.policies.items() if cgroup else ()):
@@ -34,7 +42,7 @@ def check_conditions(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _users(host: Occupancy) -> dict[int, set[str]]:
-    """Return the guests whose vCPUs may run on each CPU."""
+    """Return the names of the guests on each CPU, by the CPU sets of their vCPUs."""
     users = defaultdict[int, set[str]](set)
     for domain in host.domains:
         for cpus in set(domain.vcpu_sets):
@@ -44,59 +52,72 @@ def _users(host: Occupancy) -> dict[int, set[str]]:
 
 
 def _shared_cpus(evidence: Evidence, users: dict[int, set[str]]) -> Iterator[Finding]:
+    """Yield guests with a dedicated CPU that the vCPUs of another guest may use as well."""
     for domain in evidence.host.domains:
         pinned = {cpus for cpus in domain.vcpu_sets if cpus and evidence.is_dedicated(cpus)}
-        alone = CpuSet(cpu for cpus in pinned for cpu in cpus)
-        crowded = CpuSet(cpu for cpu in alone if users[cpu] != {domain.name})
+        dedicated = CpuSet(cpu for cpus in pinned for cpu in cpus)
+        crowded = CpuSet(cpu for cpu in dedicated if users[cpu] != {domain.name})
         if crowded:
-            found = f"pinned to CPU {crowded}, on which {_names(crowded, users, domain)} may run"
+            text = f"pinned to CPU {crowded}, on which {_names(crowded, users, domain)} may run"
             where = f"guest {domain.name}"
-            yield Finding(kind=Kind.SHARED_CPU, where=where, found=found, uuid=domain.uuid)
+            yield Finding(kind=Kind.SHARED_CPU, where=where, found=text, uuid=domain.uuid)
 
 
-def _names(cpus: CpuSet, users: dict[int, set[str]], but: Domain) -> str:
-    names = sorted({name for cpu in cpus for name in users[cpu]} - {but.name})
+def _names(cpus: CpuSet, users: dict[int, set[str]], excluded: Domain) -> str:
+    names = sorted({name for cpu in cpus for name in users[cpu]} - {excluded.name})
+    # A host has hundreds of guests, and all of them may float over a CPU: name three.
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 
 
 def _outweighed(cgroups: HostCgroups) -> Iterator[Finding]:
-    """Yield the slices of guests that others beside them outweigh."""
-    ours = {
+    """Yield each cgroup above guests that has a heavier sibling cgroup without guests."""
+    above_guests = {
         "/".join(guest.path.split("/")[:depth])
         for guest in cgroups.guests.values()
         for depth in range(2, guest.path.count("/") + 1)
     }
-    for path in sorted(ours & set(cgroups.above)):
+    for path in sorted(above_guests & set(cgroups.above)):
         parent, weight = path.rpartition("/")[0], cgroups.above[path]
-        for other, its in cgroups.above.items():
-            if other.rpartition("/")[0] == parent and other not in ours and its > weight:
-                found = f"the guests' cgroup has the weight {weight}, {other} beside it {its}"
-                yield Finding(kind=Kind.OUTWEIGHED, where=f"cgroup {path}", found=found)
+        for sibling, sibling_weight in cgroups.above.items():
+            is_beside = sibling.rpartition("/")[0] == parent and sibling not in above_guests
+            if is_beside and sibling_weight > weight:
+                text = (
+                    f"the guests' cgroup has weight {weight}, its sibling {sibling} has"
+                    f" weight {sibling_weight}"
+                )
+                yield Finding(kind=Kind.OUTWEIGHED, where=f"cgroup {path}", found=text)
 
 
 def _policy(
     domain: Domain, thread: str, policy: int, users: dict[int, set[str]]
 ) -> Iterator[Finding]:
+    """Yield a finding if the scheduling policy of this thread ignores weights."""
     if policy in _BY_WEIGHT:
         return
     name = _REAL_TIME.get(policy) or _OTHERS.get(policy) or f"policy {policy}"
     if policy in _REAL_TIME:
-        if not _in_company(domain, thread, users):
+        # Real-time vCPUs are what hw:cpu_realtime gives; on CPUs of their own they harm nobody.
+        if not _meets_other_guests(domain, thread, users):
             return
-        kind, found = Kind.REAL_TIME, f"thread {thread!r} is {name}, on CPUs that others use"
+        text = f"thread {thread!r} is {name}, on CPUs that other guests use"
+        kind = Kind.REAL_TIME
     else:
-        kind, found = Kind.SCHEDULER, f"thread {thread!r} is {name}"
-    yield Finding(kind=kind, where=f"guest {domain.name}", found=found, uuid=domain.uuid)
+        kind, text = Kind.SCHEDULER, f"thread {thread!r} is {name}"
+    yield Finding(kind=kind, where=f"guest {domain.name}", found=text, uuid=domain.uuid)
 
 
-def _in_company(domain: Domain, thread: str, users: dict[int, set[str]]) -> bool:
-    """Tell whether a thread, a vCPU unless named otherwise, may meet another guest."""
+def _meets_other_guests(domain: Domain, thread: str, users: dict[int, set[str]]) -> bool:
+    """Tell whether a thread of a guest may run on a CPU that another guest uses.
+
+    QEMU names the thread of vCPU 0 ``CPU 0/KVM``. A thread of any other name is an emulator
+    thread.
+    """
     number = thread.removeprefix("CPU ").partition("/")[0]
     sets = domain.vcpu_sets
     if thread.startswith("CPU ") and number.isdigit() and int(number) < len(sets):
         cpus = sets[int(number)]
     else:
         cpus = domain.emulator_set
-    mine = users if cpus is None else cpus
-    return any(users.get(cpu, set()) - {domain.name} for cpu in mine)
+    allowed_cpus = users if cpus is None else cpus
+    return any(users.get(cpu, set()) - {domain.name} for cpu in allowed_cpus)

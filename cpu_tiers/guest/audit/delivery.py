@@ -1,8 +1,8 @@
-"""What guests got, against what they are guaranteed while they want it.
+"""Compare the CPU time received by guests with the guaranteed CPU time.
 
-A vCPU wanted to run as long as it ran or waited in a run queue. For that time
-it is owed what it is guaranteed while all want to run; who sleeps leaves its
-part to others, so it is never owed less. Pure.
+A vCPU wanted to run while it ran or waited in a run queue. For this time the vCPU is owed the
+rate guaranteed while all vCPUs want to run. The kernel gives a vCPU more
+while other vCPUs sleep, so the guaranteed rate is a lower bound. Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,25 +10,26 @@ from dataclasses import dataclass
 
 from cpu_tiers.guest.audit.evidence import Evidence
 from cpu_tiers.guest.audit.finding import Finding, Kind
+from cpu_tiers.model.domain import Domain
 
 TOLERANCE = 0.1
-"""How much of what is owed may be missing: the kernel balances CPUs step by step."""
+"""The part of the owed time that may be missing: the kernel balances CPUs step by step."""
 
 LEAST_SECONDS = 0.1
-"""Less than this is never missed: libvirt tells of hundredths, and one that wakes up waits."""
+"""Less missing time is ignored: libvirt rounds to 0.01 s, and a vCPU that wakes up has to wait."""
 
 _ASLEEP = 0.5
-"""A dedicated vCPU that wanted to run for less of the time slept."""
+"""A dedicated vCPU that wanted to run for less than this part of the interval was asleep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What a guest had in the interval, in CPUs.
+    """The CPU time of one guest in the interval, as a number of CPUs.
 
-    :param seconds: of the interval.
-    :param delivered: what it ran.
-    :param wanted: what it ran or waited for.
-    :param owed: what it was guaranteed of that.
+    :param seconds: the length of the interval.
+    :param delivered: the time that the guest ran.
+    :param wanted: the time that the guest ran or waited for a CPU.
+    :param owed: the part of ``wanted`` that the guest was guaranteed.
     """
 
     seconds: float
@@ -38,50 +39,65 @@ class Delivery:
 
     @property
     def short(self) -> bool:
-        """Tell whether it got clearly less than it was owed."""
+        """Tell whether the guest received clearly less than the owed time."""
         missing = self.owed - self.delivered
         return missing > self.owed * TOLERANCE and missing * self.seconds > LEAST_SECONDS
 
 
 def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
-    """Return what each guest had that was measured, by name."""
+    """Return the CPU time of each guest that was measured, by the name of the guest."""
     if not evidence.seconds:
         return {}
     guaranteed = evidence.host.guaranteed_vcpus()
-    found = {}
+    measured = {}
     for domain in evidence.host.domains:
         spent = evidence.spent.get(domain.uuid or "", ())
         rates = guaranteed[domain.name]
+        # The number of vCPUs differs if a vCPU was plugged in after the XML was read.
         if not spent or len(spent) != len(rates):
             continue
         wanted = [min(1.0, (time.ran + time.waited) / evidence.seconds) for time in spent]
-        found[domain.name] = Delivery(
+        measured[domain.name] = Delivery(
             seconds=evidence.seconds,
             delivered=sum(time.ran for time in spent) / evidence.seconds,
             wanted=sum(wanted),
             owed=sum(float(rate) * w for rate, w in zip(rates, wanted, strict=True)),
         )
-    return found
+    return measured
 
 
 def check_delivery(evidence: Evidence) -> Iterator[Finding]:
-    """Yield guests that got less than they are guaranteed, and mixed ones that half slept."""
-    had = deliveries(evidence)
+    """Yield guests with too little CPU time, and mixed guests with sleeping dedicated vCPUs."""
+    measured = deliveries(evidence)
     for domain in evidence.host.domains:
-        one, where = had.get(domain.name), f"guest {domain.name}"
-        if one is None:
-            continue
-        if one.short:
-            found = (
-                f"in {evidence.seconds:.1f} s it wanted {one.wanted:.2f} CPUs, was guaranteed"
-                f" {one.owed:.2f} of that, and got {one.delivered:.2f}"
-            )
-            yield Finding(kind=Kind.SHORT, where=where, found=found, uuid=domain.uuid)
-        times = evidence.spent[domain.uuid or ""]
-        busy = [(time.ran + time.waited) / evidence.seconds >= _ASLEEP for time in times]
-        dedicated = [evidence.is_dedicated(cpus) for cpus in domain.vcpu_sets]
-        asleep = sum(d and not b for d, b in zip(dedicated, busy, strict=True))
-        awake = sum(b and not d for d, b in zip(dedicated, busy, strict=True))
-        if asleep and awake:
-            found = f"{asleep} of its {sum(dedicated)} dedicated vCPUs slept, {awake} shared ran"
-            yield Finding(kind=Kind.MIXED, where=where, found=found, uuid=domain.uuid)
+        delivery = measured.get(domain.name)
+        if delivery is not None:
+            yield from _short(domain, delivery)
+            yield from _half_asleep(evidence, domain)
+
+
+def _short(domain: Domain, delivery: Delivery) -> Iterator[Finding]:
+    if delivery.short:
+        text = (
+            f"in {delivery.seconds:.1f} s it wanted {delivery.wanted:.2f} CPUs, was guaranteed"
+            f" {delivery.owed:.2f} of that, and got {delivery.delivered:.2f}"
+        )
+        where = f"guest {domain.name}"
+        yield Finding(kind=Kind.SHORT, where=where, found=text, uuid=domain.uuid)
+
+
+def _half_asleep(evidence: Evidence, domain: Domain) -> Iterator[Finding]:
+    """Yield a mixed guest with a sleeping dedicated vCPU and a busy shared vCPU.
+
+    The kernel then gives the whole weight of the guest to its shared vCPUs, so that other guests
+    get less on the shared CPUs (docs/domain.rst, "The weight of a mixed guest").
+    """
+    times = evidence.spent[domain.uuid or ""]
+    busy = [(time.ran + time.waited) / evidence.seconds >= _ASLEEP for time in times]
+    dedicated = [evidence.is_dedicated(cpus) for cpus in domain.vcpu_sets]
+    asleep = sum(d and not b for d, b in zip(dedicated, busy, strict=True))
+    awake = sum(b and not d for d, b in zip(dedicated, busy, strict=True))
+    if asleep and awake:
+        text = f"{asleep} of its {sum(dedicated)} dedicated vCPUs slept, {awake} shared ran"
+        where = f"guest {domain.name}"
+        yield Finding(kind=Kind.MIXED, where=where, found=text, uuid=domain.uuid)

@@ -1,4 +1,4 @@
-"""What an audit looks at: a host as its parts were found."""
+"""The evidence of an audit: the guests of a host as libvirt, the kernel and Placement see them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,8 +15,9 @@ from cpu_tiers.model.domain import Domain
 class Allocated:
     """The VCPU_SHARES of a host in Placement.
 
-    :param capacity: ``None`` where the host reports none.
-    :param shares: by the uuid of the consumer, all that hold anything of the host.
+    :param capacity: the capacity of the inventory; ``None`` if the host reports no VCPU_SHARES.
+    :param shares: the allocated amount by the uuid of the consumer, for all consumers that have
+        an allocation on the host; 0 for a consumer with allocations of other classes only.
     """
 
     capacity: int | None
@@ -25,14 +26,14 @@ class Allocated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A host and its guests.
+    """A host, its guests, and the measurements of one audit.
 
     :param host: the guests, with the weights that they must have.
-    :param dedicated_cpus: those that vCPUs are pinned to alone.
-    :param cgroups: ``None`` where they could not be read.
-    :param allocated: ``None`` where Placement was not asked.
-    :param spent: by uuid, the CPU time of each vCPU in the interval.
-    :param seconds: of the interval; 0 where nothing was measured.
+    :param dedicated_cpus: the CPUs to which vCPUs are pinned one by one.
+    :param cgroups: ``None`` if the cgroups could not be read.
+    :param allocated: ``None`` if Placement was not queried.
+    :param spent: the CPU time of each vCPU in the interval, by the uuid of the guest.
+    :param seconds: the length of the interval; 0 if nothing was measured.
     """
 
     host: Occupancy
@@ -43,14 +44,15 @@ class Evidence:
     seconds: float = 0.0
 
     def is_dedicated(self, cpus: CpuSet | None) -> bool:
-        """Tell whether a vCPU with this CPU set was given a CPU alone: it is pinned to one."""
+        """Tell whether a vCPU with this CPU set is dedicated: pinned to a single dedicated CPU."""
         return cpus is not None and len(cpus) == 1 and cpus <= self.dedicated_cpus
 
 
 def due_weight(domain: Domain) -> int | None:
-    """Return the weight that a guest must have, ``None`` for the kernel's default.
+    """Return the weight that a guest must have, or ``None`` for the default of the kernel.
 
-    As its flavor says where Nova has written that, else as its XML does.
+    The weight comes from the extra specs of the flavor if Nova has written them into the domain
+    (release 32 and newer), otherwise from ``<shares>`` of the domain XML.
     """
     if domain.extra_specs is None:
         return domain.shares

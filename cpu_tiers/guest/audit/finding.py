@@ -1,11 +1,11 @@
-"""What an audit can find: each kind says what it means and what to do."""
+"""The findings of an audit. Each kind of finding has a meaning and a remedy."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Kind(Enum):
-    """A kind of finding, by the name that it has in output."""
+    """A kind of finding. The value is its name in the output of ``cpu-tiers host audit``."""
 
     WEIGHT = "weight"
     WEIGHT_RANGE = "weight-range"
@@ -23,84 +23,91 @@ class Kind(Enum):
 
     @property
     def means(self) -> str:
-        """Return what it does to the guarantee."""
+        """Return the effect of the finding on the guarantee."""
         return _SAYS[self][0]
 
     @property
     def do(self) -> str:
-        """Return what an operator can do."""
+        """Return the remedy, for an operator."""
         return _SAYS[self][1]
 
 
 _SAYS = {
     Kind.WEIGHT: (
-        "the guest competes with another weight than its tier has, at the cost of the"
-        " others or its own",
-        "run the audit with --fix; then find out who changed it",
+        "the weight of the guest is not the weight of its tier: other guests, or the guest"
+        " itself, get too little CPU time",
+        "run the audit with --fix; then find out who changed the weight",
     ),
     Kind.WEIGHT_RANGE: (
-        "the kernel cannot have this weight and took the nearest, or none",
-        "give the flavor a weight that the kernel takes",
+        "the kernel does not accept this weight and uses the nearest weight, or none",
+        "give the flavor a weight that the kernel accepts",
     ),
     Kind.NO_WEIGHT: (
-        "the kernel divides no CPU time by the weight of this guest",
-        "have libvirt use the cpu controller: cgroup_controllers in qemu.conf, and"
-        " cgroup.subtree_control of the cgroups above",
+        "the kernel does not divide CPU time by the weight of this guest",
+        "let libvirt use the cpu controller: check cgroup_controllers in qemu.conf, and"
+        " cgroup.subtree_control of the parent cgroups",
     ),
     Kind.UNTIERED: (
-        "it competes with the kernel's default weight, however many vCPUs it has",
-        "give its flavor quota:cpu_shares_multiplier and resize the server, or move it away",
+        "the guest competes with the default weight of the kernel, however many vCPUs it has",
+        "give its flavor quota:cpu_shares_multiplier and resize the server, or move the server"
+        " to another host",
     ),
     Kind.CLAIM: (
-        "Placement counts on another guest than there is: the host may be given too much",
-        "run cpu-tiers reshape plan, then cpu-tiers allocation heal; wait if it is migrating",
+        "the allocation in Placement does not match the guest: nova-scheduler may choose this"
+        " host for too many servers",
+        "run cpu-tiers reshape plan, then cpu-tiers allocation heal; if the guest is migrating,"
+        " wait until the migration ends",
     ),
     Kind.OVERCOMMITTED: (
-        "more shares are allocated than the host has: a tier is worth less than it says",
-        "move servers away, or undo the change of vcpu_share_multiplier, cpu_shared_set or"
-        " cpu_allocation_ratio",
+        "more shares are allocated than the host has: a share is worth less CPU time than"
+        " promised",
+        "move servers to other hosts, or undo the change of vcpu_share_multiplier,"
+        " cpu_shared_set or cpu_allocation_ratio",
     ),
     Kind.SHORT: (
-        "the guest wanted more CPU time and got less than it is guaranteed",
-        "mend what else was found; else look for what runs beside the guests, and for the"
-        " emulator and I/O threads of this one",
+        "the guest wanted more CPU time, and got less than it is guaranteed",
+        "resolve the other findings first; without other findings, look for busy processes"
+        " beside the guests, and for busy emulator and I/O threads of this guest",
     ),
     Kind.OUTWEIGHED: (
-        "what runs there takes more than all guests together where both want to run",
-        "raise CPUWeight of the guests' slice (systemctl set-property), or lower the other's",
+        "processes of the sibling cgroup get more CPU time than all guests together while both"
+        " want to run",
+        "raise CPUWeight of the guests' slice (systemctl set-property), or lower CPUWeight of"
+        " the sibling",
     ),
     Kind.SCHEDULER: (
-        "the kernel schedules by rules that need not look at weights",
+        "the kernel schedules these threads by rules that may ignore weights",
         "unload the BPF scheduler, or give the threads the policy SCHED_OTHER (chrt --other)",
     ),
     Kind.REAL_TIME: (
-        "a real-time thread runs before all others, whatever they weigh",
-        "pin the guest to CPUs of its own, or take its real-time policy away (chrt --other)",
+        "a real-time thread runs before all threads of other guests, whatever their weight",
+        "pin the guest to CPUs of its own, or remove its real-time policy (chrt --other)",
     ),
     Kind.SHARED_CPU: (
-        "a CPU that one guest was given alone is used by others",
-        "keep cpu_shared_set and cpu_dedicated_set apart, and migrate the guest",
+        "other guests use a CPU that is dedicated to this guest",
+        "keep cpu_shared_set and cpu_dedicated_set disjoint, and migrate the guest",
     ),
     Kind.MIXED: (
-        "its dedicated vCPUs slept, and their part of its weight went to the shared ones:"
-        " others on the shared CPUs get less",
-        "keep mixed guests of a tier on hosts of their own, or have them claim more",
+        "dedicated vCPUs of the guest slept, and their part of its weight went to its shared"
+        " vCPUs: other guests on the shared CPUs get less",
+        "keep mixed guests of a tier on hosts of their own, or let their flavor request more"
+        " VCPU_SHARES",
     ),
     Kind.UNREAD: (
         "a part of the audit could not be done",
-        "mend what the finding names, and run the audit again",
+        "remove the cause that the finding names, and run the audit again",
     ),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is not as it should be.
+    """A deviation from a promise.
 
-    :param where: which guest, cgroup or file.
-    :param found: what is there, and what should be.
-    :param uuid: of the guest, where it is about one.
-    :param weight: what its weight must be, where that is what is wrong.
+    :param where: the guest, cgroup or file.
+    :param found: the actual state and the state that is expected.
+    :param uuid: the uuid of the guest; ``None`` if the finding is not about a guest.
+    :param weight: the weight that the guest must have, for a finding of the kind ``weight``.
     """
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""The weights in XML and kernel, against those that guests must have."""
+"""Compare the weights in domain XML and in the kernel with the weights that guests must have."""
 
 from collections.abc import Iterator
 
@@ -9,21 +9,25 @@ from cpu_tiers.model.domain import Domain
 
 
 def check_weights(evidence: Evidence) -> Iterator[Finding]:
-    """Yield what is wrong with the weights of guests."""
+    """Yield guests with a wrong weight, an impossible weight, no weight or no tier.
+
+    A guest whose cgroup was not found is checked by its XML only.
+    """
     domains = evidence.host.domains
     tiers = sum(due_weight(domain) is not None for domain in domains)
     for domain in domains:
+        # On a host without tiers the default weight of all guests is right.
         if due_weight(domain) is None and tiers:
-            found = f"it has no tier; guests that have one: {tiers}"
-            yield _finding(Kind.UNTIERED, domain, found)
+            text = f"it has no tier; guests of this host with a tier: {tiers}"
+            yield _finding(Kind.UNTIERED, domain, text)
         cgroup = evidence.cgroups and evidence.cgroups.guests.get(domain.uuid or "")
-        wrong = [*_in_xml(domain)]
+        deviations = [*_in_xml(domain)]
         if evidence.cgroups and cgroup:
             yield from _unusable(domain, evidence.cgroups, cgroup)
-            wrong += _in_kernel(domain, evidence.cgroups, cgroup)
-        if wrong:
+            deviations += _in_kernel(domain, evidence.cgroups, cgroup)
+        if deviations:
             weight = due_weight(domain)
-            yield _finding(Kind.WEIGHT, domain, "; ".join(wrong), weight=weight)
+            yield _finding(Kind.WEIGHT, domain, "; ".join(deviations), weight=weight)
 
 
 def _in_xml(domain: Domain) -> Iterator[str]:
@@ -34,27 +38,29 @@ def _in_xml(domain: Domain) -> Iterator[str]:
 
 def _in_kernel(domain: Domain, host: HostCgroups, cgroup: GuestCgroup) -> Iterator[str]:
     due = due_weight(domain) or DEFAULT_WEIGHT[host.version]
+    # A due weight out of range cannot be in the cgroup; _unusable reports it.
     if cgroup.weight not in (None, due) and due in WEIGHTS[host.version]:
-        yield f"its cgroup has {_weight(cgroup.weight)}, it must have {due}"
+        yield f"its cgroup has {_weight(cgroup.weight)}, it must have weight {due}"
 
 
 def _unusable(domain: Domain, host: HostCgroups, cgroup: GuestCgroup) -> Iterator[Finding]:
+    """Yield a cgroup without a weight, and a due weight that the kernel cannot have."""
     if cgroup.weight is None:
         yield _finding(Kind.NO_WEIGHT, domain, "it has no cgroup with a weight of its own")
     due, allowed = due_weight(domain), WEIGHTS[host.version]
     if due is not None and due not in allowed:
-        found = (
-            f"it must have {due}, cgroup v{host.version} takes {allowed[0]} to {allowed[-1]}"
-            f" and has {_weight(cgroup.weight)}"
+        text = (
+            f"it must have weight {due}, cgroup v{host.version} allows {allowed[0]} to"
+            f" {allowed[-1]}; its cgroup has {_weight(cgroup.weight)}"
         )
-        yield _finding(Kind.WEIGHT_RANGE, domain, found)
+        yield _finding(Kind.WEIGHT_RANGE, domain, text)
 
 
-def _finding(kind: Kind, domain: Domain, found: str, weight: int | None = None) -> Finding:
+def _finding(kind: Kind, domain: Domain, text: str, weight: int | None = None) -> Finding:
     return Finding(
-        kind=kind, where=f"guest {domain.name}", found=found, uuid=domain.uuid, weight=weight
+        kind=kind, where=f"guest {domain.name}", found=text, uuid=domain.uuid, weight=weight
     )
 
 
 def _weight(weight: int | None) -> str:
-    return "none" if weight is None else str(weight)
+    return "no weight" if weight is None else f"weight {weight}"

@@ -1,18 +1,18 @@
-"""How much CPU each guest of a host gets while all of them want to run.
+"""The entitlement: how much CPU each guest of a host gets while all vCPUs want to run.
 
-Every vCPU competes with a weight of its own: its guest's, divided evenly over
-the guest's vCPUs. It runs on the host CPUs of its set, on one at a time. The
-entitlement is the weighted max-min fair division of the host CPUs: no vCPU
-could get more, but by taking from one that has less CPU per weight. There is
-exactly one such division, and it is computed exactly. Pure.
+The weight of a guest is divided evenly over its vCPUs, and each vCPU competes with its part. A
+vCPU runs on the host CPUs of its CPU set, on one CPU at a time. The entitlement is the weighted
+max-min fair division of the host CPUs: a vCPU could get more only if a vCPU with less CPU per
+weight got less. Only a single division has this property. The computation uses fractions, without
+rounding. Pure.
 
-That is what the kernel does (https://docs.kernel.org/scheduler/sched-design-CFS.html).
-On each CPU it divides a cgroup's weight in proportion to what the cgroup has
-runnable there. All vCPUs of a guest count alike in that, whether they are
-pinned, share CPUs or are ever interrupted: libvirt gives each a cgroup of the
-default weight below the guest's. So a mixed guest's pinned vCPUs take their
-part of its weight along, although nobody competes with them, as long as they
-want to run.
+The kernel approaches this division
+(https://docs.kernel.org/scheduler/sched-design-CFS.html): it divides the weight of a cgroup over
+the CPUs in proportion to the load of the cgroup on each CPU. All vCPUs of a guest are an equal
+load, with or without pinning, and with or without interruptions by other threads: libvirt
+gives each vCPU a cgroup of the default weight below the cgroup of the guest. Therefore a pinned
+vCPU of a mixed guest uses up its part of the weight while it wants to run, although no other
+vCPU competes for its CPU.
 """
 
 from collections import Counter, defaultdict
@@ -27,10 +27,10 @@ __all__ = ["Contender", "Slice", "guaranteed_cpus"]
 
 
 def guaranteed_cpus(host: Mapping[str, Contender | Slice]) -> dict[str, Fraction]:
-    """Return the CPUs that each contender gets, by its path.
+    """Return the CPUs of each contender, by its path.
 
-    :param host: the cgroups that compete at the root, by name; what stands in
-        ``machine.slice`` is named ``machine.slice/instance-1`` in the result.
+    :param host: the cgroups that compete at the root, by name. The path of a contender in a
+        slice includes the name of the slice, such as ``machine.slice/instance-1``.
     """
     weights = weights_per_thread(host)
     wanted = defaultdict[frozenset[int], Counter[int]](Counter)
@@ -39,7 +39,7 @@ def guaranteed_cpus(host: Mapping[str, Contender | Slice]) -> dict[str, Fraction
             wanted[cpus][weight] += threads
     levels = fair_levels(wanted)
 
-    @cache  # guests of one flavor are alike
+    @cache  # a host has many guests of the same flavor, and fractions are slow
     def rate(cpus: frozenset[int], weight: int, threads: int) -> Fraction:
         return threads * min(Fraction(1), weight * levels[cpus])
 

@@ -1,4 +1,4 @@
-"""Who competes for the CPUs of a host, and with which weight."""
+"""The contenders for the CPUs of a host, and the weight of each of their threads."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,19 +14,19 @@ from cpu_tiers.errors import InvalidInput
 class Contender:
     """A cgroup whose threads all want to run: a guest, or a service of the host.
 
-    :param weight: ``cpu.shares`` or ``cpu.weight``; the kernel's default where
-        nobody sets one (1024 in cgroup v1, 100 in v2).
-    :param threads: how many there are, by the host CPUs that they may run on.
-        Of a guest these are the vCPUs.
+    :param weight: ``cpu.shares`` or ``cpu.weight``; without either the default of the kernel
+        (1024 in cgroup v1, 100 in v2).
+    :param threads: the number of threads by the set of host CPUs on which they may run. The
+        threads of a guest are its vCPUs.
     """
 
     weight: int
     threads: Mapping[frozenset[int], int]
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run.
+        """Check the weight and the CPU sets.
 
-        :raises InvalidInput: a weight below 1, or a thread without a CPU.
+        :raises InvalidInput: the weight is below 1, or a thread has an empty CPU set.
         """
         _check_weight(self.weight)
         if not all(self.threads):
@@ -34,49 +34,51 @@ class Contender:
 
     @classmethod
     def of(cls, weight: int, cpu_sets: Iterable[frozenset[int]]) -> "Contender":
-        """Return the contender with one thread for each of the CPU sets."""
+        """Return a contender with one thread for each of the CPU sets."""
         return cls(weight=weight, threads=Counter(cpu_sets))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """A cgroup of cgroups, such as ``machine.slice``: its members divide its weight."""
+    """A cgroup of cgroups, for example ``machine.slice``. The members divide the weight."""
 
     weight: int
     members: Mapping[str, "Contender | Slice"]
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run.
+        """Check the weight.
 
-        :raises InvalidInput: a weight below 1.
+        :raises InvalidInput: the weight is below 1.
         """
         _check_weight(self.weight)
 
 
 def weights_per_thread(host: Mapping[str, Contender | Slice]) -> dict[str, tuple[Contender, int]]:
-    """Return each contender that has threads, and the weight of one of them, by path.
+    """Return each contender with threads, and the weight of one of its threads, by path.
 
-    The weights of all are to the same scale, on which each is a whole number.
+    All weights are scaled to integers by a common factor: computing with integers is much faster
+    than with fractions.
     """
-    found = dict(_weigh(host, Fraction(1), ""))
-    scale = lcm(*{weight.denominator for _, weight in found.values()})
+    contenders = dict(_weigh(host, Fraction(1), ""))
+    scale = lcm(*{weight.denominator for _, weight in contenders.values()})
     return {
         path: (contender, weight.numerator * (scale // weight.denominator))
-        for path, (contender, weight) in found.items()
+        for path, (contender, weight) in contenders.items()
     }
 
 
 def _weigh(
     members: Mapping[str, Contender | Slice], unit: Fraction, prefix: str
 ) -> Iterator[tuple[str, tuple[Contender, Fraction]]]:
-    """Yield the contenders, where a weight of 1 among the members comes to ``unit``."""
+    """Yield the contenders among the members; ``unit`` is the value of a weight of 1 here."""
 
-    @cache  # guests of one flavor are alike
+    @cache  # a host has many guests of the same flavor, and fractions are slow
     def share(weight: int, parts: int) -> Fraction:
         return unit * weight / parts
 
     for name, member in members.items():
         if isinstance(member, Slice):
+            # The kernel does not count a cgroup in which no thread wants to run.
             total = sum(m.weight for m in member.members.values() if _wants_to_run(m))
             if total:
                 yield from _weigh(member.members, share(member.weight, total), f"{prefix}{name}/")
@@ -92,4 +94,4 @@ def _wants_to_run(member: Contender | Slice) -> bool:
 
 def _check_weight(weight: int) -> None:
     if weight < 1:
-        raise InvalidInput.of("weight of a cgroup", f"got {weight}", "the kernel has none below 1")
+        raise InvalidInput.of("weight of a cgroup", f"got {weight}", "give at least 1")

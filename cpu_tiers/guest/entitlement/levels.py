@@ -1,14 +1,13 @@
-"""Weighted max-min fairness of threads that may run on different CPUs, exactly.
+"""Compute the weighted max-min fair division for threads that may run on different CPUs.
 
-Threads with the same CPU set have the same *level*, the CPU time per weight
-that is divided there: a thread gets weight x level, but at most one CPU. So
-the unknowns are as many as there are different sets, however many threads
-there are.
+The threads of a CPU set have a common *level*: the CPU time per weight of these threads. A thread
+gets weight x level, but at most one CPU. Therefore the number of unknowns is the number of
+different CPU sets, however many threads there are.
 
-A pool of CPUs is filled as if each thread could run on all of them. Where the
-threads of some sets cannot be given that much by the CPUs of their sets, those
-sets are below this level, and all others at it or above: the pool falls apart
-into both, and each is filled on its own. This is the decomposition of
+The algorithm first computes the level of a pool of CPUs as if each thread could run on all CPUs
+of the pool. If the CPUs of some sets do not suffice for this level, the levels of these sets
+are lower, and the levels of all remaining sets are equal or higher. The pool is split into the two
+groups of sets, and each part is solved in the same way. This is the decomposition of
 Fujishige (Lexicographically optimal base of a polymatroid with respect to a
 weight vector, 1980).
 """
@@ -21,14 +20,17 @@ from fractions import Fraction
 from cpu_tiers.guest.entitlement.routing import find_short
 
 Threads = Mapping[int, int]
-"""How many there are, by their weight."""
+"""The number of threads by their weight."""
 
 CpuGroups = Mapping[tuple[int, ...], int]
-"""How many CPUs belong to the same sets, by the numbers of these sets."""
+"""The number of CPUs that belong to the same CPU sets, by the numbers of these sets."""
 
 
 def fair_levels(wanted: Mapping[frozenset[int], Threads]) -> dict[frozenset[int], Fraction]:
-    """Return the level of each CPU set; ``wanted`` has the threads of each."""
+    """Return the level of each CPU set.
+
+    :param wanted: by CPU set, the threads that want to run on it.
+    """
     sets = list(wanted)
     levels: dict[frozenset[int], Fraction] = {}
     unsolved = [_Pool(threads=dict(enumerate(wanted.values())), cpus=_like_cpus(sets))]
@@ -44,6 +46,7 @@ def fair_levels(wanted: Mapping[frozenset[int], Threads]) -> dict[frozenset[int]
 
 
 def _like_cpus(sets: Collection[frozenset[int]]) -> CpuGroups:
+    """Group the CPUs by CPU sets: the CPUs of a group belong to the same sets."""
     sets_of = defaultdict[int, list[int]](list)
     for number, cpus in enumerate(sets):
         for cpu in cpus:
@@ -53,13 +56,13 @@ def _like_cpus(sets: Collection[frozenset[int]]) -> CpuGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pool:
-    """Some of the sets, by number, and the CPUs that they divide."""
+    """Some of the CPU sets, by number, and the CPUs that their threads divide."""
 
     threads: Mapping[int, Threads]
     cpus: CpuGroups
 
     def parts(self) -> Iterator["_Pool"]:
-        """Yield the sets that have CPUs in common, directly or through others."""
+        """Yield the independent parts of the pool: sets connected by common CPUs."""
         cpus_of = defaultdict[int, list[tuple[int, ...]]](list)
         for like in self.cpus:
             for number in like:
@@ -70,7 +73,7 @@ class _Pool:
                 continue
             seen.add(start)
             members, cpus = [start], dict.fromkeys(cpus_of[start])
-            for number in members:  # grows on the way
+            for number in members:  # the loop appends to the list
                 for like in cpus_of[number]:
                     cpus[like] = None
                     members += (new := [n for n in like if n not in seen])
@@ -81,7 +84,7 @@ class _Pool:
             )
 
     def level(self) -> Fraction:
-        """Return the level at which all CPUs are used, or all threads have one."""
+        """Return the level at which all CPUs are used, or each thread has a CPU of its own."""
         total = Counter[int]()
         for threads in self.threads.values():
             total.update(threads)
@@ -89,7 +92,9 @@ class _Pool:
         for heaviest in sorted(total, reverse=True):
             if heaviest * cpus < weight:
                 return Fraction(cpus, weight)
-            cpus -= total[heaviest]  # each has a CPU of its own
+            # At this level the heaviest threads would get more than one CPU: give each of them
+            # one CPU, and divide the remaining CPUs among the lighter threads.
+            cpus -= total[heaviest]
             weight -= heaviest * total[heaviest]
         return Fraction(1, min(total))
 
@@ -97,7 +102,8 @@ class _Pool:
         """Return the sets whose CPUs do not suffice for this level."""
         if len(self.threads) == 1:
             return frozenset()
-        slices, rate = level.denominator, level.numerator  # of a CPU, to stay with integers
+        # Each CPU is cut into as many slices as the denominator, to compute with integers.
+        slices, rate = level.denominator, level.numerator
         wanted = {
             number: sum(n * min(slices, weight * rate) for weight, n in threads.items())
             for number, threads in self.threads.items()
@@ -105,23 +111,23 @@ class _Pool:
         return find_short(wanted, {like: n * slices for like, n in self.cpus.items()})
 
     def split(self, short: frozenset[int]) -> tuple["_Pool", "_Pool"]:
-        """Return the sets that fall short with all their CPUs, and what remains."""
-        theirs = {like: n for like, n in self.cpus.items() if not short.isdisjoint(like)}
-        rest = {like: n for like, n in self.cpus.items() if like not in theirs}
+        """Return a pool of the short sets with all their CPUs, and a pool of the other sets."""
+        short_cpus = {like: n for like, n in self.cpus.items() if not short.isdisjoint(like)}
+        other_cpus = {like: n for like, n in self.cpus.items() if like not in short_cpus}
         return (
             _Pool(
                 threads={number: self.threads[number] for number in short},
-                cpus=_restricted(theirs, short),
+                cpus=_restricted(short_cpus, short),
             ),
             _Pool(
                 threads={n: threads for n, threads in self.threads.items() if n not in short},
-                cpus=rest,
+                cpus=other_cpus,
             ),
         )
 
 
 def _restricted(cpus: CpuGroups, sets: frozenset[int]) -> CpuGroups:
-    """Return the CPUs as these sets alone tell them apart."""
+    """Group the CPUs again, by these sets only."""
     restricted = Counter[tuple[int, ...]]()
     for like, n in cpus.items():
         restricted[tuple(number for number in like if number in sets)] += n

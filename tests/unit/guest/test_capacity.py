@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.guest.capacity import claim_of, room_for
+from cpu_tiers.guest.capacity import fitting_servers, requested_amounts
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.inventory import Inventory
@@ -11,7 +11,7 @@ PINNED = CpuSet({9})
 
 
 @pytest.mark.parametrize(
-    ("shares", "extra_specs", "sets", "vcpus", "claimed"),
+    ("shares", "extra_specs", "sets", "vcpus", "shares_requested"),
     [
         pytest.param(200, None, (None, SHARED), 2, 200, id="all vCPUs are shared"),
         pytest.param(200, None, (PINNED, PINNED), 0, 0, id="none is"),
@@ -29,15 +29,15 @@ PINNED = CpuSet({9})
         pytest.param(100, {}, (None,), 1, 0, id="the weight was set by hand"),
     ],
 )
-def test_claims(
+def test_requested_amounts(
     shares: int | None,
     extra_specs: dict[str, str] | None,
     sets: tuple[CpuSet | None, ...],
     vcpus: int,
-    claimed: int,
+    shares_requested: int,
 ) -> None:
     domain = Domain(name="g", shares=shares, vcpu_sets=sets, extra_specs=extra_specs)
-    assert claim_of(domain, SHARED) == {VCPU: vcpus, VCPU_SHARES: claimed}
+    assert requested_amounts(domain, SHARED) == {VCPU: vcpus, VCPU_SHARES: shares_requested}
 
 
 # (4 - 1) x 2 = 6 VCPU and (400 - 100) x 2 = 600 VCPU_SHARES
@@ -48,7 +48,7 @@ INVENTORIES = {
 
 
 @pytest.mark.parametrize(
-    ("vcpus", "shares", "used", "room"),
+    ("vcpus", "shares", "used", "servers"),
     [
         pytest.param(1, 100, (0, 0), 6, id="both run out"),
         pytest.param(1, 150, (0, 0), 4, id="shares run out"),
@@ -59,10 +59,10 @@ INVENTORIES = {
         pytest.param(4, 401, (0, 0), 0, id="more than one server may have"),
     ],
 )
-def test_room(vcpus: int, shares: int, used: tuple[int, int], room: int) -> None:
-    claim, taken = {VCPU: vcpus, VCPU_SHARES: shares}, {VCPU: used[0], VCPU_SHARES: used[1]}
-    assert room_for(claim, INVENTORIES, taken) == room
+def test_fitting_servers(vcpus: int, shares: int, used: tuple[int, int], servers: int) -> None:
+    amounts, taken = {VCPU: vcpus, VCPU_SHARES: shares}, {VCPU: used[0], VCPU_SHARES: used[1]}
+    assert fitting_servers(amounts, INVENTORIES, taken) == servers
 
 
-def test_no_shared_cpu_no_room() -> None:
-    assert room_for({VCPU: 1}, {}, {}) == 0
+def test_no_server_fits_without_a_shared_cpu() -> None:
+    assert fitting_servers({VCPU: 1}, {}, {}) == 0

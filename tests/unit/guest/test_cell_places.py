@@ -105,5 +105,5 @@ def test_nothing_is_held_of_nodes(at: list[tuple[str, dict[str, int]]]) -> None:
     ],
 )
 def test_what_is_held_is_not_what_the_cells_need(at: list[tuple[str, dict[str, int]]]) -> None:
-    with pytest.raises(NotAllocated, match=r"cell 1 needs 2 VCPU, 0 PCPU, 2048 MiB; .* of node 0"):
+    with pytest.raises(NotAllocated, match=r"cell 1 needs 2 VCPU, 0 PCPU, 2048 MiB; .* on node 0"):
         allocated_places(UNEQUAL, "cn", at)

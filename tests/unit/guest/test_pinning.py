@@ -201,10 +201,12 @@ def test_limits() -> None:
     limits = Limits(cpu_allocation_ratio=1.5, ram_allocation_ratio=1.0)
     asked = guest((2, 0), memory_mb=512)
     once = take(host("ss"), asked, pin(asked, host("ss"), limits=limits))
-    with pytest.raises(DoesNotFit, match="2 vCPUs share 2 CPUs: no room"):
+    with pytest.raises(DoesNotFit, match="needs 2 shared vCPUs, 2 use 2 CPUs at"):
         pin(asked, once, limits=limits)
     more = guest((1, 0), memory_mb=513)
-    with pytest.raises(DoesNotFit, match="512 of 1024 MiB are in use: no room"):
+    with pytest.raises(
+        DoesNotFit, match=r"512 of 1024 MiB are in use at an allocation ratio of 1$"
+    ):
         pin(more, once, limits=limits)
     assert placed(pin(more, once)) == ["0: "]
 

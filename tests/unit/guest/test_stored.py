@@ -67,9 +67,9 @@ def test_the_old_form_is_migrated(stored: dict[str, Any], expected: GuestTopolog
 
 
 def test_the_old_form_cannot_hold_a_mixed_guest() -> None:
-    with pytest.raises(InvalidInput, match="upgrade the computes that read it"):
+    with pytest.raises(InvalidInput, match="upgrade the computes that read the topology"):
         to_stored(MIXED, DEDICATED_IN_CPUSET)
-    with pytest.raises(InvalidInput, match="form 2 alone"):
+    with pytest.raises(InvalidInput, match="store a mixed guest in form 2"):
         from_stored(old("mixed"))
 
 

@@ -13,7 +13,7 @@ MULTIPLIER = "quota:cpu_shares_multiplier"
 def test_a_server_of_a_tier() -> None:
     tier = Tier.parse("gold", "2.5", 3, where="t")
     # 2.5 x 3 = 7.5, rounded half up
-    assert (tier.weight, tier.claim) == (8, {VCPU: 3, VCPU_SHARES: 8})
+    assert (tier.weight, tier.requested_amounts) == (8, {VCPU: 3, VCPU_SHARES: 8})
 
 
 @pytest.mark.parametrize(

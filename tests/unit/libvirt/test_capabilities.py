@@ -99,7 +99,9 @@ def test_comments_and_a_blank_arch(capabilities: str) -> None:
         pytest.param("", "not XML", id="empty"),
         pytest.param("{}", "not XML", id="JSON"),
         pytest.param("<capabilities>", "not XML", id="cut off"),
-        pytest.param("<domain/>", "a document of 'domain'", id="another document"),
+        pytest.param(
+            "<domain/>", "a document with the root element 'domain'", id="another document"
+        ),
         pytest.param("<capabilities/>", "no <host>", id="no host"),
         pytest.param(
             "<capabilities><host><topology><cells/></topology></host></capabilities>",

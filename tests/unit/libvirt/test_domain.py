@@ -90,7 +90,7 @@ def test_another_plugin_adds_an_attribute() -> None:
 )
 def test_two_plugins_of_one_part(element: _Element, part: str) -> None:
     plugins = {**BUILT_IN, "rude": lambda _: [element]}
-    with pytest.raises(ExtensionError, match=f"'rude' both write {part}"):
+    with pytest.raises(ExtensionError, match=f"'rude' of cpu_tiers.domain_xml both write {part};"):
         domain_xml(guest(quota__cpu_shares="7"), plugins)
 
 

@@ -87,7 +87,11 @@ def test_vcpus_that_are_plugged_in(inner: str, sets: tuple[CpuSet | None, ...]) 
     ("text", "fault"),
     [
         pytest.param("", "not XML", id="empty"),
-        pytest.param("<capabilities/>", "a document of 'capabilities'", id="another document"),
+        pytest.param(
+            "<capabilities/>",
+            "a document with the root element 'capabilities'",
+            id="another document",
+        ),
         pytest.param("<domain><vcpu>1</vcpu></domain>", "a domain without a name", id="no name"),
         pytest.param("<domain><name>g</name></domain>", "no <vcpu>", id="no vCPU"),
     ],

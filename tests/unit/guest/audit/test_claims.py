@@ -15,17 +15,25 @@ PINNED = guest("pinned", 100, CpuSet({2}), multiplier="100")
     ("domain", "held", "found"),
     [
         pytest.param(GOLD, {"gold-uuid": 200}, None, id="2 x 100"),
-        pytest.param(GOLD, {"gold-uuid": 100}, f"200 {VCPU_SHARES}, and holds 100", id="too few"),
-        pytest.param(GOLD, {"gold-uuid": 0}, f"200 {VCPU_SHARES}, and holds 0", id="VCPU alone"),
-        pytest.param(GOLD, {}, f"200 {VCPU_SHARES}, and holds nothing of this host", id="none"),
+        pytest.param(
+            GOLD,
+            {"gold-uuid": 100},
+            (200, "100"),
+            id="too few",
+        ),
+        pytest.param(GOLD, {"gold-uuid": 0}, (200, "0"), id="VCPU alone"),
+        pytest.param(GOLD, {}, (200, "nothing on this host"), id="none"),
         pytest.param(MIXED, {"mixed-uuid": 50}, None, id="1 of 3 is shared: 1 x 50"),
         pytest.param(PINNED, {"pinned-uuid": 0}, None, id="none is shared"),
-        pytest.param(PINNED, {"pinned-uuid": 7}, f"0 {VCPU_SHARES}, and holds 7", id="too many"),
+        pytest.param(PINNED, {"pinned-uuid": 7}, (0, "7"), id="too many"),
     ],
 )
-def test_claims(domain: Domain, held: dict[str, int], found: str | None) -> None:
+def test_claims(domain: Domain, held: dict[str, int], found: tuple[int, str] | None) -> None:
     host = evidence(domain, allocated=Allocated(capacity=800, shares=held))
-    expected = [] if found is None else [("claim", f"guest {domain.name}", f"it claims {found}")]
+    expected = []
+    if found is not None:
+        text = f"it requests {found[0]} {VCPU_SHARES}, and {found[1]} is allocated to it"
+        expected = [("claim", f"guest {domain.name}", text)]
     assert summary(host) == expected
 
 

@@ -32,7 +32,7 @@ def test_every_cpu_is_both_without_sets_in_nova_conf() -> None:
         (
             {"/machine.slice": 50, "/system.slice": 100, "/user.slice": 50},
             [
-                "the guests' cgroup has the weight 50, /system.slice beside it 100",
+                "the guests' cgroup has weight 50, its sibling /system.slice has weight 100",
             ],
         ),
     ],
@@ -56,7 +56,7 @@ def test_a_scheduler_that_ignores_weights() -> None:
         pytest.param(7, [("scheduler", "thread 'CPU 0/KVM' is SCHED_EXT")], id="SCHED_EXT"),
         pytest.param(
             1,
-            [("real-time", "thread 'CPU 0/KVM' is SCHED_FIFO, on CPUs that others use")],
+            [("real-time", "thread 'CPU 0/KVM' is SCHED_FIFO, on CPUs that other guests use")],
             id="SCHED_FIFO",
         ),
     ],

@@ -21,28 +21,30 @@ def test_nothing_is_wrong() -> None:
         pytest.param(
             GOLD,
             cgroups(gold=400),
-            "its cgroup has 400, it must have 100",
+            "its cgroup has weight 400, it must have weight 100",
             100,
             id="changed behind libvirt's back",
         ),
         pytest.param(
             guest("gold", 30, None, None, multiplier="100"),
             cgroups(gold=30),
-            "its XML has 30, its flavor 200; its cgroup has 30, it must have 200",
+            "its XML has weight 30, its flavor weight 200;"
+            " its cgroup has weight 30, it must have weight 200",
             200,
             id="changed through libvirt: 2 vCPUs x 100",
         ),
         pytest.param(
             guest("gold", 30),
             cgroups(gold=100),
-            "its cgroup has 100, it must have 30",
+            "its cgroup has weight 100, it must have weight 30",
             30,
             id="old",
         ),
         pytest.param(
             guest("gold", 30, multiplier="garbage"),
             cgroups(gold=30),
-            "its XML has 30, its flavor none; its cgroup has 30, it must have 100",
+            "its XML has weight 30, its flavor no weight;"
+            " its cgroup has weight 30, it must have weight 100",
             None,
             id="a flavor without a tier: for a person to decide",
         ),
@@ -67,12 +69,12 @@ def test_a_wrong_weight(domain: Domain, found: HostCgroups, what: str, weight: i
         (
             guest("least", 1),
             cgroups(version=1, least=2),
-            "it must have 1, cgroup v1 takes 2 to 262144 and has 2",
+            "it must have weight 1, cgroup v1 allows 2 to 262144; its cgroup has weight 2",
         ),
         (
             guest("most", 20000),
             cgroups(most=100),
-            "it must have 20000, cgroup v2 takes 1 to 10000 and has 100",
+            "it must have weight 20000, cgroup v2 allows 1 to 10000; its cgroup has weight 100",
         ),
     ],
 )
@@ -90,5 +92,5 @@ def test_a_kernel_that_does_not_weigh() -> None:
 
 def test_untiered_beside_tiers() -> None:
     assert summary(evidence(GOLD, guest("plain", None))) == [
-        ("untiered", "guest plain", "it has no tier; guests that have one: 1")
+        ("untiered", "guest plain", "it has no tier; guests of this host with a tier: 1")
     ]
