@@ -1,0 +1,19 @@
+"""The examples of docs/library.rst run, and print what the page states."""
+
+import pytest
+
+from tests.documented_code import DOCS, examples, stated_output
+
+pytestmark = pytest.mark.skipif(
+    not (DOCS / "library.rst").exists(), reason="installed without the repository"
+)
+
+
+def test_the_examples_print_what_the_page_states(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    codes = examples("library.rst")
+    # One for each section: translators, inventories, topology, pinning, usage, port rules.
+    assert len(codes) == 6
+    for code in codes:
+        exec(code, names)  # noqa: S102  # the code is in this repository
+        assert capsys.readouterr().out == stated_output(code) != ""
