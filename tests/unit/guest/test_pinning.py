@@ -1,82 +1,13 @@
-"""Pinnings worked out by hand.
-
-A host is drawn cell by cell, ``|`` between cells and a blank between cores. A letter or
-sign is a CPU, numbered from left to right: ``.`` dedicated and free, ``x`` dedicated and
-taken, ``s`` shared, ``b`` both shared and dedicated, ``t`` the same and taken.
-"""
+"""Pinnings worked out by hand; ``drawings`` says how a host is drawn."""
 
 import pytest
 
-from cpu_tiers.errors import InvalidInput
 from cpu_tiers.guest.pinning import DoesNotFit, Limits, pin
-from cpu_tiers.guest.usage import release, take
-from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
-from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
-from cpu_tiers.model.host import HostTopology, NumaCell, Pages
-from cpu_tiers.model.policies import CpuPolicy, EmulatorThreadsPolicy, PageSize, ThreadPolicy
-
-
-def host(drawing: str, memory_mb: int = 1024) -> ComputeHost:
-    cells, first = [], 0
-    for number, drawn in enumerate(drawing.split("|")):
-        signs = dict(enumerate(drawn.replace(" ", ""), first))
-        cores = []
-        for core in drawn.split():
-            cores.append(CpuSet(range(first, first + len(core))))
-            first += len(core)
-        cells.append(
-            ComputeCell(
-                id=number,
-                shared=CpuSet(cpu for cpu, sign in signs.items() if sign in "sbt"),
-                dedicated=CpuSet(cpu for cpu, sign in signs.items() if sign != "s"),
-                memory_mb=memory_mb,
-                cores=tuple(cores),
-                used=Usage(pinned=CpuSet(cpu for cpu, sign in signs.items() if sign in "xt")),
-            )
-        )
-    return ComputeHost(cells=tuple(cells))
-
-
-def guest(
-    *cells: tuple[int, int],
-    threads: ThreadPolicy | None = None,
-    emulator: EmulatorThreadsPolicy | None = None,
-    page_size: PageSize | None = None,
-    memory_mb: int = 1,
-) -> GuestTopology:
-    """A guest with these numbers of shared and dedicated vCPUs; shared ones come first."""
-    made, first = [], 0
-    for number, (shared, dedicated) in enumerate(cells):
-        middle, last = first + shared, first + shared + dedicated
-        made.append(
-            GuestCell(
-                id=number,
-                cpuset=CpuSet(range(first, middle)),
-                pcpuset=CpuSet(range(middle, last)),
-                memory_mb=memory_mb,
-            )
-        )
-        first = last
-    policy: CpuPolicy = "shared"
-    if any(dedicated for _, dedicated in cells):
-        policy = "mixed" if any(shared for shared, _ in cells) else "dedicated"
-    return GuestTopology(
-        cells=tuple(made),
-        cpu_policy=policy,
-        cpu_thread_policy=threads,
-        emulator_threads_policy=emulator,
-        page_size=page_size,
-    )
-
-
-def placed(pinning: Pinning) -> list[str]:
-    """Each guest cell as ``host cell: CPUs in the order of vCPUs + reserved``."""
-    return [
-        f"{cell.host_cell}: {' '.join(str(cpu) for _, cpu in sorted(cell.cpu_pinning.items()))}"
-        + (f" + {cell.cpuset_reserved}" if cell.cpuset_reserved else "")
-        for cell in pinning.cells
-    ]
+from cpu_tiers.guest.usage import take
+from cpu_tiers.model.compute import ComputeHost
+from cpu_tiers.model.guest import GuestTopology
+from cpu_tiers.model.policies import EmulatorThreadsPolicy, ThreadPolicy
+from tests.unit.guest.drawings import guest, host, placed
 
 
 @pytest.mark.parametrize(
@@ -209,68 +140,3 @@ def test_limits() -> None:
     ):
         pin(more, once, limits=limits)
     assert placed(pin(more, once)) == ["0: "]
-
-
-@pytest.mark.parametrize(
-    ("asked", "memory_mb", "size"),
-    [
-        pytest.param("small", 2, 4, id="small: the smallest"),
-        pytest.param("large", 2, 2048, id="large: the largest that it fills"),
-        pytest.param("any", 1, 4, id="any: 1 MiB is no 2 MiB page"),
-        pytest.param("any", 4, 2048, id="any: large first"),
-        pytest.param("any", 8, 4, id="any: 3 of 4 MiB pages are free"),
-        pytest.param(4, 2, 4, id="by number"),
-        pytest.param(None, 2, None, id="not asked for"),
-    ],
-)
-def test_page_sizes(asked: PageSize | None, memory_mb: int, size: int | None) -> None:
-    assert pin(guest((0, 1), page_size=asked, memory_mb=memory_mb), PAGED).cells == (
-        CellPinning(host_cell=0, cpu_pinning={0: 0}, page_size_kb=size),
-    )
-
-
-# 16 MiB in 4 kB; 4 pages of 2 MiB, one of them reserved
-PAGED = ComputeHost.of(
-    HostTopology(
-        arch="x86_64",
-        cells=(
-            NumaCell(
-                id=0,
-                cpus=CpuSet({0, 1}),
-                memory_kb=24576,
-                pages=(Pages(size_kb=4, total=4096), Pages(size_kb=2048, total=4)),
-            ),
-        ),
-    ),
-    cpu_dedicated_set=CpuSet({0, 1}),
-    reserved_pages={0: {2048: 1}},
-)
-
-
-def test_take_and_release() -> None:
-    asked = guest((0, 1), page_size=2048, memory_mb=4)
-    pinning = pin(asked, PAGED)
-    after = take(PAGED, asked, pinning)
-    assert after.cells[0].used == Usage(pinned=CpuSet({0}), memory_mb=4, pages={2048: 2})
-    assert release(after, asked, pinning) == PAGED
-    with pytest.raises(DoesNotFit, match="needs 4096 kB in whole pages, free are 2048 kB"):
-        pin(asked, after)
-    with pytest.raises(InvalidInput, match="host NUMA cell 0: CPU 0 is pinned already"):
-        take(after, asked, pinning)
-    with pytest.raises(InvalidInput, match="host NUMA cell 0: CPU 0 is not pinned"):
-        release(PAGED, asked, pinning)
-
-
-def test_isolated_guests_take_the_siblings() -> None:
-    legacy = host("bb bb")
-    asked = guest((0, 1), threads="isolate")
-    assert take(legacy, asked, pin(asked, legacy)).cells[0].used.pinned == CpuSet({0, 1})
-
-
-def test_a_pinning_of_another_host() -> None:
-    pinning = Pinning(cells=(CellPinning(host_cell=0, cpu_pinning={0: 9}),))
-    with pytest.raises(InvalidInput, match="host NUMA cell 0: CPU 9 is not dedicated"):
-        take(host(".."), guest((0, 1)), pinning)
-    pinning = Pinning(cells=(CellPinning(host_cell=5, cpu_pinning={0: 0}),))
-    with pytest.raises(InvalidInput, match="host NUMA cell 5: the host does not have it"):
-        release(host(".."), guest((0, 1)), pinning)

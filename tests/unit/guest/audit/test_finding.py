@@ -1,4 +1,4 @@
-"""The page of the docs names every kind of finding."""
+"""Every kind of finding has a meaning, a remedy and a row in docs/audit.rst."""
 
 import re
 from pathlib import Path
