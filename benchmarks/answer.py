@@ -1,8 +1,8 @@
 """A synthetic answer of ``GET /allocation_candidates``, the same in every run.
 
-Each host is a tree of 9 providers, as decisions D2 and D6 report it: the root,
-2 NUMA nodes, and 3 page sizes in each node. The root has 60 traits, about what
-a recent x86 compute node reports.
+Each host is a tree of 9 providers according to decisions D2 and D6: the root, 2 NUMA nodes, and
+3 page sizes in each node. The root has 60 traits, about as many as a recent x86 compute node
+reports.
 """
 
 import itertools
@@ -27,17 +27,17 @@ def answer_text(hosts: int = HOSTS) -> str:
 
 
 def answer(hosts: int) -> Answer:
-    """Return what Placement would answer about ``hosts`` hosts with room in both NUMA nodes."""
+    """Return the answer of Placement about ``hosts`` hosts with room in both NUMA nodes."""
     rng = random.Random(1)
     trees = [_tree(rng) for _ in range(hosts)]
     return {
-        "allocation_requests": [one for tree in trees for one in _candidates(tree)],
+        "allocation_requests": [candidate for tree in trees for candidate in _candidates(tree)],
         "provider_summaries": dict(itertools.chain.from_iterable(trees)),
     }
 
 
 def _tree(rng: random.Random) -> list[tuple[str, Answer]]:
-    """Return uuid and summary of each provider of a host: root, node, its pages, next node."""
+    """Return uuid and summary of each provider of a host: the root, then each node with pages."""
     root = _uuid(rng)
     providers = [(root, _summary(rng, root, None, {"DISK_GB": 4000}, _TRAITS))]
     for _ in range(2):
@@ -66,7 +66,7 @@ def _summary(
 
 
 def _candidates(tree: list[tuple[str, Answer]]) -> Iterator[Answer]:
-    """Yield a candidate for each NUMA node: its CPUs, its small pages, the root's disk."""
+    """Yield a candidate for each NUMA node: CPUs and small pages of the node, disk of the root."""
     (root, _), *nodes = tree
     for (node, _), (pages, _) in (nodes[:2], nodes[4:6]):
         taken = {root: ["DISK_GB"], node: ["VCPU", "CUSTOM_VCPU_SHARES"], pages: ["MEMORY_MB"]}

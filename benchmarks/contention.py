@@ -1,10 +1,9 @@
-"""What the kernel gives to guests that compete, beside what they are guaranteed.
+"""Compare the CPU time of guests that compete with the guaranteed CPU time.
 
-Each contest of tests/libvirt/cases.py, with real guests on this host and on
-cgroup v2 inside a guest: the CPUs that each is guaranteed, and those that it
-had, the least and the most of all windows and of all guests that are alike.
-Needs two CPUs and Debian's packages (``bindep.txt``, profile libvirt);
-``tox -e contention`` runs it.
+Each contest of tests/libvirt/cases.py runs with real guests on this host, and on cgroup v2 inside
+a guest. The table has the guaranteed CPUs of each kind of guest, and the received CPUs: the least
+and the most of all windows and of all equal guests. The benchmark needs two CPUs and Debian
+packages (``bindep.txt``, profile libvirt); ``tox -e contention`` runs it.
 """
 
 import argparse
@@ -25,13 +24,13 @@ Windows = Sequence[Mapping[str, float]]
 
 
 def rows(guaranteed: Mapping[str, float], windows: Windows) -> dict[str, tuple[str, str]]:
-    """Return what is guaranteed and what was given, for each kind of guest."""
-    found: dict[str, tuple[str, str]] = {}
+    """Return the guaranteed and the received CPUs for each kind of guest."""
+    figures: dict[str, tuple[str, str]] = {}
     for kind, alike in _kinds(guaranteed).items():
         had = [window[name] for window in windows for name in alike]
         who = f"{len(alike)} {kind}" if len(alike) > 1 else kind
-        found[who] = f"{guaranteed[alike[0]]:.3f}", f"{min(had):.3f} to {max(had):.3f}"
-    return found
+        figures[who] = f"{guaranteed[alike[0]]:.3f}", f"{min(had):.3f} to {max(had):.3f}"
+    return figures
 
 
 def _kinds(names: Iterable[str]) -> dict[str, list[str]]:

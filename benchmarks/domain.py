@@ -1,10 +1,9 @@
-"""A pinned guest of 64 vCPUs to XML: ours against Nova's own libvirt driver.
+"""Write the XML of a pinned guest of 64 vCPUs: cpu-tiers against the libvirt driver of Nova.
 
-Guest and pinning are given: 2 nodes of 32 dedicated vCPUs with pages of 2 MiB,
-and a weight. Nova's side is the methods of its driver that make these
-elements, on a host that has nothing but its NUMA topology, and ``to_xml``.
-Before it measures, it checks that both say the same. Nova has to be installed
-(dependency group ``bench``).
+Both sides get the guest and its pinning: 2 nodes of 32 dedicated vCPUs with pages of 2 MiB, and a
+weight. The side of Nova consists of the driver methods that make these elements, on a host
+with a NUMA topology only, and ``to_xml``. The benchmark first checks that both XML documents
+agree. Nova has to be installed (dependency group ``bench``).
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -45,7 +44,7 @@ _PINNING = [{vcpu: vcpu % _EACH + 64 * node for vcpu in _VCPUS[node]} for node i
 
 
 def our_guest() -> Guest:
-    """Return the guest as our plugins get it."""
+    """Return the guest for the plugins of cpu-tiers."""
     cells = [
         GuestCell(id=node, cpuset=CpuSet(), pcpuset=CpuSet(_VCPUS[node]), memory_mb=32768)
         for node in range(NODES)
@@ -76,7 +75,7 @@ def our_guest() -> Guest:
 
 
 class Driver(driver.LibvirtDriver):  # type: ignore[misc]  # Nova has no types
-    """Nova's driver, on a host that is only a topology."""
+    """The driver of Nova, on a host with a NUMA topology only."""
 
     def __init__(self) -> None:
         pages = [objects.NUMAPagesTopology(size_kb=size, total=2**14) for size in (4, 2048)]
@@ -99,7 +98,7 @@ class Driver(driver.LibvirtDriver):  # type: ignore[misc]  # Nova has no types
 
 
 def novas_guest() -> tuple[Any, ...]:
-    """Return flavor, image and topology as Nova's driver gets them."""
+    """Return flavor, image and topology for the driver of Nova."""
     flavor = objects.Flavor(
         name="pinned", vcpus=VCPUS, memory_mb=MEMORY_MB, extra_specs=dict(SPECS)
     )
@@ -120,7 +119,7 @@ def novas_guest() -> tuple[Any, ...]:
 
 
 def novas_xml(nova: Driver, flavor: Any, image: Any, topology: Any) -> str:
-    """Return the XML as Nova's driver and its configuration objects make it."""
+    """Return the XML that the driver of Nova and its configuration objects make."""
     guest = vconfig.LibvirtConfigGuest()
     guest.virt_type, guest.name, guest.os_type, guest.uuid = "kvm", "pinned", "hvm", None
     guest.memory, guest.vcpus = flavor.memory_mb * 1024, flavor.vcpus
@@ -136,7 +135,7 @@ def novas_xml(nova: Driver, flavor: Any, image: Any, topology: Any) -> str:
 
 
 def said(xml: str) -> set[tuple[str, ...]]:
-    """Return what a domain says of pins, nodes and pages, however it is written."""
+    """Return the pins, nodes and pages of a domain, independent of the order of elements."""
     paths = ("cputune/*", "numatune/*", "cpu/numa/cell", "memoryBacking/hugepages/page")
     skip = ("memory", "unit")  # the units differ
     return {
@@ -152,7 +151,7 @@ def said(xml: str) -> set[tuple[str, ...]]:
 
 
 def ratios() -> Iterator[Ratio]:
-    """Yield the one ratio."""
+    """Yield the ratio."""
     ours, theirs, nova = our_guest(), novas_guest(), Driver()
     assert said(domain_xml(ours)) == said(novas_xml(nova, *theirs))
     rounds = [

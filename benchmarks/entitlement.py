@@ -1,10 +1,10 @@
-"""Entitlement of a full host, against a linear program of the same host in HiGHS.
+"""Compute the entitlement of a full host, against a linear program of the host in HiGHS.
 
-500 guests with 4,000 vCPUs on 512 CPUs of 8 NUMA cells: over all shared CPUs,
-over those of one cell, over odd sets that overlap, and some with pinned vCPUs.
-The linear program has the best start there is: CPUs that belong to the same
-sets are one, and it finds the lowest level alone, where the entitlement has
-all of them (with a variable for every vCPU and CPU it takes 70 times as long).
+The host has 500 guests with 4,000 vCPUs on 512 CPUs of 8 NUMA cells. Some guests float over all
+shared CPUs, some over the CPUs of a cell, some over odd CPU sets that overlap, and some have
+pinned vCPUs. The linear program has every advantage: CPUs of the same sets are merged into a
+single CPU, and the program computes the lowest level only, while the entitlement has all
+levels (with a variable for every vCPU and CPU the program takes 70 times as long).
 """
 
 import random
@@ -34,7 +34,7 @@ Host = Mapping[str, Contender | Slice]
 
 
 def host(guests: int) -> dict[str, Contender]:
-    """Return a host with that many guests of 8 vCPUs on average."""
+    """Return a host with ``guests`` guests, which have 8 vCPUs on average."""
     rng = random.Random(1)
     return {f"instance-{i:08x}": _guest(rng, (2, 4, 8, 10, 16)[i % 5]) for i in range(guests)}
 
@@ -48,15 +48,15 @@ def _guest(rng: random.Random, vcpus: int) -> Contender:
 
 
 def beside_services(guests: dict[str, Contender]) -> Host:
-    """Return the guests of a host on which 64 threads of services run on any CPU."""
+    """Return the guests of a host beside 64 threads of services that run on any CPU."""
     services = Contender(weight=100, threads={frozenset(range(512)): 64})
     return {"machine.slice": Slice(weight=100, members=guests), "system.slice": services}
 
 
 def linear_program(guests: Mapping[str, Contender]) -> Callable[[], OptimizeResult]:
-    """Return what finds the lowest level, CPU time per weight, as its variable 0.
+    """Return a linear program whose variable 0 is the lowest level, the CPU time per weight.
 
-    The other variables are rates: of a vCPU on CPUs that are alike.
+    The other variables are the rates of a vCPU on interchangeable CPUs.
     """
     sets = dict.fromkeys(cpus for guest in guests.values() for cpus in guest.threads)
     like = defaultdict[int, list[frozenset[int]]](list)

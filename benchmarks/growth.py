@@ -1,8 +1,8 @@
-"""From 2,000 to 20,000 hosts: scoring must not grow faster than reading does.
+"""Check that from 2,000 to 20,000 hosts scoring does not grow faster than reading.
 
-Reading is to read every field of every summary once; a text is read by hashing
-it. The garbage collector is off for both: its passes grow with everything that
-is alive. What a call made is freed after the clock has stopped.
+Reading means to read every field of every summary once; a text is read by hashing the text. The
+garbage collector is off for both, because its passes grow with the number of all living
+objects. The results of a call are freed after the clock has stopped.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""Import what a scheduler or a driver needs, against importing oslo.config."""
+"""Import the modules for a scheduler or a driver, against importing oslo.config."""
 
 import statistics
 import sys
@@ -13,7 +13,7 @@ THEIRS = "import oslo_config.cfg"
 
 
 def ratios() -> Iterator[Ratio]:
-    """Yield the one ratio; a first, uncounted round writes the bytecode."""
+    """Yield the ratio. A first round writes the bytecode, and is not counted."""
     rounds = [(seconds_in_child(OURS), seconds_in_child(THEIRS)) for _ in range(ROUNDS + 1)]
     ours, theirs = map(statistics.median, zip(*rounds[1:], strict=True))
     detail = f"{ours * 1e3:.1f} ms of {theirs * 1e3:.1f} ms"

@@ -1,7 +1,7 @@
-"""Measure ratios in a noisy world, and say whether they meet their goals.
+"""Measure ratios of times on a noisy machine, and report whether the ratios meet their goals.
 
-Both sides of a ratio are taken in one run, in turns, and the best of many
-rounds counts: noise only ever adds.
+Both sides of a ratio are measured in the same run, in turns. The best of many rounds counts,
+because noise only adds time.
 """
 
 import os
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """A measured ratio and the goal that it must not exceed."""
+    """A measured ratio and its goal, the largest allowed ratio."""
 
     what: str
     ratio: float
@@ -28,14 +28,14 @@ class Ratio:
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Return how long one call takes."""
+    """Return the seconds of a call."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
 
 
 def seconds_in_child(statement: str) -> float:
-    """Return how long ``statement`` takes in a fresh interpreter, bytecode cached."""
+    """Return the seconds of ``statement`` in a new interpreter, with cached bytecode."""
     code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     answer = subprocess.run(
@@ -45,7 +45,7 @@ def seconds_in_child(statement: str) -> float:
 
 
 def report(title: str, ratios: Iterable[Ratio]) -> int:
-    """Print a table; return the exit status, 1 when a goal is missed."""
+    """Print a table; return the exit status, 1 if a goal is missed."""
     print(f"{title}\n")
     missed = 0
     for one in ratios:

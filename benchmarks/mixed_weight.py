@@ -1,9 +1,9 @@
-"""The weight of a mixed guest: what its shared vCPU gets, measured with real guests.
+"""Measure the CPU time of the shared vCPU of a mixed guest by weight, with real guests.
 
-For each weight, and for a dedicated vCPU that spins, is idle, or spins with a
-real-time scheduler: the CPU time of the shared vCPU over that of its rival,
-beside what the kernel's formula says. Needs KVM, libvirt and gcc
-(``bindep.txt``, profile libvirt); ``tox -e mixed-weight`` runs it.
+For each weight, and for a dedicated vCPU that spins, is idle, or spins with a real-time scheduler,
+the table has the CPU time of the shared vCPU divided by the CPU time of its rival, and the ratio
+by the formula of the kernel. The benchmark needs KVM, libvirt and gcc (``bindep.txt``, profile
+libvirt); ``tox -e mixed-weight`` runs it.
 """
 
 import argparse
@@ -22,8 +22,8 @@ WEIGHTS = {"shared vCPUs x 100": MULTIPLIER, "all vCPUs x 100": 2 * MULTIPLIER}
 def predicted(weight: int, dedicated: Dedicated) -> float:
     """Return the ratio by the kernel's formula (``calc_group_shares``).
 
-    A group's weight is spread over CPUs in proportion to the load it has on
-    each. A real-time thread is no such load, and neither is an idle one.
+    The kernel spreads the weight of a group over the CPUs in proportion to the load of the group
+    on each CPU. Neither a real-time thread nor an idle thread counts as load.
     """
     loaded_cpus = 2 if dedicated == "busy" else 1
     return weight / loaded_cpus / RIVAL_WEIGHT
@@ -39,7 +39,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, embedded(Path(folder)) as connection:
         for dedicated in get_args(Dedicated):
             for what, weight in WEIGHTS.items():
-                found = windows(
+                measured = windows(
                     connection,
                     Path(folder),
                     weight=weight,
@@ -47,7 +47,7 @@ def main() -> None:
                     seconds=options.seconds,
                     count=options.windows,
                 )
-                ratios = [window.ratio for window in found]
+                ratios = [window.ratio for window in measured]
                 print(
                     f"{dedicated:<15} {f'{weight} ({what})':<24} "
                     f"{predicted(weight, dedicated):9.2f} {median(ratios):9.2f}   "

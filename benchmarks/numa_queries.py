@@ -1,4 +1,4 @@
-"""What NUMA queries cost a real Placement, in each form, on MariaDB or PostgreSQL.
+"""Measure NUMA queries of each form on a real Placement, with MariaDB or PostgreSQL.
 
 The database is empty and named by its SQLAlchemy URL, in ``--connection`` or, under
 ``pifpaf``, in the environment. Hosts have 2 or 4 nodes, each with memory in pages
@@ -71,14 +71,14 @@ class Placement:
         return answer.status_code, json.loads(answer.body) if answer.body else None
 
     def configure(self, options: Mapping[str, Any]) -> None:
-        """Set options of ``[placement]``; those that are not named are as installed."""
+        """Set options of ``[placement]``; all other options keep their defaults."""
         for name in STRATEGIES["1,000, breadth first"]:
             self.config.clear_override(name, "placement")
         for name, value in options.items():
             self.config.set_override(name, value, "placement")
 
     def fill(self, hosts: int, nodes: int) -> None:
-        """Add hosts to an empty database; by SQL, as the API would take an hour."""
+        """Add hosts to an empty database with SQL: the API would take an hour."""
         from placement.db.sqlalchemy import models
 
         tables = models.BASE.metadata.tables
@@ -149,7 +149,7 @@ FORMS = {"spec": lambda query: query, "trait on _PROC": _trait_on_cpus, "fast": 
 
 
 def _found(body: Any) -> tuple[int, int, int]:
-    """Return how many candidates there are, hosts, and hosts with a usable candidate."""
+    """Return the numbers of candidates, of hosts, and of hosts with a usable candidate."""
     roots = {u: s["root_provider_uuid"] for u, s in body["provider_summaries"].items()}
     hosts, usable = set(), set()
     for request in body["allocation_requests"]:
@@ -162,7 +162,7 @@ def _found(body: Any) -> tuple[int, int, int]:
 
 
 def measure(placement: Placement, guest_nodes: int, rounds: int) -> Iterator[Ratio]:
-    """Print a line for each strategy and form; yield the ratios to the spec's."""
+    """Print a line for each strategy and form; yield the ratios to the form of the spec."""
     query = _server(guest_nodes)
     for strategy, options in STRATEGIES.items():
         if not options and guest_nodes > MOST_NODES_UNBOUNDED:
@@ -196,7 +196,7 @@ def measure(placement: Placement, guest_nodes: int, rounds: int) -> Iterator[Rat
 
 
 def main() -> int:
-    """Measure one cloud; 1 where the goal is missed."""
+    """Measure a cloud; return 1 if the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     url = os.environ.get("PIFPAF_URL")
     if url:

@@ -1,9 +1,9 @@
 """Pin 64 vCPUs on a host of 8 nodes x 64 CPUs, half of them taken, against Nova.
 
-Two threads per core. The one-node guest finds four nodes empty and four full;
-the others half of the cores of each node taken. In the last case the eighth guest
-node fits no host node that is left, so Nova tries the nodes in each order. Nova has
-to be installed (dependency group ``bench``).
+The cores of the host have two threads. For the guest with one node, four host nodes are empty and
+four are full; for the other guests, half of the cores of each host node are taken. In the last
+case the eighth guest node fits no remaining host node, so Nova tries all orders of the nodes.
+Nova has to be installed (dependency group ``bench``).
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -32,10 +32,10 @@ ROUNDS = 40
 
 
 def host(*, whole_nodes: bool = False, full: int | None = None) -> objects.NUMATopology:
-    """Return a host half of which is taken.
+    """Return a host with half of its CPUs taken.
 
-    :param whole_nodes: every second node, rather than every second core.
-    :param full: a node with no CPU left.
+    :param whole_nodes: whether every second node is taken, in place of every second core.
+    :param full: a node without free CPUs.
     """
     cells = []
     for node in range(NODES):
@@ -88,7 +88,10 @@ def guest(nodes: int) -> objects.InstanceNUMATopology:
 
 
 def ratio(what: str, theirs: objects.NUMATopology, asked: objects.InstanceNUMATopology) -> Ratio:
-    """Return our time over Nova's, which edits the guest and so gets a copy of its own."""
+    """Return the time of cpu-tiers divided by the time of Nova.
+
+    Nova edits the guest, and therefore gets a copy.
+    """
     our_host, our_guest = to_compute_host(theirs), to_guest_topology(asked)
     fits = []
 

@@ -1,6 +1,6 @@
-"""Flavor to query string: ours against Nova's own ``ResourceRequest``.
+"""Translate a flavor to a query string: cpu-tiers against Nova's ``ResourceRequest``.
 
-Each side gets its own objects, made beforehand, and hands back a string. Nova
+Each side gets its own objects, made beforehand, and returns a string. Nova
 has to be installed (dependency group ``bench``).
 """
 
@@ -34,7 +34,7 @@ FLAVORS: Mapping[str, Mapping[str, str]] = {
 
 
 def ours(extra_specs: Mapping[str, str]) -> Callable[[], str]:
-    """Return our way from a server to the query string."""
+    """Return the function of cpu-tiers from a server to the query string."""
     flavor = Flavor(name="gold", vcpus=4, memory_mb=8192, root_gb=20, extra_specs=extra_specs)
     image = Image(name="plain")
 
@@ -47,7 +47,7 @@ def ours(extra_specs: Mapping[str, str]) -> Callable[[], str]:
 
 
 def novas(extra_specs: Mapping[str, str]) -> Callable[[], str]:
-    """Return Nova's way from a request spec to the query string."""
+    """Return the function of Nova from a request spec to the query string."""
     flavor = objects.Flavor(
         name="gold",
         flavorid="gold",

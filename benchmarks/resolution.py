@@ -1,6 +1,6 @@
-"""Decide about a server's CPUs and NUMA nodes, against Nova's ``numa_get_constraints``.
+"""Resolve the CPUs and NUMA nodes of a server, against Nova's ``numa_get_constraints``.
 
-Ours reads the flavor's groups, too, and ends with the guest's topology. Nova
+cpu-tiers also reads the request groups of the flavor, and returns the guest topology. Nova
 has to be installed (dependency group ``bench``).
 """
 
@@ -44,14 +44,14 @@ FLAVORS: Mapping[str, Mapping[str, str]] = {
 
 
 def ours(specs: Mapping[str, str]) -> Callable[[], object]:
-    """Return our resolution of a flavor, to be called."""
+    """Return a function that resolves a flavor with cpu-tiers."""
     flavor = Flavor(name="f", vcpus=VCPUS, memory_mb=MEMORY_MB, extra_specs=specs)
     image = Image(name="i")
     return lambda: guest_topology(guest_cpus(flavor, image))
 
 
 def theirs(specs: Mapping[str, str]) -> Callable[[], object]:
-    """Return Nova's, to be called."""
+    """Return a function that resolves a flavor with Nova."""
     sizes = {"vcpus": VCPUS, "memory_mb": MEMORY_MB, "root_gb": 0, "ephemeral_gb": 0, "swap": 0}
     flavor = objects.Flavor(name="f", **sizes, extra_specs=dict(specs))
     image = objects.ImageMeta.from_dict({"name": "i", "properties": {}})
@@ -59,7 +59,7 @@ def theirs(specs: Mapping[str, str]) -> Callable[[], object]:
 
 
 def many(call: Callable[[], object]) -> float:
-    """Return how long many calls take."""
+    """Return the seconds of many calls."""
 
     def calls() -> None:
         for _ in range(CALLS):

@@ -1,9 +1,8 @@
-"""A nova-scheduler over 1,000 computes, in this process, to be timed from another one.
+"""Run a nova-scheduler over 1,000 computes in this process, for measurements by another process.
 
-Nova's SchedulerManager reads the computes from its own databases and asks a
-real Placement; both are SQLite files. Each line on standard input is one
-request for one server; its answer is the CPU seconds that it took.
-``benchmarks/select_destinations.py`` starts it.
+Nova's SchedulerManager reads the computes from its own databases and queries a real Placement;
+both use SQLite files. Each line on standard input is a request for a server. The answer is the CPU
+time of the request in seconds. ``benchmarks/select_destinations.py`` starts this program.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -182,7 +181,7 @@ def request_spec(admin: context.RequestContext, specs: dict[str, str]) -> object
 
 @contextmanager
 def scheduler(way: str) -> Iterator[tuple[manager.SchedulerManager, context.RequestContext]]:
-    """Yield a scheduler that is as ``way`` says, and an administrator's context."""
+    """Yield a scheduler with the settings of ``way``, and the context of an administrator."""
     with TemporaryDirectory() as folder, placement_app() as app, requests.Session() as http:
         configure(Path(folder), WAYS[way][0])
         http.mount(_URL, WsgiTransport(app))
@@ -202,7 +201,7 @@ def scheduler(way: str) -> Iterator[tuple[manager.SchedulerManager, context.Requ
 def schedule(
     scheduling: manager.SchedulerManager, admin: context.RequestContext, specs: dict[str, str]
 ) -> float:
-    """Return the CPU seconds of one request; what it claims is given back afterwards."""
+    """Return the CPU seconds of a request. The claimed allocations are deleted afterwards."""
     spec = request_spec(admin, specs)
     server = spec.instance_uuid
     gc.collect()

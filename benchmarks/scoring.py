@@ -1,4 +1,4 @@
-"""Score all hosts of an answer, against merely decoding it with ``json.loads``.
+"""Score all hosts of an answer, against decoding the answer with ``json.loads``.
 
 Cold is the first server of a request: flatten the forest, score each host.
 Warm is the next server of the same request: claim, score each host again. The
@@ -22,7 +22,7 @@ COLD_GOAL, WARM_GOAL = 0.4, 0.05
 
 
 def one_round(text: str, scoring: Scoring) -> tuple[float, float, float]:
-    """Return the seconds of decoding, of the first and of the second server."""
+    """Return the seconds of decoding, of the first server and of the second server."""
     gc.collect()
     times = [time.perf_counter()]
     answer = json.loads(text)

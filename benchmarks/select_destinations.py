@@ -1,11 +1,10 @@
-"""``select_destinations`` over 1,000 computes, with everything of ours on and without us.
+"""Measure ``select_destinations`` over 1,000 computes, with all options on and without cpu-tiers.
 
-Each way has a scheduler of its own in an interpreter of its own; they are
-asked in turns. Times are CPU times: nothing waits, the databases and Placement
-are in the same process. Between with and without us stands a Nova without us
-that asks for the same resources: what that takes longer is Placement's and
-Nova's work for one more resource class, the rest is ours. Nova has to be
-installed (dependency group ``bench``).
+Each variant has a scheduler in an interpreter of its own, and the requests go to the variants in
+turns. Times are CPU times: nothing waits, because the databases and Placement are in the process
+of the scheduler. A third variant is a Nova without cpu-tiers that requests the same resources. Its
+additional time is the work of Placement and Nova for another resource class; the remaining time is
+the work of cpu-tiers. Nova has to be installed (dependency group ``bench``).
 """
 
 import statistics
@@ -26,7 +25,7 @@ Pipes = tuple[IO[str], IO[str]]
 
 
 def start(way: str, cleanup: ExitStack) -> Pipes:
-    """Start a scheduler; return where requests go in and times come out."""
+    """Start a scheduler; return its pipes for requests and times."""
     command = [sys.executable, *_warnings(), str(Path(__file__).with_name("scheduling.py")), way]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     cleanup.enter_context(child)
@@ -40,14 +39,14 @@ def _warnings() -> list[str]:
 
 
 def seconds(pipes: Pipes) -> float:
-    """Return what one request takes."""
+    """Return the CPU seconds of a request."""
     asks, answers = pipes
     print(file=asks, flush=True)
     return float(answers.readline())
 
 
 def rounds() -> dict[str, list[float]]:
-    """Return the seconds of each way, round by round; the first round is not counted."""
+    """Return the CPU seconds of each variant by round. The first round is not counted."""
     with ExitStack() as cleanup:
         schedulers = {way: start(way, cleanup) for way in WAYS}
         for way, (_, answers) in schedulers.items():
@@ -57,7 +56,7 @@ def rounds() -> dict[str, list[float]]:
 
 
 def ratios() -> Iterator[Ratio]:
-    """Yield the one ratio, and say what it is made of."""
+    """Yield the ratio, with its parts in the detail."""
     off, asks, on = (statistics.median(times) for times in rounds().values())
     detail = (
         f"{on * 1e3:.0f} ms of {off * 1e3:.0f} ms: one more class {(asks - off) * 1e3:+.0f} ms,"

@@ -1,8 +1,8 @@
 """Weigh 1,000 host states through Nova's own handler, against its RAMWeigher.
 
-Warm is every server of a request but the first: the forest stands, and one
-host has changed. At multiplier 0.0 the weigher is loaded, and not used. Nova
-has to be installed (dependency group ``bench``).
+Warm means every server of a request except the first: the forest exists already, and a single
+host has changed. With the multiplier 0.0 the weigher is loaded, but not used. Nova has to be
+installed (dependency group ``bench``).
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -31,7 +31,7 @@ GOALS = {1.0: ("warm", 1.2), 0.0: ("multiplier 0.0", 1.0)}
 
 
 def request_spec() -> objects.RequestSpec:
-    """Return a request for one gold server."""
+    """Return a request for a gold server."""
     flavor = objects.Flavor(
         name="gold",
         vcpus=4,
@@ -45,7 +45,7 @@ def request_spec() -> objects.RequestSpec:
 
 
 def host_states(spec: objects.RequestSpec) -> list[HostState]:
-    """Return host states as a request has them: in aggregates, all with one answer."""
+    """Return the host states of a request: in aggregates, and with a common answer."""
     summaries = answer(HOSTS)["provider_summaries"]
     shared = cpu_tiers.nova.scheduler.scores.Answer(summaries, spec)
     roots = [uuid for uuid, one in summaries.items() if one["parent_provider_uuid"] is None]

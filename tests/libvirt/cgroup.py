@@ -1,4 +1,4 @@
-"""The CPU controller's cgroups on this machine, v1 or v2."""
+"""The cgroups of the cpu controller on this machine, v1 or v2."""
 
 import os
 import subprocess
@@ -14,25 +14,25 @@ _ROOT = Path("/sys/fs/cgroup")
 
 
 def cpu_cgroups(thread: int) -> list[Path]:
-    """Return the cgroup of a thread and those above it, but for the root."""
+    """Return the cgroup of a thread and its parents, without the root."""
     lines = Path(f"/proc/{thread}/cgroup").read_text().splitlines()
     paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
     v1 = paths.get("cpu", paths.get("cpu,cpuacct"))
     root = _ROOT if v1 is None else _ROOT / "cpu"
     group = root / (paths[""] if v1 is None else v1).lstrip("/")
-    return [one for one in (group, *group.parents) if one.is_relative_to(root) and one != root]
+    return [path for path in (group, *group.parents) if path.is_relative_to(root) and path != root]
 
 
 def default_weight() -> int:
-    """Return the weight of a cgroup to which nobody gave one."""
+    """Return the default weight of a cgroup."""
     return 1024 if (_ROOT / "cpu").exists() else 100
 
 
 @contextmanager
 def outweighing(group: Path) -> Iterator[None]:
-    """Give a cgroup the largest weight there is, for a while.
+    """Give a cgroup the largest possible weight for the duration of a block.
 
-    So what else runs on the machine takes next to nothing from those inside.
+    Other processes of the machine then take hardly any CPU time from the cgroup.
     """
     (weight,) = (group / name for name in _LARGEST if (group / name).exists())
     before = weight.read_text()
@@ -45,9 +45,9 @@ def outweighing(group: Path) -> Iterator[None]:
 
 @contextmanager
 def partition() -> Iterator[None]:
-    """Make the cgroups in which guests can be apart from all others.
+    """Make the cgroups of a partition for guests.
 
-    Where systemd runs, libvirt lets it do this.
+    If systemd runs, libvirt makes the cgroups through systemd.
     """
     roots = [] if Path("/run/systemd/system").exists() else _controllers()
     groups = [root / f"{PARTITION}.partition" for root in roots]

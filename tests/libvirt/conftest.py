@@ -1,6 +1,6 @@
-"""A real libvirt: a daemon of our own, and QEMU guests in a private root.
+"""A real libvirt: a daemon for these tests only, and QEMU guests in a private root.
 
-Nothing of the machine's own libvirt is touched. The daemon listens on sockets
+The tests do not touch the libvirt of the machine. The daemon listens on sockets
 in a temporary folder; guests run under libvirt's embedded QEMU driver
 (https://libvirt.org/drvqemu.html#embedded-driver), whose configuration and
 state are in a folder of its own.

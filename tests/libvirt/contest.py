@@ -1,7 +1,7 @@
-"""Guests compete for CPUs of this machine: what is each given?
+"""Measure the CPU time of guests that compete for CPUs of this machine.
 
-They run a firmware whose vCPUs spin, :file:`spin.S`. What else runs on the
-machine hardly takes part: all guests together outweigh it.
+The guests run a firmware with spinning vCPUs, :file:`spin.S`. Other processes of the machine get
+hardly any CPU time, because the guests together outweigh them.
 """
 
 import json
@@ -34,19 +34,21 @@ def delivered(
     seconds: float,
     count: int = 1,
 ) -> list[dict[str, float]]:
-    """Return the CPUs that each had, in one window after another.
+    """Return the CPUs that each guest received, for each window.
 
     :param folder: where the firmware is built; needs gcc.
     """
     with ExitStack() as stack:
         domains = {
-            one.name: stack.enter_context(spinning(connection, folder, one.guest, one.awake))
-            for one in contest.contestants
+            contestant.name: stack.enter_context(
+                spinning(connection, folder, contestant.guest, contestant.awake)
+            )
+            for contestant in contest.contestants
         }
-        for one in contest.contestants:
-            start(domains[one.name], one.awake)
-            if one.busy_emulator:
-                _keep_emulator_busy(domains[one.name])
+        for contestant in contest.contestants:
+            start(domains[contestant.name], contestant.awake)
+            if contestant.busy_emulator:
+                _keep_emulator_busy(domains[contestant.name])
         machines = cpu_cgroups(threads(domains[contest.contestants[0].name])[0])[-1]
         stack.enter_context(outweighing(machines))
         clocks = {name: _clock(domain) for name, domain in domains.items()}
@@ -59,7 +61,7 @@ def delivered(
 
 
 Clock = Callable[[], float]
-"""Says how many seconds of CPU time someone has had."""
+"""Returns the seconds of CPU time of a guest or a process."""
 
 
 def _clock(domain: libvirt.virDomain) -> Clock:
@@ -79,7 +81,7 @@ def _window(clocks: Mapping[str, Clock], seconds: float) -> dict[str, float]:
 
 
 def _read(clocks: Mapping[str, Clock]) -> tuple[float, dict[str, float]]:
-    """Return the time, and the clocks at that time: again, where we were interrupted."""
+    """Return the time, and the clocks at that time: read again after an interruption."""
     while True:
         now = time.monotonic()
         read = {name: clock() for name, clock in clocks.items()}
@@ -91,7 +93,7 @@ def _read(clocks: Mapping[str, Clock]) -> tuple[float, dict[str, float]]:
 def spinning(
     connection: libvirt.virConnect, folder: Path, guest: Guest, vcpus: Sequence[int]
 ) -> Iterator[libvirt.virDomain]:
-    """Yield a guest that will spin with these vCPUs, when it is started."""
+    """Yield a guest that spins with these vCPUs after its start."""
     loader = E.loader(str(_firmware(folder, vcpus)), type="rom")
     firmware, emulated = {"firmware": lambda _: [E.os(loader)]}, not Path("/dev/kvm").exists()
     with running(connection, guest, firmware, emulated=emulated) as domain:
@@ -106,7 +108,7 @@ def running(
     *,
     emulated: bool,
 ) -> Iterator[libvirt.virDomain]:
-    """Yield a guest that is paused, of our XML and what the plugins add."""
+    """Yield a paused guest from the XML of cpu-tiers and of the plugins."""
     apart = {"partition": lambda _: [E.resource(E.partition(f"/{PARTITION}"))]}
     xml = domain_xml(guest, {**BUILT_IN, **plugins, **apart})
     if emulated:
@@ -129,7 +131,7 @@ def _firmware(folder: Path, vcpus: Sequence[int]) -> Path:
 
 
 def start(domain: libvirt.virDomain, vcpus: Sequence[int]) -> None:
-    """Return when all that should spin do: each has used some CPU."""
+    """Return when all of these vCPUs spin: each vCPU has used some CPU time."""
     domain.resume()
     deadline = time.monotonic() + _SECONDS_TO_START
     while not all(cpu_seconds(domain)[vcpu] > 0.1 for vcpu in vcpus):
@@ -148,7 +150,7 @@ def threads(domain: libvirt.virDomain) -> list[int]:
 
 
 def _keep_emulator_busy(domain: libvirt.virDomain) -> None:
-    """Let QEMU copy a disk, as it does in live migrations; days go by before it is done."""
+    """Let QEMU copy a disk, as in live migrations. The copy takes days."""
     for node in ("from", "to"):
         disk = {"driver": "null-co", "node-name": node, "size": 2**60}
         _qmp(domain, "blockdev-add", **disk)
@@ -160,5 +162,5 @@ def _qmp(domain: libvirt.virDomain, command: str, **arguments: object) -> list[d
     request = json.dumps({"execute": command, "arguments": arguments})
     answer = json.loads(libvirt_qemu.qemuMonitorCommand(domain, request, 0))
     assert "return" in answer, answer
-    found: list[dict[str, int]] = answer["return"]
-    return found
+    value: list[dict[str, int]] = answer["return"]
+    return value

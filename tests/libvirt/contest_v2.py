@@ -1,10 +1,10 @@
-"""The same contests on cgroup v2: inside a guest with a kernel of Debian.
+"""Measure the contests on cgroup v2, inside a guest with a kernel of Debian.
 
-What stands there for the guests are cgroups with the same weights, laid out as
-libvirt does on a host with systemd, :file:`spin_v2.sh`. The kernel is that of
-linux-image-cloud-amd64; all else is busybox. The guest is emulated (TCG): not
-every KVM that is good enough for spin.S boots a Linux, and a scheduler divides
-slow CPUs like fast ones.
+Cgroups with the weights of the guests take the place of the guests. :file:`spin_v2.sh` makes the
+cgroups in the layout that libvirt uses on a host with systemd. The kernel comes from the package
+linux-image-cloud-amd64, everything else is busybox. The guest is emulated (TCG), because some
+hosts have a KVM that runs spin.S but does not boot Linux. A slow CPU does not matter: the
+scheduler divides slow and fast CPUs alike.
 """
 
 import re
@@ -33,12 +33,14 @@ _SECONDS_TO_SETTLE = 3
 def delivered_v2(
     connection: libvirt.virConnect, folder: Path, contest: Contest, *, seconds: int, count: int = 1
 ) -> list[dict[str, float]]:
-    """Return the CPUs that each had, in one window after another."""
+    """Return the CPUs that each guest received, for each window."""
     contenders = contest.contenders(DEFAULT_WEIGHT)
     if contest.service:
         contenders[SERVICE] = Contender(weight=DEFAULT_WEIGHT, threads={contest.service: 1})
     scopes = {_scope(name): name for name in contenders}
-    lines = [line for name, one in contenders.items() for line in _lines(_scope(name), one)]
+    lines = [
+        line for name, contender in contenders.items() for line in _lines(_scope(name), contender)
+    ]
     kernel, initrd, console = _kernel(), _initrd(folder, lines), folder / "console"
     cpus = frozenset(range(_cpus(contenders.values())))
     guest = server("cgroup-v2", cpus=cpus, vcpus=len(cpus), extra_specs={}, memory_mb=256)
@@ -53,13 +55,13 @@ def delivered_v2(
         with outweighing(machines):
             domain.resume()
             text = _wait(console, _SECONDS_TO_BOOT + seconds * count)
-    none = {one.name: 0.0 for one in contest.contestants}
+    none = {contestant.name: 0.0 for contestant in contest.contestants}
     return [none | window for window in _windows(text, scopes)]
 
 
 def _cpus(contenders: Iterable[Contender]) -> int:
-    """Return how many CPUs there must be for the highest that is named."""
-    return 1 + max(cpu for one in contenders for cpus in one.threads for cpu in cpus)
+    """Return the number of CPUs that the contenders need."""
+    return 1 + max(cpu for contender in contenders for cpus in contender.threads for cpu in cpus)
 
 
 def _scope(name: str) -> str:
@@ -70,20 +72,20 @@ def _scope(name: str) -> str:
 
 
 def _lines(scope: str, contender: Contender) -> Iterator[str]:
-    """Yield what spin_v2.sh reads: a line for each thread."""
+    """Yield the input of spin_v2.sh: a line for each thread."""
     threads = [cpus for cpus, count in contender.threads.items() for _ in range(count)]
     for number, cpus in enumerate(threads):
         yield f"{scope} {contender.weight} libvirt/vcpu{number} {','.join(map(str, sorted(cpus)))}"
 
 
 def _kernel() -> str:
-    """Return the newest kernel that the package has put there."""
+    """Return the newest kernel of the package."""
     kernels = Path("/boot").glob("vmlinuz-*-cloud-amd64")
     return str(max(kernels, key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)]))
 
 
 def _initrd(folder: Path, lines: list[str]) -> str:
-    """Return an initramfs of busybox and our script."""
+    """Return an initramfs with busybox and spin_v2.sh."""
     root, initrd = folder / "initramfs", folder / "initrd"
     for name in ("bin", "dev", "proc", "cgroup"):
         (root / name).mkdir(parents=True, exist_ok=True)
@@ -108,7 +110,7 @@ def _wait(console: Path, seconds: float) -> str:
 
 
 def _windows(text: str, scopes: Mapping[str, str]) -> Iterator[dict[str, float]]:
-    """Yield the CPUs that each had, from one reading on the console to the next."""
+    """Yield the CPUs that each guest received between two readings on the console."""
     for before, after in pairwise(text.split("uptime ")[1:]):
         (start, early), (end, late) = _reading(before), _reading(after)
         yield {

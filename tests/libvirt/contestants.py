@@ -1,4 +1,4 @@
-"""Guests that compete for CPUs, and what cpu-tiers says that each is guaranteed."""
+"""Guests that compete for CPUs, and the CPUs that cpu-tiers guarantees to each guest."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ SERVICE = "service"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contestant:
-    """A guest, and what it wants.
+    """A guest, and the vCPUs that want to run.
 
     :param asleep: vCPUs that do not want to run.
     :param busy_emulator: whether QEMU itself is as busy as a vCPU.
@@ -34,7 +34,7 @@ class Contestant:
         return [vcpu for vcpu in range(self.guest.flavor.vcpus) if vcpu not in self.asleep]
 
     def contender(self, default_weight: int) -> Contender:
-        """Return what competes, by the XML that our code makes."""
+        """Return the contender of the guest, from the XML that cpu-tiers writes."""
         domain = parse_domain(domain_xml(self.guest).encode(), where=self.name)
         threads = [domain.vcpu_sets[vcpu] for vcpu in self.awake]
         if self.busy_emulator:
@@ -44,7 +44,7 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """Who competes.
+    """Guests that compete.
 
     :param service: CPUs of a busy thread in a cgroup beside that of all guests,
         with the weight that this one has.
@@ -56,8 +56,11 @@ class Contest:
 
     def contenders(self, default_weight: int) -> dict[str, Contender]:
         """Return the guests that want to run, by name."""
-        found = {one.name: one.contender(default_weight) for one in self.contestants}
-        return {name: contender for name, contender in found.items() if contender.threads}
+        contenders = {
+            contestant.name: contestant.contender(default_weight)
+            for contestant in self.contestants
+        }
+        return {name: contender for name, contender in contenders.items() if contender.threads}
 
     def guaranteed(self, default_weight: int) -> dict[str, float]:
         """Return the CPUs that each is guaranteed.
@@ -70,5 +73,5 @@ class Contest:
         if self.service:
             host[SERVICE] = Contender(weight=1, threads={self.service: 1})
         granted = guaranteed_cpus(host)
-        found = {path.removeprefix("machine/"): float(cpus) for path, cpus in granted.items()}
-        return {one.name: 0.0 for one in self.contestants} | found
+        guaranteed = {path.removeprefix("machine/"): float(cpus) for path, cpus in granted.items()}
+        return {contestant.name: 0.0 for contestant in self.contestants} | guaranteed

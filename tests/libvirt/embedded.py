@@ -1,6 +1,6 @@
-"""Libvirt's QEMU driver inside this process, over a folder of its own.
+"""The QEMU driver of libvirt inside this process, over a private folder.
 
-Nothing of the machine's own libvirt is touched; see
+The driver does not touch the libvirt of the machine; see
 https://libvirt.org/drvqemu.html#embedded-driver. Guests run as root.
 """
 

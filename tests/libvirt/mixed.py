@@ -1,8 +1,8 @@
-"""A mixed guest and a rival compete for one CPU: what is each given?
+"""Measure the CPU time of a mixed guest and of a rival that compete for a CPU.
 
-The mixed guest has one dedicated vCPU, alone on CPU 0, and one shared vCPU on
-CPU 1; the rival has one shared vCPU there. What else runs on the machine takes
-from both alike, so the ratio of the two stands when it is busy, too.
+The mixed guest has a dedicated vCPU, alone on CPU 0, and a shared vCPU on CPU 1. The rival has a
+shared vCPU on CPU 1. Other processes of the machine take CPU time from both guests alike, so the
+ratio of the two guests is valid on a busy machine as well.
 """
 
 import os
@@ -31,7 +31,7 @@ _REALTIME_US = 500_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """How much of a CPU, of 1.0, each vCPU had over some seconds."""
+    """The CPU time of each vCPU in a window, as a part of a CPU."""
 
     dedicated: float
     shared: float
@@ -39,7 +39,7 @@ class Window:
 
     @property
     def ratio(self) -> float:
-        """Return what the shared vCPU had for each second of its rival."""
+        """Return the CPU time of the shared vCPU divided by the CPU time of the rival."""
         return self.shared / self.rival
 
 
@@ -52,7 +52,7 @@ def windows(
     seconds: float,
     count: int = 1,
 ) -> list[Window]:
-    """Return what the vCPUs had in one window after another.
+    """Return the CPU time of the vCPUs in each window.
 
     :param folder: where the firmware is built; needs gcc.
     :param weight: of the mixed guest; the rival has 100.
@@ -79,7 +79,7 @@ def _window(mixed: libvirt.virDomain, rival: libvirt.virDomain, seconds: float) 
 
 
 def _guest(name: str, weight: int, pinned: frozenset[int] = frozenset()) -> Guest:
-    """Return a guest with one shared vCPU, and one for each CPU to which it is pinned."""
+    """Return a guest with a shared vCPU, and a pinned vCPU for each of these CPUs."""
     specs = {"quota:cpu_shares": str(weight)}
     return server(name, cpus=_SHARED, vcpus=1 + len(pinned), pinned=pinned, extra_specs=specs)
 
@@ -87,9 +87,8 @@ def _guest(name: str, weight: int, pinned: frozenset[int] = frozenset()) -> Gues
 def _make_realtime(thread: int) -> None:
     """Give a vCPU a real-time scheduler, as ``<vcpusched>`` does.
 
-    Not by that element: a kernel that grants real time to each cgroup by
-    itself (CONFIG_RT_GROUP_SCHED) gives none to those that libvirt makes, and
-    libvirt then fails to start the guest.
+    The guest has no ``<vcpusched>``: a kernel with CONFIG_RT_GROUP_SCHED has a real-time budget
+    for each cgroup, and libvirt gives none to its cgroups, so it cannot start such a guest.
     """
     for group in reversed(cpu_cgroups(thread)):
         grant = group / "cpu.rt_runtime_us"

@@ -1,4 +1,4 @@
-"""Small guests: of so many vCPUs, which float or are pinned."""
+"""Small guests with a given number of vCPUs, floating or pinned."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""``cpu-tiers host audit`` of guests that QEMU runs, whose weights somebody changed."""
+"""``cpu-tiers host audit`` of running QEMU guests with changed weights."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Capabilities of this machine, asked of a libvirtd."""
+"""The capabilities of this machine, from a libvirtd."""
 
 import json
 import subprocess

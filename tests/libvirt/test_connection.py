@@ -1,4 +1,4 @@
-"""A libvirt that runs, one that keeps silent, and domains that end meanwhile."""
+"""A running libvirt, a libvirt that never answers, and a domain that ends during a query."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""The kernel gives guests what they were promised: docs/measured.rst has all contests."""
+"""The kernel gives guests the promised CPU time: some contests of docs/measured.rst."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Guests of our XML, run by QEMU, and what the kernel then has as their weight."""
+"""QEMU guests started from the XML of cpu-tiers, and their weights in the kernel."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``cpu-tiers host show`` of guests that QEMU runs."""
+"""``cpu-tiers host show`` of running QEMU guests."""
 
 import json
 from collections.abc import Iterator

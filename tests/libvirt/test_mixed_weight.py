@@ -1,4 +1,4 @@
-"""What a mixed guest's weight is worth to its shared vCPU: docs/domain.rst has the table."""
+"""The CPU time of the shared vCPU of a mixed guest, by weight: two rows of docs/domain.rst."""
 
 import os
 from pathlib import Path

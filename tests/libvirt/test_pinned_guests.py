@@ -1,7 +1,7 @@
-"""Pinned guests: defined, started where the host can, and read back with virsh.
+"""Define pinned guests, start them if the machine can, and read them back with virsh.
 
-This machine's CPUs 0 and 1 and its NUMA node 0 are enough to start them. What
-it cannot start is defined all the same, and the skip says why.
+CPUs 0 and 1 and NUMA node 0 of this machine are enough to start the guests. A guest that cannot
+start on this machine is defined only, and the test is skipped with the reason.
 """
 
 import re

@@ -21,6 +21,10 @@ def test_folders_are_sorted_and_files_are_none(tmp_path: Path) -> None:
     assert Files(tmp_path).folders("/proc") == ["1", "2"]
 
 
+def fail(error: Exception) -> None:
+    raise error
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -32,7 +36,7 @@ def test_folders_are_sorted_and_files_are_none(tmp_path: Path) -> None:
 def test_a_process_that_ended_is_no_fault(error: OSError) -> None:
     files = Files()
     with files.noted("/proc/7"):
-        raise error
+        fail(error)
     assert files.faults == []
 
 
@@ -57,7 +61,7 @@ def test_a_process_that_ended_is_no_fault(error: OSError) -> None:
 def test_other_errors_are_faults(error: Exception, where: str, given: str) -> None:
     files = Files()
     with files.noted("/proc/7"):
-        raise error
+        fail(error)
     (fault,) = files.faults
     assert (fault.where, fault.given) == (where, given)
     assert fault.allowed == "run the audit as root on the compute host"
