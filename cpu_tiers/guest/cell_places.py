@@ -32,7 +32,7 @@ class _Amounts(NamedTuple):
 
 
 def allocated_places(
-    guest: GuestTopology, host: str, held: Iterable[tuple[str, Mapping[str, int]]]
+    guest: GuestTopology, host: str, allocations: Iterable[tuple[str, Mapping[str, int]]]
 ) -> tuple[tuple[CellPlace, ...], ...] | None:
     """Return the ways to place a guest on its allocations: each way has a place for each cell.
 
@@ -42,12 +42,12 @@ def allocated_places(
     is enough.
 
     :param host: the name of the root provider.
-    :param held: the names of the host's providers, and the allocations of the server there.
+    :param allocations: the names of the host's providers, and the allocations of the server there.
     :returns: ``None`` if the server has no allocation of CPUs or memory on a NUMA node: the host
         does not report its NUMA nodes.
     :raises NotAllocated: the allocations are not the amounts that the guest cells need.
     """
-    nodes = _nodes(host, held)
+    nodes = _nodes(host, allocations)
     if not nodes:
         return None
     first, *others = _needs(guest)
@@ -80,14 +80,16 @@ def _match(
     return None if unused else places
 
 
-def _nodes(host: str, held: Iterable[tuple[str, Mapping[str, int]]]) -> dict[CellPlace, _Amounts]:
+def _nodes(
+    host: str, allocations: Iterable[tuple[str, Mapping[str, int]]]
+) -> dict[CellPlace, _Amounts]:
     """Return the amounts allocated on each NUMA node, in the order of the nodes.
 
     The place of an amount has the page size of its memory, which the name of the provider tells.
     """
     cpus: dict[int, tuple[int, int]] = {}
     memory: dict[int, dict[int | None, int]] = {}
-    for provider, resources in held:
+    for provider, resources in allocations:
         node = read_name(host, provider)
         if node is None:  # the root, or a provider that is no NUMA node
             continue
