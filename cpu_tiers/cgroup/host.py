@@ -36,6 +36,8 @@ def read_host(uuids: Collection[str], files: Files | None = None) -> HostCgroups
 
 def _guest(files: Files, hierarchy: Hierarchy, pid: str) -> GuestCgroup:
     path = hierarchy.guest_of(files.read(f"/proc/{pid}/cgroup")) or "/"
+    # Without a cgroup of its own the guest has no weight: the cgroup that contains its process
+    # also contains processes that are no guests.
     weight = None if path == "/" else hierarchy.weight(files, path)
     return GuestCgroup(path=path, weight=weight, policies=policies(files, pid))
 

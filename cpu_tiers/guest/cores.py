@@ -103,8 +103,9 @@ def choose(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | 
 
 def _isolated(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | str:
     """Choose a whole core for each vCPU; cores with the fewest CPUs first, as siblings idle."""
-    # With neither CPU set in nova.conf all CPUs are both shared and dedicated. Elsewhere
-    # Placement would give the idle sibling to another guest (docs/pinning.rst, ``isolate``).
+    # With neither CPU set in nova.conf, or with vcpu_pin_set, all CPUs are both shared and
+    # dedicated. On any other host Placement would give the idle sibling to another guest, so
+    # Nova refuses as well: bug 1889633, _pack_instance_onto_cores in nova/virt/hardware.py.
     siblings_may_idle = cell.shared == cell.dedicated
     whole_cores = [
         core for core in cores if core.is_whole and (core.minus_size == -1 or siblings_may_idle)

@@ -25,6 +25,7 @@ def choose_pages(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> in
     sizes = _allowed_sizes(guest.page_size, host)
     if not sizes:
         return f"it has no pages of size {guest.page_size}"
+    # The largest size first, as in Nova's _numa_cell_supports_pagesize_request.
     for size in sizes:
         if cell.memory_mb * 1024 % size == 0 and cell.memory_mb * 1024 <= free_kb(host, size):
             return size

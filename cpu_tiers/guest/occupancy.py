@@ -76,6 +76,7 @@ class Occupancy:
 
     def weight(self, domain: Domain) -> int:
         """Return the weight of a guest: of its cgroup, else of its XML, else the default."""
+        # The weight of the cgroup is in force, even if somebody changed it behind libvirt.
         return domain.weight or domain.shares or self.default_weight
 
     def guaranteed(self) -> Mapping[str, Fraction]:
@@ -153,4 +154,5 @@ class Occupancy:
         return Contender(weight=self.weight(domain), threads=threads)
 
     def _present(self, cpus: CpuSet | None) -> frozenset[int]:
+        # A CPU set may name CPUs that the host does not have, or not online.
         return self.cpus if cpus is None else self.cpus & cpus

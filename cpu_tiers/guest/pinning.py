@@ -136,6 +136,8 @@ def _fits(
     fits = []
     isolated = guest.emulator_threads_policy == "isolate" and is_pinned(guest)
     for index, cell in enumerate(guest.cells):
+        # Nova's numa_fit_instance_to_host puts the CPU of emulator threads on guest cell 0 as
+        # well, to make its place predictable.
         emulator = index == 0 and isolated
         need = CpuNeed(len(cell.pcpuset), emulator, guest.cpu_thread_policy)
         key = (need, len(cell.cpuset), cell.memory_mb)
@@ -167,7 +169,8 @@ def _fit(
     pages = choose_pages(guest, cell, at)
     if isinstance(pages, str):
         return pages
-    # Nova's scheduler passes limits, and ignores them for guests whose vCPUs are all dedicated.
+    # Nova's scheduler passes limits. _numa_fit_instance_cell ignores them for guests whose
+    # vCPUs are all dedicated.
     if limits is not None and guest.cpu_policy != "dedicated":
         if at.used.shared_vcpus + len(cell.cpuset) > len(at.shared) * limits.cpu_allocation_ratio:
             return (

@@ -15,6 +15,7 @@ def guest_topology(cpus: GuestCpus) -> GuestTopology | None:
     As in Nova, a guest has a topology if its flavor or image asks for NUMA nodes, a page size,
     persistent memory or dedicated vCPUs.
     """
+    # guest_cpus makes a node for a guest with a page size or dedicated vCPUs and without nodes.
     if not cpus.nodes:
         return None
     return GuestTopology(

@@ -51,6 +51,7 @@ def _cpus(guest: GuestTopology, pinned: CellPinning, at: ComputeCell) -> Iterato
     """Yield the CPUs of a guest cell, with ``isolate`` including the siblings."""
     own = {*pinned.cpu_pinning.values(), *pinned.cpuset_reserved}
     yield from own
+    # On hosts without CPU sets the siblings of an isolated vCPU idle; they must stay free.
     if guest.cpu_thread_policy == "isolate":
         for core in at.cores:
             if core & own:
@@ -76,6 +77,7 @@ def _used(at: ComputeCell, cell: GuestCell, pinned: CellPinning, cpus: CpuSet, s
         count = pages.pop(size, 0) - sign * (-cell.memory_mb * 1024 // size)
         if count > 0:
             pages[size] = count
+    # Never below 0, as in numa_usage_from_instance_numa.
     return Usage(
         pinned=CpuSet(at.used.pinned | cpus if sign > 0 else at.used.pinned - cpus),
         shared_vcpus=max(0, at.used.shared_vcpus + sign * len(cell.cpuset)),

@@ -68,6 +68,7 @@ def read_domains(uri: str, *, seconds: float = ANSWER_SECONDS) -> list[RunningDo
         for domain in connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE):
             try:
                 domains.append(_read_domain(domain))
+            # Guests stop at any time: the other guests of the host are still of interest.
             except libvirt.libvirtError as error:
                 LOG.warning(
                     "The domain %s is left out: libvirt does not describe it: %s",

@@ -29,6 +29,7 @@ def elements(guest: Guest) -> Iterable[_Element]:
         _pin_vcpus(cputune, guest)
         emulator = emulator_thread_cpus(guest.topology, guest.pinning, guest.host)
         SubElement(cputune, "emulatorpin", cpuset=str(emulator))
+        # One element for all real-time vCPUs: they have the same scheduler and priority.
         if realtime := guest.topology.realtime:
             priority = str(guest.realtime_priority)
             fifo = {"vcpus": str(realtime), "scheduler": "fifo", "priority": priority}

@@ -78,6 +78,7 @@ def _online(root: _Element, where: str, faults: FaultList) -> Iterable[int]:
     if vcpu is None:
         faults.add(where, "no <vcpu>", _ALLOWED)
         return []
+    # <vcpus> has the state of each vCPU, <vcpu current> only the number of vCPUs plugged in.
     plugs = root.findall("vcpus/vcpu")
     if plugs:
         on = [plug.get("id") for plug in plugs if plug.get("enabled") == "yes"]

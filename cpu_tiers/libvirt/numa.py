@@ -27,6 +27,7 @@ def elements(guest: Guest) -> Iterable[_Element]:
     nodeset = str(CpuSet(pinning.host_cell for _, pinning in guest.cells))
     numatune = E.numatune(E.memory(mode="strict", nodeset=nodeset))
     numa = E.numa()
+    # Nova does the same, for the same reason (_get_cpu_numa_config_from_instance).
     access = {"memAccess": "shared"} if large_pages(guest) else {}
     for cell, pinning in guest.cells:
         number = str(cell.id)
