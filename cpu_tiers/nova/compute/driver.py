@@ -1,14 +1,15 @@
 """``compute_driver = cpu_tiers.LibvirtDriver``: Nova's libvirt driver, NUMA nodes and shares.
 
-Thin: whether to report those stands in ``wanted``, how in ``reporting`` and
-``numa``, what a guest weighs in ``guest``. Nothing happens when the module is
-imported.
+Whether a host reports them is decided in ``report_decision``; ``numa_inventory`` and
+``shares_inventory`` edit the provider tree, ``numa_reshape`` the allocations; ``guest_weight``
+says what a guest weighs. Nothing happens when the module is imported.
 """
 
+import contextlib
 import copy
 import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import nova.conf
@@ -26,14 +27,15 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova import cpu_policies, options, seams
 from cpu_tiers.nova.compute import (
     leftover_allocations,
+    numa_inventory,
     numa_pinning,
     numa_reshape,
     shares_inventory,
     tracker_run,
 )
-from cpu_tiers.nova.compute import numa_inventory as numa
 from cpu_tiers.nova.compute.guest_weight import LIVE_MIGRATION, with_plain_shares
-from cpu_tiers.nova.compute.report_decision import Wanted, decide, missing_shares
+from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
 from cpu_tiers.placement.steps import State
 
 LOG = logging.getLogger(__name__)
@@ -73,9 +75,9 @@ class LibvirtDriver(driver.LibvirtDriver):
     """Reports NUMA nodes and VCPU_SHARES, and gives guests the weight of their multiplier."""
 
     def __init__(self, virtapi: Any, read_only: bool = False) -> None:
-        """Check that we fit this Nova, before anything is wrapped.
+        """Check that cpu-tiers fits the installed Nova, before anything is wrapped.
 
-        :raises SeamMismatch: we do not.
+        :raises SeamMismatch: a function of Nova has other parameters than cpu-tiers relies on.
         """
         seams.verify(_USED)
         seams.install(
@@ -99,85 +101,86 @@ class LibvirtDriver(driver.LibvirtDriver):
     ) -> None:
         """Report what Nova reports, NUMA nodes, and shares beside VCPU.
 
-        :raises nova.exception.ReshapeNeeded: at start-up, where servers lack
-            shares or belong to nodes; the tree is as it was.
-        :raises nova.exception.ReshapeFailed: they would not fit.
-        :raises nova.exception.InvalidConfiguration: at start-up, where
-            reporting was turned off, or provider.yaml reports shares too.
+        Nova's own function runs once, on the tree that it was made for: when it asks for a
+        reshape, it leaves child providers in the tree on which its second call relies
+        (``_update_provider_tree_for_memory_encryption`` since Nova 32).
+
+        :raises nova.exception.ReshapeNeeded: at a start, where servers lack shares or move to
+            NUMA nodes, or where Nova itself has something to move.
+        :raises nova.exception.ReshapeFailed: the servers would not fit.
+        :raises nova.exception.InvalidConfiguration: at a start, where reporting was turned off,
+            or where provider.yaml reports shares, too.
         """
         run = tracker_run.current()
-        wanted = decide(run, provider_tree, nodename)
-        if run is not None and run.startup:
-            self._reshape(run, wanted, provider_tree, nodename, allocations)
-        present = self._report(run, wanted, provider_tree, nodename, allocations)
-        if run is not None and present and allocations is not None:
-            numa_reshape.move_servers(run, provider_tree, nodename, present, allocations)
+        if run is None:  # nobody in Nova 31 to 34; what is returned here is not reported
+            super().update_provider_tree(provider_tree, nodename, allocations=allocations)
+            return
+        host = HostReport(run=run, name=nodename, tree=provider_tree, allocations=allocations)
+        decision = decide(host)
+        before = host.state if decision.nodes else State(providers={})
+        with _root_as_before(host, decision):
+            if decision.nodes:
+                numa_inventory.show_pcpus(host)
+            super().update_provider_tree(provider_tree, nodename, allocations=allocations)
+            if host.is_starting and allocations is None:
+                self._ask_for_reshape(host, decision, before)
+        nodes = self._report(host, decision, before)
+        if host.is_starting and allocations is not None:
+            _reshape(host, decision, nodes, allocations)
+        # Nova's function has kept a copy of the tree, for spawn() and others; now it is old.
         self.provider_tree = copy.deepcopy(provider_tree)
 
-    def _reshape(
-        self, run: tracker_run.Run, wanted: Wanted, tree: Any, nodename: str, allocations: Any
-    ) -> None:
-        """Add the shares that servers lack to their allocations, or ask Nova to bring those.
+    def _ask_for_reshape(self, host: HostReport, decision: ReportDecision, before: State) -> None:
+        """Ask Nova for the allocations of the host, if some of them must change.
 
-        :raises nova.exception.ReshapeNeeded: Nova did not bring them, and servers
-            lack shares or belong to nodes.
-        :raises nova.exception.ReshapeFailed: the shares would not fit.
+        :raises nova.exception.ReshapeNeeded: servers lack shares or move to NUMA nodes.
         """
-        if not wanted.shares and not wanted.nodes:
+        if not decision.shares and not decision.nodes:
             return
-        coming = copy.deepcopy(tree)
-        self._report(run, wanted, coming, nodename, copy.deepcopy(allocations))
-        held = run.allocations(nodename) if allocations is None else allocations
-        demands = missing_shares(run, tree, coming, nodename, held) if wanted.shares else {}
-        if allocations is not None:
-            shares_inventory.add_demands(demands, allocations)
-        elif demands or (wanted.nodes and numa_reshape.held_of_root(run, coming, nodename, held)):
-            LOG.info("Servers on %s lack %s, or move to NUMA nodes", nodename, VCPU_SHARES)
+        # On a copy, because Nova calls again with the same tree.
+        coming = host.with_copied_tree()
+        self._report(coming, decision, before)
+        allocations = coming.read_allocations()
+        if decision.shares and shares_inventory.shares_to_add(coming, allocations):
+            LOG.info("Servers on %s lack %s", host.name, VCPU_SHARES)
+            raise exception.ReshapeNeeded()
+        if decision.nodes and numa_reshape.allocations_to_move(coming, allocations):
+            LOG.info("Servers on %s move to its NUMA nodes", host.name)
             raise exception.ReshapeNeeded()
 
-    def _report(
-        self,
-        run: tracker_run.Run | None,
-        wanted: Wanted,
-        tree: Any,
-        nodename: str,
-        allocations: Any,
-    ) -> frozenset[str]:
-        """Edit the tree; return the names of the nodes and page sizes that the host reports."""
-        before = numa.read_state(tree, nodename)
-        if wanted.nodes:
-            numa.show_pcpus(tree, nodename)
-        super().update_provider_tree(tree, nodename, allocations=allocations)
-        numa.mark(tree, nodename, no_numa=wanted.no_numa)
-        present: frozenset[str] = frozenset()
-        if wanted.nodes:
-            present = self._report_nodes(run, tree, nodename, before)
-        if wanted.shares:
-            shares_inventory.put_shares(tree, nodename, CONF.libvirt.vcpu_share_multiplier)
-        shares_inventory.put_back_shares(tree, wanted.kept)
-        return present
+    def _report(self, host: HostReport, decision: ReportDecision, before: State) -> frozenset[str]:
+        """Edit the tree after Nova; return the names of the NUMA nodes and page sizes.
 
-    def _report_nodes(
-        self, run: tracker_run.Run | None, tree: Any, nodename: str, before: State
-    ) -> frozenset[str]:
-        """Put what Nova reports of the root on nodes; return the names of those."""
+        :raises nova.exception.InvalidConfiguration: options that the host cannot satisfy; or at
+            a start, where provider.yaml reports shares, too.
+        """
+        numa_inventory.mark(host, no_numa=decision.no_numa)
+        nodes = self._report_nodes(host, before) if decision.nodes else frozenset[str]()
+        if decision.shares:
+            shares_inventory.put_shares(host, CONF.libvirt.vcpu_share_multiplier)
+            if host.is_starting:
+                shares_inventory.refuse_two_reporters(host)
+        shares_inventory.put_back_shares(host, decision.kept_shares)
+        return nodes
+
+    def _report_nodes(self, host: HostReport, before: State) -> frozenset[str]:
+        """Move what Nova reports on the root to NUMA nodes; return the names of the nodes."""
         try:
             cpus = self._get_vcpu_available() | self._get_pcpu_available()
-            topology = numa.online(self._topology, cpus)
+            topology = numa_inventory.online(self._topology, cpus)
             options = inventory_options(CONF)
-            present = numa.put_nodes(tree, nodename, topology, options, self._reporters, before)
+            nodes = numa_inventory.put_nodes(host, topology, options, self._reporters, before)
         except CpuTiersError as error:
             raise exception.InvalidConfiguration(str(error)) from error
-        if run is not None:
-            numa.drop_vanished(run, tree, nodename, present)
-        return present
+        numa_inventory.drop_vanished(host, nodes)
+        return nodes
 
     @functools.cached_property
     def _topology(self) -> HostTopology:
-        """The cells of the host, as Nova read them when the service started.
+        """The cells of the host, as Nova read them when nova-compute started.
 
-        libvirt leaves out CPUs that are offline, and Nova powers dedicated ones
-        down that no server has, but only after it has read them.
+        libvirt leaves out CPUs that are offline. With ``[libvirt] cpu_power_management`` Nova
+        powers down the dedicated CPUs that no server has, but only after this was read.
         """
         text: str = self._host.get_capabilities().to_xml()
         return parse_capabilities(text.encode(), where="libvirt's capabilities of this host")
@@ -185,3 +188,41 @@ class LibvirtDriver(driver.LibvirtDriver):
     @functools.cached_property
     def _reporters(self) -> Mapping[str, Reporter]:
         return extensions.load(extensions.INVENTORY)
+
+
+@contextlib.contextmanager
+def _root_as_before(host: HostReport, decision: ReportDecision) -> Iterator[None]:
+    """Put the inventories of the root back where a reshape is needed.
+
+    Nova then calls the driver again with the same tree, and the second call looks at what
+    Placement has. Nova's function changes the root last, so its own second call finds the root
+    unchanged, too.
+    """
+    inventory = host.root.inventory
+    try:
+        yield
+    except exception.ReshapeNeeded:
+        if decision.nodes or decision.shares:
+            host.tree.update_inventory(host.name, inventory)
+        raise
+
+
+def _reshape(
+    host: HostReport,
+    decision: ReportDecision,
+    nodes: frozenset[str],
+    allocations: dict[str, dict[str, Any]],
+) -> None:
+    """Give servers the shares that they lack, and move servers to NUMA nodes.
+
+    :param host: with the tree as the host is going to report it.
+    :param nodes: the names of its NUMA nodes and page sizes.
+    :param allocations: in Nova's shape; edited in place.
+    :raises nova.exception.ReshapeFailed: the servers would not fit.
+    """
+    if decision.shares:
+        shortfalls = shares_inventory.shares_to_add(host, allocations)
+        shares_inventory.refuse_shares_without_room(host, shortfalls, allocations)
+        shares_inventory.add_shares(shortfalls, allocations)
+    if nodes:
+        numa_reshape.move_servers(host, nodes, allocations)

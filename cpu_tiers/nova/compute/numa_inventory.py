@@ -1,14 +1,13 @@
-"""The NUMA nodes of a compute host, in Nova's provider tree.
+"""The NUMA nodes of a host, in Nova's provider tree.
 
-Spec: numa-topology-with-rps, "NUMA nodes being nested Resource Providers" and
-"Optionally configured NUMA resources". What the nodes have is worked out by
-``cpu_tiers.inventory``; here it is put beside what Nova reports.
+Spec: numa-topology-with-rps, "NUMA nodes being nested Resource Providers" and "Optionally
+configured NUMA resources". ``cpu_tiers.inventory`` works out the inventories of the nodes; the
+functions here put them beside what Nova reports.
 """
 
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 from nova import exception
 
@@ -17,116 +16,118 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import ResourceProvider
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
-from cpu_tiers.model.numa import is_part, no_numa_trait
-from cpu_tiers.nova.compute.tracker_run import Run
+from cpu_tiers.model.numa import no_numa_trait
+from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.placement.errors import ReportingCannotBeDisabled
 from cpu_tiers.placement.hosts import bare_tree
 from cpu_tiers.placement.plan import refuse_vanishing_nodes, with_ratios
-from cpu_tiers.placement.records import Inventories, Traits, inventory_json, read_inventory
-from cpu_tiers.placement.steps import ProviderState, State
+from cpu_tiers.placement.records import inventory_json
+from cpu_tiers.placement.steps import State
 
 LOG = logging.getLogger(__name__)
 
-_OF_ROOT = frozenset({VCPU, PCPU, MEMORY_MB})
-"""What Nova reports of the root, and a NUMA-aware host of its nodes."""
+_MOVED_CLASSES = frozenset({VCPU, PCPU, MEMORY_MB})
+"""The resource classes that Nova reports on the root, and a NUMA-aware host on its nodes."""
 
 
-def reports_nodes(run: Run | None, tree: Any, nodename: str, wanted: bool | None) -> bool:
-    """Tell whether the host reports its nodes now.
+def reports_nodes(host: HostReport, option: bool | None) -> bool:
+    """Tell whether the host reports its NUMA nodes in this run.
 
-    Servers move to the nodes at start-up alone; a host that missed it goes on
-    as it was. One that reports its nodes already goes on, too.
+    A host begins to report nodes only at a start of nova-compute, when its servers can move to
+    them. A host that reports its nodes already goes on with it.
 
-    :param wanted: ``[compute] enable_numa_reporting_to_placement``.
-    :raises nova.exception.InvalidConfiguration: the service is starting, and
-        the option was turned off.
+    :param option: ``[compute] enable_numa_reporting_to_placement``.
+    :raises nova.exception.InvalidConfiguration: nova-compute is starting, and the option was
+        turned off while servers have allocations of the nodes.
     """
-    is_starting = run is not None and run.startup
-    if wanted:
-        if is_starting or not _OF_ROOT & tree.data(nodename).inventory.keys():
+    if option:
+        if host.is_starting or not _MOVED_CLASSES & host.root.inventory.keys():
             return True
-        LOG.error("%s reports its NUMA nodes after a restart of this service", nodename)
+        LOG.error("%s reports its NUMA nodes after a restart of nova-compute", host.name)
+        return False
+    if not host.nodes:
         return False
     try:
-        refuse_vanishing_nodes(read_state(tree, nodename), bare_tree(nodename))
+        refuse_vanishing_nodes(host.state, bare_tree(host.name))
     except ReportingCannotBeDisabled as error:
-        if is_starting:
+        if host.is_starting:
             raise exception.InvalidConfiguration(str(error)) from error
         LOG.error("%s", error)
         return True
     return False
 
 
-def mark(tree: Any, nodename: str, *, no_numa: bool) -> None:
-    """Say whether servers with nodes may come to a host that reports none."""
+def mark(host: HostReport, *, no_numa: bool) -> None:
+    """Set or remove the trait by which servers with a NUMA topology stay away from the host."""
     if no_numa:
-        tree.add_traits(nodename, no_numa_trait())
+        host.tree.add_traits(host.name, no_numa_trait())
     else:
-        tree.remove_traits(nodename, no_numa_trait())
+        host.tree.remove_traits(host.name, no_numa_trait())
 
 
-def show_pcpus(tree: Any, nodename: str) -> None:
-    """Let Nova see PCPU of the nodes on the root, where alone it looks.
+def show_pcpus(host: HostReport) -> None:
+    """Copy the PCPU inventory of a NUMA node to the root, before Nova's driver looks there.
 
-    It would ask for a reshape from VCPU at each start. What it then reports of
-    the root replaces this.
+    LibvirtDriver._update_provider_tree_for_pcpu looks for PCPU only on the root. Without PCPU
+    there it would ask for a reshape from VCPU to PCPU at each start. Its caller then replaces
+    all inventories of the root.
     """
-    for data in nodes_of(tree, nodename):
+    for data in host.nodes:
         if PCPU in data.inventory:
-            root = tree.data(nodename).inventory
-            tree.update_inventory(nodename, {**root, PCPU: data.inventory[PCPU]})
+            inventory = {**host.root.inventory, PCPU: data.inventory[PCPU]}
+            host.tree.update_inventory(host.name, inventory)
 
 
 def put_nodes(
-    tree: Any,
-    nodename: str,
+    host: HostReport,
     topology: HostTopology,
     options: InventoryOptions,
     reporters: Mapping[str, Reporter],
     before: State,
 ) -> frozenset[str]:
-    """Have the nodes report what Nova has just reported of the root.
+    """Move what Nova has just reported on the root to NUMA nodes.
 
-    Shares are not among it: they follow the VCPU of each provider.
+    Shares are left out here: they are put beside the VCPU of each provider later.
 
-    :param before: the tree as Placement has it.
+    :param before: the host as Placement has it, for the allocation ratios that an operator set
+        through the API of Placement.
     :returns: the names of the nodes and page sizes that the host has.
     :raises InvalidInput: options that the host cannot satisfy.
     """
     options = replace(options, enable_numa_reporting_to_placement=True, report_vcpu_shares=False)
-    found = build_tree(Host(name=nodename, topology=topology), options, reporters)
-    root, *parts = with_ratios(before, found).providers
-    of_others = {
+    ours = build_tree(Host(name=host.name, topology=topology), options, reporters)
+    root, *parts = with_ratios(before, ours).providers
+    classes_of_nova = {
         name: record
-        for name, record in tree.data(nodename).inventory.items()
-        if name not in found.managed_classes
+        for name, record in host.root.inventory.items()
+        if name not in ours.managed_classes
     }
-    tree.update_inventory(nodename, of_others | _records(root))
-    tree.add_traits(nodename, *root.traits)
+    host.tree.update_inventory(host.name, classes_of_nova | _records(root))
+    host.tree.add_traits(host.name, *root.traits)
     for part in parts:
-        if not tree.exists(part.name):
-            tree.new_child(part.name, part.parent)
-        tree.update_inventory(part.name, _records(part))
-        tree.add_traits(part.name, *part.traits)
+        if not host.tree.exists(part.name):
+            host.tree.new_child(part.name, part.parent)
+        host.tree.update_inventory(part.name, _records(part))
+        host.tree.add_traits(part.name, *part.traits)
     return frozenset(part.name for part in parts)
 
 
-def drop_vanished(run: Run, tree: Any, nodename: str, present: Collection[str]) -> None:
-    """Remove nodes and page sizes that the host no longer has.
+def drop_vanished(host: HostReport, present: Collection[str]) -> None:
+    """Remove the NUMA nodes and page sizes that the host no longer has.
 
-    One of which something is held, or that has a child which is not ours,
-    stays as it is, and is logged.
+    A provider stays, and an error is logged, if a consumer has allocations of it or if it has
+    a child of somebody else, such as a network agent's: Placement would refuse to delete it.
 
-    :param present: the names of those that it has.
+    :param present: the names of the nodes and page sizes that the host has.
     """
-    gone = [data for data in reversed(nodes_of(tree, nodename)) if data.name not in present]
-    bodies = run.allocations(nodename).values() if gone else ()
-    held = {uuid for body in bodies for uuid in body["allocations"]}
-    for data in gone:
-        if data.uuid in held or tree.get_provider_uuids(data.uuid) != [data.uuid]:
-            LOG.error("%s has no %s any more, but it is in use", nodename, data.name)
+    vanished = [data for data in reversed(host.nodes) if data.name not in present]
+    bodies = host.read_allocations().values() if vanished else ()
+    in_use = {uuid for body in bodies for uuid in body["allocations"]}
+    for data in vanished:
+        if data.uuid in in_use or host.tree.get_provider_uuids(data.uuid) != [data.uuid]:
+            LOG.error("%s has no %s any more, but it is in use", host.name, data.name)
         else:
-            tree.remove(data.uuid)
+            host.tree.remove(data.uuid)
 
 
 def _records(provider: ResourceProvider) -> dict[str, dict[str, float]]:
@@ -134,35 +135,10 @@ def _records(provider: ResourceProvider) -> dict[str, dict[str, float]]:
 
 
 def online(topology: HostTopology, cpus: Collection[int]) -> HostTopology:
-    """Return a topology with those CPUs alone that Nova would give to guests."""
+    """Return a topology with only those of its CPUs that Nova would give to guests."""
     return replace(
         topology,
         cells=tuple(
             replace(cell, cpus=CpuSet(cell.cpus.intersection(cpus))) for cell in topology.cells
         ),
-    )
-
-
-def nodes_of(tree: Any, nodename: str) -> list[Any]:
-    """Return Nova's data of the nodes and page sizes of a host, parents first."""
-    found = (tree.data(uuid) for uuid in tree.get_provider_uuids(nodename))
-    return [data for data in found if is_part(nodename, data.name)]
-
-
-def read_state(tree: Any, nodename: str) -> State:
-    """Return Nova's data of a host and its nodes as ours, without its other children."""
-    root = tree.data(nodename)
-    found = [root, *nodes_of(tree, nodename)]
-    names = {data.uuid: data.name for data in found}
-    return State(providers={data.name: _provider(data, names) for data in found})
-
-
-def _provider(data: Any, names: Mapping[str, str]) -> ProviderState:
-    generation = data.generation or 0
-    by_class = {name: read_inventory(record) for name, record in data.inventory.items()}
-    return ProviderState(
-        uuid=data.uuid,
-        parent=names.get(data.parent_uuid),
-        inventories=Inventories(generation=generation, by_class=by_class),
-        traits=Traits(generation=generation, names=frozenset(data.traits)),
     )

@@ -1,8 +1,8 @@
 """Servers move from the root of their host to its NUMA nodes, in Nova's allocations.
 
-Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. Nova passes the
-allocations of a starting host, and writes them and the tree in one ``POST
-/reshaper``. Nothing is edited unless all servers find a place.
+Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. Nova passes the allocations of a
+starting host to the driver, and writes them and the tree in one ``POST /reshaper``. Either all
+servers find a place, or nothing is edited.
 """
 
 import logging
@@ -14,29 +14,29 @@ from nova import exception
 
 from cpu_tiers.accounting.holdings import Portion, joined
 from cpu_tiers.accounting.relocation import OF_NODES, Relocation, ServersDoNotFit, relocate
+from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.nova.compute.numa_inventory import read_state
-from cpu_tiers.nova.compute.tracker_run import Run
-from cpu_tiers.nova.consumers import ComputeNode
+from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.residents import find_residents
 from cpu_tiers.placement.hosts import tree_of
 
 LOG = logging.getLogger(__name__)
 
 
-def held_of_root(
-    run: Run, tree: Any, nodename: str, allocations: Mapping[str, Any]
+def allocations_to_move(
+    host: HostReport, allocations: Mapping[str, Any]
 ) -> dict[str, dict[str, int]]:
-    """Return what consumers hold of the root that belongs to nodes.
+    """Return what each consumer has of the root and should have of NUMA nodes.
 
-    :param tree: Nova's, as it is going to be. What provider.yaml gives the
-        root is not in it yet, and stays there.
+    :param host: with the tree as the host is going to report it. The shares that a
+        provider.yaml gives the root are not in the tree yet, and are not moved.
+    :returns: consumer to resource class to amount.
     """
-    root = tree.data(nodename)
+    root = host.root
     moving = OF_NODES - root.inventory.keys()
-    if run.file_with_shares(nodename, root.uuid):
+    if host.file_with_shares(root):
         moving -= {VCPU_SHARES}
-    held = {
+    amounts = {
         consumer: {
             name: amount
             for name, amount in body["allocations"][root.uuid]["resources"].items()
@@ -45,38 +45,42 @@ def held_of_root(
         for consumer, body in allocations.items()
         if root.uuid in body["allocations"]
     }
-    return {consumer: resources for consumer, resources in held.items() if resources}
+    return {consumer: resources for consumer, resources in amounts.items() if resources}
 
 
 def move_servers(
-    run: Run, tree: Any, nodename: str, present: Collection[str], allocations: dict[str, Any]
+    host: HostReport, present: Collection[str], allocations: dict[str, dict[str, Any]]
 ) -> None:
-    """Move what consumers hold of the root to the nodes, in place as Nova wants it.
+    """Move allocations of the root to the NUMA nodes, in place as Nova wants it.
 
-    :param tree: Nova's, as it is going to be.
+    :param host: with the tree as the host is going to report it.
     :param present: the names of the nodes and page sizes that the host has.
-    :raises nova.exception.ReshapeFailed: servers find no place; each is named.
+    :raises nova.exception.ReshapeFailed: each server that finds no place is named.
     """
-    held = held_of_root(run, tree, nodename, allocations)
-    root = tree.data(nodename).uuid
-    node = ComputeNode(context=run.context, host=run.tracker.host, name=nodename, uuid=root)
-    uuids = {name: tree.data(name).uuid for name in present}
-    state = read_state(tree, nodename)
-    here = {name: one for name, one in state.providers.items() if name in {nodename, *present}}
-    ours = tree_of(replace(state, providers=here), nodename)
+    moving = allocations_to_move(host, allocations)
+    uuids = {name: host.tree.data(name).uuid for name in present}
+    residents = find_residents(host.compute_node, moving)
     try:
-        moves = relocate(ours, held, find_residents(node, held), _used(allocations, uuids))
+        moves = relocate(_tree(host, present), moving, residents, _used(allocations, uuids))
     except ServersDoNotFit as error:
         raise exception.ReshapeFailed(
-            error=f"{error}\nNothing was changed. Or start {nodename} without [compute]"
+            error=f"{error}\nNothing was changed. Or start {host.name} without [compute]"
             " enable_numa_reporting_to_placement, as before"
         ) from error
     for move in moves:
-        _carry_out(move, allocations[move.consumer]["allocations"], root, uuids)
+        _carry_out(move, allocations[move.consumer]["allocations"], host.root.uuid, uuids)
+
+
+def _tree(host: HostReport, present: Collection[str]) -> ProviderTree:
+    """Return the root and the present nodes, without nodes that vanished and are in use."""
+    names = {host.name, *present}
+    state = host.state
+    providers = {name: state.providers[name] for name in state.providers if name in names}
+    return tree_of(replace(state, providers=providers), host.name)
 
 
 def _used(allocations: Mapping[str, Any], uuids: Mapping[str, str]) -> Portion:
-    """Return what is held of the nodes already: provider's name to class to amount."""
+    """Return the sum of the allocations of each node, by name and resource class."""
     return joined(
         {name: body["allocations"][uuid]["resources"]}
         for body in allocations.values()
@@ -94,6 +98,7 @@ def _carry_out(
     for uuid in before.keys() - after.keys():
         del allocations[uuid]
     for uuid, resources in after.items():
+        # Nova ignores the other keys of an allocation, such as the generation of its provider.
         allocations.setdefault(uuid, {})["resources"] = resources
     for name, moved in move.resources.items():
-        LOG.info("%s holds %s of %s", move.name, moved, name)
+        LOG.info("%s moves to %s with %s", move.name, name, moved)

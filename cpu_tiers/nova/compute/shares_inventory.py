@@ -1,7 +1,7 @@
-"""VCPU_SHARES of a compute host, in Nova's provider tree: beside VCPU, wherever that is.
+"""VCPU_SHARES of a host, in Nova's provider tree: beside VCPU, on the root or on NUMA nodes.
 
-Spec: cpu-performance-service-levels, "Automatic Inventory Reporting" and
-"Upgrade impact"; decisions D2 and D8. Each function refuses before it edits.
+Spec: cpu-performance-service-levels, "Automatic Inventory Reporting" and "Upgrade impact";
+decisions D2 and D8.
 """
 
 import logging
@@ -22,149 +22,166 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.nova import consumers
-from cpu_tiers.nova.compute.numa_inventory import nodes_of
-from cpu_tiers.nova.compute.tracker_run import Run
+from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.placement.plan import vanishing_shares
 from cpu_tiers.placement.records import inventory_json, read_inventory
 
 LOG = logging.getLogger(__name__)
 
 
-def providers_of(tree: Any, nodename: str) -> list[Any]:
-    """Return Nova's data of the providers that may have shares: the root and its NUMA nodes."""
-    return [tree.data(nodename), *nodes_of(tree, nodename)]
+def has_shares(host: HostReport) -> bool:
+    """Tell whether a provider of the host has shares."""
+    return any(VCPU_SHARES in data.inventory for data in host.providers)
 
 
-def has_shares(tree: Any, nodename: str) -> bool:
-    """Tell whether Placement has shares of the host."""
-    return any(VCPU_SHARES in data.inventory for data in providers_of(tree, nodename))
+def put_shares(host: HostReport, multiplier: int) -> None:
+    """Put an inventory of shares beside each VCPU of the host.
 
-
-def put_shares(tree: Any, nodename: str, multiplier: int) -> None:
-    """Put an inventory of shares beside each VCPU of the host."""
-    for data in providers_of(tree, nodename):
+    :param multiplier: ``[libvirt] vcpu_share_multiplier``, shares for one CPU.
+    """
+    for data in host.providers:
         if VCPU in data.inventory:
             shares = shares_inventory(read_inventory(data.inventory[VCPU]), multiplier)
-            _add_shares(tree, data.uuid, inventory_json(shares))
+            _add_shares(host, data.uuid, inventory_json(shares))
 
 
-def put_back_shares(tree: Any, kept: Mapping[str, Mapping[str, float]]) -> None:
-    """Have providers report again what they reported, unless they are gone."""
-    for provider, record in kept.items():
-        if tree.exists(provider):
-            _add_shares(tree, provider, record)
+def put_back_shares(host: HostReport, kept: Mapping[str, Mapping[str, float]]) -> None:
+    """Have providers that still exist report again the shares that they had.
 
-
-def _add_shares(tree: Any, provider: str, record: Mapping[str, float]) -> None:
-    inventory = tree.data(provider).inventory
-    tree.update_inventory(provider, {**inventory, VCPU_SHARES: dict(record)})
-
-
-def refuse_two_reporters(run: Run, tree: Any, nodename: str) -> None:
-    """Refuse to start where provider.yaml reports shares too.
-
-    Nova would merge the two in every run, fail, and report nothing at all; or
-    a NUMA-aware host would have shares twice.
-
-    :raises nova.exception.InvalidConfiguration: it does.
+    :param kept: Nova's records of VCPU_SHARES, by the uuid of the provider.
     """
-    for data in providers_of(tree, nodename):
-        file = _file_of(run, data)
+    for uuid, record in kept.items():
+        if host.tree.exists(uuid):
+            _add_shares(host, uuid, record)
+
+
+def _add_shares(host: HostReport, uuid: str, record: Mapping[str, float]) -> None:
+    # ProviderTree.update_inventory replaces all inventories of the provider.
+    inventory = host.tree.data(uuid).inventory
+    host.tree.update_inventory(uuid, {**inventory, VCPU_SHARES: dict(record)})
+
+
+def refuse_two_reporters(host: HostReport) -> None:
+    """Refuse to start where a provider.yaml reports shares of the host, too.
+
+    ResourceTracker._merge_provider_configs refuses a class that the driver reports: each run
+    would fail, and report nothing at all. On a host with NUMA nodes the file may name the root
+    while the driver reports shares of the nodes, and the host would have its shares twice.
+
+    :raises nova.exception.InvalidConfiguration: a provider.yaml does.
+    """
+    for data in host.providers:
+        file = host.file_with_shares(data)
         if file is not None:
             raise exception.InvalidConfiguration(
                 f"The provider configuration file {file} gives {data.name} an inventory of"
-                f" {VCPU_SHARES}, and so does [libvirt] report_vcpu_shares = true: Nova takes a"
-                f" class from one of them alone. Take {VCPU_SHARES} out of the file, and start"
-                " the service again"
+                f" {VCPU_SHARES}, and so does [libvirt] report_vcpu_shares = true: Nova accepts a"
+                f" resource class from only one of them. Remove {VCPU_SHARES} from the file, and"
+                " start nova-compute again"
             )
 
 
-def shares_to_keep(run: Run | None, tree: Any, nodename: str) -> dict[str, Mapping[str, float]]:
-    """Return the shares that the host has though it does not report them, by provider.
+def shares_to_keep(host: HostReport) -> dict[str, Mapping[str, float]]:
+    """Return Nova's records of the shares that must stay though reporting is off.
 
-    Nova would remove them. Where the service is running already, they are
-    kept; provider.yaml looks after its own.
+    Nova's driver would remove the shares. Outside of a start they are kept. Shares that a
+    provider.yaml gives are left to Nova, which adds them after the driver.
 
-    :raises nova.exception.InvalidConfiguration: the service is starting, so
-        reporting was turned off.
+    :returns: by the uuid of the provider.
+    :raises nova.exception.InvalidConfiguration: nova-compute is starting, so reporting was
+        turned off.
     """
     kept = {
         data.uuid: data
-        for data in providers_of(tree, nodename)
-        if VCPU_SHARES in data.inventory and not (run and _file_of(run, data))
+        for data in host.providers
+        if VCPU_SHARES in data.inventory and not host.file_with_shares(data)
     }
     for uuid, data in kept.items():
         refusal = vanishing_shares(data.name, uuid)
-        if run is not None and run.startup:
+        if host.is_starting:
             raise exception.InvalidConfiguration(str(refusal))
         LOG.error("%s", refusal)
     return {uuid: data.inventory[VCPU_SHARES] for uuid, data in kept.items()}
 
 
-def _file_of(run: Run, data: Any) -> str | None:
-    return run.file_with_shares(data.name, data.uuid, is_root=data.parent_uuid is None)
-
-
-def find_demands(
-    run: Run, tree: Any, nodename: str, allocations: Mapping[str, Any]
+def find_missing_shares(
+    host: HostReport, allocations: Mapping[str, Any]
 ) -> dict[str, tuple[Shortfall, ...]]:
-    """Return the shares that consumers of the host lack, by the uuid of the provider."""
-    uuid = tree.data(nodename).uuid
-    node = consumers.ComputeNode(
-        context=run.context, host=run.tracker.host, name=nodename, uuid=uuid
-    )
-    held = _held(allocations, {data.uuid for data in providers_of(tree, nodename)})
-    return divide_by_vcpu(consumers.find_share_shortfalls(node, total_of(held)), held)
+    """Return the shares that consumers of the host lack, by the uuid of the provider.
+
+    :param allocations: of all consumers of the host, in Nova's shape.
+    """
+    held = _holdings(allocations, {data.uuid for data in host.providers})
+    return divide_by_vcpu(consumers.find_share_shortfalls(host.compute_node, total_of(held)), held)
 
 
-def refuse_to_start(
-    tree: Any,
-    nodename: str,
-    demands: Mapping[str, tuple[Shortfall, ...]],
+def shares_to_add(
+    host: HostReport, allocations: Mapping[str, Any]
+) -> dict[str, tuple[Shortfall, ...]]:
+    """Return the shares that consumers lack and get, by the uuid of the provider.
+
+    A provider that reports no shares has no shared CPUs any more, so its consumers get none.
+    The root of a host with NUMA nodes is the exception: its consumers get shares there first,
+    and take them along when they move to the nodes.
+
+    :param host: with the tree as the host is going to report it.
+    """
+    root = {host.root.uuid} if host.nodes else set()
+    return {
+        uuid: shortfalls
+        for uuid, shortfalls in find_missing_shares(host, allocations).items()
+        if uuid in root or VCPU_SHARES in host.tree.data(uuid).inventory
+    }
+
+
+def refuse_shares_without_room(
+    host: HostReport,
+    shortfalls: Mapping[str, tuple[Shortfall, ...]],
     allocations: Mapping[str, Any],
 ) -> None:
-    """Check that what servers lack fits beside what is held.
+    """Check that the shares that consumers lack fit beside the shares that are allocated.
 
-    :param tree: as it is going to be. A provider that is to have no shares has
-        no shared CPU, and then its VCPU does not fit either.
-    :raises nova.exception.ReshapeFailed: every server that finds no room is
-        named.
+    Placement would refuse the whole reshape too, but would not name the servers. Shares of a
+    root that reports none are checked where they go: on the NUMA nodes.
+
+    :param host: with the tree as the host is going to report it.
+    :raises nova.exception.ReshapeFailed: each server that has no room is named.
     """
-    reporting = {d.uuid: d for d in providers_of(tree, nodename) if VCPU_SHARES in d.inventory}
+    reporting = {data.uuid: data for data in host.providers if VCPU_SHARES in data.inventory}
     inventories = {
         uuid: {VCPU_SHARES: read_inventory(data.inventory[VCPU_SHARES])}
         for uuid, data in reporting.items()
     }
-    asked = {uuid: lacking for uuid, lacking in demands.items() if uuid in reporting}
-    rooms = find_rooms(inventories, _held(allocations, reporting.keys()), asked)
+    to_check = {uuid: of_provider for uuid, of_provider in shortfalls.items() if uuid in reporting}
+    verdicts = find_rooms(inventories, _holdings(allocations, reporting.keys()), to_check)
     faults = FaultList()
-    for uuid, verdicts in rooms.items():
+    for uuid, of_provider in verdicts.items():
         with faults:
-            refuse_what_does_not_fit(reporting[uuid].name, verdicts)
+            refuse_what_does_not_fit(reporting[uuid].name, of_provider)
     if faults.faults:
         raise exception.ReshapeFailed(
-            error=f"{SharesDoNotFit(faults.faults)}\nNothing was changed. Or give {nodename} more"
+            error=f"{SharesDoNotFit(faults.faults)}\nNothing was changed. Or give {host.name} more"
             " shares, by [libvirt] vcpu_share_multiplier or cpu_allocation_ratio; or, where it"
             " does not report shares yet, start it with [libvirt] report_vcpu_shares = false"
         )
 
 
-def add_demands(
-    demands: Mapping[str, tuple[Shortfall, ...]], allocations: dict[str, dict[str, Any]]
+def add_shares(
+    shortfalls: Mapping[str, tuple[Shortfall, ...]], allocations: dict[str, dict[str, Any]]
 ) -> None:
-    """Add what consumers lack to their allocations, in place as Nova wants it."""
-    for provider, lacking in demands.items():
-        for demand in lacking:
-            resources = allocations[demand.consumer]["allocations"][provider]["resources"]
-            resources[VCPU_SHARES] = demand.shares
-            LOG.info("%s gets %d %s", demand.owner.name, demand.shares, VCPU_SHARES)
+    """Add the shares that consumers lack to their allocations, in place as Nova wants it."""
+    for uuid, of_provider in shortfalls.items():
+        for shortfall in of_provider:
+            resources = allocations[shortfall.consumer]["allocations"][uuid]["resources"]
+            resources[VCPU_SHARES] = shortfall.shares
+            LOG.info("%s gets %d %s", shortfall.owner.name, shortfall.shares, VCPU_SHARES)
 
 
-def _held(
+def _holdings(
     allocations: Mapping[str, Any], providers: Collection[str]
 ) -> dict[str, dict[str, Mapping[str, int]]]:
-    """Return consumer to provider to what is held there, of these providers."""
-    held = {
+    """Return the amounts that each consumer has of these providers, by consumer and provider."""
+    holdings = {
         consumer: {
             uuid: allocation["resources"]
             for uuid, allocation in body["allocations"].items()
@@ -172,4 +189,4 @@ def _held(
         }
         for consumer, body in allocations.items()
     }
-    return {consumer: found for consumer, found in held.items() if found}
+    return {consumer: portion for consumer, portion in holdings.items() if portion}

@@ -1,8 +1,8 @@
-"""Which run of Nova's resource tracker the driver is called in.
+"""The run of Nova's resource tracker in which the compute driver is called.
 
-Nova calls ``update_provider_tree`` from one place, and does not tell the
-driver whether the service is just starting: the one time when a reshape is
-allowed. A seam around that place remembers it, for the time of the call.
+``ResourceTracker._update_to_placement`` is the only caller of ``update_provider_tree``, and does
+not tell the driver whether nova-compute is starting: the only time when Nova reshapes. A seam
+around that function keeps its arguments for the time of the call.
 """
 
 import functools
@@ -17,37 +17,43 @@ from cpu_tiers.nova.seams import Seam
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A run of the resource tracker that reports a host to Placement."""
+class TrackerRun:
+    """One run of the resource tracker, which reports a host to Placement.
+
+    :param tracker: Nova's ``ResourceTracker``.
+    :param context: Nova's request context, which reaches the database of the host's cell v2.
+    :param startup: nova-compute is starting.
+    """
 
     tracker: Any
     context: Any
     startup: bool
 
     def allocations(self, nodename: str) -> dict[str, dict[str, Any]]:
-        """Return what every consumer of the host holds, as Nova passes it on."""
+        """Return the allocations of all consumers of a compute node, in Nova's shape."""
         client = self.tracker.reportclient
-        found: dict[str, dict[str, Any]] = client.get_allocations_for_provider_tree(
+        allocations: dict[str, dict[str, Any]] = client.get_allocations_for_provider_tree(
             self.context, nodename
         )
-        return found
+        return allocations
 
     def file_with_shares(self, name: str, uuid: str, *, is_root: bool = True) -> str | None:
-        """Return the provider.yaml that gives this provider shares, if one does."""
+        """Return the path of the provider.yaml that gives a provider shares, if there is one."""
         configs = self.tracker.provider_configs
         return file_with_shares(configs, name, uuid, is_root=is_root)
 
 
-_CURRENT: ContextVar[Run | None] = ContextVar("cpu_tiers_tracker_run", default=None)
+# A context variable, because nova-compute handles several requests at the same time.
+_CURRENT: ContextVar[TrackerRun | None] = ContextVar("cpu_tiers_tracker_run", default=None)
 
 
-def current() -> Run | None:
-    """Return the run that we are called in."""
+def current() -> TrackerRun | None:
+    """Return the run that is calling, or ``None`` outside of a run."""
     return _CURRENT.get()
 
 
 @contextmanager
-def _entered(run: Run) -> Iterator[None]:
+def _entered(run: TrackerRun) -> Iterator[None]:
     token = _CURRENT.set(run)
     try:
         yield
@@ -58,7 +64,7 @@ def _entered(run: Run) -> Iterator[None]:
 def _wrap(update_to_placement: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(update_to_placement)
     def remembered(self: Any, context: Any, compute_node: Any, startup: bool) -> Any:
-        with _entered(Run(tracker=self, context=context, startup=startup)):
+        with _entered(TrackerRun(tracker=self, context=context, startup=startup)):
             return update_to_placement(self, context, compute_node, startup)
 
     return remembered
@@ -70,18 +76,18 @@ SEAM = Seam(
     parameters=("self", "context", "compute_node", "startup"),
     wrap=_wrap,
 )
+"""Keeps the arguments of Nova's resource tracker while it calls the driver."""
 
 
 def file_with_shares(
     configs: Mapping[str, Mapping[str, Any]], name: str, uuid: str, *, is_root: bool = True
 ) -> str | None:
-    """Return the provider configuration file that gives a provider shares.
+    """Return the path of the provider configuration file that gives a provider shares.
 
-    Nova's rule: ``$COMPUTE_NODE`` counts for a root where neither the name nor
-    the uuid of the provider is configured ("Managing Resource Providers Using Config
-    Files" in Nova's administrator guide).
+    Nova's rule: ``$COMPUTE_NODE`` counts for a root provider whose name and uuid are both not
+    configured ("Managing Resource Providers Using Config Files" in Nova's administrator guide).
 
-    :param configs: as Nova read them, by name, uuid or ``$COMPUTE_NODE``.
+    :param configs: the files as Nova read them, by name, uuid or ``$COMPUTE_NODE``.
     """
     own = [configs[key] for key in (name, uuid) if key in configs]
     default = [configs["$COMPUTE_NODE"]] if is_root and "$COMPUTE_NODE" in configs else []
