@@ -1,1 +1,1 @@
-"""What nova-compute loads: the driver, its launcher, and the seams that the driver installs."""
+"""The modules that nova-compute loads: the driver, its launcher, and seams of the driver."""

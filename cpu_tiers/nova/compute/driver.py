@@ -1,8 +1,8 @@
 """``compute_driver = cpu_tiers.LibvirtDriver``: Nova's libvirt driver, NUMA nodes and shares.
 
-Whether a host reports them is decided in ``report_decision``; ``numa_inventory`` and
+``report_decision`` decides whether a host reports NUMA nodes and shares; ``numa_inventory`` and
 ``shares_inventory`` edit the provider tree, ``numa_reshape`` the allocations; ``guest_weight``
-says what a guest weighs. Nothing happens when the module is imported.
+gives the weight of a guest. The import of the module has no effect on Nova.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ _USED = (
 
 
 class LibvirtDriver(driver.LibvirtDriver):
-    """Reports NUMA nodes and VCPU_SHARES, and gives guests the weight of their multiplier."""
+    """Nova's libvirt driver, which also reports NUMA nodes and shares and gives guests weights."""
 
     def __init__(self, virtapi: Any, read_only: bool = False) -> None:
         """Check that cpu-tiers fits the installed Nova, before anything is wrapped.
@@ -99,11 +99,11 @@ class LibvirtDriver(driver.LibvirtDriver):
     def update_provider_tree(
         self, provider_tree: Any, nodename: str, allocations: Any = None
     ) -> None:
-        """Report what Nova reports, NUMA nodes, and shares beside VCPU.
+        """Report everything of Nova's report, NUMA nodes, and shares beside VCPU.
 
-        Nova's own function runs once, on the tree that it was made for: when it asks for a
-        reshape, it leaves child providers in the tree on which its second call relies
-        (``_update_provider_tree_for_memory_encryption`` since Nova 32).
+        Nova's own function runs once, on the real tree. Before the function asks for a reshape, it
+        adds child providers to the tree, and the second call of the function relies on their
+        traits (``_update_provider_tree_for_memory_encryption`` since Nova 32).
 
         :raises nova.exception.ReshapeNeeded: at a start, where servers lack shares or move to
             NUMA nodes, or where Nova itself has something to move.
@@ -112,7 +112,7 @@ class LibvirtDriver(driver.LibvirtDriver):
             or where provider.yaml reports shares, too.
         """
         run = tracker_run.current()
-        if run is None:  # nobody in Nova 31 to 34; what is returned here is not reported
+        if run is None:  # no function of Nova 31 to 34 calls the driver outside of a run
             super().update_provider_tree(provider_tree, nodename, allocations=allocations)
             return
         host = HostReport(run=run, name=nodename, tree=provider_tree, allocations=allocations)
@@ -137,7 +137,7 @@ class LibvirtDriver(driver.LibvirtDriver):
         """
         if not decision.shares and not decision.nodes:
             return
-        # On a copy, because Nova calls again with the same tree.
+        # On a copy, because Nova calls the driver again with this tree.
         coming = host.with_copied_tree()
         self._report(coming, decision, before)
         allocations = coming.read_allocations()
@@ -164,7 +164,7 @@ class LibvirtDriver(driver.LibvirtDriver):
         return nodes
 
     def _report_nodes(self, host: HostReport, before: State) -> frozenset[str]:
-        """Move what Nova reports on the root to NUMA nodes; return the names of the nodes."""
+        """Move inventories of the root to NUMA nodes; return the names of the nodes."""
         try:
             cpus = self._get_vcpu_available() | self._get_pcpu_available()
             topology = numa_inventory.online(self._topology, cpus)
@@ -179,24 +179,24 @@ class LibvirtDriver(driver.LibvirtDriver):
     def _topology(self) -> HostTopology:
         """The cells of the host, as Nova read them when nova-compute started.
 
-        libvirt leaves out CPUs that are offline. With ``[libvirt] cpu_power_management`` Nova
-        powers down the dedicated CPUs that no server has, but only after this was read.
+        libvirt leaves out offline CPUs. With ``[libvirt] cpu_power_management`` Nova powers down
+        the dedicated CPUs without a server, but only after the first look at the host.
         """
         text: str = self._host.get_capabilities().to_xml()
         return parse_capabilities(text.encode(), where="libvirt's capabilities of this host")
 
     @functools.cached_property
     def _reporters(self) -> Mapping[str, Reporter]:
-        return extensions.load(extensions.INVENTORY)
+        return extensions.load(extensions.INVENTORY)  # kept: entry points are read from disk
 
 
 @contextlib.contextmanager
 def _root_as_before(host: HostReport, decision: ReportDecision) -> Iterator[None]:
     """Put the inventories of the root back where a reshape is needed.
 
-    Nova then calls the driver again with the same tree, and the second call looks at what
-    Placement has. Nova's function changes the root last, so its own second call finds the root
-    unchanged, too.
+    Nova then calls the driver again with the edited tree, and the second call must read the
+    inventories of Placement from the tree. Nova's function changes the root last, so Nova's own
+    second call finds the root unchanged, too.
     """
     inventory = host.root.inventory
     try:
@@ -213,7 +213,7 @@ def _reshape(
     nodes: frozenset[str],
     allocations: dict[str, dict[str, Any]],
 ) -> None:
-    """Give servers the shares that they lack, and move servers to NUMA nodes.
+    """Give servers their missing shares, and move servers to NUMA nodes.
 
     :param host: with the tree as the host is going to report it.
     :param nodes: the names of its NUMA nodes and page sizes.

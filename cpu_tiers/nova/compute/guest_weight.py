@@ -1,4 +1,7 @@
-"""The weight of a guest, where Nova itself knows ``quota:cpu_shares`` alone.
+"""The weight of a guest by ``quota:cpu_shares_multiplier``, which Nova does not know.
+
+Nova gives a guest a weight only by ``quota:cpu_shares``. So the driver shows Nova a flavor with
+``quota:cpu_shares``, and a seam keeps the weight in a live migration.
 
 Spec: cpu-performance-service-levels, "CPU Share Management".
 """
@@ -23,27 +26,27 @@ LOG = logging.getLogger(__name__)
 
 
 def multiplied_shares(flavor: objects.Flavor) -> int | None:
-    """Return the weight that a flavor's multiplier gives, or ``None`` without one.
+    """Return the weight by the multiplier of a flavor, or ``None`` without a multiplier.
 
-    A multiplier that is no number, or that stands beside plain shares, gives
-    none and is logged: such a server may run since before we were installed,
-    and must start again all the same.
+    A multiplier without a number, or beside ``quota:cpu_shares``, gives no weight and is logged.
+    Such a server may be older than the installation of cpu-tiers, and must still
+    start again.
     """
     if MULTIPLIER not in flavor.extra_specs:
         return None
     try:
         return domain_shares(to_flavor(flavor))
     except InvalidInput as error:
-        LOG.error("The guest gets no weight by %s: %s", MULTIPLIER, error)
+        LOG.error("The guest gets no weight by its %s: %s", MULTIPLIER, error)
         return None
 
 
 def with_plain_shares(flavor: objects.Flavor) -> objects.Flavor:
-    """Return a flavor that says in Nova's own words what its multiplier says."""
+    """Return a flavor whose ``quota:cpu_shares`` is the weight by its multiplier."""
     shares = multiplied_shares(flavor)
     if shares is None:
         return flavor
-    plain = flavor.obj_clone()
+    plain = flavor.obj_clone()  # the caller's flavor is the one that Nova saves
     plain.extra_specs = {**flavor.extra_specs, SHARES: str(shares)}
     return plain
 
@@ -51,7 +54,7 @@ def with_plain_shares(flavor: objects.Flavor) -> objects.Flavor:
 def _wrap(update_quota_xml: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(update_quota_xml)
     def weighted(instance: Any, xml_doc: Any) -> Any:
-        """Keep, or set, the weight of a guest that migrates live."""
+        """Set the weight of a guest that migrates live, also if the guest had none."""
         shares = multiplied_shares(instance.flavor)
         if shares is None:
             return update_quota_xml(instance, xml_doc)
@@ -67,4 +70,4 @@ LIVE_MIGRATION = Seam(
     parameters=("instance", "xml_doc"),
     wrap=_wrap,
 )
-"""Nova strips ``<shares>`` of a guest whose flavor has no ``quota:cpu_shares``."""
+"""Nova removes ``<shares>`` of a guest whose flavor has no ``quota:cpu_shares``."""

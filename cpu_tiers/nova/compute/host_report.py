@@ -1,8 +1,8 @@
 """The report of a host to Placement, as Nova hands it to the compute driver.
 
 Nova calls ``update_provider_tree`` of the driver with a provider tree, the name of the compute
-node and sometimes allocations, and a seam adds the run of the resource tracker. The functions
-that edit the tree take all of this as one value.
+node and sometimes allocations, and a seam adds the run of the resource tracker. All of this is
+one value here, and every function of the report takes the value.
 """
 
 import copy
@@ -72,11 +72,11 @@ class HostReport:
         )
 
     def read_allocations(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the allocations that Nova brought, or read them from Placement."""
+        """Return the allocations of all consumers, by Nova or else read from Placement."""
         return self.run.allocations(self.name) if self.allocations is None else self.allocations
 
     def file_with_shares(self, provider: Any) -> str | None:
-        """Return the path of the provider.yaml that gives a provider shares, if there is one.
+        """Return the path of a provider.yaml with shares of a provider, or ``None``.
 
         :param provider: Nova's data of a provider of the host.
         """

@@ -1,66 +1,148 @@
-"""Seams: a server that holds NUMA nodes alone lets go of the host that it left.
+"""Seams: a server with allocations of only NUMA nodes leaves its old host after a move.
 
-While a server moves, Nova's conductor gives what it holds of the source to the
-migration, but only if it holds something of the root. One without a disk there,
-booted from a volume for instance, holds nodes alone. Then it holds both hosts
-itself, as in an evacuation, and nobody lets go of either. nova-compute does so
-where it would for the migration.
+While a server moves, Nova's conductor gives the allocations of the source host to the consumer
+of the migration, but only if the server has allocations of the root provider
+(``replace_allocation_with_migration``). A server without a disk on the host, for example a server
+with a boot volume, has allocations of only NUMA nodes. During the move the server itself has
+allocations of both hosts, as in an evacuation, and Nova never removes the allocations of the old
+host. The seams remove them where nova-compute would remove or give back the allocations of the
+migration.
+
+Only a host with NUMA nodes in its provider tree, or with the option for NUMA nodes, asks
+Placement about the move. If Placement does not answer, the seams remove nothing and Nova's own
+functions decide alone.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from nova import objects
+from keystoneauth1.exceptions import ClientException
+from nova import exception, objects
+from nova.compute.provider_tree import ProviderTree
 
+from cpu_tiers.model.numa import is_part
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
+
+# SchedulerReportClient.get_allocs_for_consumer raises one of these if Placement answers with an
+# error, does not answer, or answers with something else than a JSON document of allocations.
+_NO_ANSWER = (exception.NovaException, ClientException, ValueError, LookupError, TypeError)
 
 
 def _leave_source(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a server that has arrived leave its source, where the migration has nothing."""
+
     @functools.wraps(original)
     def _delete_allocation_after_move(
         self: Any, context: Any, instance: objects.Instance, migration: objects.Migration
     ) -> None:
-        is_doubled = _is_doubled(self, context, migration)
+        # Looked up first: Nova's function deletes the allocations of the migration.
+        has_both = _has_both_hosts(self, context, instance, migration)
         original(self, context, instance, migration)
-        if is_doubled:
-            _leave(self, context, instance, migration.source_compute, migration.source_node)
+        if has_both:
+            host, nodename = migration.source_compute, migration.source_node
+            _leave(self, context, instance, host, nodename)
 
     return _delete_allocation_after_move
 
 
 def _leave_destination(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what the server holds again, as Nova does."""
+    """Have a server that goes back leave its destination, where the migration has nothing."""
 
     @functools.wraps(original)
     def _revert_allocation(
         self: Any, context: Any, instance: objects.Instance, migration: objects.Migration
     ) -> Any:
-        if not _is_doubled(self, context, migration):
+        if not _has_both_hosts(self, context, instance, migration):
             return original(self, context, instance, migration)
         _leave(self, context, instance, migration.dest_compute, migration.dest_node)
+        # Like Nova's function, which returns the allocations of the source: finish_revert_resize
+        # maps ports to providers by them.
         return self.reportclient.get_allocations_for_consumer(context, instance.uuid)
 
     return _revert_allocation
 
 
-def _is_doubled(manager: Any, context: Any, migration: objects.Migration) -> bool:
-    """Tell whether the migration holds nothing and so the server holds two hosts."""
-    hosts = {migration.source_node, migration.dest_node}
-    if len(hosts) < 2 or None in hosts:
+def _has_both_hosts(
+    manager: Any, context: Any, instance: objects.Instance, migration: objects.Migration
+) -> bool:
+    """Tell whether the migration has no allocations and the server has those of two hosts."""
+    nodenames = {migration.source_node, migration.dest_node}
+    if len(nodenames) < 2 or None in nodenames:
         return False
-    return not manager.reportclient.get_allocations_for_consumer(context, migration.uuid)
+    here = migration.source_node
+    if migration.source_compute != manager.host:
+        here = migration.dest_node
+    if not _reports_nodes(manager.rt.provider_tree, here):
+        return False
+    try:
+        if _read_allocations(manager, context, migration.uuid):
+            return False
+        providers = _read_allocations(manager, context, instance.uuid).keys()
+    except _NO_ANSWER as error:
+        LOG.warning(
+            "Whether server %s has allocations of both hosts of migration %s is not known: %s",
+            instance.uuid,
+            migration.uuid,
+            error,
+        )
+        return False
+    of_this_host = set(manager.rt.provider_tree.get_provider_uuids(here))
+    return bool(providers & of_this_host and providers - of_this_host)
+
+
+def _reports_nodes(tree: Any, nodename: str) -> bool:
+    """Tell whether this host reports NUMA nodes, now or before, without a request.
+
+    :param tree: Nova's, as the resource tracker last wrote it; ``None`` where it never did.
+    """
+    if not isinstance(tree, ProviderTree) or not tree.exists(nodename):
+        return False
+    if CONF.compute.enable_numa_reporting_to_placement:
+        return True
+    uuids = tree.get_provider_uuids(nodename)
+    return any(is_part(nodename, tree.data(uuid).name) for uuid in uuids)
+
+
+def _read_allocations(manager: Any, context: Any, consumer: str) -> Mapping[str, Any]:
+    """Return the allocations of a consumer, by the uuid of the provider.
+
+    Nova's ``get_allocations_for_consumer`` returns an empty result for every error of Placement;
+    the function here raises one of ``_NO_ANSWER`` instead.
+    """
+    body = manager.reportclient.get_allocs_for_consumer(context, consumer)
+    allocations: Mapping[str, Any] = body["allocations"]
+    if not isinstance(allocations, Mapping):
+        raise TypeError(f"Placement answered with allocations {allocations!r:.100}")
+    return allocations
 
 
 def _leave(
     manager: Any, context: Any, instance: objects.Instance, host: str, nodename: str
 ) -> None:
-    node = objects.ComputeNode.get_by_host_and_nodename(context, host, nodename)
-    manager.reportclient.remove_provider_tree_from_instance_allocation(
-        context, instance.uuid, node.uuid
-    )
+    """Remove the allocations of a server on a host, or log the reason of a failure."""
+    try:
+        node = objects.ComputeNode.get_by_host_and_nodename(context, host, nodename)
+        is_done = manager.reportclient.remove_provider_tree_from_instance_allocation(
+            context, instance.uuid, node.uuid
+        )
+        reason = "" if is_done else "Placement refused the write"
+    except _NO_ANSWER as error:
+        reason = str(error)
+    if reason:
+        LOG.error(
+            "Server %s has left %s, but still has its allocations there: %s; remove them with"
+            " openstack resource provider allocation unset",
+            instance.uuid,
+            nodename,
+            reason,
+        )
 
 
 _PARAMETERS = ("self", "context", "instance", "migration")
@@ -77,6 +159,11 @@ SEAMS = (
         path="ComputeManager._revert_allocation",
         parameters=_PARAMETERS,
         wrap=_leave_destination,
+    ),
+    Seam(
+        module="nova.scheduler.client.report",
+        path="SchedulerReportClient.get_allocs_for_consumer",
+        parameters=("self", "context", "consumer"),
     ),
     Seam(
         module="nova.scheduler.client.report",

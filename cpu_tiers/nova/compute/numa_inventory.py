@@ -2,7 +2,7 @@
 
 Spec: numa-topology-with-rps, "NUMA nodes being nested Resource Providers" and "Optionally
 configured NUMA resources". ``cpu_tiers.inventory`` works out the inventories of the nodes; the
-functions here put them beside what Nova reports.
+functions here write the inventories to Nova's tree.
 """
 
 import logging
@@ -33,12 +33,12 @@ _MOVED_CLASSES = frozenset({VCPU, PCPU, MEMORY_MB})
 def reports_nodes(host: HostReport, option: bool | None) -> bool:
     """Tell whether the host reports its NUMA nodes in this run.
 
-    A host begins to report nodes only at a start of nova-compute, when its servers can move to
-    them. A host that reports its nodes already goes on with it.
+    A host begins to report nodes only at a start of nova-compute, because only a start can move
+    servers to the nodes. A host with reported nodes continues.
 
     :param option: ``[compute] enable_numa_reporting_to_placement``.
     :raises nova.exception.InvalidConfiguration: nova-compute is starting, and the option was
-        turned off while servers have allocations of the nodes.
+        turned off while Placement has inventories of the nodes.
     """
     if option:
         if host.is_starting or not _MOVED_CLASSES & host.root.inventory.keys():
@@ -68,9 +68,9 @@ def mark(host: HostReport, *, no_numa: bool) -> None:
 def show_pcpus(host: HostReport) -> None:
     """Copy the PCPU inventory of a NUMA node to the root, before Nova's driver looks there.
 
-    LibvirtDriver._update_provider_tree_for_pcpu looks for PCPU only on the root. Without PCPU
-    there it would ask for a reshape from VCPU to PCPU at each start. Its caller then replaces
-    all inventories of the root.
+    LibvirtDriver._update_provider_tree_for_pcpu looks for PCPU only on the root. Without PCPU on
+    the root the function would ask for a reshape from VCPU to PCPU at each start. Afterwards
+    LibvirtDriver.update_provider_tree replaces all inventories of the root.
     """
     for data in host.nodes:
         if PCPU in data.inventory:
@@ -85,9 +85,9 @@ def put_nodes(
     reporters: Mapping[str, Reporter],
     before: State,
 ) -> frozenset[str]:
-    """Move what Nova has just reported on the root to NUMA nodes.
+    """Move CPUs and memory from the root, where Nova has reported them, to NUMA nodes.
 
-    Shares are left out here: they are put beside the VCPU of each provider later.
+    Shares are not added here: ``put_shares`` adds shares to each provider with VCPU.
 
     :param before: the host as Placement has it, for the allocation ratios that an operator set
         through the API of Placement.
@@ -115,8 +115,8 @@ def put_nodes(
 def drop_vanished(host: HostReport, present: Collection[str]) -> None:
     """Remove the NUMA nodes and page sizes that the host no longer has.
 
-    A provider stays, and an error is logged, if a consumer has allocations of it or if it has
-    a child of somebody else, such as a network agent's: Placement would refuse to delete it.
+    A provider with allocations, or with the child provider of another service such as a network
+    agent, stays and is logged as an error: Placement would refuse the deletion.
 
     :param present: the names of the nodes and page sizes that the host has.
     """
@@ -135,7 +135,7 @@ def _records(provider: ResourceProvider) -> dict[str, dict[str, float]]:
 
 
 def online(topology: HostTopology, cpus: Collection[int]) -> HostTopology:
-    """Return a topology with only those of its CPUs that Nova would give to guests."""
+    """Return a topology with only the CPUs that Nova would give to guests."""
     return replace(
         topology,
         cells=tuple(

@@ -1,9 +1,9 @@
-"""Seams: nova-compute pins a server on the nodes that it holds, in every claim.
+"""Seams: nova-compute pins a server on the NUMA nodes of its allocations.
 
-Boot, unshelve, resize, migration and evacuation all come through two functions
-of the resource tracker. They are told what the server holds; Nova itself does
-not look at it to pin. A rebuild in place claims nothing, and the revert of a
-resize brings the old pins back: both are not asked.
+Two functions of the resource tracker make the claim for boot, unshelve, resize, migration and
+evacuation. Nova passes the allocations of the server to both, but does not use them to pin. A
+rebuild in place makes no claim, and the revert of a resize restores the old pins: neither comes
+through these functions.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -23,21 +23,26 @@ from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 
 Allocations = Mapping[str, Mapping[str, Any]]
+"""The allocations of one consumer in Nova's shape, by the uuid of the provider."""
 
 
 def _pin(original: Callable[..., Any]) -> Callable[..., Any]:
+    # The wrapped functions have "allocations" at different positions, and Nova's callers name
+    # some arguments and not others.
     parameters = inspect.signature(original)
 
     @functools.wraps(original)
     def claim(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = parameters.bind(self, *args, **kwargs).arguments
-        held = given["allocations"] or {}
-        if held and self.provider_tree is None and CONF.compute.enable_numa_reporting_to_placement:
+        allocations = given["allocations"] or {}
+        is_unknown = allocations and self.provider_tree is None
+        if is_unknown and CONF.compute.enable_numa_reporting_to_placement:
             raise exception.ComputeResourcesUnavailable(
-                reason="since this service started it could not tell Placement what the host has,"
-                " and so does not know the NUMA nodes that the server holds"
+                reason="nova-compute has not reached Placement since it started, and so does not"
+                " know the NUMA nodes of which the server has allocations"
             )
-        with allocated(functools.partial(_ways, self.provider_tree, given["nodename"], held)):
+        ways = functools.partial(_ways, self.provider_tree, given["nodename"], allocations)
+        with allocated(ways):
             return original(self, *args, **kwargs)
 
     return claim
@@ -46,21 +51,23 @@ def _pin(original: Callable[..., Any]) -> Callable[..., Any]:
 def _ways(
     tree: Any, nodename: str, allocations: Allocations, guest: objects.InstanceNUMATopology
 ) -> Ways | None:
-    """Return the ways to place a guest on what it holds of this host; ``None`` for any.
+    """Return the ways to place a guest on the NUMA nodes of its allocations.
 
-    :raises nova.exception.ComputeResourcesUnavailable: it holds something else
-        than it needs; Nova tries another host then.
+    :returns: ``None`` for a guest without allocations of a node: Nova then places the guest.
+    :raises nova.exception.ComputeResourcesUnavailable: the allocations of a node are not what a
+        cell of the guest needs. Nova then tries another host.
     """
     try:
-        return allocated_places(to_guest_topology(guest), nodename, _held(tree, allocations))
+        return allocated_places(to_guest_topology(guest), nodename, _by_name(tree, allocations))
     except NotAllocated as error:
         raise exception.ComputeResourcesUnavailable(reason=str(error)) from error
 
 
-def _held(tree: Any, allocations: Allocations) -> Iterator[tuple[str, Mapping[str, int]]]:
-    """Yield what is held of each provider of this host, by its name.
+def _by_name(tree: Any, allocations: Allocations) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """Yield the name of each provider of this host and its allocated amounts.
 
-    The source of an evacuation is in no tree of ours.
+    After an evacuation the server also has allocations of its source host, whose providers are
+    not in the tree of this host.
     """
     for uuid, allocation in allocations.items():
         if tree is not None and tree.exists(uuid):

@@ -1,7 +1,7 @@
 """Servers move from the root of their host to its NUMA nodes, in Nova's allocations.
 
 Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. Nova passes the allocations of a
-starting host to the driver, and writes them and the tree in one ``POST /reshaper``. Either all
+starting host to the driver, and writes allocations and tree in one ``POST /reshaper``. Either all
 servers find a place, or nothing is edited.
 """
 

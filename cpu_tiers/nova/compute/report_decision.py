@@ -1,9 +1,9 @@
-"""What a host reports beside what Nova reports: its NUMA nodes, and shares.
+"""The decision whether a host reports its NUMA nodes and shares.
 
-The decision is made anew in each run of Nova's resource tracker, from nova.conf and from what
-Placement has of the host. Reporting cannot be turned off while Placement has what was reported,
-and it can be turned on for a host with servers only at a start of nova-compute, when Nova
-reshapes.
+The decision is made anew in each run of Nova's resource tracker, from nova.conf and from the
+inventories of the host in Placement. Reporting cannot be turned off while Placement has
+inventories of the NUMA nodes or of shares. For a host with servers, reporting can be turned on
+only at a start of nova-compute, because Nova reshapes only at a start.
 """
 
 import logging
@@ -23,7 +23,7 @@ CONF = nova.conf.CONF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportDecision:
-    """What a host reports in one run of the resource tracker.
+    """The parts of the report of a host, in one run of the resource tracker.
 
     :param nodes: report CPUs and memory on NUMA nodes.
     :param no_numa: report that servers with a NUMA topology must stay away.
@@ -39,7 +39,7 @@ class ReportDecision:
 
 
 def decide(host: HostReport) -> ReportDecision:
-    """Return what a host reports in this run; called before anything is edited.
+    """Return the parts of the report in this run, before the tree is edited.
 
     :raises nova.exception.InvalidConfiguration: nova-compute is starting, and reporting was
         turned off that must stay on; or two options contradict each other.

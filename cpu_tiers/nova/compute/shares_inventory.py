@@ -46,7 +46,7 @@ def put_shares(host: HostReport, multiplier: int) -> None:
 
 
 def put_back_shares(host: HostReport, kept: Mapping[str, Mapping[str, float]]) -> None:
-    """Have providers that still exist report again the shares that they had.
+    """Put the shares of existing providers back into the tree.
 
     :param kept: Nova's records of VCPU_SHARES, by the uuid of the provider.
     """
@@ -64,8 +64,8 @@ def _add_shares(host: HostReport, uuid: str, record: Mapping[str, float]) -> Non
 def refuse_two_reporters(host: HostReport) -> None:
     """Refuse to start where a provider.yaml reports shares of the host, too.
 
-    ResourceTracker._merge_provider_configs refuses a class that the driver reports: each run
-    would fail, and report nothing at all. On a host with NUMA nodes the file may name the root
+    ResourceTracker._merge_provider_configs refuses a class of the driver's report: each run would
+    fail, and report nothing at all. On a host with NUMA nodes the file may name the root
     while the driver reports shares of the nodes, and the host would have its shares twice.
 
     :raises nova.exception.InvalidConfiguration: a provider.yaml does.
@@ -84,8 +84,8 @@ def refuse_two_reporters(host: HostReport) -> None:
 def shares_to_keep(host: HostReport) -> dict[str, Mapping[str, float]]:
     """Return Nova's records of the shares that must stay though reporting is off.
 
-    Nova's driver would remove the shares. Outside of a start they are kept. Shares that a
-    provider.yaml gives are left to Nova, which adds them after the driver.
+    Nova's driver would remove the shares. Outside of a start the shares stay. Shares of a
+    provider.yaml are left to Nova: ResourceTracker adds the file's inventories after the driver.
 
     :returns: by the uuid of the provider.
     :raises nova.exception.InvalidConfiguration: nova-compute is starting, so reporting was
@@ -107,7 +107,7 @@ def shares_to_keep(host: HostReport) -> dict[str, Mapping[str, float]]:
 def find_missing_shares(
     host: HostReport, allocations: Mapping[str, Any]
 ) -> dict[str, tuple[Shortfall, ...]]:
-    """Return the shares that consumers of the host lack, by the uuid of the provider.
+    """Return the missing shares of the host's consumers, by the uuid of the provider.
 
     :param allocations: of all consumers of the host, in Nova's shape.
     """
@@ -118,11 +118,11 @@ def find_missing_shares(
 def shares_to_add(
     host: HostReport, allocations: Mapping[str, Any]
 ) -> dict[str, tuple[Shortfall, ...]]:
-    """Return the shares that consumers lack and get, by the uuid of the provider.
+    """Return the shares to add for consumers, by the uuid of the provider.
 
-    A provider that reports no shares has no shared CPUs any more, so its consumers get none.
-    The root of a host with NUMA nodes is the exception: its consumers get shares there first,
-    and take them along when they move to the nodes.
+    Consumers of a provider without shares, and so without shared CPUs, get no shares. The root of
+    a host with NUMA nodes is the exception: consumers get shares of the root first, and the
+    shares move to the nodes together with VCPU.
 
     :param host: with the tree as the host is going to report it.
     """
@@ -139,10 +139,10 @@ def refuse_shares_without_room(
     shortfalls: Mapping[str, tuple[Shortfall, ...]],
     allocations: Mapping[str, Any],
 ) -> None:
-    """Check that the shares that consumers lack fit beside the shares that are allocated.
+    """Check that the missing shares fit beside the allocated shares.
 
-    Placement would refuse the whole reshape too, but would not name the servers. Shares of a
-    root that reports none are checked where they go: on the NUMA nodes.
+    Placement would refuse the whole reshape too, but would not name the servers. Shares of a root
+    without an inventory of shares are not checked here: ``move_servers`` checks the NUMA nodes.
 
     :param host: with the tree as the host is going to report it.
     :raises nova.exception.ReshapeFailed: each server that has no room is named.
@@ -169,7 +169,7 @@ def refuse_shares_without_room(
 def add_shares(
     shortfalls: Mapping[str, tuple[Shortfall, ...]], allocations: dict[str, dict[str, Any]]
 ) -> None:
-    """Add the shares that consumers lack to their allocations, in place as Nova wants it."""
+    """Add the missing shares to the allocations of consumers, in place as Nova wants it."""
     for uuid, of_provider in shortfalls.items():
         for shortfall in of_provider:
             resources = allocations[shortfall.consumer]["allocations"][uuid]["resources"]
@@ -180,7 +180,7 @@ def add_shares(
 def _holdings(
     allocations: Mapping[str, Any], providers: Collection[str]
 ) -> dict[str, dict[str, Mapping[str, int]]]:
-    """Return the amounts that each consumer has of these providers, by consumer and provider."""
+    """Return the amounts of each consumer by provider, for some of the providers."""
     holdings = {
         consumer: {
             uuid: allocation["resources"]

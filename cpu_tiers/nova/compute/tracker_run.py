@@ -18,7 +18,7 @@ from cpu_tiers.nova.seams import Seam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackerRun:
-    """One run of the resource tracker, which reports a host to Placement.
+    """One run of the resource tracker, in which a host reports itself to Placement.
 
     :param tracker: Nova's ``ResourceTracker``.
     :param context: Nova's request context, which reaches the database of the host's cell v2.
@@ -38,7 +38,7 @@ class TrackerRun:
         return allocations
 
     def file_with_shares(self, name: str, uuid: str, *, is_root: bool = True) -> str | None:
-        """Return the path of the provider.yaml that gives a provider shares, if there is one."""
+        """Return the path of a provider.yaml with shares of a provider, or ``None``."""
         configs = self.tracker.provider_configs
         return file_with_shares(configs, name, uuid, is_root=is_root)
 
@@ -48,7 +48,7 @@ _CURRENT: ContextVar[TrackerRun | None] = ContextVar("cpu_tiers_tracker_run", de
 
 
 def current() -> TrackerRun | None:
-    """Return the run that is calling, or ``None`` outside of a run."""
+    """Return the run of the calling resource tracker, or ``None`` outside of a run."""
     return _CURRENT.get()
 
 
@@ -82,7 +82,7 @@ SEAM = Seam(
 def file_with_shares(
     configs: Mapping[str, Mapping[str, Any]], name: str, uuid: str, *, is_root: bool = True
 ) -> str | None:
-    """Return the path of the provider configuration file that gives a provider shares.
+    """Return the path of a provider configuration file with shares of a provider.
 
     Nova's rule: ``$COMPUTE_NODE`` counts for a root provider whose name and uuid are both not
     configured ("Managing Resource Providers Using Config Files" in Nova's administrator guide).
