@@ -15,7 +15,6 @@ import fixtures
 import requests
 from keystoneauth1.exceptions import ConnectFailure
 from nova.scheduler.client.report import SchedulerReportClient
-from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
 from tests.nova.compute.test_numa_pinning import PINNED, TWO, NumaComputes
 from tests.nova.computes import OURS, Computes
@@ -146,7 +145,7 @@ class TestOptionsOff(RevertFaults, Cloud):
     pass
 
 
-class TestNodes(LibvirtMigrationMixin, NumaComputes):
+class TestNodes(NumaComputes):
     """A server that has allocations of NUMA nodes alone; then the migration has none."""
 
     def setUp(self) -> None:

@@ -1,0 +1,59 @@
+"""Reports of a host to Placement, made by hand: Nova's real provider tree, and no services."""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from nova.compute.provider_tree import ProviderTree
+
+from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.compute.tracker_run import TrackerRun
+
+__all__ = ["SHARES", "host_report", "record", "shares_file"]
+
+SHARES = "CUSTOM_VCPU_SHARES"
+
+Records = Mapping[str, dict[str, float]]
+
+
+def record(total: int, **others: float) -> dict[str, float]:
+    """Return an inventory as Placement shows it."""
+    plain = {"reserved": 0, "min_unit": 1, "max_unit": total, "step_size": 1}
+    return {"total": total, **plain, "allocation_ratio": 1.0, **others}
+
+
+def shares_file() -> dict[str, Any]:
+    """Return a provider.yaml that gives shares to a provider, as Nova has read it."""
+    additional = [{SHARES: {"total": 1}}]
+    return {"__source_file": "/etc/a.yaml", "inventories": {"additional": additional}}
+
+
+def host_report(
+    providers: Mapping[str, Records],
+    *,
+    startup: bool = False,
+    allocations: dict[str, Any] | None = None,
+    in_placement: Mapping[str, Any] | None = None,
+    files: Mapping[str, Any] | None = None,
+) -> HostReport:
+    """Return a report of the host ``one``.
+
+    :param providers: inventories by name, parents first; the uuid of a provider is ``uuid of``
+        and its name. ``one_NUMA0_PAGES_4`` is a child of ``one_NUMA0``.
+    :param in_placement: the allocations that a read from Placement returns.
+    """
+    tree = ProviderTree()
+    for name, inventory in providers.items():
+        node = name.partition("_PAGES_")[0]
+        if name == "one":
+            tree.new_root(name, f"uuid of {name}", generation=7)
+        else:
+            parent = "one" if node == name else node
+            tree.new_child(name, parent, uuid=f"uuid of {name}", generation=7)
+        tree.update_inventory(name, dict(inventory))
+    client = SimpleNamespace(get_allocations_for_provider_tree=lambda *_: in_placement or {})
+    tracker = SimpleNamespace(
+        host="compute-one", reportclient=client, provider_configs=files or {}
+    )
+    run = TrackerRun(tracker=tracker, context=None, startup=startup)
+    return HostReport(run=run, name="one", tree=tree, allocations=allocations)
