@@ -1,4 +1,4 @@
-"""Unified limits, with the shares in the picture."""
+"""Unified limits of a project whose servers claim shares."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -16,9 +16,9 @@ ANY = 1000
 
 
 class TestUnifiedLimits(Cloud):
-    """All services are in this process, so that the API sees our seams as well: the harder case.
+    """All services are in this process, so nova-api has the seams of nova-scheduler too.
 
-    In a cloud it has none for Placement, see test_loading.
+    In production nova-api has no seam for Placement, see test_loading.
     """
 
     def setUp(self) -> None:
@@ -30,12 +30,12 @@ class TestUnifiedLimits(Cloud):
         self.start_host("one", **{SHARES: 800})
 
     def keystone(self, registered: Mapping[str, int]) -> None:
-        """Have Keystone know these limits, in whichever way a release of Nova asks."""
+        """Have Keystone answer with these limits, to the requests of each release of Nova."""
         connection = self.useFixture(fixture.LimitFixture(dict(registered), {})).mock_conn
         find = connection.registered_limits.side_effect
 
-        def found(**wanted: Any) -> Any:
-            """List all where none is named, which the fixture of older releases cannot."""
+        def registered_limits(**wanted: Any) -> Any:
+            """Return all limits if the request names no limit: the older fixtures do not."""
             if "resource_name" in wanted:
                 return find(**wanted)
             return [
@@ -43,7 +43,7 @@ class TestUnifiedLimits(Cloud):
                 for name, limit in registered.items()
             ]
 
-        connection.registered_limits.side_effect = found
+        connection.registered_limits.side_effect = registered_limits
         self.flags(endpoint_id="nova", group="oslo_limit")
         self.useFixture(
             fixtures.MockPatch("nova.utils.get_sdk_adapter", lambda *_, **__: connection)

@@ -1,4 +1,4 @@
-"""Our pinning beside Nova's, on random hosts and guests: whatever it can place, we can."""
+"""cpu-tiers and Nova pin random guests on random hosts: cpu-tiers places every guest of Nova."""
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
@@ -38,7 +38,7 @@ def usage(host: objects.NUMATopology) -> list[Any]:
             cell.pinned_cpus,
             cell.cpu_usage,
             cell.memory_usage,
-            [(one.size_kb, one.used) for one in cell.mempages],
+            [(pages.size_kb, pages.used) for pages in cell.mempages],
         )
         for cell in host.cells
     ]
@@ -72,7 +72,7 @@ def test_whatever_nova_can_place_we_can(seed: int) -> None:
 
 
 def check_in_nova(theirs: objects.NUMATopology, guest: GuestTopology, pinning: Pinning) -> None:
-    """Nova can account for our pinning, and does it as we do."""
+    """Nova's account of a pinned guest is equal to the account of cpu-tiers."""
     pinned = to_instance_topology(guest, pinning)
     after = hardware.numa_usage_from_instance_numa(theirs, pinned)
     assert to_compute_host(after) == take(to_compute_host(theirs), guest, pinning)
@@ -112,6 +112,6 @@ def test_a_guest_there_and_back() -> None:
     guest = to_guest_topology(asked)
     assert (guest.cells[0].id, guest.page_size, guest.cpu_policy) == (0, 2048, "mixed")
     again = to_instance_topology(guest, pinning)
-    for one in (again, asked):
-        one.obj_reset_changes(recursive=True)
+    for topology in (again, asked):
+        topology.obj_reset_changes(recursive=True)
     assert again.obj_to_primitive() == asked.obj_to_primitive()

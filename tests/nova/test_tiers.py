@@ -1,7 +1,7 @@
-"""Gold, silver and bronze servers with everything on, through all that may happen to them.
+"""Gold, silver and bronze servers in all operations of Nova, with every option on.
 
-Each check is of three things: the host that was chosen, what Placement says
-that the server holds, and the weight in the domain XML.
+Each check looks at the chosen host, the allocations of the server, and the weight in the domain
+XML.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from tests.nova.computes import Computes
 class Tier(NamedTuple):
     """A flavor of the spec's configuration example, with 3 vCPUs.
 
-    The disk is 10 GiB for all, since Nova lets no disk shrink in a resize.
+    The disk is always 10 GiB, because Nova refuses a resize to a smaller disk.
     """
 
     multiplier: str
@@ -34,9 +34,9 @@ CPUS = {"one": 8, "two": 7, "three": 6}  # so 800, 700 and 600 shares
 
 
 class Tiers(LibvirtMigrationMixin, Computes):
-    """Three hosts; only the shares count, so the host with most of them free is chosen.
+    """Three hosts; only shares count, so the host with the most free shares is chosen.
 
-    The score is (1 - requested / free + 0) / 2, which is highest where most is free.
+    The score is (1 - requested / free + 0) / 2, which is highest on the host with the most free.
     """
 
     CAST_AS_CALL = False
@@ -75,18 +75,18 @@ class Tiers(LibvirtMigrationMixin, Computes):
         }
 
     def check(self, server: str, tier: str, host: str) -> None:
-        """Check where a server is, all that it holds, and its weight."""
+        """Check the host, the allocations and the weight of a server."""
         assert self.host_of({"id": server}) == host
         assert self.held(server) == {host: resources(tier)}
         assert self.domain_shares(server, host) == str(TIERS[tier].shares)
 
     def check_all(self, **hosts: str) -> None:
-        """Check the three servers, each in the tier that it was made in."""
+        """Check the three servers, each in its first tier."""
         for tier, host in hosts.items():
             self.check(self.servers[tier], tier, host)
 
     def boot_all(self, **hosts: str) -> None:
-        """Boot a server of each tier, on the host that is named or that the scheduler chooses."""
+        """Boot a server of each tier, on a named host or by the choice of the scheduler."""
         self.servers = {
             tier: self.boot(flavor, **({"host": hosts[tier]} if hosts else {}))["id"]
             for tier, flavor in self.flavors.items()
@@ -94,18 +94,18 @@ class Tiers(LibvirtMigrationMixin, Computes):
 
 
 def cpus_of(host: Any) -> set[int]:
-    """Return the CPUs of a host, in place of the one number that Nova's tests have for all."""
+    """Return the CPUs of a host; Nova's tests have the same number for all hosts."""
     return set(range(CPUS[host.get_connection().getHostname()]))
 
 
 def resources(tier: str) -> dict[str, int]:
-    """Return all that a server of a tier holds."""
+    """Return the allocations of a server of a tier."""
     _, memory_mb, shares = TIERS[tier]
     return {"VCPU": 3, "MEMORY_MB": memory_mb, "DISK_GB": 10, SHARES: shares}
 
 
 class TestTiers(Tiers):
-    """The shares that are free stand beside each step, as one/two/three."""
+    """The free shares of the hosts are beside each step, as one/two/three."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -116,7 +116,7 @@ class TestTiers(Tiers):
         self.check_all(gold="one", silver="two", bronze="three")  # 500/550/525 are left
 
     def check_moved(self, tier: str, was: str, host: str, now: str | None = None) -> None:
-        """Check a server that waits for its user, and the source that is kept for it."""
+        """Check a server that waits for a confirm, and the allocations of its migration."""
         server = self.servers[tier]
         self.check(server, now or tier, host)
         migration = self.get_migration_uuid_for_instance(server)

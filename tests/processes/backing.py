@@ -1,4 +1,4 @@
-"""What Nova stands on: a MariaDB and a RabbitMQ, empty and of our own, in a folder."""
+"""A MariaDB and a RabbitMQ for Nova: empty, in a folder, and only for these tests."""
 
 import getpass
 import subprocess
@@ -11,12 +11,12 @@ import pymysql
 from tests.processes.daemons import Daemon, free_port, listens
 
 RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
-"""The one in PATH of Debian runs as its own user alone."""
+"""The wrapper in PATH of Debian runs only as the user rabbitmq."""
 
 
 @contextmanager
 def mariadb(folder: Path, databases: Iterable[str]) -> Iterator[str]:
-    """Run a server with these databases; yield what stands before their names in a URL."""
+    """Run a server with these databases; yield their URL without the name of a database."""
     data, port, user = folder / "mariadb", free_port(), getpass.getuser()
     subprocess.run(
         [
@@ -44,7 +44,7 @@ def mariadb(folder: Path, databases: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def rabbitmq(folder: Path) -> Iterator[str]:
-    """Run a server, with Erlang's port mapper of its own; yield its transport URL."""
+    """Run a server with a separate port mapper of Erlang; yield the transport URL."""
     home, port, mapper = folder / "rabbitmq", free_port(), free_port()
     home.mkdir()
     env = {

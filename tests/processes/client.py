@@ -1,4 +1,4 @@
-"""HTTP, as an administrator speaks it."""
+"""HTTP requests of an administrator."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Client:
-    """Asks a service as an administrator does."""
+    """Sends requests of an administrator to a service."""
 
     url: str
     version: str
@@ -34,9 +34,9 @@ class Client:
         return self.ask("POST", path, body)
 
     def ask(self, method: str, path: str, body: object = None) -> Answer:
-        """Return the answer.
+        """Return the answer of the service.
 
-        :raises AssertionError: it is an error.
+        :raises AssertionError: the answer is an error.
         """
         headers = {**ADMIN, "OpenStack-API-Version": self.version}
         answer = requests.request(

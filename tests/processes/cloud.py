@@ -31,7 +31,7 @@ _COMPLAINT = re.compile(r" (WARNING|ERROR|CRITICAL) cpu_tiers| (ERROR|CRITICAL) 
 
 @dataclass(frozen=True, kw_only=True)
 class Cloud:
-    """A cloud; its computes start with :meth:`start_compute`."""
+    """A cloud without hosts; :meth:`start_compute` starts a host."""
 
     control: Control
     computes: dict[str, Daemon] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Cloud:
         return self.control.placement
 
     def home(self, host: str) -> Path:
-        """Return the folder of a compute."""
+        """Return the folder of a host."""
         return self.control.services.folder / host
 
     def start_compute(
@@ -55,7 +55,7 @@ class Cloud:
         command: tuple[str, ...] = FAKE,
         env: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Start nova-compute on a host of this name, which has not run yet."""
+        """Start nova-compute on a new host with this name."""
         home = self.home(name)
         (home / "instances").mkdir(parents=True)
         self.computes[name] = self.control.services.add(
@@ -76,22 +76,23 @@ class Cloud:
         self.computes[name].start(lambda: self.heartbeat(name) != before)
 
     def mapped(self) -> set[str]:
-        """Return the computes that nova-scheduler has found in the cell."""
+        """Return the hosts known to nova-scheduler in the cell v2."""
         hypervisors = self.nova.get("/os-hypervisors/detail").body["hypervisors"]
-        return {one["service"]["host"] for one in hypervisors}
+        return {hypervisor["service"]["host"] for hypervisor in hypervisors}
 
     def heartbeat(self, host: str) -> str | None:
-        """Return when nova-compute last said that it is there."""
-        found: str | None = self._service(host).get("updated_at")
-        return found
+        """Return the time of the last heartbeat of nova-compute."""
+        heartbeat: str | None = self._service(host).get("updated_at")
+        return heartbeat
 
     def _service(self, host: str) -> dict[str, Any]:
-        found = self.nova.get(f"/os-services?binary=nova-compute&host={host}").body["services"]
-        return dict(*found)
+        url = f"/os-services?binary=nova-compute&host={host}"
+        (service,) = self.nova.get(url).body["services"] or [{}]
+        return dict(service)
 
     @contextmanager
     def avoiding(self, host: str) -> Iterator[None]:
-        """Let no server come to a host for a while."""
+        """Disable a host for new servers for the time of the context."""
         path = f"/os-services/{self._service(host)['id']}"
         self.nova.ask("PUT", path, {"status": "disabled"})
         try:
@@ -108,61 +109,61 @@ class Cloud:
         return uuid
 
     def boot(self, flavor: str, **values: Any) -> str:
-        """Boot a server, and return its uuid when it is active."""
+        """Boot a server, wait until the server is active, and return its uuid."""
         (server,) = self.boot_many(flavor, 1, **values)
         return server
 
     def boot_many(self, flavor: str, count: int, **values: Any) -> list[str]:
-        """Boot servers in one request, and return their uuids when all are active."""
+        """Boot servers in one request, wait until all are active, and return their uuids."""
         before = self.servers()
         server = {"name": "server", "flavorRef": flavor, "imageRef": IMAGE, "networks": "none"}
         numbers = {"min_count": count, "max_count": count}
         self.nova.post("/servers", {"server": {**server, **numbers, **values}})
-        found = sorted(self.servers() - before)
-        assert len(found) == count
-        for uuid in found:
+        uuids = sorted(self.servers() - before)
+        assert len(uuids) == count
+        for uuid in uuids:
             self.wait_for(uuid, "ACTIVE")
-        return found
+        return uuids
 
     def act(self, server: str, action: Mapping[str, Any], state: str) -> None:
-        """Have something done to a server, and wait for the state in which it is then."""
+        """Run an action of a server, and wait for the state after the action."""
         self.nova.post(f"/servers/{server}/action", dict(action))
         self.wait_for(server, state)
 
     def wait_for(self, server: str, state: str) -> None:
-        """Wait until a server is in a state and nothing is being done to it."""
+        """Wait until a server is in a state and has no task."""
 
         def reached() -> bool:
-            found = self.nova.get(f"/servers/{server}").body["server"]
-            assert found["status"] != "ERROR", found.get("fault")
+            shown = self.nova.get(f"/servers/{server}").body["server"]
+            assert shown["status"] != "ERROR", shown.get("fault")
             actions = self.nova.get(f"/servers/{server}/os-instance-actions").body
             for last in actions["instanceActions"][:1]:
                 assert last["message"] != "Error", self._why(server, last["request_id"])
-            return found["status"] == state and not found["OS-EXT-STS:task_state"]
+            return shown["status"] == state and not shown["OS-EXT-STS:task_state"]
 
         self.wait_until(reached, f"{server} is {state}")
 
     def _why(self, server: str, request: str) -> str:
-        """Return the details of what failed of an action."""
+        """Return the details of the failed events of an action."""
         action = self.nova.get(f"/servers/{server}/os-instance-actions/{request}").body
-        return "\n".join(str(one["details"]) for one in action["instanceAction"]["events"])
+        return "\n".join(str(event["details"]) for event in action["instanceAction"]["events"])
 
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
-        """Wait for what the services do; if it does not come, show what each said last."""
+        """Wait for a condition; on a time-out show the last log lines of each service."""
         wait_for(condition, what, self.control.services.daemons)
 
     def delete(self, *servers: str) -> None:
-        """Delete servers, and wait until they are gone."""
+        """Delete servers, and wait until Nova has deleted all of them."""
         for server in servers:
             self.nova.ask("DELETE", f"/servers/{server}")
         self.wait_until(lambda: self.servers().isdisjoint(servers), f"{servers} are gone")
 
     def servers(self) -> set[str]:
         """Return the uuids of all servers."""
-        return {one["id"] for one in self.nova.get("/servers").body["servers"]}
+        return {server["id"] for server in self.nova.get("/servers").body["servers"]}
 
     def host_of(self, server: Mapping[str, Any]) -> str:
-        """Return where a server is now, by its ``id``."""
+        """Return the present host of a server with this ``id``."""
         body = self.nova.get(f"/servers/{server['id']}").body
         host: str = body["server"]["OS-EXT-SRV-ATTR:host"]
         return host
@@ -174,27 +175,27 @@ class Cloud:
         return name
 
     def held(self, consumer: str) -> dict[str, dict[str, int]]:
-        """Return all that a consumer holds, by the names of providers."""
+        """Return the allocations of a consumer, by the names of providers."""
         providers = self.placement.get("/resource_providers").body["resource_providers"]
         names = {provider["uuid"]: provider["name"] for provider in providers}
         allocations = self.placement.get(f"/allocations/{consumer}").body["allocations"]
-        return {names[uuid]: one["resources"] for uuid, one in allocations.items()}
+        return {names[uuid]: body["resources"] for uuid, body in allocations.items()}
 
     def used(self) -> dict[str, dict[str, int]]:
-        """Return what is used at all, by the names of providers."""
-        found = {}
+        """Return the usages of all providers with usages, by name."""
+        by_provider = {}
         for provider in self.placement.get("/resource_providers").body["resource_providers"]:
             usages = self.placement.get(f"/resource_providers/{provider['uuid']}/usages").body
-            if some := {name: used for name, used in usages["usages"].items() if used}:
-                found[provider["name"]] = some
-        return found
+            if in_use := {name: used for name, used in usages["usages"].items() if used}:
+                by_provider[provider["name"]] = in_use
+        return by_provider
 
     def domain(self, server: str, host: str) -> Any:
-        """Return a guest's XML, as the fake libvirt was given it."""
+        """Return the XML of a guest in the fake libvirt."""
         return etree.parse(self.home(host) / f"{server}.xml").getroot()
 
     def complaints(self) -> list[str]:
-        """Return where our code warns, and what Nova takes for an error."""
+        """Return the warnings of cpu-tiers and the errors of Nova in the logs."""
         logs = [daemon.log for daemon in self.control.services.daemons]
         lines = [line for log in logs for line in log.read_text().splitlines()]
         return [line for line in lines if _COMPLAINT.search(line)]

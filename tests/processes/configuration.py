@@ -1,4 +1,4 @@
-"""The files that an operator writes: nova.conf of each service, placement.conf, api-paste.ini."""
+"""The configuration files: nova.conf of each service, placement.conf, api-paste.ini."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ paste.app_factory = nova.api.openstack.compute:APIRouterV21.factory
 
 
 def write(path: Path, *parts: Sections) -> Path:
-    """Write an INI file; what comes later wins."""
+    """Write an INI file; later values replace earlier values."""
     path.parent.mkdir(exist_ok=True)
     sections: dict[str, dict[str, Any]] = {}
     for part in parts:
@@ -42,7 +42,7 @@ def write(path: Path, *parts: Sections) -> Path:
 
 
 def placement(folder: Path, database: str) -> Path:
-    """Write what Placement reads, and return its folder."""
+    """Write the configuration of Placement, and return its folder."""
     policy = folder / "placement" / "policy.yaml"
     write(
         folder / "placement" / "placement.conf",
@@ -58,7 +58,7 @@ def placement(folder: Path, database: str) -> Path:
 
 
 def nova(folder: Path, transport: str, placement_url: str, others_url: str) -> Sections:
-    """Return what all services of Nova have in common."""
+    """Return the options of all services of Nova."""
     without_keystone = {"auth_type": "admin_token", "token": "admin"}
     return {
         "DEFAULT": {
@@ -84,7 +84,7 @@ def nova(folder: Path, transport: str, placement_url: str, others_url: str) -> S
 
 
 def control(folder: Path, databases: str, *parts: Sections) -> Path:
-    """Write what nova-api, conductor and scheduler read; return the nova.conf."""
+    """Write the files of nova-api, conductor and scheduler; return the path of nova.conf."""
     path = write(
         folder / "control" / "nova.conf",
         {

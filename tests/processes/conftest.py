@@ -1,7 +1,7 @@
-"""Nova as an operator runs it: each service a process, with a file of its own.
+"""Nova as in production: each service is a process with a separate configuration file.
 
-MariaDB and RabbitMQ are Debian's, Placement answers over HTTP. There is no
-Keystone, and a few lines stand in for Glance and Neutron.
+MariaDB and RabbitMQ are packages of Debian, Placement answers over HTTP. Keystone is missing,
+and a small stand-in answers for Glance and Neutron.
 """
 
 import warnings
@@ -33,20 +33,20 @@ SCHEDULER = {
 
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    """A control plane, to which tests add computes; in the end no service has complained."""
-    with control(tmp_path_factory.mktemp("cloud"), SCHEDULER) as found:
-        cloud = Cloud(control=found)
-        read_database(found.conf)
+    """A control plane, to which tests add hosts; in the end no log has warnings or errors."""
+    with control(tmp_path_factory.mktemp("cloud"), SCHEDULER) as plane:
+        cloud = Cloud(control=plane)
+        read_database(plane.conf)
         yield cloud
         assert cloud.complaints() == []
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(cloud: Cloud) -> Iterator[None]:
-    """Delete the servers of a test; they leave nothing behind.
+    """Delete the servers of a test, and check that no allocations and no pins are left.
 
-    The destination of a move learns that it was confirmed at its next round, and lets go of
-    the CPUs of a server that was deleted until then no sooner.
+    The destination of a move learns of the confirmation only in its next periodic run. The pins
+    of a server that was deleted before are freed only in the same run.
     """
     yield
     cloud.delete(*cloud.servers())
@@ -54,21 +54,21 @@ def nothing_left(cloud: Cloud) -> Iterator[None]:
 
 
 def pinned() -> list[int]:
-    """Return the CPUs that Nova's database has as pinned, of all hosts."""
+    """Return the pinned CPUs of all hosts in Nova's database."""
     nodes = objects.ComputeNodeList.get_all(context.get_admin_context())
     hosts = [objects.NUMATopology.obj_from_db_obj(node.numa_topology) for node in nodes]
     return [cpu for host in hosts for cell in host.cells for cpu in cell.pinned_cpus]
 
 
 def read_database(conf: Path) -> None:
-    """Let Nova's objects in this process come from the database of the cell."""
+    """Let Nova's objects in this process read the database of the cell v2."""
     CONF([], default_config_files=[str(conf)])
     database.configure(CONF)
     objects.register_all()
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Let warnings of Nova and its libraries pass."""
+    """Allow warnings of Nova and its libraries."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings(r"ignore:::(?!cpu_tiers|tests\.)"))

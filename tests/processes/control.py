@@ -20,13 +20,13 @@ DATABASES = ("placement", "nova_api", "nova_cell0", "nova")
 
 @dataclass(kw_only=True)
 class Services:
-    """Services of Nova and Placement; they write their logs into one folder."""
+    """Services of Nova and Placement, with their logs in one folder."""
 
     folder: Path
     daemons: list[Daemon] = field(default_factory=list)
 
     def add(self, name: str, command: Sequence[str], **env: str) -> Daemon:
-        """Add one that does not run yet."""
+        """Add a service that does not run yet."""
         daemon = Daemon(name=name, command=command, folder=self.folder, env=env)
         self.daemons.append(daemon)
         return daemon
@@ -41,10 +41,10 @@ class Services:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """A control plane that runs.
+    """A running control plane.
 
-    :param common: what all files of Nova have.
-    :param conf: the file of its own services, which has the databases too.
+    :param common: the options of all services of Nova.
+    :param conf: the nova.conf of the control plane, with the URLs of the databases.
     """
 
     services: Services
@@ -54,7 +54,7 @@ class Control:
     nova: Client
 
     def has(self, binary: str) -> bool:
-        """Tell whether a service has said that it is there."""
+        """Tell whether a service has sent a heartbeat."""
         return bool(self.nova.get(f"/os-services?binary={binary}").body["services"])
 
     def start(self, binary: str) -> None:
@@ -84,16 +84,16 @@ def control(folder: Path, scheduler: Sections) -> Iterator[Control]:
         nova = services.serve(
             "nova-api", "nova.wsgi.osapi_compute", OS_NOVA_CONFIG_DIR=str(conf.parent)
         )
-        found = Control(
+        plane = Control(
             services=services,
             common=common,
             conf=conf,
             placement=Client(placement, "placement 1.39"),
             nova=Client(f"{nova}/v2.1", "compute 2.96"),
         )
-        found.start("nova-conductor")
-        found.start("nova-scheduler")
-        yield found
+        plane.start("nova-conductor")
+        plane.start("nova-scheduler")
+        yield plane
 
 
 def manage(conf: Path, *arguments: str) -> None:

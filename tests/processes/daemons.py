@@ -1,4 +1,4 @@
-"""Programs that run beside a test: each is stopped by its id, and says why it died."""
+"""Programs beside a test: stopped by process id, and with the end of the log on failure."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(kw_only=True)
 class Daemon:
-    """A program with a log of its own; it can be started again."""
+    """A program with a log file; a stopped program can be started again."""
 
     name: str
     command: Sequence[str]
@@ -30,7 +30,7 @@ class Daemon:
         return self.folder / f"{self.name}.log"
 
     def start(self, ready: Callable[[], object]) -> None:
-        """Start the program, and wait until it is ready."""
+        """Start the program, and wait until the program is ready."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 self.command,
@@ -44,16 +44,16 @@ class Daemon:
         wait_for(ready, f"{self.name} is ready", [self])
 
     def check(self) -> None:
-        """See that the program runs, unless it was stopped.
+        """Check that the program runs, unless a test stopped the program.
 
-        :raises AssertionError: it ended; with the end of its log.
+        :raises AssertionError: the program ended by itself; with the end of its log.
         """
         assert self._process is None or self._process.poll() is None, (
             f"{self.name} ended\n{self.last_lines()}"
         )
 
     def stop(self) -> None:
-        """Have the program end, and wait for it."""
+        """Stop the program, and wait for its end."""
         stop([self])
 
     def last_lines(self) -> str:
@@ -63,21 +63,23 @@ class Daemon:
 
 
 def wait_for(condition: Callable[[], object], what: str, daemons: Sequence[Daemon]) -> None:
-    """Wait for something that these programs do.
+    """Wait for a condition that running programs bring about.
 
-    :raises AssertionError: one ended, or it does not come in time; with the ends of their logs.
+    :raises AssertionError: a program ended, or the time is over; with the ends of the logs.
     """
     deadline = time.monotonic() + PATIENCE
     while not condition():
         for daemon in daemons:
             daemon.check()
         late = time.monotonic() > deadline
-        assert not late, "\n".join((f"not until {what}", *(one.last_lines() for one in daemons)))
+        assert not late, "\n".join(
+            (f"not until {what}", *(daemon.last_lines() for daemon in daemons))
+        )
         time.sleep(0.25)
 
 
 def stop(daemons: Sequence[Daemon]) -> None:
-    """Have programs end at the same time, and wait for them; one that does not is killed."""
+    """Stop programs at the same time and wait; kill a program that does not stop."""
     processes = []
     for daemon in daemons:
         if daemon._process:
@@ -93,7 +95,7 @@ def stop(daemons: Sequence[Daemon]) -> None:
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -101,6 +103,6 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Tell whether somebody takes connections on a port of loopback."""
+    """Tell whether a program accepts connections on a port of the loopback interface."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

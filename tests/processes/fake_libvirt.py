@@ -1,9 +1,9 @@
 """nova-compute over Nova's fake libvirt: ``python -m tests.processes.fake_libvirt …``.
 
-The arguments are nova-compute's. It is started by our launcher, as it is where
-Nova lies elsewhere. ``FAKE_HOST`` has the sizes of the host, as JSON; ``pages``
-are the kB and the number of each page size of a node. The XML of each guest is
-written to ``FAKE_DOMAINS``.
+The arguments are the arguments of nova-compute. ``cpu-tiers-nova-compute`` starts nova-compute, as
+on a host with Nova in another directory. ``FAKE_HOST`` has the sizes of the host, as JSON;
+``pages`` are the kB and the number of each page size of a node. The XML of each guest is written
+to ``FAKE_DOMAINS``.
 """
 
 import importlib
@@ -34,7 +34,7 @@ NO_DISKS = {
 
 
 class Connection(libvirt.Connection):
-    """Keeps the XML of guests in files, where a test finds it."""
+    """Writes the XML of guests to files for a test."""
 
     def defineXML(self, xml: str) -> Any:  # noqa: N802  # libvirt's name
         domain = super().defineXML(xml)
@@ -61,7 +61,7 @@ def host_info(*, nodes: int, cores: int, node_kb: int, pages: list[tuple[int, in
 
 
 def main() -> None:
-    """Put the fake in, and run nova-compute."""
+    """Install the fake libvirt, and run nova-compute."""
     host = host_info(**json.loads(os.environ["FAKE_HOST"]))
     connection = Connection("qemu:///system", host_info=host, hostname=os.environ["FAKE_NAME"])
     for fixture in (

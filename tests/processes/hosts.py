@@ -1,4 +1,4 @@
-"""The fake hosts, and what stands in their nova.conf."""
+"""The fake hosts and the options of their nova.conf."""
 
 import json
 
@@ -20,9 +20,9 @@ TWO_NODES = {
 
 
 def aware(of_numa: bool | None) -> Sections:
-    """Return the CPU sets: of each node two CPUs are shared and four dedicated.
+    """Return the CPU sets: two shared and four dedicated CPUs of each node.
 
-    :param of_numa: what the host says of its nodes; ``None`` leaves the option out.
+    :param of_numa: ``enable_numa_reporting_to_placement``; ``None`` leaves the option out.
     """
     option = {} if of_numa is None else {"enable_numa_reporting_to_placement": of_numa}
     return {

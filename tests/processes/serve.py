@@ -1,6 +1,6 @@
 """A WSGI application as a program: ``python -m tests.processes.serve MODULE PORT``.
 
-An operator has uwsgi or Apache for it.
+In production, uwsgi or Apache serves the application.
 """
 
 import importlib
@@ -15,7 +15,7 @@ class Server(ThreadingMixIn, WSGIServer):
 
 class Handler(WSGIRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Leave the log to the application."""
+        """Write no log of requests: the application writes its own."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Glance with one image, and Neutron without a port: what Nova asks of them, over HTTP."""
+"""Answers to Nova's HTTP requests: a Glance with one image, a Neutron without ports."""
 
 import json
 import threading
@@ -42,8 +42,10 @@ class Handler(BaseHTTPRequestHandler):
         collection = path.removeprefix("/v2.0/").removesuffix(".json").replace("-", "_")
         if path.endswith("/file"):
             self.send(DISK, "application/octet-stream")
-        elif found := _GLANCE.get(path, {collection: []} if path.startswith("/v2.0/") else None):
-            self.send(json.dumps(found).encode(), "application/json")
+        elif document := _GLANCE.get(
+            path, {collection: []} if path.startswith("/v2.0/") else None
+        ):
+            self.send(json.dumps(document).encode(), "application/json")
         else:
             self.send_error(404)
 
@@ -55,12 +57,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Keep the test output clean."""
+        """Write no log of requests to the output of the test."""
 
 
 @contextmanager
 def stand_ins() -> Iterator[str]:
-    """Serve both; yield their URL."""
+    """Serve both stand-ins; yield their URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -1,4 +1,4 @@
-"""A server on a real libvirt and KVM: from the API to the kernel that runs its threads."""
+"""A server on a real libvirt and KVM: from the API to the threads in the kernel."""
 
 import os
 import re
@@ -20,9 +20,9 @@ HOST = "real"
 
 @pytest.fixture(scope="module")
 def root(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A compute whose libvirt has CPU 0 for shared vCPUs and CPU 1 for dedicated ones.
+    """A host with CPU 0 for shared vCPUs and CPU 1 for dedicated vCPUs.
 
-    The libvirt is inside of nova-compute, over a folder, and lets guests run as root.
+    libvirt runs inside the process of nova-compute, with its files in a folder and guests as root.
     """
     folder = tmp_path_factory.mktemp("embed")  # a short name: sockets are in there
     uri = configure(folder)
@@ -54,27 +54,27 @@ def guests(root: Path) -> list[int]:
 
 
 def vcpus(pid: int) -> dict[int, Path]:
-    """Return what the kernel has of each vCPU's thread."""
+    """Return the folder in /proc of each vCPU's thread."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     names = {path: re.match(r"CPU (\d+)/", (path / "comm").read_text()) for path in threads}
     return {int(name[1]): path for path, name in names.items() if name}
 
 
 def cpus(thread: Path) -> str:
-    """Return where the kernel lets a thread run."""
+    """Return the CPUs on which the kernel lets a thread run."""
     fields = dict(line.split(":\t", 1) for line in (thread / "status").read_text().splitlines())
     return fields["Cpus_allowed_list"]
 
 
 def weight(thread: Path) -> int:
     """Return the weight of the guest to which a thread belongs."""
-    (group,) = (one for one in cpu_cgroups(int(thread.name)) if "instance" in one.name)
+    (group,) = (cgroup for cgroup in cpu_cgroups(int(thread.name)) if "instance" in cgroup.name)
     (path,) = (group / name for name in ("cpu.shares", "cpu.weight") if (group / name).exists())
     return int(path.read_text())
 
 
 def test_a_mixed_server_of_a_tier(cloud: Cloud, root: Path) -> None:
-    """Of two vCPUs one is shared, so it claims 50 x 1 shares and has the weight 50 x 2."""
+    """One of two vCPUs is shared: the server claims 50 x 1 shares, and the weight is 50 x 2."""
     flavor = {
         "hw:numa_nodes": "1",
         "hw:cpu_policy": "mixed",

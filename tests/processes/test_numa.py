@@ -1,4 +1,4 @@
-"""NUMA nodes, through the processes of all services: pins are where Placement allocated."""
+"""NUMA nodes, with all services as processes: pins are in the allocated nodes."""
 
 import pytest
 
@@ -29,12 +29,12 @@ def hosts(cloud: Cloud) -> tuple[str, str]:
 
 
 def pinned(host: str) -> int:
-    """Return how many CPUs of a host are pinned."""
+    """Return the number of pinned CPUs of a host."""
     return sum(len(cell.pinned_cpus) for cell in cells_of(host).values())
 
 
 def test_asymmetric_servers_fit_in_one_way(cloud: Cloud, hosts: tuple[str, str]) -> None:
-    """Three CPUs of one node are taken, so the node with three vCPUs is the other."""
+    """Three CPUs of one node are in use, so the guest cell of three vCPUs is on the other node."""
     one, _ = hosts
     first = cloud.boot(cloud.flavor(PINNED, vcpus=3), host=one)
     ((_, taken),) = check_agreement(cloud, first)
@@ -43,17 +43,17 @@ def test_asymmetric_servers_fit_in_one_way(cloud: Cloud, hosts: tuple[str, str])
 
 
 def test_many_at_once(cloud: Cloud, hosts: tuple[str, str]) -> None:
-    """Each host has four dedicated CPUs on each of its nodes: room for two such servers."""
+    """Each host has four dedicated CPUs on each node: room for two of the servers."""
     flavor = cloud.flavor(TWO, vcpus=4)
     servers = cloud.boot_many(flavor, 4)
-    found = [check_agreement(cloud, server) for server in servers]
+    nodes_of_servers = [check_agreement(cloud, server) for server in servers]
     expected: list[Node] = [(host, cell) for host in hosts for cell in (0, 1)] * 2
-    assert sorted(node for nodes in found for node in nodes) == sorted(expected)
+    assert sorted(node for nodes in nodes_of_servers for node in nodes) == sorted(expected)
 
 
 @DISK
 def test_resize_on_the_same_host(cloud: Cloud, hosts: tuple[str, str], disk_gb: int) -> None:
-    """Both have three CPUs of a node with four, so the second goes to the other node."""
+    """Each server has three CPUs of a node with four, so the second is on the other node."""
     one, two = hosts
     server = cloud.boot(cloud.flavor(PINNED, vcpus=3, disk_gb=disk_gb), host=one)
     ((_, before),) = check_agreement(cloud, server)
@@ -71,7 +71,7 @@ def test_resize_on_the_same_host(cloud: Cloud, hosts: tuple[str, str], disk_gb: 
 
 @DISK
 def test_cold_migration_and_back(cloud: Cloud, hosts: tuple[str, str], disk_gb: int) -> None:
-    """A server without a disk holds both hosts itself, as long as Nova could go back."""
+    """A server without a disk has allocations of both hosts until the move is confirmed."""
     one, two = hosts
     server = cloud.boot(cloud.flavor(ONE_AND_THREE, vcpus=4, disk_gb=disk_gb), host=one)
     before = check_agreement(cloud, server)
@@ -86,7 +86,7 @@ def test_cold_migration_and_back(cloud: Cloud, hosts: tuple[str, str], disk_gb: 
 
 
 def test_amounts_of_both_kinds_of_cpu(cloud: Cloud, hosts: tuple[str, str]) -> None:
-    """Nova knows no such flavor; nova-conductor, which has nothing of ours, need not."""
+    """A flavor that Nova itself refuses: nova-conductor, without cpu-tiers, need not read it."""
     one, _ = hosts
     amounts = {"resources:VCPU": "2", "resources:PCPU": "2", "hw:numa_nodes": "2"}
     server = cloud.boot(cloud.flavor(amounts, vcpus=4), host=one)

@@ -1,4 +1,4 @@
-"""A host with servers is restarted with its NUMA nodes reported: they move there, once."""
+"""A host with servers starts to report its NUMA nodes: the allocations move once."""
 
 import re
 
@@ -11,13 +11,13 @@ HOST = "late"
 
 
 def reshapes(cloud: Cloud) -> int:
-    """Return how often Placement has reshaped."""
+    """Return the number of reshapes in the log of Placement."""
     log = (cloud.control.services.folder / "placement.log").read_text()
     return len(re.findall(r'"POST /reshaper" status: 204', log))
 
 
 def test_servers_move_to_the_nodes_once(cloud: Cloud) -> None:
-    """nova-scheduler, which runs all the time, then puts another one on the new nodes."""
+    """nova-scheduler is not restarted, and places the next server on the new nodes."""
     cloud.start_compute(HOST, aware(None), env=TWO_NODES)
     two = {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "2"}
     pinned = cloud.boot(cloud.flavor(two, vcpus=4), host=HOST)

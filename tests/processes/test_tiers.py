@@ -1,4 +1,4 @@
-"""A server of a tier, through the processes of all services."""
+"""A server of a tier, with all services as processes."""
 
 import pytest
 
