@@ -47,14 +47,14 @@ def request_spec() -> objects.RequestSpec:
 def host_states(spec: objects.RequestSpec) -> list[HostState]:
     """Return the host states of a request: in aggregates, and with a common answer."""
     summaries = answer(HOSTS)["provider_summaries"]
-    shared = cpu_tiers.nova.scheduler.scores.Answer(summaries, spec)
+    shared = cpu_tiers.nova.scheduler.scores.RequestScores(summaries, spec)
     roots = [uuid for uuid, one in summaries.items() if one["parent_provider_uuid"] is None]
     aggregates = [objects.Aggregate(metadata={"availability_zone": f"az{i}"}) for i in range(3)]
     states = []
     for index, root in enumerate(roots):
         state = HostState(f"compute{index}", f"compute{index}", "cell")
         state.uuid, state.free_ram_mb, state.aggregates = root, 1024 * index, aggregates
-        state.placement_answer = shared
+        state.request_scores = shared
         states.append(state)
     return states
 
@@ -74,7 +74,7 @@ def ratios() -> Iterator[Ratio]:
         weigh(ours)
         rounds = []
         for index in range(ROUNDS):
-            states[index].placement_answer.forest.claim(states[index].uuid, REQUESTED)
+            states[index].request_scores.forest.claim(states[index].uuid, REQUESTED)
             rounds.append((weigh(ours), weigh(rams)))
         mine, theirs = (min(column) for column in zip(*rounds, strict=True))
         detail = f"{mine * 1e3:.2f} ms of {theirs * 1e3:.2f} ms"

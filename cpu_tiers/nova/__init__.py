@@ -1,5 +1,6 @@
-"""What an unmodified Nova loads: the only folder that imports Nova.
+"""The classes and seams for an unmodified Nova, and the only folder that imports Nova.
 
-Nothing is installed when it is imported. A service installs the seams it
-needs when it loads our class from nova.conf; see ``docs/house.rst``.
+Importing a module of this folder changes no function of Nova. A service installs
+its seams when the service loads the class or entry point of cpu-tiers; see
+``docs/house.rst``.
 """

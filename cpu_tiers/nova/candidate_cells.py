@@ -1,8 +1,9 @@
-"""Where each guest node of an allocation candidate is: a cell of the host, and pages.
+"""The host cell and the page size for each guest cell of an allocation candidate.
 
-Placement's answer has no names of providers, so those of nodes are asked for,
-all in one request; this process keeps them. A node that is not known yet has
-them asked for again.
+The name of a NUMA node's provider ends with the number of the host cell, and
+Placement's answer to ``GET /allocation_candidates`` has no names of providers. A
+single request reads the names of all NUMA nodes, and the process keeps them. A
+candidate with an unknown NUMA node causes a new request.
 """
 
 from __future__ import annotations
@@ -17,29 +18,28 @@ from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.model.numa import cell_of, node_trait, page_size_of
 
 Candidate = Mapping[str, Any]
-"""An allocation request of Placement's answer, as Nova has it."""
+"""An allocation request of Placement's answer, as Nova passes it on."""
 
 Summaries = Mapping[str, Mapping[str, Any]]
-"""Provider summaries, by uuid."""
+"""The provider summaries of Placement's answer, by provider uuid."""
 
 _CELLS: dict[str, int | None] = {}
-"""Host cell by the uuid of its node; ``None`` for a node whose name is not one of ours."""
+"""Host cell by the provider uuid of the NUMA node; ``None`` if the name has no cell number."""
 
 _SIZES_KB: dict[str, int | None] = {}
-"""Page size by the uuid of the pages' provider."""
+"""Page size in KiB by the provider uuid of the pages; ``None`` if no trait says the size."""
 
 
 class NodesUnknown(CpuTiersError):
-    """Placement did not say which cells the nodes of its answer are."""
+    """Placement refused to list the NUMA nodes or the traits."""
 
 
 def places_of(mappings: Mapping[str, Sequence[str]]) -> tuple[CellPlace, ...] | None:
-    """Return where each guest cell of an allocation candidate is.
+    """Return the host cell and the page size of each guest cell of an allocation candidate.
 
-    ``None`` where it names no nodes: the host does not report them, the guest
-    has none, or a provider is not one of ours.
-
-    :param mappings: of a candidate that :func:`learn` has seen.
+    :param mappings: the mappings of a candidate that :func:`learn` was called with.
+    :returns: ``None`` if the candidate has no NUMA nodes (the host does not report NUMA
+        nodes, or the guest has none) or a NUMA node that cpu-tiers does not know.
     """
     places = []
     for number, node in enumerate(_nodes(mappings), start=1):
@@ -57,50 +57,52 @@ def learn(
     candidates: Iterable[Candidate],
     summaries: Summaries,
 ) -> None:
-    """Find out what :func:`places_of` needs for the candidates of an answer.
+    """Store the host cells and page sizes of candidates for :func:`places_of`.
 
     :param client: Nova's ``SchedulerReportClient``.
-    :raises NodesUnknown: Placement refuses to name its nodes.
-    :raises keystoneauth1.exceptions.ClientException: it does not answer.
+    :raises NodesUnknown: Placement refuses to list the NUMA nodes.
+    :raises keystoneauth1.exceptions.ClientException: Placement does not answer.
     """
     nodes: set[str] = set()
     pages: set[str] = set()
     for candidate in candidates:
-        found = _nodes(candidate["mappings"])
-        nodes.update(found)
-        for number in range(1, len(found) + 1):
+        candidate_nodes = _nodes(candidate["mappings"])
+        nodes.update(candidate_nodes)
+        for number in range(1, len(candidate_nodes) + 1):
             pages.update(candidate["mappings"][f"_MEM{number}"])
-    _SIZES_KB.update({one: page_size_of(summaries[one]["traits"]) for one in pages})
+    _SIZES_KB.update({provider: page_size_of(summaries[provider]["traits"]) for provider in pages})
     if not nodes <= _CELLS.keys():
-        _CELLS.update(_ask_cells(client, context))
+        _CELLS.update(_read_cells(client, context))
 
 
 def most_nodes(client: Any, context: Any) -> int:
-    """Return the most nodes that a host reports.
+    """Return the number of NUMA nodes of the host that reports the most NUMA nodes.
 
     :param client: Nova's ``SchedulerReportClient``.
     :raises NodesUnknown, keystoneauth1.exceptions.ClientException: as :func:`learn`.
     """
-    roots = Counter(one["root_provider_uuid"] for one in _ask_nodes(client, context))
+    # Not from _CELLS: a host with more NUMA nodes may have started since the last request.
+    roots = Counter(node["root_provider_uuid"] for node in _read_nodes(client, context))
     return max(roots.values(), default=0)
 
 
-def _ask_cells(client: Any, context: Any) -> dict[str, int | None]:
-    return {one["uuid"]: cell_of(one["name"]) for one in _ask_nodes(client, context)}
+def _read_cells(client: Any, context: Any) -> dict[str, int | None]:
+    return {node["uuid"]: cell_of(node["name"]) for node in _read_nodes(client, context)}
 
 
-def _ask_nodes(client: Any, context: Any) -> list[dict[str, Any]]:
-    url = f"/resource_providers?required={node_trait()}"
-    found: list[dict[str, Any]] = ask(client, context, url, version="1.18")["resource_providers"]
-    return found
+def _read_nodes(client: Any, context: Any) -> list[dict[str, Any]]:
+    url = f"/resource_providers?required={node_trait()}"  # "required" since version 1.18
+    nodes: list[dict[str, Any]] = read(client, context, url, version="1.18")["resource_providers"]
+    return nodes
 
 
-def ask(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]:
-    """Return what Placement answers to nova-scheduler.
+def read(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]:
+    """Return the body of Placement's answer to a GET of nova-scheduler.
 
     :param client: Nova's ``SchedulerReportClient``.
-    :raises NodesUnknown: Placement refuses.
-    :raises keystoneauth1.exceptions.ClientException: it does not answer.
+    :param version: the microversion of Placement.
+    :raises NodesUnknown: Placement answers with another status than 200.
+    :raises keystoneauth1.exceptions.ClientException: Placement does not answer.
     """
     response = client.get(url, version=version, global_request_id=context.global_id)
     if response.status_code != 200:

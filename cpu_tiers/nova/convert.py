@@ -1,4 +1,4 @@
-"""Nova's objects as our nouns."""
+"""Nova's flavors and images as the values of :mod:`cpu_tiers.model.flavor`."""
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
@@ -9,6 +9,8 @@ from nova import objects
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
 
+# The properties of Nova's image that are plain values and that extra_specs/ reads. The
+# properties of single NUMA nodes are lists in Nova and keys with a number in Image.
 _PROPERTIES = (
     "hw_cpu_policy",
     "hw_cpu_realtime_mask",
@@ -19,13 +21,13 @@ _PROPERTIES = (
 
 
 def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
-    """Return the extra specs of Nova's flavor, which may not have been loaded."""
+    """Return the extra specs of Nova's flavor; an empty mapping if Nova did not load them."""
     specs: Mapping[str, str] = flavor.extra_specs if "extra_specs" in flavor else {}
     return specs
 
 
 def to_flavor(flavor: objects.Flavor) -> Flavor:
-    """Return Nova's flavor as ours.
+    """Return Nova's flavor as a :class:`~cpu_tiers.model.flavor.Flavor`.
 
     :raises InvalidInput: a size is out of range.
     """
@@ -41,15 +43,20 @@ def to_flavor(flavor: objects.Flavor) -> Flavor:
 
 
 def to_image(image: objects.ImageMeta | None) -> Image | None:
-    """Return what of Nova's image decides about CPUs and traits, as ours."""
+    """Return the properties of Nova's image about CPUs, NUMA nodes, page sizes and traits.
+
+    :returns: ``None`` for a server without an image, such as boot from volume.
+    """
     if image is None or "properties" not in image:
         return None
     properties = image.properties
-    found = {name: str(v) for name in _PROPERTIES if (v := properties.get(name)) is not None}
+    texts = {
+        name: str(value) for name in _PROPERTIES if (value := properties.get(name)) is not None
+    }
     for node, cpus in enumerate(properties.get("hw_numa_cpus", [])):
-        found[f"hw_numa_cpus.{node}"] = str(CpuSet(cpus))
+        texts[f"hw_numa_cpus.{node}"] = str(CpuSet(cpus))
     for node, memory_mb in enumerate(properties.get("hw_numa_mem", [])):
-        found[f"hw_numa_mem.{node}"] = str(memory_mb)
+        texts[f"hw_numa_mem.{node}"] = str(memory_mb)
     traits = {f"trait:{name}": "required" for name in properties.get("traits_required", [])}
     name = image.name if "name" in image and image.name else "(unnamed)"
-    return Image(name=name, properties={**found, **traits})
+    return Image(name=name, properties={**texts, **traits})

@@ -1,6 +1,9 @@
-"""Nova's NUMA objects as our nouns, and ours as Nova's.
+"""Nova's NUMA objects as values of :mod:`cpu_tiers.model`, and the reverse.
 
-In Nova one object holds both what a guest asks for and where it is pinned.
+Nova has a single object, ``InstanceNUMATopology``, for the request of a guest and for the
+host cells and CPUs that the guest is pinned to. cpu-tiers has two values: a
+:class:`~cpu_tiers.model.guest.GuestTopology` and a
+:class:`~cpu_tiers.model.guest.Pinning`.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -27,11 +30,11 @@ def to_compute_host(
     *,
     cpu_shared_set: CpuSet = CpuSet(),  # noqa: B008
 ) -> ComputeHost:
-    """Return Nova's host, with what is taken of it, as ours.
+    """Return the NUMA cells of Nova's host, with their usage.
 
-    :param cpu_shared_set: the option of that name; Nova's object does not tell
-        whether it is set.
-    :raises InvalidInput: a CPU is pinned that is not dedicated.
+    :param cpu_shared_set: the value of ``[compute] cpu_shared_set``. Nova's object
+        does not say whether the option is set.
+    :raises InvalidInput: a pinned CPU is not a dedicated CPU of the host.
     """
     return ComputeHost(
         cells=tuple(_compute_cell(cell) for cell in topology.cells), cpu_shared_set=cpu_shared_set
@@ -43,12 +46,15 @@ def to_guest_topology(
     *,
     realtime: CpuSet = CpuSet(),  # noqa: B008
 ) -> GuestTopology:
-    """Return what Nova's guest asks for, as ours.
+    """Return the guest cells and policies that a guest requests.
 
-    :param realtime: the real-time vCPUs; Nova's object does not tell them.
+    :param realtime: the real-time vCPUs, which Nova's object does not have.
     """
+    # Nova sets the policies of the guest on each cell, with equal values.
     first = topology.cells[0] if topology.cells else objects.InstanceNUMACell()
     sizes = {cell.pagesize for cell in topology.cells if "pagesize" in cell}
+    # Pinning replaces the requested size by the size of the pages on the host cell. Cells with
+    # pages of different sizes are a guest that left the size to the host.
     size = sizes.pop() if len(sizes) == 1 else hardware.MEMPAGES_ANY if sizes else None
     return GuestTopology(
         cells=tuple(
@@ -71,7 +77,7 @@ def to_guest_topology(
 
 
 def to_pinning(topology: objects.InstanceNUMATopology) -> Pinning:
-    """Return where Nova's guest is pinned, as ours."""
+    """Return the host cells, CPUs and pages that Nova has pinned a guest to."""
     return Pinning(
         cells=tuple(
             CellPinning(
@@ -88,7 +94,7 @@ def to_pinning(topology: objects.InstanceNUMATopology) -> Pinning:
 def to_instance_topology(
     guest: GuestTopology, pinning: Pinning | None = None
 ) -> objects.InstanceNUMATopology:
-    """Return our guest, and where it is pinned, as Nova's object."""
+    """Return a guest, pinned if ``pinning`` is given, as Nova's object."""
     cells = [_instance_cell(guest, cell) for cell in guest.cells]
     for cell, pinned in zip(cells, () if pinning is None else pinning.cells, strict=False):
         cell.id = pinned.host_cell
@@ -117,24 +123,24 @@ def _instance_cell(guest: GuestTopology, cell: GuestCell) -> objects.InstanceNUM
 
 
 def _compute_cell(cell: objects.NUMACell) -> ComputeCell:
-    ours = cell.cpuset | cell.pcpuset
+    usable = cell.cpuset | cell.pcpuset  # siblings also have CPUs that Nova may not use
     return ComputeCell(
         id=cell.id,
         shared=CpuSet(cell.cpuset),
         dedicated=CpuSet(cell.pcpuset),
         memory_mb=int(cell.memory),
-        cores=tuple(CpuSet(core & ours) for core in cell.siblings if core & ours),
-        pages=tuple(Pages(size_kb=one.size_kb, total=one.total) for one in cell.mempages),
+        cores=tuple(CpuSet(core & usable) for core in cell.siblings if core & usable),
+        pages=tuple(Pages(size_kb=pages.size_kb, total=pages.total) for pages in cell.mempages),
         reserved_pages={
-            one.size_kb: one.reserved
-            for one in cell.mempages
-            if "reserved" in one and one.reserved
+            pages.size_kb: pages.reserved
+            for pages in cell.mempages
+            if "reserved" in pages and pages.reserved
         },
         socket=cell.socket if "socket" in cell else None,
         used=Usage(
             pinned=CpuSet(cell.pinned_cpus),
             shared_vcpus=cell.cpu_usage,
             memory_mb=cell.memory_usage,
-            pages={one.size_kb: int(one.used) for one in cell.mempages if one.used},
+            pages={pages.size_kb: int(pages.used) for pages in cell.mempages if pages.used},
         ),
     )

@@ -1,7 +1,8 @@
-"""Seams: what our specs say about CPUs and Nova refuses or does not know.
+"""Seams for CPU policies that Nova refuses or does not know.
 
-Every service asks ``nova.virt.hardware`` what a flavor means, so it is told
-there, in its own words; what it knows already goes to it untouched. Specs:
+All services read the CPU policy of a flavor through functions of
+``nova.virt.hardware``. The seams translate a policy of cpu-tiers into extra specs
+that Nova knows, and pass every flavor without such a policy on unchanged. Specs:
 use-pcpu-vcpu-in-one-instance, libvirt-emulator-threads-policy; decisions D4
 and D5.
 """
@@ -23,24 +24,26 @@ from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.seams import Seam
 
+# Nova's hardware._get_vcpu_pcpu_resources reads amounts with these keys: without a suffix, or
+# with a number as the suffix.
 _CPUS = re.compile(r"resources(?:[1-9][0-9]*)?:(VCPU|PCPU)")
-_SOME = re.compile(r"0*[1-9][0-9]{0,9}")
+_POSITIVE = re.compile(r"0*[1-9][0-9]{0,9}")
 
 
-def in_novas_words(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Flavor:
-    """Return a flavor with a mask in place of amounts of VCPU and PCPU.
+def with_mask(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Flavor:
+    """Return a flavor with ``hw:cpu_dedicated_mask`` in place of amounts of VCPU and PCPU.
 
-    Nova refuses every flavor that has both amounts. Others are returned as
-    they are. A real-time scheduler is left out: Nova allows none beside a mask,
-    and does not ask this flavor for it.
+    Nova's ``hardware.numa_get_constraints`` refuses every flavor with an amount of
+    both classes. A flavor without both amounts is returned unchanged.
 
-    :raises nova.exception.InvalidRequest: the flavor makes no sense.
+    :raises nova.exception.InvalidRequest: the extra specs of the flavor contradict
+        each other or the image.
     """
     specs = extra_specs(flavor)
     amounts = {
         key: match[1]
         for key, value in specs.items()
-        if (match := _CPUS.fullmatch(key)) and _SOME.fullmatch(value)
+        if (match := _CPUS.fullmatch(key)) and _POSITIVE.fullmatch(value)
     }
     if len(set(amounts.values())) < 2:
         return flavor
@@ -48,16 +51,18 @@ def in_novas_words(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.
         cpus = guest_cpus(to_flavor(flavor), to_image(image))
     except InvalidInput as error:
         raise exception.InvalidRequest(str(error)) from error
-    others = {key: v for key, v in specs.items() if key not in amounts and key != REALTIME}
-    said = flavor.obj_clone()
-    said.extra_specs = {**others, POLICY: "mixed", DEDICATED_MASK: str(cpus.dedicated)}
-    return said
+    # Nova's numa_get_constraints refuses hw:cpu_realtime beside a mask. It does not need the
+    # key: the libvirt driver calls get_realtime_cpu_constraint with the original flavor.
+    kept = {key: v for key, v in specs.items() if key not in amounts and key != REALTIME}
+    translated = flavor.obj_clone()  # the caller may save its flavor to the database
+    translated.extra_specs = {**kept, POLICY: "mixed", DEDICATED_MASK: str(cpus.dedicated)}
+    return translated
 
 
-def _deal_vcpus(original: Callable[..., Any]) -> Callable[..., Any]:
+def _translate_amounts(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def numa_get_constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta) -> Any:
-        return original(in_novas_words(flavor, image_meta), image_meta)
+        return original(with_mask(flavor, image_meta), image_meta)
 
     return numa_get_constraints
 
@@ -66,8 +71,8 @@ def _read_both_keys(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_emulator_thread_policy_constraint(flavor: objects.Flavor) -> str | None:
         if SPEC_KEY not in extra_specs(flavor):
-            released: str | None = original(flavor)
-            return released
+            policy: str | None = original(flavor)
+            return policy
         try:
             return emulator_threads_policy(to_flavor(flavor))
         except InvalidInput as error:
@@ -82,6 +87,8 @@ def _refuse_conflicts(original: Callable[..., Any]) -> Callable[..., Any]:
         image: Any, flavor: objects.Flavor, validate_numa: bool = True, validate_pci: bool = False
     ) -> None:
         original(image, flavor, validate_numa=validate_numa, validate_pci=validate_pci)
+        # Nova's get_cpu_policy_constraint accepts flavor "mixed" with image "shared"; the table
+        # of the spec does not (decision D4). nova-api answers 400 to ImageCPUPinningForbidden.
         if extra_specs(flavor).get(POLICY) == "mixed":
             try:
                 cpu_policy(to_flavor(flavor), to_image(objects.ImageMeta.from_dict(image)))
@@ -96,7 +103,7 @@ SEAMS = (
         module="nova.virt.hardware",
         path="numa_get_constraints",
         parameters=("flavor", "image_meta"),
-        wrap=_deal_vcpus,
+        wrap=_translate_amounts,
     ),
     Seam(
         module="nova.virt.hardware",
@@ -105,8 +112,8 @@ SEAMS = (
         wrap=_read_both_keys,
     ),
 )
-"""For nova-api, nova-scheduler and nova-compute alike: amounts of VCPU and PCPU on one
-flavor, and ``hw:cpu_emulator_threads``."""
+"""The seams for nova-api, nova-scheduler, nova-compute and commands: amounts of VCPU and PCPU on
+the same flavor, and ``hw:cpu_emulator_threads``."""
 
 MATRIX = Seam(
     module="nova.compute.api",
@@ -114,5 +121,5 @@ MATRIX = Seam(
     parameters=("image", "flavor", "validate_numa", "validate_pci"),
     wrap=_refuse_conflicts,
 )
-"""For nova-api: flavor mixed with image shared, which Nova lets pass. Asked by boot, resize
-and rebuild, so servers that exist can be moved."""
+"""The seam for nova-api: refuses flavor ``mixed`` with image ``shared``, which Nova accepts. Boot,
+resize and rebuild call the function and moves do not, so a server that exists can be moved."""

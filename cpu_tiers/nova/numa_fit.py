@@ -1,10 +1,11 @@
-"""Seams: a guest's cells go where Placement has allocated them, or nowhere.
+"""Seams that pin guest cells to the host cells that the server has allocated in Placement.
 
-Nova looks for host cells and page sizes of its own: in nova-scheduler for each
-candidate and for what it takes of a host before the next server of a request,
-in nova-compute in every claim. Where the nodes are known, Nova's function is
-asked about each cell and its node alone: there is nothing left to choose, and
-no memory of other choices that could mislead it.
+Nova's ``hardware.numa_fit_instance_to_host`` chooses host cells and page sizes
+without regard to allocations on NUMA nodes. nova-scheduler calls the function for
+each candidate and to consume a host for the next server of a request,
+nova-compute in every claim of the resource tracker. If the host cells are known,
+the seam calls Nova's function once for each guest cell, with the allocated host
+cell as the whole host.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -24,28 +25,34 @@ from cpu_tiers.nova.candidate_cells import places_of
 from cpu_tiers.nova.seams import Seam
 
 Ways = Iterable[Sequence[CellPlace]]
-"""Ways to place a guest: in each a place for each of its cells."""
+"""Ways to place a guest. Each way has a place for every guest cell, in order."""
 
-_FIND: ContextVar[Callable[[objects.InstanceNUMATopology], Ways | None] | None] = ContextVar(
+# A context variable, since Nova's callers pass no allocations through to
+# numa_fit_instance_to_host, and threads, native or green, fit guests at the same time.
+_FIND_WAYS: ContextVar[Callable[[objects.InstanceNUMATopology], Ways | None] | None] = ContextVar(
     "cpu_tiers_find_ways", default=None
 )
 
 
 @contextmanager
 def allocated(find: Callable[[objects.InstanceNUMATopology], Ways | None]) -> Iterator[None]:
-    """Have guests fitted only in the ways that ``find`` returns; ``None`` for Nova's own."""
-    token = _FIND.set(find)
+    """Fit guests only in the ways that ``find`` returns, while the context is active.
+
+    :param find: takes Nova's topology of a guest and returns the ways to place the guest,
+        or ``None`` to let Nova choose.
+    """
+    token = _FIND_WAYS.set(find)
     try:
         yield
     finally:
-        _FIND.reset(token)
+        _FIND_WAYS.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """What Nova wants to know: whether a guest fits on a host.
+class _Fitting:
+    """The parameters of a call of Nova's ``numa_fit_instance_to_host``.
 
-    :param fit: Nova's function, not wrapped.
+    :param fit: the function of Nova without the wrapper.
     """
 
     fit: Callable[..., Any]
@@ -56,47 +63,58 @@ class _Question:
     pci_requests: Any
     pci_stats: Any
 
-    def answer(self, places: Sequence[CellPlace]) -> objects.InstanceNUMATopology | None:
-        """Return the guest as it is pinned on these places; ``None`` if it does not fit there.
+    def on_places(self, places: Sequence[CellPlace]) -> objects.InstanceNUMATopology | None:
+        """Return the guest, pinned to ``places``; ``None`` if the guest does not fit.
 
-        What concerns all cells together, devices and networks, is asked last.
+        PCI devices and networks concern all guest cells together and are checked last,
+        as in Nova.
         """
         ids = [place.host_cell for place in places]
-        at = {cell.id: cell for cell in self.host.cells}
-        if len(ids) != len(self.guest) or len(set(ids)) < len(ids) or not at.keys() >= set(ids):
+        cells_by_id = {cell.id: cell for cell in self.host.cells}
+        is_known = cells_by_id.keys() >= set(ids)
+        # Nova requires a host cell of its own for each guest cell. With group_policy=none an
+        # allocation candidate may have several guest cells on one NUMA node.
+        if len(ids) != len(self.guest) or len(set(ids)) < len(ids) or not is_known:
             return None
-        hosts = [at[number] for number in ids]
+        host_cells = [cells_by_id[number] for number in ids]
         cells: list[objects.InstanceNUMACell] = []
         for number, place in enumerate(places):
-            fitted = self._fit_alone(number, hosts[number], place.page_size_kb)
+            fitted = self._fit_cell(number, host_cells[number], place.page_size_kb)
             if fitted is None:
                 return None
             cells += fitted.cells
-        if not self._have_devices(cells) or not self._have_networks(hosts):
+        if not self._have_devices(cells) or not self._have_networks(host_cells):
             return None
         return objects.InstanceNUMATopology(
             cells=cells, emulator_threads_policy=_policy(self.guest)
         )
 
-    def _fit_alone(
-        self, number: int, host: objects.NUMACell, size_kb: int | None
+    def _fit_cell(
+        self, number: int, host_cell: objects.NUMACell, size_kb: int | None
     ) -> objects.InstanceNUMATopology | None:
-        """Return one cell of the guest as a guest that is pinned on one cell of the host.
+        """Return a guest with a single guest cell, pinned to ``host_cell``.
 
-        A guest that leaves the page size to the host, now or before it was
-        pinned for the first time, gets the size that was allocated. One that
-        asks for none gets from Nova the smallest, so that must be it.
+        :param number: the number of the guest cell.
+        :param size_kb: the size of the allocated pages; ``None`` if it is not known.
         """
+        # Nova's function changes the cells of the guest, and several ways may be tried.
         cell = self.guest.cells[number].obj_clone()
         if size_kb is not None:
+            # A negative size stands for small, large or any. A positive size may be the size of
+            # the pages on the former host, which Nova wrote over the request.
             if "pagesize" in cell and cell.pagesize:
                 cell.pagesize = size_kb
-            elif host.mempages and size_kb != min(pages.size_kb for pages in host.mempages):
+            # Without a request, Nova's _numa_fit_instance_cell takes the smallest pages.
+            elif host_cell.mempages and size_kb != min(p.size_kb for p in host_cell.mempages):
                 return None
-        alone = objects.InstanceNUMATopology(
+        # Nova reserves a CPU for isolated emulator threads on the first cell of each guest, so
+        # only the guest with the first cell has the policy.
+        guest = objects.InstanceNUMATopology(
             cells=[cell], emulator_threads_policy=None if number else _policy(self.guest)
         )
-        return self.fit(objects.NUMATopology(cells=[host]), alone, None, self.limits)
+        # A host and a guest of one cell each leave nothing to Nova's fit_cache, which keeps
+        # results by the ids of guest cells although fitting changes the ids.
+        return self.fit(objects.NUMATopology(cells=[host_cell]), guest, None, self.limits)
 
     def _have_devices(self, cells: Sequence[objects.InstanceNUMACell]) -> bool:
         if not self.pci_requests or not self.pci_stats:
@@ -105,11 +123,11 @@ class _Question:
             self.pci_stats.support_requests(self.pci_requests, self.provider_mapping, cells)
         )
 
-    def _have_networks(self, hosts: Sequence[objects.NUMACell]) -> bool:
+    def _have_networks(self, host_cells: Sequence[objects.NUMACell]) -> bool:
         if not self.limits or "network_metadata" not in self.limits:
             return True
         networks = self.limits.network_metadata
-        return bool(hardware._numa_cells_support_network_metadata(self.host, hosts, networks))
+        return bool(hardware._numa_cells_support_network_metadata(self.host, host_cells, networks))
 
 
 def _policy(guest: objects.InstanceNUMATopology) -> str | None:
@@ -131,21 +149,28 @@ def _constrain(original: Callable[..., Any]) -> Callable[..., Any]:
         pci_requests: Any = None,
         pci_stats: Any = None,
     ) -> objects.InstanceNUMATopology | None:
-        others = provider_mapping, limits, pci_requests, pci_stats
+        options = provider_mapping, limits, pci_requests, pci_stats
         ways = None
         if host_topology and instance_topology:
-            find = _FIND.get()
+            # NUMATopologyFilter passes the mappings of a candidate. nova-compute passes None,
+            # so nova/compute/numa_pinning.py finds the ways by the server's allocations.
+            find = _FIND_WAYS.get()
             ways = find(instance_topology) if find else _ways_of(provider_mapping)
         if ways is None:
-            return original(host_topology, instance_topology, *others)
-        answers = map(_Question(original, host_topology, instance_topology, *others).answer, ways)
-        return next((answer for answer in answers if answer is not None), None)
+            return original(host_topology, instance_topology, *options)
+        fitting = _Fitting(original, host_topology, instance_topology, *options)
+        pinned = (fitting.on_places(places) for places in ways)
+        return next((guest for guest in pinned if guest is not None), None)
 
     return numa_fit_instance_to_host
 
 
 def _consume_allocated(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Take of a host state what the first of its candidates has: Nova has just claimed that."""
+    """Consume the host cells of the first candidate, which Nova has just claimed.
+
+    Nova's ``HostState.consume_from_request`` would choose host cells anew, without the
+    mappings of the candidate.
+    """
 
     @functools.wraps(original)
     def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
@@ -182,7 +207,7 @@ SEAMS = (
         parameters=("self", "requests", "provider_mapping", "numa_cells"),
     ),
 )
-"""For nova-scheduler and nova-compute."""
+"""The seams for nova-scheduler and nova-compute."""
 
 CONSUMES = Seam(
     module="nova.scheduler.host_manager",
@@ -190,4 +215,4 @@ CONSUMES = Seam(
     parameters=("self", "spec_obj"),
     wrap=_consume_allocated,
 )
-"""For nova-scheduler."""
+"""The seam for nova-scheduler."""

@@ -1,4 +1,4 @@
-"""Our options on Nova's own configuration object."""
+"""The options of cpu-tiers on the configuration object of Nova, ``nova.conf.CONF``."""
 
 from types import ModuleType
 
@@ -8,13 +8,14 @@ CONF = nova.conf.CONF
 
 
 def register(module: ModuleType) -> None:
-    """Add the options of one of our ``conf`` modules to ``nova.conf``.
+    """Add the options of a module of ``cpu_tiers.conf`` to ``nova.conf``.
 
-    Safe to call again. Every option is read once, so that a bad value stops
-    the service when it starts, and not request after request.
+    A second call with the same module has no effect.
 
-    :raises ConfigFileValueError: a value is malformed or not one of the choices.
+    :raises ConfigFileValueError: a value is malformed or not among the choices.
     """
     CONF.register_opts(module.OPTIONS, group=module.GROUP)
+    # oslo.config parses an option when the option is read. Reading all options now stops the
+    # service at its start if a value is bad, instead of failing in every request.
     for option in module.OPTIONS:
         CONF[module.GROUP][option.name]

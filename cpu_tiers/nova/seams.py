@@ -1,9 +1,9 @@
-"""Seams: functions of Nova that we wrap, each verified before it is touched.
+"""Seams: functions of Nova that cpu-tiers wraps or relies on, each verified before use.
 
-A seam is installed once, whichever of our classes Nova loads first, and
-however often. A release of Nova whose function has other parameters than the
-wrapper was written for is an error at start-up that names it, never a silent
-no-op. Nothing is wrapped unless everything fits.
+A seam is installed once, even if Nova loads several classes of cpu-tiers in one
+service. If the parameters of a function in the installed Nova differ from the
+parameters of its seam, the service stops at its start with an error that names the
+function. Without the check, a wrapper could silently have no effect.
 """
 
 import importlib
@@ -20,22 +20,26 @@ from cpu_tiers.errors import CpuTiersError
 LOG = logging.getLogger(__name__)
 
 _INSTALLING = threading.Lock()
+
 _MARK = "__cpu_tiers_seams__"
+"""The attribute of a wrapper with all seams around its function. ``functools.wraps`` of a
+wrapper from another tool, such as a profiler, copies the attribute to its own wrapper."""
 
 
 class SeamMismatch(CpuTiersError):
-    """A function of the installed Nova is not the one that a seam was written for."""
+    """A function of the installed Nova is missing, or its parameters differ from a seam's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seam:
-    """A function of Nova and what stands around it from now on.
+    """A function of Nova and the wrapper that cpu-tiers puts around the function.
 
-    :param module: where it is defined, such as ``nova.scheduler.utils``.
-    :param path: its qualified name there, such as ``ResourceRequest.from_request_spec``.
-    :param parameters: the names of its parameters, with ``self`` or ``cls``.
-    :param wrap: called with the original function, and returns the wrapper.
-        Not given for a function that is only verified.
+    :param module: the module with the function, such as ``nova.scheduler.utils``.
+    :param path: the qualified name of the function in the module, such as
+        ``ResourceRequest.from_request_spec``.
+    :param parameters: the names of the function's parameters, with ``self`` or ``cls``.
+    :param wrap: takes the original function and returns the wrapper. ``None`` for a
+        function that cpu-tiers calls or overrides, and therefore only verifies.
     """
 
     module: str
@@ -44,72 +48,81 @@ class Seam:
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
 
     def __str__(self) -> str:
-        """Return the full name of the function."""
+        """Return the full name of Nova's function."""
         return f"{self.module}.{self.path}"
 
 
 def install(seams: Sequence[Seam], *, level: int = logging.INFO) -> None:
-    """Wrap the functions of ``seams`` that are not wrapped yet.
+    """Wrap each function of ``seams``, unless the function has this wrapper already.
 
-    Safe to call from several threads, native or green, and again.
+    Several threads, native or green, may call this function at the same time.
 
-    :param level: of the log's line for each.
-    :raises SeamMismatch: one does not fit this Nova; none is wrapped then.
+    :param level: the log level of the line about each wrapped function.
+    :raises SeamMismatch: a seam does not fit the installed Nova. No function is wrapped.
     """
     with _INSTALLING:
+        # All seams first, so that a mismatch leaves every function of Nova as it was.
         verify(seams)
         for seam in seams:
             _wrap(seam, level)
 
 
 def verify(seams: Sequence[Seam]) -> None:
-    """Check functions of Nova that we override, call or wrap, and wrap none of them.
+    """Check that the functions of ``seams`` exist with the expected parameters.
 
-    :raises SeamMismatch: one does not fit this Nova.
+    :raises SeamMismatch: a seam does not fit the installed Nova.
     """
     for seam in seams:
         _find(seam)
 
 
 def _wrap(seam: Seam, level: int) -> None:
-    """Wrap the function of one seam; several seams may stand around one function."""
+    """Wrap the function of a seam. Several seams may be around the same function."""
     if seam.wrap is None:
         return
-    owner, name, found = _find(seam)
-    function = _function(found)
+    owner, name, attribute = _find(seam)
+    function = _function(attribute)
     installed: tuple[Seam, ...] = getattr(function, _MARK, ())
     if seam in installed:
         return
     wrapper = seam.wrap(function)
     setattr(wrapper, _MARK, (*installed, seam))
-    setattr(owner, name, wrapper if function is found else type(found)(wrapper))
+    # A wrapper in place of a class method or a static method has to be of that kind, too, or
+    # Nova would call the wrapper without the class, or with an instance too many.
+    setattr(owner, name, wrapper if function is attribute else type(attribute)(wrapper))
     LOG.log(level, "cpu-tiers wraps %s of Nova %s", seam, version("nova"))
 
 
 def _find(seam: Seam) -> tuple[Any, str, Any]:
-    """Return what holds the function, its name there, and the function as stored."""
-    *holders, name = seam.path.split(".")
+    """Return the class or module with a seam's function, the function's name, and its attribute.
+
+    :raises SeamMismatch: the function does not exist, or has different parameters.
+    """
+    *classes, name = seam.path.split(".")
     try:
         owner: Any = importlib.import_module(seam.module)
-        for holder in holders:
-            owner = getattr(owner, holder)
-        found = inspect.getattr_static(owner, name)
+        for class_name in classes:
+            owner = getattr(owner, class_name)
+        # getattr would bind a class method to its class and hide the kind of the attribute.
+        attribute = inspect.getattr_static(owner, name)
     except (AttributeError, ModuleNotFoundError) as error:
         raise SeamMismatch(_message(seam, "it does not exist")) from error
-    parameters = tuple(inspect.signature(inspect.unwrap(_function(found))).parameters)
+    # The innermost function is Nova's own: a wrapper, of cpu-tiers or of another tool, may
+    # have any parameters.
+    parameters = tuple(inspect.signature(inspect.unwrap(_function(attribute))).parameters)
     if parameters != seam.parameters:
         raise SeamMismatch(_message(seam, f"its parameters are {', '.join(parameters)}"))
-    return owner, name, found
+    return owner, name, attribute
 
 
-def _function(found: Any) -> Any:
-    """Return what a class or static method is made of, and anything else as it is."""
-    return found.__func__ if isinstance(found, classmethod | staticmethod) else found
+def _function(attribute: Any) -> Any:
+    """Return the function of a class method or static method; a plain function unchanged."""
+    return attribute.__func__ if isinstance(attribute, classmethod | staticmethod) else attribute
 
 
-def _message(seam: Seam, found: str) -> str:
+def _message(seam: Seam, difference: str) -> str:
     return (
         f"cpu-tiers does not fit Nova {version('nova')}: {seam} was expected with the "
-        f"parameters {', '.join(seam.parameters)}, but {found}. Install a release of cpu-tiers "
-        "for this Nova, or take cpu-tiers out of nova.conf"
+        f"parameters {', '.join(seam.parameters)}, but {difference}. Install a release of "
+        "cpu-tiers for this Nova, or take cpu-tiers out of nova.conf"
     )

@@ -16,8 +16,8 @@ from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.model.flavor import Image
 from cpu_tiers.nova import cpu_policies
 from cpu_tiers.nova.seams import install
+from tests.nova.readings import by_nova, by_us, missing_memory, novas_plain, plain
 from tests.nova.servers import Case, draw
-from tests.nova.test_hardware import by_nova, by_us, missing_memory, novas_plain, plain
 
 IMAGE = objects.ImageMeta(properties=objects.ImageMetaProps())
 AMOUNTS = {"resources:VCPU": "3", "resources:PCPU": "5"}
@@ -54,13 +54,13 @@ def flavor(specs: Mapping[str, str], vcpus: int = 8) -> Any:
 )
 def test_what_nova_knows_goes_to_it_untouched(specs: dict[str, str]) -> None:
     asked = flavor(specs)
-    assert cpu_policies.in_novas_words(asked, IMAGE) is asked
+    assert cpu_policies.with_mask(asked, IMAGE) is asked
 
 
 def test_amounts_become_a_mask() -> None:
     asked = flavor({**AMOUNTS, "hw:numa_nodes": "2", "resources:VGPU": "1"})
     before = asked.obj_clone()
-    assert cpu_policies.in_novas_words(asked, IMAGE).extra_specs == {
+    assert cpu_policies.with_mask(asked, IMAGE).extra_specs == {
         "hw:numa_nodes": "2",
         "resources:VGPU": "1",
         "hw:cpu_policy": "mixed",

@@ -24,16 +24,14 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import GuestCpus, guest_cpus
 from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.model.flavor import Image
-from cpu_tiers.model.guest import GuestTopology
 from cpu_tiers.nova.convert import to_image
 from cpu_tiers.translators import ServerRequest, translate
+from tests.nova.readings import by_nova, by_us, missing_memory, novas_plain, plain
 from tests.nova.servers import HYPERTHREADING, RELEASED_KEY, SPEC_KEY, Case, draw
 
 SEED = int(os.environ.get("CPU_TIERS_SEED", "4"))
 BATCH, BATCHES = 100, 1100  # one of twenty is drawn twice
 
-PAGES = {"small": hardware.MEMPAGES_SMALL, "large": hardware.MEMPAGES_LARGE}
-PAGES |= {"any": hardware.MEMPAGES_ANY}
 YES_OR_NO = {"1", "t", "true", "on", "y", "yes", "0", "f", "false", "off", "n", "no"}
 CLAIMS = {"dedicated": ("PCPU",), "mixed": ("VCPU", "PCPU"), "shared": ("VCPU",)}
 
@@ -141,56 +139,6 @@ def in_novas_words(case: Case, ours: GuestCpus | None) -> dict[str, str]:
     elif "hw:cpu_dedicated_mask" not in specs and not ours.realtime:
         specs["hw:cpu_realtime"] = "yes"
     return specs
-
-
-def missing_memory(case: Case, ours: GuestCpus | None) -> dict[str, str]:
-    """Return the memory of nodes whose CPUs alone are described: Nova wants both or none."""
-    if ours is None or not case.values("hw:numa_cpus") or case.values("hw:numa_mem"):
-        return {}
-    return {f"hw:numa_mem.{i}": str(node.memory_mb) for i, node in enumerate(ours.nodes)}
-
-
-def by_us(case: Case, image: Image) -> GuestCpus | InvalidInput:
-    try:
-        return guest_cpus(case.flavor, image)
-    except InvalidInput as error:
-        return error
-
-
-def by_nova(case: Case, specs: Mapping[str, str]) -> Any:
-    """Return Nova's topology, ``None`` for none, or the exception that it refused with."""
-    try:
-        return hardware.numa_get_constraints(*case.novas(specs))
-    except Exception as error:
-        return error
-
-
-def plain(topology: GuestTopology | None) -> object:
-    """Return our topology as plain values, in Nova's numbers."""
-    if topology is None:
-        return None
-    page = topology.page_size
-    pages = PAGES[page] if isinstance(page, str) else page
-    cells = [
-        (
-            *(cell.id, set(cell.cpuset), set(cell.pcpuset), cell.memory_mb, pages),
-            *(topology.cpu_policy, topology.cpu_thread_policy),
-        )
-        for cell in topology.cells
-    ]
-    return topology.emulator_threads_policy, cells
-
-
-def novas_plain(topology: Any) -> object:
-    if topology is None:
-        return None
-    return topology.emulator_threads_policy, [
-        (
-            *(cell.id, cell.cpuset, cell.pcpuset, cell.memory, cell.pagesize),
-            *(cell.cpu_policy, cell.cpu_thread_policy),
-        )
-        for cell in topology.cells
-    ]
 
 
 def novas_amounts(flavor: Any, image: Any) -> dict[str, int]:

@@ -1,1 +1,1 @@
-"""What nova-api loads: validators of extra specs, and the seams that they install."""
+"""Validators of extra specs for nova-api, and the seams that loading the validators installs."""

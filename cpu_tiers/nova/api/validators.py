@@ -1,9 +1,10 @@
-"""nova-api: which values of our extra specs are valid, and the seams it needs.
+"""Validators for the extra specs of cpu-tiers in nova-api, and the seams of nova-api.
 
-Nova loads this module by the entry point ``nova.api.extra_spec_validators``
-and calls :func:`register` when the API starts, whatever microversions are asked
-for later. From 2.86 on it then asks the validators, key by key: that two specs
-contradict each other shows at boot (:mod:`cpu_tiers.nova.cpu_policies`) or at scheduling
+Nova loads this module through the entry point ``nova.api.extra_spec_validators``
+and calls :func:`register` when nova-api starts, for all microversions. From
+microversion 2.86 on, nova-api calls the validator of each extra spec separately.
+A validator therefore cannot find two extra specs that contradict each other: boot
+finds the contradiction (:mod:`cpu_tiers.nova.cpu_policies`), or else scheduling
 (:mod:`cpu_tiers.nova.scheduler.resource_request`).
 """
 
@@ -17,8 +18,10 @@ from cpu_tiers.nova import cpu_policies, seams
 
 
 class MultiplierValidator(base.ExtraSpecValidator):
-    """Checks a decimal number, a kind of value that Nova itself does not know."""
+    """Validator for an extra spec with a decimal number as its value."""
 
+    # Nova's ExtraSpecValidator knows int, str and bool only and refuses a validator of type
+    # float when the validator is created, so the number is checked as text.
     def _validate_str(self, value: str) -> None:
         try:
             parse_multiplier(value, f"extra spec {self.name}")
@@ -27,9 +30,12 @@ class MultiplierValidator(base.ExtraSpecValidator):
 
 
 def register() -> list[base.ExtraSpecValidator]:
-    """Install the seams of nova-api; return our validators, as Nova asks for them.
+    """Install the seams of nova-api and return the validators of cpu-tiers.
 
-    :raises SeamMismatch: we do not fit this Nova; the API does not start then.
+    Nova's ``validators.load_validators`` calls this function. It only logs a failed
+    import of this module, but lets an exception of this function stop nova-api.
+
+    :raises SeamMismatch: cpu-tiers does not fit the installed Nova.
     """
     seams.install((*cpu_policies.SEAMS, cpu_policies.MATRIX))
     return [
@@ -38,16 +44,17 @@ def register() -> list[base.ExtraSpecValidator]:
             description=(
                 "The CPU shares of each vCPU: a decimal number above 0 and up to "
                 f"{MAX_WEIGHT}. The weight of the whole server is this number times its vCPUs. "
-                "Says the same as quota:cpu_shares in another way: set one of the two."
+                "quota:cpu_shares sets the weight of the whole server directly: "
+                "set only one of the two extra specs."
             ),
             value={"type": str, "description": "A decimal number, such as 100 or 2.5."},
         ),
         base.ExtraSpecValidator(
             name=SPEC_KEY,
-            description=f"Another name for {RELEASED_KEY}: set one of the two, or both alike.",
+            description=f"Another name for {RELEASED_KEY}: set one name, or both to equal values.",
             value={
                 "type": str,
-                "description": "Where the threads of the hypervisor run.",
+                "description": "Where the emulator threads of the hypervisor run.",
                 "enum": list(POLICIES),
             },
         ),

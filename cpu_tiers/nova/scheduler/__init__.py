@@ -1,1 +1,1 @@
-"""What nova-scheduler loads: the weigher, and the seams that it installs."""
+"""The weigher for nova-scheduler, and the seams that the weigher installs."""

@@ -1,12 +1,13 @@
-"""Seams: what Nova claims of a host is its best candidate, for each server of a request.
+"""Seams that put the best candidate of each host first, for each server of a request.
 
-Nova claims the first candidate that it has for a host, and looks for them under
-the uuid of its root.
+Nova's ``SchedulerManager._schedule`` looks for the candidates of a host by the uuid of
+the root provider and claims the first candidate.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,7 +22,11 @@ from cpu_tiers.weights.fragmentation import best_first
 
 
 def _order(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Have Nova find the candidates of each host under its root, the best first."""
+    """File the candidates of each host under the uuid of its root provider, the best first.
+
+    Nova files a candidate only under the providers that the candidate allocates. A server
+    without a disk on the host allocates nothing of the root provider.
+    """
 
     @functools.wraps(original)
     def _select_destinations(
@@ -35,8 +40,10 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
         **kwargs: Any,
     ) -> Any:
         if alloc_reqs_by_rp_uuid and CONF[filter_scheduler.GROUP].query_placement_for_numa:
-            by_id = {id(one): one for some in alloc_reqs_by_rp_uuid.values() for one in some}
-            alloc_reqs_by_rp_uuid |= by_host(by_id.values(), provider_summaries)
+            filed = itertools.chain.from_iterable(alloc_reqs_by_rp_uuid.values())
+            # Each candidate is filed under several providers and cannot be hashed: a dict.
+            candidates = {id(candidate): candidate for candidate in filed}.values()
+            alloc_reqs_by_rp_uuid |= by_host(candidates, provider_summaries)
         return original(
             self,
             context,
@@ -52,59 +59,61 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def by_host(candidates: Iterable[Candidate], summaries: Summaries) -> dict[str, list[Candidate]]:
-    """Return the candidates that name nodes by the root of these, on each host the best first."""
-    on_nodes = [one for one in candidates if _names_nodes(one)]
-    found: dict[str, list[Candidate]] = {}
-    for one in _best_first(on_nodes, CandidatesAnswer.of(on_nodes, summaries)):
-        root = summaries[one["mappings"]["_PROC1"][0]]["root_provider_uuid"]
-        found.setdefault(root, []).append(one)
-    return found
+    """Return the candidates with NUMA nodes by the root provider of their host, the best first."""
+    on_nodes = [candidate for candidate in candidates if _has_nodes(candidate)]
+    candidates_by_root: dict[str, list[Candidate]] = {}
+    for candidate in _best_first(on_nodes, CandidatesAnswer.of(on_nodes, summaries)):
+        # The root of a node, since a disk pool may be another tree's.
+        root = summaries[candidate["mappings"]["_PROC1"][0]]["root_provider_uuid"]
+        candidates_by_root.setdefault(root, []).append(candidate)
+    return candidates_by_root
 
 
-def _names_nodes(candidate: Candidate) -> bool:
+def _has_nodes(candidate: Candidate) -> bool:
     return "_PROC1" in candidate["mappings"]
 
 
 def _best_first(
     candidates: Sequence[Candidate],
     answer: CandidatesAnswer,
-    left: CandidatesAnswer | None = None,
+    claimable: CandidatesAnswer | None = None,
 ) -> list[Candidate]:
-    """Return Nova's own candidates in the order of what can be claimed.
+    """Return the candidates of Nova that can still be claimed, the best first.
 
-    :param answer: the candidates, as ours.
-    :param left: that, without some.
+    :param answer: an answer with an allocation request for each of ``candidates``.
+    :param claimable: the part of ``answer`` that can still be claimed; all of it if not given.
     """
-    novas = {
-        id(ours): one for ours, one in zip(answer.allocation_requests, candidates, strict=True)
-    }
+    # Nova claims a candidate as Placement sent it, which is not the form of an AllocationRequest.
+    pairs = zip(answer.allocation_requests, candidates, strict=True)
+    candidates_by_id = {id(request): candidate for request, candidate in pairs}
     pack = CONF.compute.packing_host_numa_cells_allocation_strategy
-    best = best_first(left or answer, pack=pack)
-    return [novas[id(ours)] for ours in best.allocation_requests]
+    best = best_first(claimable or answer, pack=pack)
+    return [candidates_by_id[id(request)] for request in best.allocation_requests]
 
 
 def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave a host what is still to be had when a server of the request took its nodes.
+    """Remove candidates that a host has no room for after a server of the request.
 
-    Nova would claim the same nodes for the next server, too.
+    Nova would claim the first candidate again for the request's next server, although the
+    NUMA nodes of the candidate may be full.
     """
 
     @functools.wraps(original)
     def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
         result = original(self, spec_obj)
         candidates = self.allocation_candidates
-        if candidates and _names_nodes(candidates[0]):
+        if candidates and _has_nodes(candidates[0]):
             answer = CandidatesAnswer.of(candidates, self.provider_summaries)
-            left = answer.after(answer.allocation_requests[0])
-            self.provider_summaries = left.provider_summaries
-            self.allocation_candidates = _best_first(candidates, answer, left)
+            claimable = answer.after(answer.allocation_requests[0])
+            self.provider_summaries = claimable.provider_summaries
+            self.allocation_candidates = _best_first(candidates, answer, claimable)
         return result
 
     return consume_from_request
 
 
 def select_seam(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Seam:
-    """Return a seam around what finds hosts for a request, once Placement has answered."""
+    """Return a seam around Nova's function that selects hosts after Placement has answered."""
     return Seam(
         module="nova.scheduler.manager",
         path="SchedulerManager._select_destinations",
@@ -131,4 +140,4 @@ SEAMS = (
         wrap=_choose_again,
     ),
 )
-"""The nodes of a server are the best ones of a host."""
+"""The seams that choose the NUMA nodes of a server among the NUMA nodes of a host."""

@@ -1,7 +1,8 @@
-"""Seam: custom classes and traits exist before Placement is asked for them.
+"""Seam that creates custom resource classes and traits in Placement before a query uses them.
 
-Placement refuses a query with an unknown name. Only names of translators are
-created: one that a flavor states itself may be a slip of the pen.
+Placement answers 400 to a query with an unknown name. Only the names that
+translators return are created. A name in the extra specs of a flavor may be a
+typing error, and stays an error.
 """
 
 import functools
@@ -19,11 +20,11 @@ from cpu_tiers.nova.seams import Seam
 LOG = logging.getLogger(__name__)
 
 _NEEDED = "cpu_tiers_needed"
-"""The attribute of Nova's ResourceRequest that has the names to create, as URLs."""
+"""The attribute of Nova's ResourceRequest with the names to create, as URLs of Placement."""
 
 
 def need(request: Any, groups: Iterable[RequestGroup]) -> None:
-    """Have the custom names of ``groups``, too, created before ``request`` is sent.
+    """Have the custom names of ``groups`` created before ``request`` is sent to Placement.
 
     :param request: Nova's ``ResourceRequest``.
     """
@@ -31,7 +32,7 @@ def need(request: Any, groups: Iterable[RequestGroup]) -> None:
 
 
 def _urls(groups: Iterable[RequestGroup]) -> frozenset[str]:
-    """Return where Placement keeps each custom class and trait of the groups."""
+    """Return the URL in Placement of each custom class and trait of the groups."""
     classes = {name for group in groups for name in group.resources}
     traits = {name for group in groups for name in group.required | group.forbidden}
     return frozenset(
@@ -43,14 +44,14 @@ def _urls(groups: Iterable[RequestGroup]) -> frozenset[str]:
 
 
 def _ensure_names(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Create names before the first query that has them."""
-    ensured: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+    """Create the names of a query before the query is sent."""
+    created: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
     @functools.wraps(original)
     def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
         needed: frozenset[str] = getattr(resources, _NEEDED, frozenset())
         if needed:
-            known = ensured.setdefault(self, set())
+            known = created.setdefault(self, set())
             known |= {url for url in sorted(needed - known) if _create(self, context, url)}
         return original(self, context, resources)
 
@@ -58,10 +59,13 @@ def _ensure_names(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _create(client: Any, context: Any, url: str) -> bool:
-    """Create a name, or tell that it could not be: the query goes on and fails by itself.
+    """Create a name in Placement; return whether Placement has the name.
 
-    Nova's own ``_ensure_resource_classes`` does not tell when nobody answers.
+    If Placement does not create the name, the query is sent all the same, and its
+    failure is handled by Nova.
     """
+    # Not Nova's _ensure_resource_classes: its safe_connect returns None both after success and
+    # after a connection failure, so the name would not be tried again.
     try:
         response = client.put(url, None, version="1.7", global_request_id=context.global_id)
         outcome = "" if response else f"{response.status_code} {response.text}"
@@ -78,4 +82,4 @@ SEAM = Seam(
     parameters=("self", "context", "resources"),
     wrap=_ensure_names,
 )
-"""Nothing is asked for that Placement does not know."""
+"""The seam around the query for allocation candidates."""

@@ -1,8 +1,8 @@
-"""Seam: all that is asked for one server is asked at once, and the answers are joined.
+"""Seam that sends all queries for a server in the same call and joins Placement's answers.
 
-What Placement could not be asked is taken out: that two guest nodes are not on
-one node of a host. Where nobody can have the pages that a server wants, the
-user is told so.
+The seam also does two things that a query cannot express. It removes candidates with
+two guest cells on the same NUMA node of a host. If no host has the pages that a
+server requests, the fault of the server says so.
 """
 
 from __future__ import annotations
@@ -18,75 +18,87 @@ from nova import exception
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.nova import candidate_cells
 from cpu_tiers.nova.candidate_cells import Candidate, Summaries
-from cpu_tiers.nova.scheduler.numa_groups import asked_of
+from cpu_tiers.nova.scheduler.numa_groups import numa_request_of
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)
 
-FEW = 2
-"""So many nodes are asked for without a look at how many there are."""
+MOST_UNCHECKED = 2
+"""The query for a guest with up to this number of cells is sent without first comparing the number
+with the NUMA nodes of the hosts: Placement answers it fast also if no host has enough nodes."""
 
 
 def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Ask all that belongs to a request; one that fails is a Placement that is away."""
+    """Send the request and its fallbacks, and return the joined answer.
+
+    If one of the queries fails, the whole answer is what Nova returns for a failed query, and
+    the server gets no host. An answer without some of the hosts would look complete.
+    """
 
     @functools.wraps(original)
     def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
-        asked = asked_of(resources)
-        if asked is None:
+        numa_request = numa_request_of(resources)
+        if numa_request is None:
             return original(self, context, resources)
-        found: list[Candidate] = []
-        known: dict[str, Mapping[str, Any]] = {}
+        joined: list[Candidate] = []
+        all_summaries: dict[str, Mapping[str, Any]] = {}
+        server = numa_request.server
         try:
-            is_in_vain = asked.server and _is_in_vain(self, context, asked.server)
-            for request in asked.others if is_in_vain else (resources, *asked.others):
+            requests = (resources, *numa_request.fallbacks)
+            if server and _is_in_vain(self, context, server):
+                requests = numa_request.fallbacks
+            for request in requests:
                 answer = original(self, context, request)
+                # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal.
                 if answer is None or answer[0] is None:
                     return answer
                 candidates, summaries, version = answer
-                of_this = asked_of(request)
-                candidates, summaries = _usable(
-                    candidates, summaries, of_this.apart if of_this else ()
-                )
-                found += candidates
-                known |= summaries
-            candidate_cells.learn(self, context, found, known)
-            if not found and asked.server:
-                _explain(self, context, asked.server)
+                candidates, summaries = _usable(candidates, summaries, _apart(request))
+                joined += candidates
+                all_summaries |= summaries
+            candidate_cells.learn(self, context, joined, all_summaries)
+            if not joined and server:
+                _explain(self, context, server)
         except (ClientException, candidate_cells.NodesUnknown) as error:
             LOG.warning("Placement did not tell about NUMA nodes: %s", error)
             return None
-        return found, known, version
+        return joined, all_summaries, version
 
     return get_allocation_candidates
 
 
-def _is_in_vain(client: Any, context: Any, server: ServerRequest) -> bool:
-    """Tell whether no host reports as many nodes as a server wants.
+def _apart(request: Any) -> Sequence[str]:
+    numa_request = numa_request_of(request)
+    return numa_request.apart if numa_request else ()
 
-    Placement finds that out by trying every combination of a host's nodes: for
-    5 of them on a host of 4, longer than Nova waits.
+
+def _is_in_vain(client: Any, context: Any, server: ServerRequest) -> bool:
+    """Tell whether a server requests more NUMA nodes than any host reports.
+
+    Placement would try every combination of the NUMA nodes of each host. For a guest of 5
+    nodes on a host of 4 the answer takes longer than Nova's ``rpc_response_timeout``.
     """
-    wanted = len(server.nodes)
-    return wanted > FEW and wanted > candidate_cells.most_nodes(client, context)
+    count = len(server.nodes)
+    return count > MOST_UNCHECKED and count > candidate_cells.most_nodes(client, context)
 
 
 def _usable(
     candidates: Sequence[Candidate], summaries: Summaries, apart: Sequence[str]
 ) -> tuple[Sequence[Candidate], Summaries]:
-    """Return the answer without candidates in which one provider serves two of the groups.
+    """Remove candidates with the same provider for two groups of ``apart`` from an answer.
 
-    Hosts that have nothing else are left out.
+    Hosts without other candidates are removed from the summaries, too.
     """
-    kept = [one for one in candidates if _is_apart(one["mappings"], apart)]
-    if len(kept) == len(candidates):
+    usable = [candidate for candidate in candidates if _is_apart(candidate["mappings"], apart)]
+    if len(usable) == len(candidates):
         return candidates, summaries
-    gone = _roots(candidates, summaries) - _roots(kept, summaries)
-    return kept, {
+    # Nova's _get_all_host_states makes a host state of every provider in the summaries.
+    unusable_roots = _roots(candidates, summaries) - _roots(usable, summaries)
+    return usable, {
         uuid: summary
         for uuid, summary in summaries.items()
-        if summary["root_provider_uuid"] not in gone
+        if summary["root_provider_uuid"] not in unusable_roots
     }
 
 
@@ -97,20 +109,21 @@ def _is_apart(mappings: Mapping[str, Sequence[str]], apart: Sequence[str]) -> bo
 
 def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:
     return {
-        summaries[uuid]["root_provider_uuid"] for one in candidates for uuid in one["allocations"]
+        summaries[uuid]["root_provider_uuid"]
+        for candidate in candidates
+        for uuid in candidate["allocations"]
     }
 
 
 def _explain(client: Any, context: Any, server: ServerRequest) -> None:
-    """Say so where no host has pages of the size that a server wants.
+    """Raise an error if no host that reports NUMA nodes has the pages that a server requests.
 
-    :raises NoValidHost: no host that reports its nodes has such pages.
+    :raises NoValidHost: with the page sizes of the hosts in the reason.
     """
     if server.guest.page_size is None:
         return
-    traits = candidate_cells.ask(client, context, "/traits?associated=true", version="1.6")[
-        "traits"
-    ]
+    url = "/traits?associated=true"  # only traits that a provider has
+    traits = candidate_cells.read(client, context, url, version="1.6")["traits"]
     if fault := absent_pages(server.flavor, server.image, traits):
         raise exception.NoValidHost(reason=str(fault))
 
@@ -121,4 +134,4 @@ SEAM = Seam(
     parameters=("self", "context", "resources"),
     wrap=_join_answers,
 )
-"""One answer for all that is asked for a server."""
+"""The seam around the query for allocation candidates."""

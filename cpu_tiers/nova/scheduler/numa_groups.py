@@ -1,7 +1,10 @@
-"""Nova's request for a server, changed: for its NUMA nodes, or away from hosts that report some.
+"""Changes Nova's request for a server: adds NUMA nodes, or excludes hosts that report NUMA nodes.
 
-It is changed and not made anew, so what else Nova asks for stays. The sets and
-lists of a request are the request spec's own, so they are replaced.
+The functions change the ``ResourceRequest`` of Nova and do not build a new request,
+so the ports, devices and aggregates in the request stay.
+``ResourceRequest.from_request_spec`` puts the sets and lists of the request spec into
+the request without copying. The functions therefore replace sets and lists and never
+edit them: the request spec is saved to the database.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -23,56 +26,57 @@ from cpu_tiers.translators.cheaper_query import cheaper, host_and_rest
 from cpu_tiers.translators.compose import check_group, check_traits, claimed, traits_of_root
 
 ROOT = "_ROOT"
-"""The group of a host's root, which need not offer anything: its aggregates count."""
+"""The suffix of the group that requires only traits and aggregates of a host's root provider."""
 
-_ASKED = "cpu_tiers_numa"
-"""The attribute of Nova's ResourceRequest that has our :class:`Asked`."""
+_NUMA = "cpu_tiers_numa"
+"""The attribute of Nova's ResourceRequest with the :class:`NumaRequest`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What belongs to a request of Nova's, beside its query.
+class NumaRequest:
+    """The part of a request for candidates that a query to Placement cannot express.
 
-    :param apart: suffixes of groups; an answer is of use if none of their
-        providers serves two of them.
-    :param others: more requests for the same server; their answers are joined.
-    :param server: whom the query for nodes is for.
+    :param apart: suffixes of groups. A candidate is usable only if each of these groups has
+        a provider of its own.
+    :param fallbacks: further requests for the same server, whose answers are joined.
+    :param server: the server, for a request of NUMA nodes.
     """
 
     apart: tuple[str, ...] = ()
-    others: tuple[Any, ...] = ()
+    fallbacks: tuple[Any, ...] = ()
     server: ServerRequest | None = None
 
 
-def asked_of(request: Any) -> Asked | None:
-    """Return what belongs to a request; ``None`` for one that this module has not touched."""
-    found: Asked | None = getattr(request, _ASKED, None)
-    return found
+def numa_request_of(request: Any) -> NumaRequest | None:
+    """Return the :class:`NumaRequest` of a request; ``None`` for an unchanged request of Nova."""
+    numa_request: NumaRequest | None = getattr(request, _NUMA, None)
+    return numa_request
 
 
 def copy_of(request: Any) -> Any:
-    """Return an equal request that can be changed by itself."""
-    other = copy.copy(request)
-    other._rg_by_id = {suffix: group.obj_clone() for suffix, group in request._rg_by_id.items()}
-    return other
+    """Return a copy of a request, with groups that can be changed separately."""
+    duplicate = copy.copy(request)
+    groups = request._rg_by_id.items()
+    duplicate._rg_by_id = {suffix: group.obj_clone() for suffix, group in groups}
+    return duplicate
 
 
-def fallback(request: Any) -> Any:
-    """Ask for hosts that do not report nodes but may have servers with some."""
-    return without_nodes(request, no_numa_trait())
+def to_fallback(request: Any) -> Any:
+    """Change a request to hosts that do not report NUMA nodes and may have servers with nodes."""
+    return avoid_nodes(request, no_numa_trait())
 
 
-def without_nodes(request: Any, *more: str) -> Any:
-    """Keep a request away from hosts that report nodes, and from roots with traits.
+def avoid_nodes(request: Any, *root_traits: str) -> Any:
+    """Exclude hosts that report NUMA nodes from a request.
 
-    :param more: those traits.
+    :param root_traits: traits of root providers; hosts with the traits are excluded, too.
     """
     unsuffixed = request._rg_by_id.get(None)
-    divided = None if unsuffixed is None else host_and_rest(_ours(unsuffixed))
+    divided = None if unsuffixed is None else host_and_rest(_to_group(unsuffixed))
     if divided is None:
-        return request  # it takes nothing that nodes have
+        return request  # neither CPUs nor memory, as for bare metal
     host, rest = divided
-    others = tuple(filter(None, request._rg_by_id))
+    suffixes = tuple(filter(None, request._rg_by_id))
     unsuffixed.resources = dict(rest.resources)
     unsuffixed.required_traits = set(rest.required)
     unsuffixed.forbidden_traits = set(rest.forbidden)
@@ -82,79 +86,92 @@ def without_nodes(request: Any, *more: str) -> Any:
     group.forbidden_aggregates = unsuffixed.forbidden_aggregates
     if not rest.resources:
         del request._rg_by_id[None]
-    request._root_forbidden = {*request._root_forbidden, *more}
-    apart = others if request.group_policy == "isolate" else ()
-    if others:
+    request._root_forbidden = {*request._root_forbidden, *root_traits}
+    # With "isolate" Placement would also keep the groups of the flavor off the provider of
+    # _HOST, which may serve them. The groups of the flavor are told apart in the answer.
+    apart = suffixes if request.group_policy == "isolate" else ()
+    if suffixes:
+        # Placement answers 400 to two groups with a suffix and no policy.
         request.group_policy = "none"
-    custom_names.need(request, [host, RequestGroup(forbidden=frozenset(more))])
-    setattr(request, _ASKED, Asked(apart=apart))
+    custom_names.need(request, [host, RequestGroup(forbidden=frozenset(root_traits))])
+    setattr(request, _NUMA, NumaRequest(apart=apart))
     return request
 
 
-def of_nodes(request: Any, server: ServerRequest, others: Iterable[Any]) -> Any:
-    """Ask for the guest's nodes, instead of the CPUs and the memory of a host.
+def request_nodes(request: Any, server: ServerRequest, fallbacks: Iterable[Any]) -> Any:
+    """Request the NUMA nodes of a guest, instead of CPUs and memory of any provider of a host.
 
-    :raises InvalidInput: they cannot be asked for, or Placement would refuse it.
+    :param fallbacks: further requests for the same server.
+    :raises InvalidInput: the guest cannot be divided among its NUMA nodes, or Placement would
+        refuse the query.
     """
-    nodes = _claims(server)
-    _strip(request, server)
-    for one in nodes.groups:
-        check_group(server.flavor.name, one)
-        _add(request, one)
+    nodes = _node_groups(server)
+    _remove_claimed(request, server)
+    for group in nodes.groups:
+        check_group(server.flavor.name, group)
+        _add(request, group)
     request._same_subtree = [*request._same_subtree, *map(list, nodes.same_subtree)]
     _settle_unsuffixed(request, server)
-    apart = _set_policy(request, [one.suffix for one in nodes.groups])
+    apart = _set_policy(request, [group.suffix for group in nodes.groups])
     custom_names.need(request, nodes.groups)
-    setattr(request, _ASKED, Asked(apart=apart, others=tuple(others), server=server))
+    numa_request = NumaRequest(apart=apart, fallbacks=tuple(fallbacks), server=server)
+    setattr(request, _NUMA, numa_request)
     return request
 
 
-def _set_policy(request: Any, of_nodes: Iterable[str]) -> tuple[str, ...]:
-    """Have each node on a provider of its own; return the groups that Placement leaves to us.
+def _set_policy(request: Any, node_suffixes: Iterable[str]) -> tuple[str, ...]:
+    """Set the group policy so that no two NUMA nodes of a guest are on the same provider.
 
-    :param of_nodes: suffixes of their groups.
+    :param node_suffixes: the suffixes of the groups of NUMA nodes.
+    :returns: the suffixes of groups to tell apart in the answer, because ``isolate`` for all
+        groups would exclude too much.
     """
     suffixes = tuple(suffix for suffix in request._rg_by_id if suffix not in (None, ROOT))
-    if set(suffixes) == set(of_nodes):
+    if set(suffixes) == set(node_suffixes):
         request.group_policy = "isolate"
         return ()
+    # Ports and devices may share a provider, unless the flavor says "isolate".
     if request.group_policy != "isolate":
         request.group_policy = "none"
-        return tuple(suffix for suffix in of_nodes if suffix.startswith("_PROC"))
+        return tuple(suffix for suffix in node_suffixes if suffix.startswith("_PROC"))
     if ROOT not in request._rg_by_id:
         return ()
-    request.group_policy = "none"  # the root may serve a group of the flavor, too
+    request.group_policy = "none"  # the provider of _ROOT may serve a group of the flavor, too
     return suffixes
 
 
-def _claims(server: ServerRequest) -> CandidateQuery:
-    """Return the groups of the guest's nodes, in the form that costs least."""
+def _node_groups(server: ServerRequest) -> CandidateQuery:
+    """Return the groups of a guest's NUMA nodes, in the form that costs Placement least."""
     contributions = {"numa": numa.translate(server)}
     if server.query_vcpu_shares:
         contributions["shares"] = shares.translate(server)
     return cheaper(claimed(numa.own_groups(server), contributions))
 
 
-def _strip(request: Any, server: ServerRequest) -> None:
-    """Take what the nodes claim out of the flavor's groups.
+def _remove_claimed(request: Any, server: ServerRequest) -> None:
+    """Remove CPUs, memory and shares, which the NUMA nodes claim, from the flavor's groups.
 
-    :raises InvalidInput: a group of the flavor has nothing but traits then.
+    :raises InvalidInput: only traits are left in a group of the flavor.
     """
     for suffix in (None, *(group.suffix for group in server.own_groups.groups)):
         group = request.get_request_group(suffix or None)
         for name in numa.OF_A_NODE:
             group.resources.pop(name, None)
         if not suffix:
+            # An amount of shares in the flavor is not divided among the NUMA nodes.
             if server.own_groups.amount(VCPU_SHARES) is None:
                 group.resources.pop(VCPU_SHARES, None)
         elif group.is_empty():
             del request._rg_by_id[suffix]
         else:
-            check_group(server.flavor.name, _ours(group))
+            check_group(server.flavor.name, _to_group(group))
 
 
 def _settle_unsuffixed(request: Any, server: ServerRequest) -> None:
-    """Ask of the root and of the tree what Nova asks of who has CPUs and memory.
+    """Move traits, forced host and aggregates of the unsuffixed group to the root or to a node.
+
+    Nova's unsuffixed group assumes that the root provider serves CPUs and memory. Now
+    only disk, devices and the like are left in the group, or nothing.
 
     :raises ConflictingExtraSpecs: a trait is required and forbidden of the root.
     """
@@ -168,16 +185,17 @@ def _settle_unsuffixed(request: Any, server: ServerRequest) -> None:
     check_traits(f"flavor {server.flavor.name}", request._root_required & request._root_forbidden)
     request.get_request_group("_PROC1").in_tree = group.in_tree
     if group.aggregates or group.forbidden_aggregates:
-        _ask_root(request, group)
+        _require_root(request, group)
+    # Placement answers 400 to in_tree or traits of an unsuffixed group without resources.
     if not group.resources:
         del request._rg_by_id[None]
 
 
-def _ask_root(request: Any, group: objects.RequestGroup) -> None:
-    """Ask for a root in the right aggregates.
+def _require_root(request: Any, group: objects.RequestGroup) -> None:
+    """Require a root provider in the aggregates of ``group``.
 
-    Of a suffixed group Placement looks at the aggregates of the provider
-    itself, and a host's are those of its root.
+    Nova puts the root provider of a host into aggregates, and Placement compares the
+    aggregates of a group with a suffix with the provider of that group only.
     """
     root = _add(request, RequestGroup(ROOT, required=frozenset({"COMPUTE_NODE"})))
     root.aggregates = group.aggregates
@@ -185,14 +203,16 @@ def _ask_root(request: Any, group: objects.RequestGroup) -> None:
     request._same_subtree = [*request._same_subtree, [ROOT, "_PROC1"]]
     to_querystring = request.to_querystring
 
+    # Nova's RequestGroup writes "resources_ROOT=" for a group without resources, to which
+    # Placement answers 400.
     def without_empty_resources() -> str:
         parameters: list[str] = to_querystring().split("&")
-        return "&".join(one for one in parameters if one != f"resources{ROOT}=")
+        return "&".join(text for text in parameters if text != f"resources{ROOT}=")
 
     request.to_querystring = without_empty_resources
 
 
-def _ours(group: objects.RequestGroup) -> RequestGroup:
+def _to_group(group: objects.RequestGroup) -> RequestGroup:
     return RequestGroup(
         suffix=group.requester_id or "",
         resources=group.resources,
@@ -201,10 +221,10 @@ def _ours(group: objects.RequestGroup) -> RequestGroup:
     )
 
 
-def _add(request: Any, ours: RequestGroup) -> Any:
-    """Add a group of ours to the one of Nova's that has its suffix, and return that."""
-    group = request.get_request_group(ours.suffix)
-    group.resources = {**group.resources, **ours.resources}
-    group.required_traits = group.required_traits | ours.required
-    group.forbidden_traits = group.forbidden_traits | ours.forbidden
+def _add(request: Any, added: RequestGroup) -> Any:
+    """Add a group to the group of Nova with the same suffix; return the group of Nova."""
+    group = request.get_request_group(added.suffix)
+    group.resources = {**group.resources, **added.resources}
+    group.required_traits = group.required_traits | added.required
+    group.forbidden_traits = group.forbidden_traits | added.forbidden
     return group

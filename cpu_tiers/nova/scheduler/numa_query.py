@@ -1,8 +1,8 @@
-"""Seam: what nova-scheduler asks of Placement for NUMA nodes, and to keep away from them.
+"""Seam that makes nova-scheduler request NUMA nodes of Placement, or avoid hosts with NUMA nodes.
 
-Spec: numa-topology-with-rps, "Asking for NUMA-aware vCPUs" and what follows;
-decision D6. Only the scheduler asks so: quota and healing go by the amounts of
-the whole server.
+Spec: numa-topology-with-rps, from "Asking for NUMA-aware vCPUs" on; decision D6.
+The seam is around ``scheduler.utils.resources_from_request_spec``, which only
+nova-scheduler calls: quotas and healing need the amounts of the whole server.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -17,14 +17,17 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.numa import node_trait, page_trait
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.numa_groups import copy_of, fallback, of_nodes, without_nodes
+from cpu_tiers.nova.scheduler.numa_groups import avoid_nodes, copy_of, request_nodes, to_fallback
 from cpu_tiers.nova.scheduler.resource_request import server_of
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
 
 
-def traits_asked(request_spec: objects.RequestSpec) -> frozenset[str]:
-    """Return the traits of nodes and pages that a server is asked for with."""
+def node_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
+    """Return the traits of NUMA nodes and of pages that the query for a server requires.
+
+    :raises InvalidInput: flavor and image contradict each other.
+    """
     server = _server(request_spec)
     if server is None or not server.nodes:
         return frozenset()
@@ -33,17 +36,17 @@ def traits_asked(request_spec: objects.RequestSpec) -> frozenset[str]:
 
 
 def _server(request_spec: objects.RequestSpec) -> ServerRequest | None:
-    """Return the server, or ``None`` where the cloud does not ask for nodes.
+    """Return the server; ``None`` if ``query_placement_for_numa`` is off.
 
-    :raises InvalidInput: flavor and image make no sense.
+    :raises InvalidInput: flavor and image contradict each other.
     """
     if not CONF[filter_scheduler.GROUP].query_placement_for_numa:
         return None
     return server_of(request_spec)._replace(query_numa=True)
 
 
-def _ask_for_nodes(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Ask for a guest's nodes, or for hosts that do not report theirs."""
+def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Request the NUMA nodes of a guest, or a host that does not report NUMA nodes."""
 
     @functools.wraps(original)
     def resources_from_request_spec(
@@ -58,24 +61,28 @@ def _ask_for_nodes(original: Callable[..., Any]) -> Callable[..., Any]:
             if server is None:
                 return request
             if not server.nodes:
-                return without_nodes(request)
+                return avoid_nodes(request)
+            # Nova sets this to False for its second query, which has VCPU in place of PCPU.
             if not enable_pinning_translate:
-                return fallback(request)
-            others = [fallback(copy_of(request))]
+                return to_fallback(request)
+            fallbacks = [to_fallback(copy_of(request))]
             if request.cpu_pinning_requested and not _pinned_need_pcpu():
-                # Nova would ask for VCPU instead of PCPU once it has this answer. We join all.
+                # SchedulerManager.select_destinations sends its second query if this attribute
+                # is set. That query becomes one of the fallbacks, whose answers are joined.
                 request.cpu_pinning_requested = False
-                others.append(fallback(original(ctxt, spec_obj, host_manager, False)))
-            return of_nodes(request, server, others)
+                fallbacks.append(to_fallback(original(ctxt, spec_obj, host_manager, False)))
+            return request_nodes(request, server, fallbacks)
         except CpuTiersError as error:
+            # nova-conductor's rebuild_instance handles NoValidHost. Another exception would
+            # leave an evacuated server in the task state REBUILDING.
             raise exception.NoValidHost(reason=str(error)) from error
 
     return resources_from_request_spec
 
 
 def _pinned_need_pcpu() -> bool:
-    needed: bool = CONF.workarounds.disable_fallback_pcpu_query
-    return needed
+    is_required: bool = CONF.workarounds.disable_fallback_pcpu_query
+    return is_required
 
 
 SEAMS = (
@@ -83,7 +90,7 @@ SEAMS = (
         module="nova.scheduler.utils",
         path="resources_from_request_spec",
         parameters=("ctxt", "spec_obj", "host_manager", "enable_pinning_translate"),
-        wrap=_ask_for_nodes,
+        wrap=_change_request,
     ),
 )
-"""Servers ask for their NUMA nodes; those without stay away from hosts that report theirs."""
+"""The seam around the query for a server. It has no effect while the option is off."""

@@ -1,11 +1,14 @@
-"""Seams: a server that holds NUMA nodes alone can be resized on the host where it is.
+"""Seams that let a server without allocations on the root provider be resized on its own host.
 
-Before a resize, Nova's conductor gives what a server holds to its migration, but
-only if it holds something of the root: see :mod:`~cpu_tiers.nova.compute.leftover_allocations`.
-One without a disk there keeps all, and when nova-scheduler claims the same host
-for it, Nova drops what is to be had of nodes that it holds already. So the
-scheduler gives the old to the migration and the new to the server, in one
-request. Confirm and revert are Nova's own then.
+Before a resize, nova-conductor's ``replace_allocation_with_migration`` moves the
+allocations of the server to the migration, but only if the server has an allocation
+on the root provider of the host. A server without a disk on the host has allocations
+on NUMA nodes only and keeps them. If nova-scheduler then claims the same host for the
+server, Nova's ``report._move_operation_alloc_request`` drops the new amounts on every
+NUMA node that the server has allocated already. The seams therefore write both
+consumers in a single request: the migration gets the old allocations and the server
+the new ones. Confirm and revert need no seam after that. See also
+:mod:`cpu_tiers.nova.compute.leftover_allocations`.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -26,34 +29,37 @@ from cpu_tiers.nova.seams import Seam
 LOG = logging.getLogger(__name__)
 
 _VERSION = "1.28"
-"""Of Placement's API: the one in which Nova's client reads what a consumer holds."""
+"""The microversion with which Nova's ``get_allocs_for_consumer`` reads allocations. The body of
+the answer is sent back in :meth:`_Resize.claim`, so both requests need the same microversion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Resize:
-    """A resize whose migration has been given nothing.
+    """A resize whose migration has no allocations.
 
-    :param migration: its uuid.
-    :param root: the uuid of the host where the server is.
-    :param providers: the uuids of that host's providers.
-    :param held: what the server holds, as Placement says it.
+    :param migration: the uuid of the migration.
+    :param root: the uuid of the root provider of the server's host.
+    :param providers: the uuids of all providers of the host.
+    :param old: the body of Placement's answer with the server's allocations.
     """
 
     migration: str
     root: str
     providers: frozenset[str]
-    held: Mapping[str, Any]
+    old: Mapping[str, Any]
 
     def claim(
         self, client: Any, context: Any, server: str, allocations: Mapping[str, Any]
     ) -> bool:
-        """Give what is held to the migration, and ``allocations`` to the server.
+        """Write the old allocations to the migration, and ``allocations`` to the server.
 
-        :returns: whether that was done: the host may have no room for both.
+        :returns: ``False`` if Placement refuses, for instance because the host has no room
+            for both consumers.
         """
         body = {
-            self.migration: {**self.held, "consumer_generation": None},
-            server: {**self.held, "allocations": allocations},
+            # A generation of None: the migration must have no allocations yet.
+            self.migration: {**self.old, "consumer_generation": None},
+            server: {**self.old, "allocations": allocations},
         }
         response = client.post(
             "/allocations", body, version=_VERSION, global_request_id=context.global_id
@@ -64,6 +70,8 @@ class _Resize:
         return is_done
 
 
+# A context variable, since _select_destinations does not pass the resize through to
+# claim_resources, and the threads of nova-scheduler handle several requests at once.
 _RESIZE: ContextVar[_Resize | None] = ContextVar("cpu_tiers_resize", default=None)
 
 
@@ -74,36 +82,37 @@ def _find(
     server: str,
     summaries: Mapping[str, Mapping[str, Any]],
 ) -> _Resize | None:
-    """Return the resize that a request is for, where its migration has been given nothing.
+    """Return the resize of the request's server, if the migration has no allocations.
 
-    For each move, the conductor says in which cell the server is. Only then
-    Placement is asked, and the database only where the server holds something.
+    Placement is asked only for moves, and the database only for a server with
+    allocations.
     """
+    # nova-conductor restricts every move to the cell of the server, and no boot.
     destination = spec_obj.requested_destination if "requested_destination" in spec_obj else None
     if destination is None or "cell" not in destination or destination.cell is None:
         return None
-    held = client.get_allocs_for_consumer(context, server)
-    if not held["allocations"]:
+    old = client.get_allocs_for_consumer(context, server)
+    if not old["allocations"]:
         return None
     with target_cell(context, destination.cell) as cell:
         filters = {"instance_uuid": server, "migration_type": "resize", "status": "pre-migrating"}
         migrations = objects.MigrationList.get_by_filters(cell, filters).objects
         if not migrations:
             return None
-        migration = migrations[0]  # the one that the conductor takes
+        migration = migrations[0]
         node = objects.ComputeNode.get_by_host_and_nodename(
             cell, migration.source_compute, migration.source_node
         )
-    providers = {uuid for uuid, one in summaries.items() if one["root_provider_uuid"] == node.uuid}
-    return _Resize(
-        migration=migration.uuid, root=node.uuid, providers=frozenset(providers), held=held
-    )
+    roots = {uuid: summary["root_provider_uuid"] for uuid, summary in summaries.items()}
+    providers = frozenset(uuid for uuid, root in roots.items() if root == node.uuid)
+    return _Resize(migration=migration.uuid, root=node.uuid, providers=providers, old=old)
 
 
 def _select(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Know of the resize, and do not fall back to the host where the server is.
+    """Find the resize of a request before hosts are selected, and exclude its host as alternate.
 
-    The conductor would claim it, in a process where nothing of ours is loaded.
+    If the selected host refuses the server, nova-conductor claims an alternate host. No seam
+    is installed in nova-conductor, so the claim on the server's own host would be wrong.
     """
 
     @functools.wraps(original)
@@ -138,15 +147,15 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
         if resize is None:
             return selections
         return [
-            [chosen, *(one for one in others if one.compute_node_uuid != resize.root)]
-            for chosen, *others in selections
+            [selected, *(host for host in alternates if host.compute_node_uuid != resize.root)]
+            for selected, *alternates in selections
         ]
 
     return _select_destinations
 
 
 def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Claim the host where a server is, while its migration keeps the old."""
+    """Claim the server's own host, with the old allocations moved to the migration."""
 
     @functools.wraps(original)
     def claim_resources(
@@ -182,6 +191,7 @@ SEAMS = (
         ),
         wrap=_claim,
     ),
+    # Called above, and not wrapped.
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get_allocs_for_consumer",
@@ -193,4 +203,4 @@ SEAMS = (
         parameters=("self", "url", "data", "version", "global_request_id"),
     ),
 )
-"""For nova-scheduler."""
+"""The seams for nova-scheduler."""

@@ -1,7 +1,8 @@
-"""Seams: Placement's answer, on the host states of the request it is for.
+"""Seams that attach the scores of a scheduler request to the host states of the request.
 
-Nova builds its host states anew for every request, so what hangs on them
-lives as long as the request, and no other thread sees it.
+Nova's ``HostManager._get_host_states`` builds new host states for every request, so
+an attribute of a host state lives as long as the request and is not shared with
+requests in other threads.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -20,11 +21,11 @@ from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights import SCORINGS, Forest
 
 
-class Answer:
-    """What Placement said to one scheduler request; all its host states share it.
+class RequestScores:
+    """The scores of all hosts in a scheduler request, shared by its host states.
 
-    The summaries are a snapshot of before the request. They are not read
-    until somebody asks for the forest.
+    :param summaries: the provider summaries of Placement's answer. They are a
+        snapshot from before the first server of the request was claimed.
     """
 
     def __init__(
@@ -35,64 +36,67 @@ class Answer:
 
     @functools.cached_property
     def forest(self) -> Forest:
-        """The hosts with their scores, for what Nova asked of Placement."""
+        """The hosts with their scores, built when a weigher needs the first score."""
         options = CONF[filter_scheduler.GROUP]
-        asked = utils.ResourceRequest.from_request_spec(self._request_spec)
+        request = utils.ResourceRequest.from_request_spec(self._request_spec)
         return Forest(
             self._summaries,
-            asked.merged_resources(),
-            asked.all_required_traits
+            request.merged_resources(),
+            request.all_required_traits
             | self._request_spec.root_required
-            | numa_query.traits_asked(self._request_spec),
+            | numa_query.node_traits(self._request_spec),
             scoring=SCORINGS[options.resource_provider_scoring],
             only_resources=options.resource_provider_resources,
             only_traits=options.resource_provider_traits,
         )
 
     def claim(self, root: str, allocations: Mapping[str, Mapping[str, Any]]) -> None:
-        """Take what one server got, so that the next of the request sees it.
+        """Subtract the allocations of a server, for the scores of the request's next server.
 
-        Without a forest there is nothing to take it from, and will not be:
-        later servers choose from the same hosts or fewer.
+        :param root: the uuid of the root provider of the server's host.
+        :param allocations: the allocations of the server, by provider uuid.
         """
+        # If the first server of a request built no forest, then no weigher needed a score. The
+        # later servers choose from the same hosts or fewer, so they need no score either.
         if "forest" not in self.__dict__:
             return
-        taken: dict[str, int] = {}
+        amounts: dict[str, int] = {}
         for provider, allocation in allocations.items():
+            # A sharing provider, such as a disk pool, is not a part of the host's tree.
             if self._summaries[provider]["root_provider_uuid"] == root:
                 for name, amount in allocation["resources"].items():
-                    taken[name] = taken.get(name, 0) + amount
-        self.forest.claim(root, taken)
+                    amounts[name] = amounts.get(name, 0) + amount
+        self.forest.claim(root, amounts)
 
 
-def _hand_over(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Give each host state the answer; there is none for a rebuild."""
+def _attach_scores(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Attach the scores to each host state; ``None`` for a rebuild, which asks no Placement."""
 
     @functools.wraps(original)
     def _get_all_host_states(
         self: Any, context: Any, spec_obj: objects.RequestSpec, provider_summaries: Any
     ) -> Iterator[Any]:
-        answer = None if provider_summaries is None else Answer(provider_summaries, spec_obj)
+        scores = None
+        if provider_summaries is not None:
+            scores = RequestScores(provider_summaries, spec_obj)
         for host_state in original(self, context, spec_obj, provider_summaries):
             host_state.provider_summaries = provider_summaries
-            host_state.placement_answer = answer
+            host_state.request_scores = scores
             yield host_state
 
     return _get_all_host_states
 
 
 def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Consume also in the answer what Nova consumes in the host state.
-
-    The first candidate of the host is the one that Nova has just allocated.
-    """
+    """Subtract the server's allocations from the scores when Nova consumes the host state."""
 
     @functools.wraps(original)
     def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
         result = original(self, spec_obj)
-        if self.placement_answer is not None and self.allocation_candidates:
+        if self.request_scores is not None and self.allocation_candidates:
+            # Nova's SchedulerManager._schedule claims the first candidate of the host.
             allocations = self.allocation_candidates[0]["allocations"]
-            self.placement_answer.claim(self.uuid, allocations)
+            self.request_scores.claim(self.uuid, allocations)
         return result
 
     return consume_from_request
@@ -103,7 +107,7 @@ SEAMS = (
         module="nova.scheduler.manager",
         path="SchedulerManager._get_all_host_states",
         parameters=("self", "context", "spec_obj", "provider_summaries"),
-        wrap=_hand_over,
+        wrap=_attach_scores,
     ),
     Seam(
         module="nova.scheduler.host_manager",
@@ -112,4 +116,4 @@ SEAMS = (
         wrap=_claim,
     ),
 )
-"""Host states carry ``provider_summaries``, and their scores."""
+"""The seams that give host states ``provider_summaries`` and ``request_scores``."""

@@ -1,7 +1,7 @@
-"""nova-scheduler: hosts weighed over their provider trees.
+"""The weigher of nova-scheduler, which scores hosts by their whole provider trees.
 
-The one class that nova.conf names; what else the scheduler needs of ours is
-installed with it::
+nova.conf names only this class. Its constructor installs all seams of cpu-tiers for
+nova-scheduler::
 
     [filter_scheduler]
     weight_classes = nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher
@@ -39,8 +39,10 @@ _SEAMS = (
     *numa_fit.SEAMS,
     numa_fit.CONSUMES,
     *same_host_resize.SEAMS,
-    # Around those: each of several queries has its names made, and a host's candidates are
-    # chosen anew once what the first one has is consumed.
+    # A seam that comes later in this tuple is around the earlier seams of the same function.
+    # joined_answers sends several queries, and custom_names creates the names of each query.
+    # candidate_order replaces the candidates of a host after scores and numa_fit have consumed
+    # the first candidate.
     *numa_query.SEAMS,
     joined_answers.SEAM,
     *candidate_order.SEAMS,
@@ -48,24 +50,26 @@ _SEAMS = (
 
 
 class ResourceProviderWeigher(weights.BaseHostWeigher):
-    """Higher is better: the score of :mod:`cpu_tiers.weights`, from 0 to 1.
+    """Weigh hosts by the score of :mod:`cpu_tiers.weights`, from 0 to 1. Higher is better."""
 
-    The bounds keep Nova from stretching the scores of one request to 0 and 1.
-    """
-
+    # Without both bounds, nova.weights.normalize stretches the scores of each request so that
+    # the worst host has 0 and the best host 1.
     minval = 0.0
     maxval = 1.0
 
     def __init__(self) -> None:
-        """Install what the scheduler needs.
+        """Register the options of cpu-tiers and install the seams of nova-scheduler.
 
-        :raises SeamMismatch: we do not fit this Nova; nothing is wrapped.
+        Nova's ``HostManager`` creates each weigher once, when nova-scheduler starts.
+
+        :raises SeamMismatch: cpu-tiers does not fit the installed Nova.
+        :raises ConfigFileValueError: an option of cpu-tiers is malformed.
         """
         options.register(filter_scheduler)
         install(_SEAMS)
 
     def weight_multiplier(self, host_state: Any) -> float:
-        """Return the option, or what an aggregate of the host says instead."""
+        """Return the multiplier from an aggregate of the host, or else from nova.conf."""
         configured = CONF.filter_scheduler.resource_provider_weight_multiplier
         multiplier: float = utils.get_weight_multiplier(host_state, MULTIPLIER, configured)
         return multiplier
@@ -73,27 +77,29 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
     def weigh_objects(
         self, weighed_obj_list: Sequence[Any], weight_properties: objects.RequestSpec
     ) -> list[float]:
-        """Return the scores; all 0 where none counts or Placement was not asked."""
+        """Return the scores of the hosts.
+
+        All scores are 0 if every multiplier is 0, or if Nova did not ask Placement for
+        candidates, as in a rebuild.
+        """
         hosts = [weighed.obj for weighed in weighed_obj_list]
-        found = hosts[0].placement_answer
-        if found is None or not self._counts(hosts):
+        scores = hosts[0].request_scores
+        if scores is None or not self._counts(hosts):
             return [0.0] * len(hosts)
-        score = found.forest.score
+        score = scores.forest.score
         return [score(host.uuid) for host in hosts]
 
     def _weigh_object(self, host_state: Any, weight_properties: objects.RequestSpec) -> float:
-        """Return the score of one host, as Nova's abstract class wants it."""
-        score: float = host_state.placement_answer.forest.score(host_state.uuid)
+        """Return the score of a host; Nova's ``BaseWeigher`` declares the method abstract."""
+        score: float = host_state.request_scores.forest.score(host_state.uuid)
         return score
 
     def _counts(self, hosts: Sequence[Any]) -> bool:
-        """Tell whether the score of any host is multiplied by other than 0.
-
-        That is asked for every request of a scheduler that does not weigh by
-        us, so aggregates, which hosts share, are looked at once.
-        """
+        """Tell whether the multiplier of any host differs from 0."""
         if not CONF.filter_scheduler.resource_provider_weight_multiplier:
-            aggregates = {id(one): one for host in hosts for one in host.aggregates}
-            if not any(MULTIPLIER in one.metadata for one in aggregates.values()):
+            # This is every request of a cloud with the default multiplier 0.0. Hosts share
+            # their aggregates, so looking at each aggregate once costs little.
+            aggregates = {id(group): group for host in hosts for group in host.aggregates}
+            if not any(MULTIPLIER in group.metadata for group in aggregates.values()):
                 return False
         return any(map(self.weight_multiplier, hosts))

@@ -82,8 +82,8 @@ def requests_of(spec: objects.RequestSpec, *, pinned: bool = True) -> list[Any]:
     node = SimpleNamespace(uuid=HOST_UUID, host="one", hypervisor_hostname="one")
     manager = SimpleNamespace(get_compute_nodes_by_host_or_node=lambda *args, **kwargs: [node])
     sent = utils.resources_from_request_spec(None, spec, manager, pinned)
-    asked = numa_groups.asked_of(sent)
-    return [sent, *(asked.others if asked else ())]
+    asked = numa_groups.numa_request_of(sent)
+    return [sent, *(asked.fallbacks if asked else ())]
 
 
 def queries(spec: objects.RequestSpec) -> list[Query]:

@@ -98,7 +98,7 @@ class TestMultiplier(Weighed):
 
 def test_without_an_answer_all_hosts_are_alike() -> None:
     """As for a rebuild, which does not ask Placement."""
-    weighed = [SimpleNamespace(obj=SimpleNamespace(placement_answer=None))] * 2
+    weighed = [SimpleNamespace(obj=SimpleNamespace(request_scores=None))] * 2
     assert ResourceProviderWeigher().weigh_objects(weighed, None) == [0.0, 0.0]
 
 
