@@ -1,0 +1,163 @@
+"""Answers to several queries for a server, joined, and what an unusable or failed answer does.
+
+A host has two NUMA nodes, each of 4 CPUs and 2 GiB, half of it in pages of 2 MiB.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from unittest import mock
+
+from keystoneauth1.exceptions import ConnectFailure
+from nova import context, objects
+from nova.scheduler import utils
+from nova.scheduler.client import report
+
+from tests.nova.computes import SHARES
+from tests.nova.networks import (
+    BRIDGE,
+    EGRESS,
+    PORT_IDS,
+    Neutron,
+    add_devices,
+    bandwidth,
+    placement_of,
+)
+from tests.nova.scheduler.reporting_hosts import ONE, TWO, ReportingHosts
+
+CLIENT = report.SchedulerReportClient
+
+
+class TestJoined(ReportingHosts):
+    def candidates(self, specs: Mapping[str, str]) -> tuple[set[str], set[str]]:
+        """Return the hosts that have candidates for a server, and those of the summaries."""
+        flavor = objects.Flavor(
+            name="f",
+            vcpus=2,
+            memory_mb=512,
+            root_gb=0,
+            ephemeral_gb=0,
+            swap=0,
+            extra_specs=dict(specs),
+        )
+        asked = objects.RequestSpec(
+            flavor=flavor,
+            image=None,
+            requested_resources=[],
+            request_level_params=objects.RequestLevelParams(),
+        )
+        manager = self.scheduler.manager
+        admin = context.get_admin_context()
+        request = utils.resources_from_request_spec(admin, asked, manager.host_manager)
+        found, summaries, _ = manager.placement_client.get_allocation_candidates(admin, request)
+        names = {uuid: name for name, uuid in self.compute_rp_uuids.items()}
+        roots = {uuid: summary["root_provider_uuid"] for uuid, summary in summaries.items()}
+        return (
+            {names[roots[uuid]] for one in found for uuid in one["allocations"]},
+            {names[root] for root in roots.values()},
+        )
+
+    def test_hosts_with_nodes_and_hosts_without(self) -> None:
+        for name, value in (("unset", None), ("off", False), ("on", True)):
+            self.nodes_reported(value)
+            self.start_host(name)
+        aware, agnostic = {"unset", "on"}, {"unset", "off"}
+        assert self.candidates(TWO) == (aware, aware)
+        assert self.candidates({}) == (agnostic, agnostic)
+        # VCPU instead of PCPU, which no host has: not on the one whose nodes have VCPU
+        assert self.candidates({"hw:cpu_policy": "dedicated"}) == ({"unset"}, {"unset"})
+        self.flags(disable_fallback_pcpu_query=True, group="workarounds")
+        assert self.candidates({"hw:cpu_policy": "dedicated"}) == (set(), set())
+        self.configure(query_placement_for_numa=False)
+        assert self.candidates(TWO) == ({"unset", "off", "on"},) * 2  # as Nova asks
+
+    def test_a_host_that_could_only_put_two_nodes_on_one_is_left_out(self) -> None:
+        self.start_host("one")
+        self.boot(self.flavor("most", ONE, vcpus=4))
+        own = {"resources1:CUSTOM_VCPU_SHARES": "1"}
+        self.provider_yaml("$COMPUTE_NODE", 100)
+        self.start_host("two")
+        self.boot(self.flavor("all", ONE, vcpus=4), host="two")
+        assert self.candidates({**TWO, **own}) == (set(), set())
+
+
+class TestOthers(ReportingHosts):
+    """What else a server asks for."""
+
+    def test_a_port_with_bandwidth(self) -> None:
+        neutron = self.useFixture(Neutron(self))
+        neutron.ask(PORT_IDS[0], bandwidth(1000))
+        self.start_host("one")
+        add_devices(placement_of(self), "one")
+        with self.no_bad_query():
+            server = self._create_server(
+                flavor_id=self.flavor("two", TWO, vcpus=2), networks=[{"port": PORT_IDS[0]}]
+            )
+        held = self.placed(server)
+        assert held[BRIDGE.format("one")] == {EGRESS: 1000}
+        assert self.nodes_of(server) == {"one_NUMA0", "one_NUMA1"}
+        # With a port, two nodes of a guest may be on one of the host; nothing is left elsewhere.
+        self.boot(self.flavor("rest", ONE, vcpus=3))
+        neutron.ask(PORT_IDS[1], bandwidth(1000))
+        four = self._build_server(
+            flavor_id=self.flavor("four", TWO, vcpus=2), networks=[{"port": PORT_IDS[1]}]
+        )
+        refused = self.api.post_server({"server": four})
+        self._wait_for_state_change(refused, "ERROR")
+
+    def test_isolated_groups_of_the_flavor_in_an_aggregate(self) -> None:
+        self.provider_yaml("$COMPUTE_NODE", 100)
+        self.start_host("one")
+        aggregate = self.api.post_aggregate(
+            {"aggregate": {"name": "az1", "availability_zone": "az1"}}
+        )
+        self.api.add_host_to_aggregate(aggregate["id"], "one")
+        specs = {f"resources1:{SHARES}": "10", "group_policy": "isolate"}
+        with self.no_bad_query():
+            server = self.boot(self.flavor("own", {**TWO, **specs}, vcpus=2), az="az1")
+        assert self.placed(server)["one"] == {SHARES: 10}
+
+
+class TestFailure(ReportingHosts):
+    def test_placement_away_for_one_of_the_queries(self) -> None:
+        self.start_host("one")
+        asked = []
+        get = CLIENT.get
+
+        def once(client: Any, url: str, **values: Any) -> Any:
+            if url.startswith("/allocation_candidates"):
+                asked.append(url)
+                if len(asked) > 1:
+                    raise ConnectFailure("connection refused")
+            return get(client, url, **values)
+
+        with mock.patch.object(CLIENT, "get", once):
+            self.boot(self.flavor("two", TWO, vcpus=2), state="ERROR")
+        assert len(asked) == 2
+
+    def test_more_nodes_than_any_host_reports(self) -> None:
+        """Placement would try every combination in vain, so it is not asked for them."""
+        self.start_host("one")
+        asked = []
+        get = CLIENT.get
+
+        def seen(client: Any, url: str, **values: Any) -> Any:
+            asked.append(url)
+            return get(client, url, **values)
+
+        with mock.patch.object(CLIENT, "get", seen):
+            self.boot(self.flavor("four", {"hw:numa_nodes": "4"}, vcpus=4), state="ERROR")
+        (fallback,) = (url for url in asked if url.startswith("/allocation_candidates"))
+        assert "_PROC" not in fallback
+
+    def test_pages_that_no_host_has(self) -> None:
+        self.start_host("one")
+        flavor = self.flavor("huge", {"hw:mem_page_size": "1MB"})
+        with self.no_bad_query():
+            server = self.boot(flavor, state="ERROR")
+        assert self.fault_of(server) == (
+            "No valid host was found. flavor huge, extra spec hw:mem_page_size: asks for pages of"
+            " 1024 kB, and no host that reports its NUMA nodes has such pages; these"
+            " hosts have pages of 4, 2048 kB"
+        )
+        full = self.boot(self.flavor("full", {"hw:mem_page_size": "2MB"}, vcpus=8), state="ERROR")
+        assert "pages" not in self.fault_of(full)  # there are such pages
