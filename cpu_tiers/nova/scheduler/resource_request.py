@@ -1,10 +1,10 @@
-"""Seams: what the scheduler asks of Placement, with what translators claim in it.
+"""Seam that adds the request groups of translators to Nova's query for allocation candidates.
 
-Every translator is called whose groups Nova does not request already
-(:func:`cpu_tiers.translators.contract.already_requested_by`): of the built-in
-translators that is the translator of VCPU_SHARES.
-``ResourceRequest.from_request_spec`` is what boot, resize, every kind of
-migration, evacuation and unshelving have in common.
+The seam calls every translator whose groups Nova does not request already
+(:func:`cpu_tiers.translators.contract.already_requested_by`). Of the built-in
+translators, only the translator of VCPU_SHARES is called. Nova calls
+``ResourceRequest.from_request_spec`` for boot, resize, every kind of migration,
+evacuation and unshelving.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -32,12 +32,12 @@ from cpu_tiers.translators.contract import functions_that_request
 def claims_of(
     request_spec: objects.RequestSpec, translators: Mapping[str, Translator]
 ) -> CandidateQuery:
-    """Return what translators add to a request of Nova's.
+    """Return the groups that translators add to Nova's request for a server.
 
-    :param translators: those that nova-scheduler calls, by name.
-    :raises InvalidInput: flavor and image make no sense; below microversion
-        2.86 the API accepts anything.
-    :raises ExtensionError: two translators claim the same class.
+    :param translators: the translators that nova-scheduler calls, by name.
+    :raises InvalidInput: flavor and image contradict each other, or an extra spec is
+        malformed: below microversion 2.86, nova-api accepts any value.
+    :raises ExtensionError: two translators claim the same resource class.
     """
     if not _looks_at_shares(request_spec.flavor):
         translators = {
@@ -53,18 +53,19 @@ def claims_of(
 def _looks_at_shares(flavor: objects.Flavor) -> bool:
     """Tell whether the translator of shares is called for a flavor.
 
-    While ``query_placement_for_vcpu_shares`` is off, the translator would only
-    check the extra specs. A flavor without our own extra spec is Nova's to
-    judge: nothing changes for such flavors while our options are off.
+    While ``query_placement_for_vcpu_shares`` is off, the translator claims nothing and
+    only checks the extra specs. It is not called for a flavor without
+    ``quota:cpu_shares_multiplier``, so cpu-tiers refuses no flavor that only Nova's
+    extra specs describe.
     """
     query: bool = CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares
     return query or MULTIPLIER in extra_specs(flavor)
 
 
 def server_of(request_spec: objects.RequestSpec) -> ServerRequest:
-    """Return the server that Nova asks a host for, as ours.
+    """Return the server of Nova's request spec.
 
-    :raises InvalidInput: a size is out of range.
+    :raises InvalidInput: a size of the flavor is out of range.
     """
     return ServerRequest(
         flavor=to_flavor(request_spec.flavor),
@@ -87,7 +88,12 @@ def scheduler_translators() -> dict[str, Translator]:
 
 
 def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what translators claim to the groups of the same suffix, or as new ones."""
+    """Add the groups of translators to Nova's request.
+
+    A group with the suffix of a group in the request is merged into that group.
+    """
+    # Once, when the seam is installed: a translator that does not load stops nova-scheduler at
+    # its start.
     translators = scheduler_translators()
 
     @functools.wraps(original)
@@ -100,10 +106,10 @@ def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
             for group in claimed.groups:
                 _add(request, group, request_spec.flavor.name)
         except CpuTiersError as error:
-            # The error that leaves the server as it was in every operation, and that brings
-            # its reason to the user in all but resize.
+            # nova-conductor handles NoValidHost in every operation, so the server stays as it was.
+            # The user sees the reason, except in a resize.
             raise exception.NoValidHost(reason=str(error)) from error
-        # Nova's list is that of the request spec, which is kept.
+        # A new list, since Nova's list belongs to the request spec, which is saved.
         request._same_subtree = [*request._same_subtree, *map(list, claimed.same_subtree)]
         custom_names.need(request, claimed.groups)
         return request
@@ -112,24 +118,27 @@ def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _add(request: Any, group: RequestGroup, flavor: str) -> None:
-    """Merge a group into the one of Nova's that has its suffix.
+    """Merge a group into the group of Nova's request with the same suffix.
 
-    :raises ExtensionError: Nova claims a class itself.
-    :raises InvalidInput: Placement would refuse what comes of it.
+    :raises ExtensionError: Nova and a translator claim the same resource class, or the group
+        has alternative traits.
+    :raises InvalidInput: Placement would refuse the merged group.
     """
     if group.any_of:
-        raise ExtensionError("a translator is content with one of several traits; Nova is not")
-    theirs = request.get_request_group(group.suffix or None)
-    if both := sorted(group.resources.keys() & theirs.resources.keys()):
+        raise ExtensionError(
+            "a translator requires any one of several traits, which Nova's request cannot express"
+        )
+    nova_group = request.get_request_group(group.suffix or None)
+    if both := sorted(group.resources.keys() & nova_group.resources.keys()):
         raise ExtensionError(f"Nova and a translator both claim {', '.join(both)}")
-    theirs.resources.update(group.resources)
-    theirs.required_traits |= group.required
-    theirs.forbidden_traits |= group.forbidden
+    nova_group.resources.update(group.resources)
+    nova_group.required_traits |= group.required
+    nova_group.forbidden_traits |= group.forbidden
     merged = RequestGroup(
         suffix=group.suffix,
-        resources=theirs.resources,
-        required=frozenset(theirs.required_traits),
-        forbidden=frozenset(theirs.forbidden_traits),
+        resources=nova_group.resources,
+        required=frozenset(nova_group.required_traits),
+        forbidden=frozenset(nova_group.forbidden_traits),
     )
     check_group(flavor, merged)
 
@@ -140,5 +149,5 @@ CLAIMS = Seam(
     parameters=("cls", "request_spec", "enable_pinning_translate"),
     wrap=_ask_for_claims,
 )
-"""Servers ask for what translators claim. Not for nova-api: a class without a registered
-limit is a 403 there with the unified limits of some releases."""
+"""The seam for nova-scheduler. nova-api must not have the seam: up to release 30, unified limits
+answer 403 to a server that claims a resource class without a registered limit."""
