@@ -20,9 +20,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from keystoneauth1.exceptions import ClientException
 from nova import objects
 from nova.context import target_cell
 
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.candidate_order import select_seam
 from cpu_tiers.nova.seams import Seam
 
@@ -61,13 +64,18 @@ class _Resize:
             self.migration: {**self.old, "consumer_generation": None},
             server: {**self.old, "allocations": allocations},
         }
-        response = client.post(
-            "/allocations", body, version=_VERSION, global_request_id=context.global_id
-        )
-        is_done = bool(response.status_code == 204)
-        if not is_done:
-            LOG.warning("Server %s cannot be resized on its host: %s", server, response.text)
-        return is_done
+        try:
+            response = client.post(
+                "/allocations", body, version=_VERSION, global_request_id=context.global_id
+            )
+            status = response.status_code
+            fault = "" if status == 204 else f"{status} {response.text}"
+        except ClientException as error:
+            # Nova's claim_resources returns None after a connection failure (safe_connect).
+            fault = str(error)
+        if fault:
+            LOG.warning("Server %s cannot be resized on its host: %s", server, fault)
+        return not fault
 
 
 # A context variable, since _select_destinations does not pass the resize through to
@@ -84,17 +92,12 @@ def _find(
 ) -> _Resize | None:
     """Return the resize of the request's server, if the migration has no allocations.
 
-    Placement is asked only for moves, and the database only for a server with
-    allocations.
+    The database is read only for a server that may be resized on its own host, and
+    Placement only if such a resize is going on and the host is a candidate.
     """
-    # nova-conductor restricts every move to the cell of the server, and no boot.
-    destination = spec_obj.requested_destination if "requested_destination" in spec_obj else None
-    if destination is None or "cell" not in destination or destination.cell is None:
+    if not _may_stay(spec_obj):
         return None
-    old = client.get_allocs_for_consumer(context, server)
-    if not old["allocations"]:
-        return None
-    with target_cell(context, destination.cell) as cell:
+    with target_cell(context, spec_obj.requested_destination.cell) as cell:
         filters = {"instance_uuid": server, "migration_type": "resize", "status": "pre-migrating"}
         migrations = objects.MigrationList.get_by_filters(cell, filters).objects
         if not migrations:
@@ -105,7 +108,42 @@ def _find(
         )
     roots = {uuid: summary["root_provider_uuid"] for uuid, summary in summaries.items()}
     providers = frozenset(uuid for uuid, root in roots.items() if root == node.uuid)
+    old = client.get_allocs_for_consumer(context, server) if providers else None
+    if not old or not old["allocations"]:
+        return None
     return _Resize(migration=migration.uuid, root=node.uuid, providers=providers, old=old)
+
+
+def _may_stay(spec_obj: objects.RequestSpec) -> bool:
+    """Tell whether a request may be the resize of a server with NUMA nodes on its own host."""
+    if not CONF[filter_scheduler.GROUP].query_placement_for_numa:
+        return False
+    # nova-api puts the server's host here for a cold migration, and for a resize unless
+    # allow_resize_to_same_host is on; nova-conductor for a live migration and an evacuation.
+    if "ignore_hosts" in spec_obj and spec_obj.ignore_hosts:
+        return False
+    # nova-conductor restricts every move to the cell of the server, and no boot.
+    destination = spec_obj.requested_destination if "requested_destination" in spec_obj else None
+    return bool(destination and "cell" in destination and destination.cell)
+
+
+def _find_or_none(
+    client: Any,
+    context: Any,
+    spec_obj: objects.RequestSpec,
+    server: str,
+    summaries: Mapping[str, Mapping[str, Any]],
+) -> _Resize | None:
+    """Return the resize as :func:`_find`; ``None`` if Placement or the database fails.
+
+    Without the seam Nova would not read anything here, so a failure must not end the request:
+    nova-conductor would leave the server in ERROR.
+    """
+    try:
+        return _find(client, context, spec_obj, server, summaries)
+    except Exception as error:
+        LOG.warning("Server %s is scheduled as by Nova alone: %r", server, error)
+        return None
 
 
 def _select(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,7 +167,8 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
         resize = None
         if instance_uuids and alloc_reqs_by_rp_uuid:
             client, elevated = self.placement_client, context.elevated()
-            resize = _find(client, elevated, spec_obj, instance_uuids[0], provider_summaries)
+            server = instance_uuids[0]
+            resize = _find_or_none(client, elevated, spec_obj, server, provider_summaries)
         token = _RESIZE.set(resize)
         try:
             selections = original(

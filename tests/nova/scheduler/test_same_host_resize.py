@@ -1,11 +1,19 @@
-"""A server that holds nothing of a host's root is resized on that host."""
+"""A server without allocations on a host's root provider is resized on that host."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from nova import exception
+import pytest
+from keystoneauth1.exceptions import ConnectFailure
+from nova import exception, objects
 from nova.compute import claims
 
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova import options
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import same_host_resize
 from tests.nova.compute.test_numa_pinning import ONE_AND_THREE, PINNED, TWO, NumaComputes
 from tests.nova.numa.agreement import cells_of, held_of_nodes, topology_of
@@ -159,3 +167,134 @@ class TestFailure(Resizes):
         assert "No valid host" in reason
         assert self.state() == self.before
         assert self.taken() == 4 + 2
+
+
+class Reports:
+    """Nova's report client, as far as the seams call it; it records the reads."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.answer, self.reads = answer, 0
+
+    def get_allocs_for_consumer(self, context: Any, consumer: str) -> Any:
+        self.reads += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+ROOT, NODE, ELSEWHERE = "root", "root's NUMA node", "the root of another host"
+SUMMARIES = {ROOT: ROOT, NODE: ROOT, ELSEWHERE: ELSEWHERE}
+HELD = {"allocations": {NODE: {"resources": {"PCPU": 1}}}, "consumer_generation": 3}
+NOTHING: dict[str, Any] = {"allocations": {}}
+
+
+@pytest.fixture
+def resizing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The option is on, and the database has a resize of the server from the host of ROOT."""
+    migration = SimpleNamespace(uuid="m", source_compute="one", source_node="one")
+    found = SimpleNamespace(objects=[migration])
+    node = SimpleNamespace(uuid=ROOT)
+    monkeypatch.setattr(objects.MigrationList, "get_by_filters", lambda *args: found)
+    monkeypatch.setattr(objects.ComputeNode, "get_by_host_and_nodename", lambda *args: node)
+    monkeypatch.setattr(same_host_resize, "target_cell", lambda *args: nullcontext())
+    options.register(filter_scheduler)
+    CONF.set_override("query_placement_for_numa", True, filter_scheduler.GROUP)
+    yield
+    CONF.clear_override("query_placement_for_numa", filter_scheduler.GROUP)
+
+
+def select(
+    client: Reports, *, roots: Mapping[str, str] = SUMMARIES, moved: bool = True, **spec: Any
+) -> Any:
+    """Select hosts for a server; return the resize that the claim would see."""
+
+    def original(self: Any, *args: Any) -> list[Any]:
+        seen.append(same_host_resize._RESIZE.get())
+        return []
+
+    seen: list[Any] = []
+    manager = SimpleNamespace(placement_client=client)
+    context = SimpleNamespace(elevated=SimpleNamespace)
+    cell = objects.CellMapping(uuid="0d6a2f9a-9d0e-4f2c-8f5b-5a2d0dd51a11") if moved else None
+    spec_obj = objects.RequestSpec(requested_destination=objects.Destination(cell=cell), **spec)
+    summaries = {uuid: {"root_provider_uuid": root} for uuid, root in roots.items()}
+    wrapped = same_host_resize._select(original)
+    wrapped(manager, context, spec_obj, ["s"], {"p": []}, summaries, "1.36", True)
+    (resize,) = seen
+    return resize
+
+
+@pytest.mark.usefixtures("resizing")
+def test_a_resize_is_found_with_one_read() -> None:
+    client = Reports(HELD)
+    resize = select(client)
+    assert (resize.migration, resize.root, resize.old) == ("m", ROOT, HELD)
+    assert resize.providers == {ROOT, NODE}
+    assert client.reads == 1
+
+
+@pytest.mark.usefixtures("resizing")
+@pytest.mark.parametrize(
+    "request_values",
+    [
+        pytest.param({"moved": False}, id="a boot"),
+        pytest.param({"ignore_hosts": ["one"]}, id="Nova keeps the server off its own host"),
+        pytest.param({"roots": {ELSEWHERE: ELSEWHERE}}, id="its own host is no candidate"),
+    ],
+)
+def test_nothing_is_read_for_a_server_that_leaves_its_host(request_values: Any) -> None:
+    client = Reports(HELD)
+    assert select(client, **request_values) is None
+    assert client.reads == 0
+
+
+@pytest.mark.usefixtures("resizing")
+@pytest.mark.parametrize("value", [None, False])
+def test_nothing_is_read_while_the_option_is_off(
+    monkeypatch: pytest.MonkeyPatch, value: bool | None
+) -> None:
+    def query(*args: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(objects.MigrationList, "get_by_filters", query)
+    CONF.set_override("query_placement_for_numa", value, filter_scheduler.GROUP)
+    client = Reports(HELD)
+    assert select(client) is None
+    assert client.reads == 0
+
+
+@pytest.mark.usefixtures("resizing")
+def test_a_migration_that_has_the_allocations_needs_no_seam() -> None:
+    assert select(Reports(NOTHING)) is None
+
+
+@pytest.mark.usefixtures("resizing")
+@pytest.mark.parametrize(
+    "failure",
+    [
+        pytest.param(ConnectFailure("no route"), id="no connection"),
+        pytest.param(
+            exception.ConsumerAllocationRetrievalFailed(consumer_uuid="s", error="503"), id="503"
+        ),
+        pytest.param(ValueError("not JSON"), id="half an answer"),
+    ],
+)
+def test_a_failed_read_leaves_the_request_to_nova(
+    failure: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert select(Reports(failure)) is None
+    (message,) = caplog.messages
+    assert message.startswith("Server s is scheduled as by Nova alone: ")
+
+
+def test_a_claim_that_placement_does_not_answer_is_refused() -> None:
+    """As Nova's claim_resources, which returns None after a connection failure."""
+
+    def post(*args: Any, **values: Any) -> Any:
+        raise ConnectFailure("no route")
+
+    resize = same_host_resize._Resize(
+        migration="m", root=ROOT, providers=frozenset({NODE}), old=HELD
+    )
+    context = SimpleNamespace(global_id="req-1")
+    assert not resize.claim(SimpleNamespace(post=post), context, "s", {})
