@@ -102,8 +102,10 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
     def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
         result = original(self, spec_obj)
         candidates = self.allocation_candidates
-        if candidates and _has_nodes(candidates[0]):
-            answer = CandidatesAnswer.of(candidates, self.provider_summaries)
+        # A host state that was not made by _get_all_host_states has no summaries.
+        summaries = getattr(self, "provider_summaries", None)
+        if summaries and candidates and _has_nodes(candidates[0]):
+            answer = CandidatesAnswer.of(candidates, summaries)
             claimable = answer.after(answer.allocation_requests[0])
             self.provider_summaries = claimable.provider_summaries
             self.allocation_candidates = _best_first(candidates, answer, claimable)

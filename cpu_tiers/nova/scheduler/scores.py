@@ -8,7 +8,8 @@ requests in other threads.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nova import objects
@@ -19,6 +20,8 @@ from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import numa_query
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights import SCORINGS, Forest
+
+LOG = logging.getLogger(__name__)
 
 
 class RequestScores:
@@ -33,6 +36,31 @@ class RequestScores:
     ) -> None:
         self._summaries = summaries
         self._request_spec = request_spec
+        self._has_failed = False
+
+    def of(self, roots: Sequence[str]) -> list[float]:
+        """Return the score of each host; 0 for every host if a score cannot be worked out.
+
+        :param roots: the uuids of the root providers of the hosts.
+        """
+        if self._has_failed:
+            return [0.0] * len(roots)
+        try:
+            score = self.forest.score
+            return [score(root) for root in roots]
+        except Exception as error:
+            self._fail(error)
+            return [0.0] * len(roots)
+
+    def _fail(self, error: Exception) -> None:
+        """Do without scores from now on.
+
+        Only NoValidHost and its like end well if nova-scheduler raises them: nova-conductor's
+        rebuild_instance leaves an evacuated server in its task state after other exceptions.
+        A weigher only expresses a preference, so it must not raise at all.
+        """
+        self._has_failed = True
+        LOG.warning("Hosts are weighed without their scores in this request: %r", error)
 
     @functools.cached_property
     def forest(self) -> Forest:
@@ -58,15 +86,34 @@ class RequestScores:
         """
         # If the first server of a request built no forest, then no weigher needed a score. The
         # later servers choose from the same hosts or fewer, so they need no score either.
-        if "forest" not in self.__dict__:
+        if self._has_failed or "forest" not in self.__dict__:
             return
+        try:
+            self.forest.claim(root, self._amounts(root, allocations))
+        except Exception as error:
+            self._fail(error)
+
+    def _amounts(
+        self, root: str, allocations: Mapping[str, Mapping[str, Any]]
+    ) -> Mapping[str, int]:
+        """Return the amounts that a server has allocated of the providers of a host's tree."""
         amounts: dict[str, int] = {}
         for provider, allocation in allocations.items():
             # A sharing provider, such as a disk pool, is not a part of the host's tree.
             if self._summaries[provider]["root_provider_uuid"] == root:
                 for name, amount in allocation["resources"].items():
                     amounts[name] = amounts.get(name, 0) + amount
-        self.forest.claim(root, amounts)
+        return amounts
+
+
+def scores_of(host_state: Any) -> RequestScores | None:
+    """Return the scores that a host state carries; ``None`` if Placement was not asked.
+
+    Subclasses of Nova's ``SchedulerManager`` and ``HostManager``, and Nova's own tests, make
+    host states without the seams of this module, and so without the attribute.
+    """
+    scores: RequestScores | None = getattr(host_state, "request_scores", None)
+    return scores
 
 
 def _attach_scores(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,10 +126,16 @@ def _attach_scores(original: Callable[..., Any]) -> Callable[..., Any]:
         scores = None
         if provider_summaries is not None:
             scores = RequestScores(provider_summaries, spec_obj)
-        for host_state in original(self, context, spec_obj, provider_summaries):
+
+        def with_scores(host_state: Any) -> Any:
             host_state.provider_summaries = provider_summaries
             host_state.request_scores = scores
-            yield host_state
+            return host_state
+
+        # Nova's function reads the database at once and returns a generator expression. A
+        # generator function here would read the database only when the first host is needed.
+        host_states = original(self, context, spec_obj, provider_summaries)
+        return (with_scores(host_state) for host_state in host_states)
 
     return _get_all_host_states
 
@@ -93,10 +146,11 @@ def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
         result = original(self, spec_obj)
-        if self.request_scores is not None and self.allocation_candidates:
+        scores = scores_of(self)
+        if scores is not None and self.allocation_candidates:
             # Nova's SchedulerManager._schedule claims the first candidate of the host.
             allocations = self.allocation_candidates[0]["allocations"]
-            self.request_scores.claim(self.uuid, allocations)
+            scores.claim(self.uuid, allocations)
         return result
 
     return consume_from_request

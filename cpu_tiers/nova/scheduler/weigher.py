@@ -27,6 +27,7 @@ from cpu_tiers.nova.scheduler import (
     same_host_resize,
     scores,
 )
+from cpu_tiers.nova.scheduler.scores import scores_of
 from cpu_tiers.nova.seams import install
 
 MULTIPLIER = "resource_provider_weight_multiplier"
@@ -79,20 +80,19 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
     ) -> list[float]:
         """Return the scores of the hosts.
 
-        All scores are 0 if every multiplier is 0, or if Nova did not ask Placement for
-        candidates, as in a rebuild.
+        All scores are 0 if every multiplier is 0, if Nova did not ask Placement for
+        candidates, as in a rebuild, or if a score cannot be worked out.
         """
         hosts = [weighed.obj for weighed in weighed_obj_list]
-        scores = hosts[0].request_scores
+        scores = scores_of(hosts[0])
         if scores is None or not self._counts(hosts):
             return [0.0] * len(hosts)
-        score = scores.forest.score
-        return [score(host.uuid) for host in hosts]
+        return scores.of([host.uuid for host in hosts])
 
     def _weigh_object(self, host_state: Any, weight_properties: objects.RequestSpec) -> float:
         """Return the score of a host; Nova's ``BaseWeigher`` declares the method abstract."""
-        score: float = host_state.request_scores.forest.score(host_state.uuid)
-        return score
+        scores = scores_of(host_state)
+        return 0.0 if scores is None else scores.of([host_state.uuid])[0]
 
     def _counts(self, hosts: Sequence[Any]) -> bool:
         """Tell whether the multiplier of any host differs from 0."""

@@ -1,11 +1,16 @@
-"""Scores on host states: what a request asks for, what it took, and host states without scores."""
+"""Scores of a request on its host states, and host states without scores."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any, ClassVar
 from unittest import mock
 
 import pytest
+from nova import objects
 
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova import options
+from cpu_tiers.nova.scheduler import scores
 from cpu_tiers.weights import Forest
 from tests.nova.scheduler.reporting_hosts import TWO, ReportingHosts
 
@@ -35,8 +40,73 @@ class TestWeighed(ReportingHosts):
             for server in self.api.get_servers():
                 self._wait_for_state_change(server, "ACTIVE")
         (forest,) = forests
-        scores = [forest.explain(host) for host in (one, two)]
-        assert [host.trait_score for host in scores] == [1.0, 1.0]
+        explained = [forest.explain(host) for host in (one, two)]
+        assert [host.trait_score for host in explained] == [1.0, 1.0]
         # one server each, then 6 VCPU and 3584 MiB are free: 1 - 2/6, 1 - 512/3584
-        assert [host.resources["VCPU"] for host in scores] == [pytest.approx(2 / 3)] * 2
-        assert [host.resources["MEMORY_MB"] for host in scores] == [pytest.approx(6 / 7)] * 2
+        assert [host.resources["VCPU"] for host in explained] == [pytest.approx(2 / 3)] * 2
+        assert [host.resources["MEMORY_MB"] for host in explained] == [pytest.approx(6 / 7)] * 2
+
+
+def states(self: Any, context: Any, spec_obj: Any, summaries: Any) -> Any:
+    """Stand in for Nova's ``_get_all_host_states``, which returns a generator expression."""
+    self.calls += 1
+    return (state for state in self.states)
+
+
+def test_host_states_are_read_when_nova_asks_for_them() -> None:
+    manager = SimpleNamespace(calls=0, states=[SimpleNamespace(uuid="one")])
+    found = scores._attach_scores(states)(manager, None, objects.RequestSpec(), {})
+    assert manager.calls == 1  # and not when the first host state is needed
+    assert isinstance(found, Iterator)
+    (state,) = found
+    assert state.request_scores is not None
+    assert state.provider_summaries == {}
+
+
+def test_a_rebuild_has_no_scores() -> None:
+    manager = SimpleNamespace(calls=0, states=[SimpleNamespace(uuid="one")])
+    (state,) = scores._attach_scores(states)(manager, None, objects.RequestSpec(), None)
+    assert (state.request_scores, state.provider_summaries) == (None, None)
+
+
+CANDIDATE = {"allocations": {"one": {"resources": {"VCPU": 2}}}, "mappings": {"": ["one"]}}
+
+
+@pytest.mark.parametrize("candidates", [[], [CANDIDATE]], ids=["no candidates", "a candidate"])
+def test_a_host_state_of_somebody_else_is_consumed_as_by_nova(candidates: list[Any]) -> None:
+    """HostManager subclasses and Nova's own tests make host states without our attributes."""
+    state = SimpleNamespace(uuid="one", allocation_candidates=candidates)
+    consume = scores._claim(lambda self, spec_obj: "consumed")
+    assert consume(state, objects.RequestSpec()) == "consumed"
+
+
+def test_the_allocations_of_a_server_on_the_host_are_subtracted() -> None:
+    summaries = {
+        uuid: {
+            "root_provider_uuid": root,
+            "parent_provider_uuid": None,
+            "resources": {name: {"capacity": 8, "used": 0}},
+            "traits": [],
+        }
+        for uuid, root, name in (("one", "one", "VCPU"), ("pool", "storage", "DISK_GB"))
+    }
+    flavor = objects.Flavor(
+        name="f",
+        vcpus=2,
+        memory_mb=512,
+        root_gb=0,
+        ephemeral_gb=0,
+        swap=0,
+        extra_specs={"resources:MEMORY_MB": "0"},
+    )
+    level = objects.RequestLevelParams()
+    spec = objects.RequestSpec(
+        flavor=flavor, image=None, requested_resources=[], request_level_params=level, is_bfv=False
+    )
+    options.register(filter_scheduler)
+    request = scores.RequestScores(summaries, spec)
+    # The mean of the resource score, 1 - 2 of 8 VCPU, and of the trait score, 0 without traits.
+    assert request.of(["one"]) == [pytest.approx(0.75 / 2)]
+    disk = {"pool": {"resources": {"DISK_GB": 1}}}  # of another tree
+    request.claim("one", {"one": {"resources": {"VCPU": 2}}, **disk})
+    assert request.of(["one"]) == [pytest.approx((1 - 2 / 6) / 2)]

@@ -1,9 +1,16 @@
-"""The weigher in Nova's scheduler: who gets a server, and when nobody looks."""
+"""The weigher in nova-scheduler: the hosts that get servers, and requests without scores."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import pytest
+from nova import objects
+from nova.scheduler.host_manager import HostState
+
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.scores import RequestScores
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 from tests.nova.cloud import SHARES, Cloud
 
@@ -96,10 +103,79 @@ class TestMultiplier(Weighed):
         assert self.boot_on(self.gold) == "plain"
 
 
-def test_without_an_answer_all_hosts_are_alike() -> None:
-    """As for a rebuild, which does not ask Placement."""
-    weighed = [SimpleNamespace(obj=SimpleNamespace(request_scores=None))] * 2
-    assert ResourceProviderWeigher().weigh_objects(weighed, None) == [0.0, 0.0]
+@pytest.fixture
+def weigher() -> Iterator[ResourceProviderWeigher]:
+    """The weigher with a multiplier, so that scores count."""
+    weigher = ResourceProviderWeigher()
+    CONF.set_override(MULTIPLIER, 1.0, "filter_scheduler")
+    yield weigher
+    CONF.clear_override(MULTIPLIER, "filter_scheduler")
+
+
+def weighed(*hosts: Any) -> list[Any]:
+    return [SimpleNamespace(obj=host) for host in hosts]
+
+
+def host(uuid: str, **values: Any) -> HostState:
+    """Return a host state of Nova's own, with no attribute of cpu-tiers but ``values``."""
+    state = HostState(uuid, uuid, "cell")
+    state.uuid, state.aggregates = uuid, []
+    vars(state).update(values)
+    return state
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param({"request_scores": None}, id="a rebuild, which does not ask Placement"),
+        pytest.param({}, id="not made by _get_all_host_states"),
+    ],
+)
+def test_without_an_answer_all_hosts_are_alike(
+    weigher: ResourceProviderWeigher, values: Mapping[str, Any]
+) -> None:
+    hosts = [host("one", **values), host("two", **values)]
+    assert weigher.weigh_objects(weighed(*hosts), None) == [0.0, 0.0]
+    assert weigher._weigh_object(hosts[0], None) == 0.0
+
+
+def summary(root: str, free: int) -> dict[str, Any]:
+    return {
+        "root_provider_uuid": root,
+        "parent_provider_uuid": None,
+        "resources": {"VCPU": {"capacity": free, "used": 0}},
+        "traits": [],
+    }
+
+
+def spec() -> objects.RequestSpec:
+    """Return a request for a server of 2 vCPUs."""
+    flavor = objects.Flavor(
+        name="f",
+        vcpus=2,
+        memory_mb=512,
+        root_gb=0,
+        ephemeral_gb=0,
+        swap=0,
+        extra_specs={"resources:MEMORY_MB": "0"},
+    )
+    level = objects.RequestLevelParams()
+    return objects.RequestSpec(
+        flavor=flavor, image=None, requested_resources=[], request_level_params=level, is_bfv=False
+    )
+
+
+def test_a_host_without_summary_costs_the_scores_and_not_the_request(
+    weigher: ResourceProviderWeigher, caplog: pytest.LogCaptureFixture
+) -> None:
+    scores = RequestScores({"one": summary("one", 8)}, spec())
+    hosts = weighed(*(host(uuid, request_scores=scores) for uuid in ("one", "two")))
+    with caplog.at_level(logging.WARNING, "cpu_tiers"):
+        for _ in range(3):  # servers of the request
+            assert weigher.weigh_objects(hosts, None) == [0.0, 0.0]
+        scores.claim("one", {"one": {"resources": {"VCPU": 2}}})
+    (message,) = caplog.messages
+    assert message.startswith("Hosts are weighed without their scores in this request: ")
 
 
 class TestOneRequest(Weighed):
