@@ -101,13 +101,16 @@ def read(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]
 
     :param client: Nova's ``SchedulerReportClient``.
     :param version: the microversion of Placement.
-    :raises NodesUnknown: Placement answers with another status than 200.
+    :raises NodesUnknown: Placement answers with another status than 200, or without JSON.
     :raises keystoneauth1.exceptions.ClientException: Placement does not answer.
     """
     response = client.get(url, version=version, global_request_id=context.global_id)
     if response.status_code != 200:
         raise NodesUnknown(f"{response.status_code} {response.text}")
-    body: dict[str, Any] = response.json()
+    try:
+        body: dict[str, Any] = response.json()
+    except ValueError as error:  # a proxy may answer 200 with a page of its own, or half a body
+        raise NodesUnknown(f"the answer to {url} is not JSON: {error}") from error
     return body
 
 

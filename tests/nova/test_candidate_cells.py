@@ -86,3 +86,15 @@ def test_the_most_nodes_of_a_host() -> None:
 def test_a_placement_that_does_not_tell() -> None:
     with pytest.raises(candidate_cells.NodesUnknown, match="503 away"):
         candidate_cells.learn(Client({}, status=503), CONTEXT, [candidate("a")], SUMMARIES)
+
+
+def test_an_answer_that_is_not_json() -> None:
+    """nova-conductor would leave an evacuated server in its task state after a ValueError."""
+
+    def broken() -> Any:
+        raise ValueError("Expecting value: line 1 column 1 (char 0)")
+
+    answer = SimpleNamespace(status_code=200, text="<html>", json=broken)
+    client = SimpleNamespace(get=lambda *args, **kwargs: answer)
+    with pytest.raises(candidate_cells.NodesUnknown, match="not JSON"):
+        candidate_cells.most_nodes(client, CONTEXT)

@@ -46,14 +46,15 @@ def test_a_host() -> None:
     """CPUs 8 and 9 are CPUs of the host that Nova may not use, so they are in no core."""
     topology = objects.NUMATopology(cells=[host_cell(socket=1)])
     host = to_compute_host(topology, cpu_shared_set=CpuSet({0, 1}))
-    assert host.cpu_shared_set == {0, 1}
+    assert host.cpu_shared_set == CpuSet({0, 1})
     (cell,) = host.cells
-    assert (cell.shared, cell.dedicated) == ({0, 1}, {2, 3})
-    assert cell.cores == ({0, 1}, {2, 3})
+    assert (cell.shared, cell.dedicated) == (CpuSet({0, 1}), CpuSet({2, 3}))
+    assert cell.cores == (CpuSet({0, 1}), CpuSet({2, 3}))
     assert (cell.memory_mb, cell.socket) == (64, 1)
     assert cell.pages == (Pages(size_kb=4, total=100), Pages(size_kb=2048, total=8))
     assert cell.reserved_pages == {2048: 1}
-    assert (cell.used.pinned, cell.used.shared_vcpus, cell.used.memory_mb) == ({3}, 5, 16)
+    assert (cell.used.pinned, cell.used.shared_vcpus) == (CpuSet({3}), 5)
+    assert cell.used.memory_mb == 16
     assert cell.used.pages == {2048: 3}
 
 
@@ -107,8 +108,8 @@ def test_a_guest_and_its_pinning() -> None:
         guest_cell(0, 2048, cpuset_reserved={6}),
         guest_cell(1, 2048),
     ]
-    for cell, host, pinning in zip(cells, (3, 1), pins, strict=True):
-        cell.id, cell.cpu_pinning = host, pinning
+    for cell, host, cpu_pinning in zip(cells, (3, 1), pins, strict=True):
+        cell.id, cell.cpu_pinning = host, cpu_pinning
     topology = objects.InstanceNUMATopology(cells=cells, emulator_threads_policy="isolate")
     guest, pinning = to_guest_topology(topology, realtime=CpuSet({1})), to_pinning(topology)
     assert guest == GuestTopology(

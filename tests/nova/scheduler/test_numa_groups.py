@@ -3,6 +3,7 @@
 test_numa_query compares whole queries with those of the spec.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -16,19 +17,21 @@ from cpu_tiers.translators import ServerRequest
 
 GPU = "CUSTOM_GPU"
 
+Groups = Mapping[str | None, dict[str, int]]
+"""Amounts by the suffix of the group."""
+
 
 @pytest.fixture(autouse=True, scope="module")
 def nova_objects() -> None:
     objects.register_all()
 
 
-def request(policy: str | None = None, **groups: dict[str, int]) -> Any:
-    """Return a request; the group of the keyword ``plain`` has no suffix."""
+def request(groups: Groups, policy: str | None = None) -> Any:
+    """Return a request with the groups; the group ``None`` has no suffix."""
     made = ResourceRequest()
     made.group_policy = policy
-    for suffix, resources in groups.items():
-        ident = None if suffix == "plain" else suffix
-        made.get_request_group(ident).resources = resources
+    for suffix, amounts in groups.items():
+        made.get_request_group(suffix).resources = dict(amounts)
     return made
 
 
@@ -45,7 +48,7 @@ SIZES = {"VCPU": 4, "MEMORY_MB": 1024}
 
 
 def test_a_copy_is_changed_separately() -> None:
-    original = request(plain=dict(SIZES))
+    original = request({None: SIZES})
     duplicate = numa_groups.copy_of(original)
     duplicate.get_request_group(None).resources = {"VCPU": 1}
     numa_groups.avoid_nodes(duplicate)
@@ -53,9 +56,9 @@ def test_a_copy_is_changed_separately() -> None:
 
 
 def test_only_cpus_and_memory_move_to_the_group_of_the_host() -> None:
-    made = numa_groups.avoid_nodes(request(plain={**SIZES, "DISK_GB": 1}))
+    made = numa_groups.avoid_nodes(request({None: {**SIZES, "DISK_GB": 1}}))
     assert resources(made) == {None: {"DISK_GB": 1}, "_HOST": SIZES}
-    alone = numa_groups.avoid_nodes(request(plain=dict(SIZES)))
+    alone = numa_groups.avoid_nodes(request({None: SIZES}))
     assert resources(alone) == {"_HOST": SIZES}
 
 
@@ -63,12 +66,12 @@ def test_only_cpus_and_memory_move_to_the_group_of_the_host() -> None:
     "groups",
     [
         pytest.param({}, id="nothing"),
-        pytest.param({"plain": {"CUSTOM_BAREMETAL": 1}}, id="neither CPUs nor memory"),
+        pytest.param({None: {"CUSTOM_BAREMETAL": 1}}, id="neither CPUs nor memory"),
         pytest.param({"1": {GPU: 1}}, id="only a group of the flavor"),
     ],
 )
-def test_a_request_that_takes_nothing_of_numa_nodes_is_unchanged(groups: dict[str, Any]) -> None:
-    made = request(**groups)
+def test_a_request_that_takes_nothing_of_numa_nodes_is_unchanged(groups: Groups) -> None:
+    made = request(groups)
     before = resources(made)
     assert numa_groups.avoid_nodes(made) is made
     assert resources(made) == before
@@ -77,7 +80,7 @@ def test_a_request_that_takes_nothing_of_numa_nodes_is_unchanged(groups: dict[st
 
 def test_the_sets_of_the_request_spec_are_not_edited() -> None:
     root_required, root_forbidden, same_subtree = {"CUSTOM_A"}, {"CUSTOM_B"}, [["1", "2"]]
-    made = request(plain=dict(SIZES))
+    made = request({None: SIZES})
     made._root_required, made._root_forbidden = root_required, root_forbidden
     made._same_subtree = same_subtree
     made.get_request_group(None).required_traits = {"COMPUTE_NODE"}
@@ -120,12 +123,12 @@ NODES = ("_PROC1", "_MEM1", "_PROC2", "_MEM2")
 )
 def test_the_group_policy(
     before: str | None,
-    groups: dict[str, dict[str, int]],
+    groups: Groups,
     aggregates: list[list[str]],
     policy: str,
     apart: tuple[str, ...],
 ) -> None:
-    made = request(before, plain=dict(SIZES), **groups)
+    made = request({None: SIZES, **groups}, before)
     made.get_request_group(None).aggregates = aggregates
     numa_groups.request_nodes(made, server(), ["another request"])
     numa_request = numa_groups.numa_request_of(made)
@@ -137,7 +140,7 @@ def test_the_group_policy(
 
 def test_a_root_in_aggregates_has_no_empty_resources() -> None:
     """Placement answers 400 to ``resources_ROOT=``."""
-    made = request(plain=dict(SIZES))
+    made = request({None: SIZES})
     made.get_request_group(None).aggregates = [["aggregate"]]
     numa_groups.request_nodes(made, server(), [])
     text = made.to_querystring()
@@ -148,7 +151,7 @@ def test_a_root_in_aggregates_has_no_empty_resources() -> None:
 def test_a_group_of_the_flavor_with_only_traits_left_is_refused() -> None:
     """Its CPUs are claimed by the NUMA nodes; Placement answers 400 to the rest."""
     specs = {"resources1:VCPU": "4", "trait1:CUSTOM_A": "required"}
-    made = request(plain={"MEMORY_MB": 1024}, **{"1": {"VCPU": 4}})
+    made = request({None: {"MEMORY_MB": 1024}, "1": {"VCPU": 4}})
     made.get_request_group("1").required_traits = {"CUSTOM_A"}
     with pytest.raises(InvalidInput, match="CUSTOM_A"):
         numa_groups.request_nodes(made, server(**specs), [])

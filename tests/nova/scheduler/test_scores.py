@@ -81,7 +81,7 @@ def test_a_host_state_of_somebody_else_is_consumed_as_by_nova(candidates: list[A
 
 
 def test_the_allocations_of_a_server_on_the_host_are_subtracted() -> None:
-    summaries = {
+    summaries: dict[str, dict[str, Any]] = {
         uuid: {
             "root_provider_uuid": root,
             "parent_provider_uuid": None,
