@@ -96,7 +96,7 @@ def _sync(client: PlacementClient, trees: Iterable[ProviderTree]) -> list[Networ
         try:
             done.append(sync_networking(client, tree))
         except (PlacementError, Interrupted) as error:
-            error.came_after([change for earlier in done for change in earlier.changes])
+            error.prepend_written([change for earlier in done for change in earlier.changes])
             raise
     return done
 

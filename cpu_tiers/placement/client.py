@@ -1,9 +1,9 @@
-"""The verbs of Placement's API that cpu-tiers uses, one method each.
+"""A client of Placement with a method for each API call that cpu-tiers makes.
 
-Values in, values out; every failure is a
-:class:`~cpu_tiers.placement.errors.PlacementError`. What takes several
-requests stands in :mod:`~cpu_tiers.placement.sync` and
-:mod:`~cpu_tiers.placement.allocations`.
+The methods take and return the values of :mod:`~cpu_tiers.placement.records`,
+and raise a :class:`~cpu_tiers.placement.errors.PlacementError` for every
+failure. Operations of several requests are in
+:mod:`~cpu_tiers.placement.sync` and :mod:`~cpu_tiers.placement.allocations`.
 
 Source: Placement API reference, https://docs.openstack.org/api-ref/placement/
 """
@@ -17,20 +17,20 @@ from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import is_custom
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
-from cpu_tiers.placement.exchange import Exchange, Patience, Transport
+from cpu_tiers.placement.exchange import Exchange, RetryPolicy, Transport
 from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits
 
 
 class PlacementClient:
-    """Placement, reached through a keystoneauth1 ``Adapter``.
+    """A client that reaches Placement through a keystoneauth1 ``Adapter``.
 
-    :param transport: the adapter; nothing is sent before the first verb.
-    :param patience: how long to try again while there is no answer.
+    :param transport: the adapter. The client sends nothing until a method is called.
+    :param retry_policy: how often and how long to repeat a request that gets no response.
     """
 
-    def __init__(self, transport: Transport, *, patience: Patience | None = None) -> None:
-        """Keep the transport; the microversion is agreed on at the first request."""
-        self._exchange = Exchange(transport, patience or Patience())
+    def __init__(self, transport: Transport, *, retry_policy: RetryPolicy | None = None) -> None:
+        """Keep the transport; the first request negotiates the microversion."""
+        self._exchange = Exchange(transport, retry_policy or RetryPolicy())
 
     @property
     def microversion(self) -> tuple[int, int]:
@@ -40,30 +40,33 @@ class PlacementClient:
     # Queries
 
     def candidates(self, query: CandidateQuery, *, limit: int | None = None) -> CandidatesAnswer:
-        """Return the ways to place what ``query`` asks for.
+        """Return the allocation candidates for ``query``.
 
-        The query's custom names must exist (see :meth:`ensure_names`), or
-        Placement refuses it.
+        Placement refuses a query with a custom resource class or trait that it
+        does not know; :meth:`ensure_names` creates such names.
 
-        :param limit: the most allocation requests to return.
+        :param limit: the maximum number of allocation requests to return.
         :raises PlacementVersionTooOld: the query needs a newer microversion.
         """
-        self._exchange.must_have(query.microversion)
+        self._exchange.require_microversion(query.microversion)
         path = f"/allocation_candidates?{query.to_query_string()}"
-        answer = self._exchange.request("GET", path if limit is None else f"{path}&limit={limit}")
+        if limit is not None:
+            path += f"&limit={limit}"
+        response = self._exchange.request("GET", path)
         try:
-            return CandidatesAnswer.parse(answer.body(), where="allocation candidates")
+            return CandidatesAnswer.parse(response.body(), where="allocation candidates")
         except InvalidInput as error:
-            raise answer.invalid(f"JSON of another shape: {error}") from error
+            raise response.invalid(f"JSON of another shape: {error}") from error
 
     # Names (decision D1)
 
     def absent_names(
         self, classes: Collection[str], traits: Collection[str]
     ) -> tuple[frozenset[str], frozenset[str]]:
-        """Return those resource classes and traits that can and must be created.
+        """Return the custom resource classes and traits that Placement lacks.
 
-        :raises UnknownNames: standard names that this Placement does not know.
+        :raises UnknownNames: Placement lacks standard names, which only an upgrade of
+            Placement can add.
         """
         absent_classes = frozenset(classes) - self._known("resource_classes", bool(classes))
         absent_traits = frozenset(traits) - self._known("traits", bool(traits))
@@ -77,33 +80,32 @@ class PlacementClient:
         return absent_classes, absent_traits
 
     def traits_in_use(self) -> frozenset[str]:
-        """Return every trait that some provider has."""
+        """Return the traits that at least one provider has."""
         return self._known("traits", wanted=True, only="?associated=true")
 
     def _known(self, kind: str, wanted: bool, only: str = "") -> frozenset[str]:
         if not wanted:
             return frozenset()
-        answer = self._exchange.request("GET", f"/{kind}{only}")
-        names: Iterable[object] = answer.read(answer.body(), kind, list)
+        response = self._exchange.request("GET", f"/{kind}{only}")
+        names: Iterable[object] = response.read(response.body(), kind, list)
         if kind == "resource_classes":
-            names = (answer.read(item, "name", str) for item in names)
+            names = (response.read(item, "name", str) for item in names)
         return frozenset(map(str, names))
 
     def create_resource_class(self, name: str) -> None:
-        """Create a custom resource class; one that exists is left as it is."""
-        self._exchange.request("PUT", f"/resource_classes/{name}").must_be(201, 204)
+        """Create a custom resource class, if Placement does not have it yet."""
+        self._exchange.request("PUT", f"/resource_classes/{name}").expect_status(201, 204)
 
     def create_trait(self, name: str) -> None:
-        """Create a custom trait; one that exists is left as it is."""
-        self._exchange.request("PUT", f"/traits/{name}").must_be(201, 204)
+        """Create a custom trait, if Placement does not have it yet."""
+        self._exchange.request("PUT", f"/traits/{name}").expect_status(201, 204)
 
     def ensure_names(
         self, classes: Collection[str] = (), traits: Collection[str] = ()
     ) -> tuple[str, ...]:
-        """Create the custom names that Placement lacks, and return them.
+        """Create the custom resource classes and traits that Placement lacks, and return them.
 
-        :raises UnknownNames: standard names that this Placement does not know;
-            nothing is created then.
+        :raises UnknownNames: Placement lacks standard names. Nothing is created in this case.
         """
         absent_classes, absent_traits = self.absent_names(classes, traits)
         for name in sorted(absent_classes):
@@ -115,62 +117,67 @@ class PlacementClient:
     # Providers
 
     def find_provider(self, name: str) -> Provider | None:
-        """Return the provider of this name, or None where there is none."""
-        found = self._providers({"name": name})
-        # Placement on MySQL compares names without regard to case.
-        return next((provider for provider in found if provider.name == name), None)
+        """Return the provider with this name, or ``None`` if Placement has no such provider."""
+        providers = self._providers({"name": name})
+        # Placement on MySQL ignores case when it compares names, so the answer to
+        # ?name=Compute1 may be the provider compute1.
+        return next((provider for provider in providers if provider.name == name), None)
 
     def provider(self, provider_uuid: str) -> Provider:
-        """Return the provider of this uuid."""
-        answer = self._exchange.request("GET", f"/resource_providers/{provider_uuid}")
-        return Provider.read(answer, answer.body())
+        """Return the provider with this uuid."""
+        response = self._exchange.request("GET", f"/resource_providers/{provider_uuid}")
+        return Provider.read(response, response.body())
 
     def providers_in_tree(self, provider_uuid: str) -> tuple[Provider, ...]:
-        """Return every provider of the tree that this one belongs to."""
+        """Return all providers of the tree that contains this provider."""
         return self._providers({"in_tree": provider_uuid})
 
     def providers(self) -> tuple[Provider, ...]:
-        """Return every provider; a large cloud has thousands."""
+        """Return all providers of the cloud; a large cloud has thousands."""
         return self._providers({})
 
     def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
-        """Return the providers that have a trait; none if Placement does not know it."""
+        """Return the providers that have a trait."""
+        # Placement answers 400 to ?required= with a trait that it does not know.
         if name not in self._known("traits", wanted=True):
             return ()
         return self._providers({"required": name})
 
     def _providers(self, filters: dict[str, str]) -> tuple[Provider, ...]:
-        answer = self._exchange.request("GET", f"/resource_providers?{urlencode(filters)}")
-        found = answer.read(answer.body(), "resource_providers", list)
-        return tuple(Provider.read(answer, item) for item in found)
+        response = self._exchange.request("GET", f"/resource_providers?{urlencode(filters)}")
+        items = response.read(response.body(), "resource_providers", list)
+        return tuple(Provider.read(response, item) for item in items)
 
     def create_provider(
         self, name: str, *, parent_uuid: str | None = None, provider_uuid: str | None = None
     ) -> Provider:
         """Create a provider.
 
-        :param provider_uuid: a new one if it is not given.
-        :raises DuplicateName: there is one of this name.
+        :param provider_uuid: the uuid of the new provider; random by default.
+        :raises DuplicateName: another provider has this name already.
         """
-        # chosen here, so that a lost answer can be looked up
-        ours = provider_uuid or str(uuid.uuid4())
-        body = {"name": name, "uuid": ours, "parent_provider_uuid": parent_uuid}
+        # The client chooses the uuid, not Placement. If the answer to the first POST was
+        # lost, the repeated POST is refused as a duplicate, and the uuid tells whether the
+        # existing provider is the provider of the first POST.
+        new_uuid = provider_uuid or str(uuid.uuid4())
+        body = {"name": name, "uuid": new_uuid, "parent_provider_uuid": parent_uuid}
         try:
-            answer = self._exchange.request("POST", "/resource_providers", json=body)
+            response = self._exchange.request("POST", "/resource_providers", json=body)
         except DuplicateName:
-            found = self.find_provider(name)
-            if found is None or found.uuid != ours:
+            existing = self.find_provider(name)
+            if existing is None or existing.uuid != new_uuid:
                 raise
-            return found
-        return Provider.read(answer, answer.body())
+            return existing
+        return Provider.read(response, response.body())
 
     def delete_provider(self, provider_uuid: str) -> None:
-        """Delete a provider; one that is gone already is no error.
+        """Delete a provider, if it still exists.
 
-        :raises ProviderInUse: servers hold allocations of it.
+        :raises ProviderInUse: servers hold allocations of the provider.
         """
         path = f"/resource_providers/{provider_uuid}"
-        self._exchange.request("DELETE", path, expected=(404,)).must_be(204, 404)
+        # 404 also answers a repeated DELETE whose first answer was lost.
+        self._exchange.request("DELETE", path, expected=(404,)).expect_status(204, 404)
 
     def inventories(self, provider_uuid: str) -> Inventories:
         """Return the inventories of a provider."""
@@ -178,10 +185,10 @@ class PlacementClient:
         return Inventories.read(self._exchange.request("GET", path))
 
     def set_inventories(self, provider_uuid: str, inventories: Inventories) -> Inventories:
-        """Replace all inventories of a provider; return them as of the new generation.
+        """Replace all inventories of a provider, and return them with their new generation.
 
-        :raises GenerationConflict: they are no longer of that generation.
-        :raises InventoryInUse: a class that would go has allocations.
+        :raises GenerationConflict: the provider has another generation by now.
+        :raises InventoryInUse: servers hold allocations of a removed resource class.
         """
         path = f"/resource_providers/{provider_uuid}/inventories"
         return Inventories.read(self._exchange.request("PUT", path, json=inventories.to_json()))
@@ -192,9 +199,9 @@ class PlacementClient:
         return Traits.read(self._exchange.request("GET", path))
 
     def set_traits(self, provider_uuid: str, traits: Traits) -> Traits:
-        """Replace all traits of a provider; return them as of the new generation.
+        """Replace all traits of a provider, and return them with their new generation.
 
-        :raises GenerationConflict: they are no longer of that generation.
+        :raises GenerationConflict: the provider has another generation by now.
         """
         path = f"/resource_providers/{provider_uuid}/traits"
         body = {
@@ -204,49 +211,52 @@ class PlacementClient:
         return Traits.read(self._exchange.request("PUT", path, json=body))
 
     def usages(self, provider_uuid: str) -> dict[str, int]:
-        """Return what is allocated of a provider, by resource class."""
-        answer = self._exchange.request("GET", f"/resource_providers/{provider_uuid}/usages")
-        return dict(answer.read(answer.body(), "usages", dict))
+        """Return the allocated amounts of a provider, by resource class."""
+        response = self._exchange.request("GET", f"/resource_providers/{provider_uuid}/usages")
+        return dict(response.read(response.body(), "usages", dict))
 
     def allocations(self, provider_uuid: str) -> dict[str, Mapping[str, int]]:
-        """Return what every consumer holds of a provider, by its uuid."""
+        """Return the amounts that each consumer has of a provider, by the consumer's uuid."""
         path = f"/resource_providers/{provider_uuid}/allocations"
-        answer = self._exchange.request("GET", path)
-        held = answer.read(answer.body(), "allocations", dict)
-        return {consumer: answer.read(held[consumer], "resources", dict) for consumer in held}
+        response = self._exchange.request("GET", path)
+        allocations = response.read(response.body(), "allocations", dict)
+        return {
+            consumer: response.read(allocation, "resources", dict)
+            for consumer, allocation in allocations.items()
+        }
 
     # Consumers
 
     def consumer(self, consumer_uuid: str) -> Consumer:
-        """Return a consumer; without allocations where Placement knows none."""
-        answer = self._exchange.request("GET", f"/allocations/{consumer_uuid}")
-        return Consumer.read(consumer_uuid, answer)
+        """Return a consumer; a consumer that Placement does not know has no allocations."""
+        response = self._exchange.request("GET", f"/allocations/{consumer_uuid}")
+        return Consumer.read(consumer_uuid, response)
 
     def set_consumers(self, *consumers: Consumer) -> None:
-        """Replace the allocations of all these consumers at once, or of none.
+        """Replace the allocations of several consumers in one transaction.
 
-        :raises GenerationConflict: one is no longer of its generation, or a
-            provider is being written.
-        :raises InsufficientCapacity: they do not fit.
+        :raises GenerationConflict: a consumer has another generation by now, or another
+            client writes a provider at the same time.
+        :raises InsufficientCapacity: an allocation does not fit into the inventories.
         """
         with_type = self.microversion >= (1, 38)
         body = {consumer.uuid: consumer.to_json(with_type=with_type) for consumer in consumers}
-        self._exchange.request("POST", "/allocations", json=body).must_be(204)
+        self._exchange.request("POST", "/allocations", json=body).expect_status(204)
 
     def reshape(
         self, inventories: Mapping[str, Inventories], consumers: Iterable[Consumer]
     ) -> None:
-        """Replace inventories and allocations, all in one transaction or none.
+        """Replace inventories and allocations in one transaction.
 
-        :param inventories: by provider; each one's are replaced.
-        :raises GenerationConflict: a provider or consumer is no longer of its
-            generation.
-        :raises InsufficientCapacity: an allocation does not fit.
-        :raises InventoryInUse: a class that would go still has allocations.
+        :param inventories: the new inventories, by the provider's uuid. They replace all
+            inventories of the provider.
+        :raises GenerationConflict: a provider or a consumer has another generation by now.
+        :raises InsufficientCapacity: an allocation does not fit into the new inventories.
+        :raises InventoryInUse: servers hold allocations of a removed resource class.
         """
         with_type = self.microversion >= (1, 38)
         body = {
             "inventories": {uuid: item.to_json() for uuid, item in inventories.items()},
             "allocations": {item.uuid: item.to_json(with_type=with_type) for item in consumers},
         }
-        self._exchange.request("POST", "/reshaper", json=body).must_be(204)
+        self._exchange.request("POST", "/reshaper", json=body).expect_status(204)

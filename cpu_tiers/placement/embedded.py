@@ -1,9 +1,9 @@
 """A real openstack-placement inside this process, on SQLite, for demos and tests.
 
-It starts empty and is gone in the end. Requests do not leave the process: the
-client's HTTP session hands them to Placement's WSGI application, and nothing
-global is patched. (``placement.direct``, Placement's own way, replaces
-keystoneauth1's ``Session.get_endpoint`` for the whole process.)
+The database starts empty and is deleted at the end. Requests do not leave the
+process: the HTTP session of the client passes them to Placement's WSGI
+application. ``placement.direct``, which comes with Placement, is not used,
+because it replaces keystoneauth1's ``Session.get_endpoint`` for the whole process.
 """
 
 import io
@@ -30,10 +30,10 @@ WsgiApp = Callable[..., Any]
 
 _URL = "http://placement.embedded"
 _ADMIN = "admin"
-"""The token that Placement's ``noauth2`` takes for an administrator's."""
+"""The token of an administrator for Placement's authentication strategy ``noauth2``."""
 
 _ROLES = "admin,member,reader,service"
-"""The administrator's here, as Nova's own user has them: ``/reshaper`` asks for ``service``."""
+"""The roles of the administrator; Placement's policy of ``/reshaper`` requires ``service``."""
 
 _ONE_AT_A_TIME = threading.Lock()
 _NOISY = ("alembic", "oslo_db", "oslo_policy", "placement")
@@ -41,7 +41,7 @@ _NOISY = ("alembic", "oslo_db", "oslo_policy", "placement")
 
 @contextmanager
 def embedded_placement() -> Iterator[PlacementClient]:
-    """Run a Placement and yield a client of it.
+    """Run a Placement in this process and yield a client.
 
     Example::
 
@@ -49,7 +49,7 @@ def embedded_placement() -> Iterator[PlacementClient]:
             sync(client, tree)
 
     :raises PlacementMisconfigured: openstack-placement is not installed.
-    :raises PlacementError: another one is running in this process.
+    :raises PlacementError: an embedded Placement is already running in this process.
     """
     with placement_app() as app, requests.Session() as http:
         http.mount(_URL, WsgiTransport(app))
@@ -59,15 +59,15 @@ def embedded_placement() -> Iterator[PlacementClient]:
 
 @contextmanager
 def placement_app() -> Iterator[WsgiApp]:
-    """Yield the WSGI application alone, with an empty database.
+    """Yield Placement's WSGI application, without a client, with an empty database.
 
     :raises PlacementMisconfigured: openstack-placement is not installed.
-    :raises PlacementError: another one is running in this process.
+    :raises PlacementError: an embedded Placement is already running in this process.
     """
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         raise PlacementError(
-            "an embedded Placement runs in this process already; its database is"
-            " global to the process, so leave that one before you start another"
+            "an embedded Placement is already running in this process: end it before you start"
+            " another, because Placement keeps its database connection in global variables"
         )
     with ExitStack() as cleanup:
         cleanup.callback(_ONE_AT_A_TIME.release)
@@ -79,7 +79,7 @@ def placement_app() -> Iterator[WsgiApp]:
 def _load(directory: Path, cleanup: ExitStack) -> WsgiApp:
     try:
         with warnings.catch_warnings():
-            # WebOb imports cgi, which is deprecated: none of the user's business.
+            # WebOb imports cgi, which is deprecated. The user cannot do anything about it.
             warnings.simplefilter("ignore", DeprecationWarning)
             from oslo_db.sqlalchemy import enginefacade
             from placement import db_api, deploy, policy
@@ -93,18 +93,19 @@ def _load(directory: Path, cleanup: ExitStack) -> WsgiApp:
     manager = enginefacade.transaction_context()
     manager.configure(
         connection=config.placement_database.connection,
-        sqlite_synchronous=False,  # the data need not survive a power cut
+        sqlite_synchronous=False,  # faster; the data need not survive a power failure
     )
     cleanup.callback(manager.dispose_pool)
     cleanup.callback(db_api.placement_context_manager.patch_factory(manager))
     cleanup.callback(policy.reset)
-    # As Placement's own fixture does; else a second database had no traits.
+    # Placement writes the standard names once per process. Without this, the database of a
+    # second embedded Placement would have none. Placement's own database fixture does it too.
     trait._TRAITS_SYNCED = resource_class._RESOURCE_CLASSES_SYNCED = False
     return deploy.loadapp(config)  # type: ignore[no-any-return]  # placement has no types
 
 
 def _config(directory: Path) -> cfg.ConfigOpts:
-    """Return a configuration that takes nothing from this machine's own Placement."""
+    """Return a configuration that ignores the configuration files of this machine."""
     from placement import conf as placement_conf
 
     config = cfg.ConfigOpts()
@@ -114,14 +115,17 @@ def _config(directory: Path) -> cfg.ConfigOpts:
     config.set_override("sync_on_startup", True, "placement_database")
     config.set_override("auth_strategy", "noauth2", "api")
     config([], project="placement", default_config_files=[], default_config_dirs=[])
-    # There is no such file, and that is all right: policies are in the code.
+    # The file does not exist, so the policies are the defaults in Placement's code.
     config.set_override("policy_file", str(directory / "policy.yaml"), "oslo_policy")
     config.set_override("policy_dirs", [], "oslo_policy")
     return config
 
 
 def _one_request_at_a_time(app: WsgiApp) -> WsgiApp:
-    """SQLite refuses ("database is locked") what would have to wait for another writer."""
+    """Return an application that serves one request after the other.
+
+    SQLite does not make a second writer wait: it fails with "database is locked".
+    """
     lock = threading.Lock()
 
     def serve(environ: Any, start_response: Any) -> Any:
@@ -133,7 +137,7 @@ def _one_request_at_a_time(app: WsgiApp) -> WsgiApp:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Placement's log off the terminal: a failure is in its answer too."""
+    """Keep Placement's log away from the terminal; a failure is also in the response."""
     with ExitStack() as cleanup:
         for name in _NOISY:
             logger = logging.getLogger(name)
@@ -146,7 +150,7 @@ def _quiet() -> Iterator[None]:
 
 
 class WsgiTransport(BaseAdapter):
-    """Carries the requests of a ``requests.Session`` to a WSGI application, not to a socket."""
+    """A transport of ``requests`` that calls a WSGI application instead of opening a socket."""
 
     def __init__(self, app: WsgiApp) -> None:
         """Keep the application."""
@@ -154,23 +158,23 @@ class WsgiTransport(BaseAdapter):
         self._app = app
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
-        """Return the application's answer."""
-        import webob  # type: ignore[import-untyped]  # has none; comes with Placement
+        """Return the response of the application."""
+        import webob  # type: ignore[import-untyped]  # has no types; comes with Placement
 
         roles = {"X-Roles": _ROLES} if request.headers.get("X-Auth-Token") == _ADMIN else {}
-        asked = webob.Request.blank(
+        wsgi_request = webob.Request.blank(
             request.url, method=request.method, headers={**request.headers, **roles}
         )
         body = request.body or b""
-        asked.body = body.encode() if isinstance(body, str) else body
-        answered = asked.get_response(self._app)
+        wsgi_request.body = body.encode() if isinstance(body, str) else body
+        wsgi_response = wsgi_request.get_response(self._app)
         response = requests.Response()
-        response.status_code = answered.status_code
-        response.headers.update(answered.headers)
-        response.raw = io.BytesIO(answered.body)
+        response.status_code = wsgi_response.status_code
+        response.headers.update(wsgi_response.headers)
+        response.raw = io.BytesIO(wsgi_response.body)
         response.url = request.url or ""
         response.request = request
         return response
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing; the transport has no connection to close."""

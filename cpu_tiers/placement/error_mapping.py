@@ -1,8 +1,8 @@
-"""From a failed request to one of our errors.
+"""Mapping a failed request to a subclass of ``PlacementError``.
 
-Two sources: an exception of keystoneauth1 or requests, before there was an
-answer, and an answer of 400 or more. An error body need not be JSON: proxies
-answer in HTML.
+A request fails in two ways: keystoneauth1 or requests raises an exception and
+there is no response, or the response has a status of 400 or more. The body of
+such a response may be HTML, because proxies answer in HTML.
 """
 
 from collections.abc import Mapping
@@ -33,21 +33,24 @@ _BY_CODE: Mapping[str, type[PlacementRefused]] = {
     "placement.duplicate_name": DuplicateName,
     "placement.resource_provider.inuse": ProviderInUse,
 }
-_NO_ANSWER_YET = frozenset({503, 504})
+_GATEWAY_STATUSES = frozenset({503, 504})
 _CHECK_SECTION = "check auth_url, valid_interfaces, region_name and cafile in [placement]"
 
 
-def no_answer(error: Exception, method: str, path: str) -> PlacementError:
-    """Return our error for an exception that came instead of an answer."""
+def error_without_response(error: Exception, method: str, path: str) -> PlacementError:
+    """Return the error for an exception that was raised instead of a response."""
     if isinstance(error, ksa.DiscoveryFailure) and isinstance(
         error.__context__, ksa.ClientException
     ):
-        return no_answer(error.__context__, method, path)  # what discovery stumbled over
+        # DiscoveryFailure only says that there is no endpoint; its context says why.
+        return error_without_response(error.__context__, method, path)
     if isinstance(error, ksa.HttpError):
         return _identity_refused(error, method, path)
     if isinstance(error, ksa.InvalidResponse):
         return PlacementAnswerInvalid(
-            f"{method} {path}: Keystone's answer is no token: {error}", method=method, path=path
+            f"{method} {path}: the answer of Keystone is not a token: {error}",
+            method=method,
+            path=path,
         )
     if _may_pass(error):
         return PlacementUnavailable(
@@ -61,9 +64,10 @@ def no_answer(error: Exception, method: str, path: str) -> PlacementError:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Tell whether the same request may well succeed in a moment."""
+    """Tell whether the failure may be temporary, so that a repeated request may succeed."""
     if isinstance(error, ksa.UnknownConnectionError):
-        # requests' errors about a malformed URL are ValueErrors.
+        # The errors of requests about a malformed URL are subclasses of ValueError. A
+        # repetition cannot help there; the configuration is wrong.
         return not isinstance(error.original, ValueError)
     if isinstance(error, ksa.ConnectionError):
         return not isinstance(error, ksa.SSLError)
@@ -71,12 +75,16 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _identity_refused(error: Any, method: str, path: str) -> PlacementError:
-    """Keystone, not Placement: ours are sent with ``raise_exc=False``."""
+    """Return the error for an ``HttpError`` of keystoneauth1.
+
+    Only requests to Keystone raise it, because the requests to Placement are sent
+    with ``raise_exc=False``.
+    """
     status = int(error.http_status)
     kind: type[PlacementError] = PlacementMisconfigured
     if status in {401, 403}:
         kind = NotAuthorised
-    elif status in _NO_ANSWER_YET:
+    elif status in _GATEWAY_STATUSES:
         kind = PlacementUnavailable
     elif status >= 500:
         kind = PlacementRefused
@@ -84,45 +92,46 @@ def _identity_refused(error: Any, method: str, path: str) -> PlacementError:
     return kind(message, method=method, path=path, status=status)
 
 
-def refusal(answer: PlacementResponse) -> PlacementError:
-    """Return our error for an answer of 400 or more."""
-    details, code = _problems(answer)
+def error_of_response(response: PlacementResponse) -> PlacementError:
+    """Return the error for a response with a status of 400 or more."""
+    details, code = _problems(response)
     kind: type[PlacementError] = _BY_CODE.get(code, PlacementRefused)
     advice = ""
-    if answer.status in _NO_ANSWER_YET:
-        kind, advice = PlacementUnavailable, _fate(answer.method)
-    elif answer.status in {401, 403}:
+    if response.status in _GATEWAY_STATUSES:
+        kind, advice = PlacementUnavailable, _fate(response.method)
+    elif response.status in {401, 403}:
         kind, advice = NotAuthorised, "; check the credentials in [placement], and their role"
     elif kind is GenerationConflict:
-        advice = "; somebody else writes there at the same time: run it again"
-    elif kind is PlacementRefused and details and _is_an_allocation_conflict(answer):
-        kind = InsufficientCapacity  # Placement has no code of its own for it
-    said = (
+        advice = "; another client writes there at the same time: run the command again"
+    elif kind is PlacementRefused and details and _is_an_allocation_conflict(response):
+        kind = InsufficientCapacity  # Placement has no error code for "does not fit".
+    reason = (
         printable("; ".join(details))
-        or f"the body is {answer.content_type or 'empty'}, not Placement's"
+        or f"the body is {response.content_type or 'empty'}, not an error of Placement"
     )
     return kind(
-        f"{answer.method} {answer.path}: HTTP {answer.status}: {said}{advice}",
-        method=answer.method,
-        path=answer.path,
-        status=answer.status,
+        f"{response.method} {response.path}: HTTP {response.status}: {reason}{advice}",
+        method=response.method,
+        path=response.path,
+        status=response.status,
         details=details,
     )
 
 
-def _is_an_allocation_conflict(answer: PlacementResponse) -> bool:
-    return answer.status == 409 and answer.path.split("/")[1] in {"allocations", "reshaper"}
+def _is_an_allocation_conflict(response: PlacementResponse) -> bool:
+    return response.status == 409 and response.path.split("/")[1] in {"allocations", "reshaper"}
 
 
 def _fate(method: str) -> str:
-    return "" if method == "GET" else f"; whether the {method} was carried out is not known"
+    """Return the warning that a write without an answer may have been carried out."""
+    return "" if method == "GET" else f"; it is unknown whether the {method} was carried out"
 
 
-def _problems(answer: PlacementResponse) -> tuple[tuple[str, ...], str]:
-    """Return the details of Placement's ``errors``, and the first one's code."""
+def _problems(response: PlacementResponse) -> tuple[tuple[str, ...], str]:
+    """Return the details of all ``errors`` in the body, and the code of the first error."""
     try:
-        errors = answer.read(answer.body(), "errors", list)
-        details = (" ".join(answer.read(error, "detail", str).split()) for error in errors)
+        errors = response.read(response.body(), "errors", list)
+        details = (" ".join(response.read(error, "detail", str).split()) for error in errors)
         return tuple(details), str(errors[0].get("code", "")) if errors else ""
     except PlacementAnswerInvalid:
         return (), ""

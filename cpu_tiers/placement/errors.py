@@ -1,7 +1,8 @@
-"""What can go wrong between us and Placement.
+"""The errors of requests to Placement.
 
-Every error tells which request failed, and, where several writes belong
-together (:mod:`~cpu_tiers.placement.sync`), what is written and what is not.
+Each error tells which request failed. An error in a series of writes, as
+:mod:`~cpu_tiers.placement.sync` makes it, also tells which changes are written
+and which are not.
 """
 
 from collections.abc import Sequence
@@ -9,10 +10,12 @@ from collections.abc import Sequence
 from cpu_tiers.errors import CpuTiersError
 
 
-class HowFar:
-    """How far a series of writes came, filled by :meth:`report`.
+class WriteReport:
+    """A report for errors: which changes of a series of writes are written.
 
-    ``unconfirmed`` was sent, but no answer told its fate.
+    :ivar written: the changes that Placement has confirmed.
+    :ivar unconfirmed: the changes that were sent, but not answered. They may be written.
+    :ivar unwritten: the changes that Placement refused or that were not sent.
     """
 
     written: tuple[object, ...] = ()
@@ -27,22 +30,22 @@ class HowFar:
         unconfirmed: Sequence[object] = (),
         unwritten: Sequence[object] = (),
     ) -> None:
-        """Say how far it came; ``str()`` tells it from then on."""
+        """Store the changes; from then on ``str()`` of the error lists them."""
         self.written = tuple(written)
         self.unconfirmed = tuple(unconfirmed)
         self.unwritten = tuple(unwritten)
         self._reported = True
 
-    def came_after(self, written: Sequence[object]) -> None:
-        """Say that these had been written before."""
+    def prepend_written(self, written: Sequence[object]) -> None:
+        """Add changes of an earlier, successful series before the written changes."""
         self.report(
             written=[*written, *self.written],
             unconfirmed=self.unconfirmed,
             unwritten=self.unwritten,
         )
 
-    def _with_account(self, message: str) -> str:
-        """Return the message, then a line for each change that was meant."""
+    def _with_changes(self, message: str) -> str:
+        """Return the message, followed by a line for each change."""
         lines = [message]
         if self._reported and not self.written and not self.unconfirmed:
             lines.append("Nothing was written.")
@@ -55,20 +58,20 @@ class HowFar:
         return "\n".join(lines)
 
 
-class Interrupted(HowFar, KeyboardInterrupt):
-    """Somebody pressed Ctrl-C in the middle of a series of writes."""
+class Interrupted(WriteReport, KeyboardInterrupt):
+    """Ctrl-C was pressed during a series of writes."""
 
     def __str__(self) -> str:
-        """Return how far it came."""
-        return self._with_account("Interrupted; run it again to finish.")
+        """Return a line for each change of the series."""
+        return self._with_changes("Interrupted; run the command again to finish.")
 
 
-class PlacementError(HowFar, CpuTiersError):
-    """A request to Placement, or a plan made from its answers, failed.
+class PlacementError(WriteReport, CpuTiersError):
+    """A request to Placement failed, or its data do not allow the operation.
 
-    :param method, path: the request that failed; None where none was sent.
-    :param status: the HTTP status of the answer; None without an answer.
-    :param details: Placement's own words, one for each of its ``errors``.
+    :param method, path: the failed request; ``None`` if the error has no request.
+    :param status: the HTTP status of the response; ``None`` without a response.
+    :param details: the ``detail`` of each of the ``errors`` in Placement's response.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class PlacementError(HowFar, CpuTiersError):
         status: int | None = None,
         details: Sequence[str] = (),
     ) -> None:
-        """Keep the parts; the message stands for itself."""
+        """Keep the parts of the request; the message is complete without them."""
         super().__init__(message)
         self.method = method
         self.path = path
@@ -88,26 +91,26 @@ class PlacementError(HowFar, CpuTiersError):
         self.details = tuple(details)
 
     def __str__(self) -> str:
-        """Return the message, and how far a series of writes came."""
-        return self._with_account(super().__str__())
+        """Return the message, and a line for each change of a series of writes."""
+        return self._with_changes(super().__str__())
 
 
 class PlacementMisconfigured(PlacementError):
-    """``[placement]`` in nova.conf does not lead to a Placement."""
+    """The section ``[placement]`` of nova.conf does not lead to Placement."""
 
 
 class PlacementUnavailable(PlacementError):
-    """No answer: no connection, a closed one, silence, or 503 and 504."""
+    """There is no answer: the connection failed or timed out, or the status is 503 or 504."""
 
 
 class PlacementAnswerInvalid(PlacementError):
-    """The answer is no JSON, or JSON of another shape than Placement's."""
+    """The body of a response is not JSON, or its JSON lacks keys that Placement sends."""
 
 
 class PlacementVersionTooOld(PlacementError):
-    """The server lacks microversion 1.36, or a newer one that a query needs.
+    """The server lacks microversion 1.36, or a newer microversion that a query needs.
 
-    :param maximum: the newest that it has, such as ``1.30``.
+    :param maximum: the newest microversion of the server, such as ``1.30``.
     """
 
     def __init__(self, message: str, *, maximum: str) -> None:
@@ -117,28 +120,29 @@ class PlacementVersionTooOld(PlacementError):
 
 
 class PlacementRefused(PlacementError):
-    """Placement, or something in front of it, answered 4xx or 5xx.
+    """Placement, or a proxy in front of Placement, answered 4xx or 5xx.
 
-    :param resent: the request was sent before, without an answer: what was
-        refused may be the second time, after the first was carried out.
+    :ivar resent: an earlier attempt of the request got no answer. If Placement
+        carried out that attempt, it may have refused only the repetition.
     """
 
     resent = False
 
 
 class NotAuthorised(PlacementRefused):
-    """401 or 403: the credentials are wrong, or lack the role."""
+    """The status is 401 or 403: the credentials are wrong, or the user lacks the role."""
 
 
 class GenerationConflict(PlacementRefused):
-    """Somebody else wrote between our read and our write, again and again."""
+    """Another client wrote the same provider or consumer between a read and a write."""
 
 
 class InventoryInUse(PlacementRefused):
-    """An inventory cannot go, servers hold allocations of it.
+    """An inventory cannot be removed, because servers hold allocations of it.
 
-    :param provider: the name of the provider, where it is known.
-    :param resource_classes: the classes in use, as far as Placement names them.
+    :ivar provider: the name of the provider; ``None`` if it is unknown.
+    :ivar resource_classes: the classes in use, if Placement names them; else all
+        classes that were to be removed.
     """
 
     provider: str | None = None
@@ -146,21 +150,21 @@ class InventoryInUse(PlacementRefused):
 
 
 class ProviderInUse(PlacementRefused):
-    """A provider cannot go, servers hold allocations of it."""
+    """A provider cannot be deleted, because servers hold allocations of it."""
 
 
 class InsufficientCapacity(PlacementRefused):
-    """An allocation does not fit: too much, or out of the inventory's units."""
+    """An allocation exceeds the capacity of an inventory, or does not match its units."""
 
 
 class DuplicateName(PlacementRefused):
-    """A resource provider of this name exists already."""
+    """Another resource provider has this name."""
 
 
 class UnknownNames(PlacementError):
-    """Standard names that this Placement does not know, and cannot be taught.
+    """Placement lacks standard names, which cannot be created through its API.
 
-    :param names: the resource classes and traits.
+    :param names: the unknown resource classes and traits.
     """
 
     def __init__(self, message: str, *, names: Sequence[str]) -> None:
@@ -170,7 +174,7 @@ class UnknownNames(PlacementError):
 
 
 class ProviderMismatch(PlacementError):
-    """A provider of ours exists elsewhere in Placement.
+    """A provider exists in Placement with another uuid or under another parent.
 
     :param provider: the name of the provider.
     """
@@ -182,13 +186,13 @@ class ProviderMismatch(PlacementError):
 
 
 class ProviderNotFound(ProviderMismatch):
-    """The provider of a host is not in Placement, or not by this name."""
+    """Placement has no provider with the name of the host."""
 
 
 class ReportingCannotBeDisabled(PlacementError):
-    """What was reported for a host may not vanish: CPU shares, or its NUMA nodes.
+    """A host reports CPU shares or NUMA nodes, and must not stop to report them.
 
-    :param provider: the name of a provider that has them.
+    :param provider: the name of a provider that has the shares, or that is a NUMA node.
     """
 
     def __init__(self, message: str, *, provider: str) -> None:
@@ -198,9 +202,9 @@ class ReportingCannotBeDisabled(PlacementError):
 
 
 class ConsumerMismatch(PlacementError):
-    """A consumer holds other allocations than the operation takes for granted.
+    """A consumer has other allocations than the operation expects.
 
-    :param consumer: its uuid.
+    :param consumer: the uuid of the consumer.
     """
 
     def __init__(self, message: str, *, consumer: str) -> None:

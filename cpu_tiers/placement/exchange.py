@@ -1,8 +1,7 @@
-"""Requests to Placement: the microversion, patience, and typed errors.
+"""Sending requests to Placement: microversion, retries and typed errors.
 
-The transport is a keystoneauth1 ``Adapter`` that is given: whatever has its
-``request`` method will do, which is the seam for tests and for the embedded
-Placement.
+The transport is a keystoneauth1 ``Adapter``, or another object with its
+``request`` method. Tests use such an object to play faults.
 """
 
 import re
@@ -13,7 +12,7 @@ from typing import Any, Protocol
 
 import tenacity
 
-from cpu_tiers.placement.error_mapping import no_answer, refusal
+from cpu_tiers.placement.error_mapping import error_of_response, error_without_response
 from cpu_tiers.placement.errors import (
     PlacementRefused,
     PlacementUnavailable,
@@ -22,29 +21,29 @@ from cpu_tiers.placement.errors import (
 from cpu_tiers.placement.response import PlacementResponse
 
 OLDEST = (1, 36)
-"""``same_subtree`` and groups without resources."""
+"""The oldest usable microversion: it has ``same_subtree`` and request groups without resources."""
 
 NEWEST = (1, 39)
-"""The newest that this client was written for."""
+"""The newest microversion that this client was written for."""
 
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})", re.ASCII)
 
 
 class Transport(Protocol):
-    """What is used of ``keystoneauth1.adapter.Adapter``."""
+    """The part of ``keystoneauth1.adapter.Adapter`` that the client uses."""
 
     def request(self, url: str, method: str, **kwargs: Any) -> Any:
         """Send one request and return a ``requests.Response``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to try again while there is no answer.
+class RetryPolicy:
+    """How often and how long to repeat a request that gets no answer.
 
-    :param attempts: requests in all.
-    :param seconds: after so long no further attempt begins.
-    :param first_pause: seconds before the second attempt, doubled for each
-        further one.
+    :param attempts: the maximum number of attempts, including the first.
+    :param seconds: no attempt begins later than so many seconds after the first.
+    :param first_pause: the pause before the second attempt, in seconds. It doubles
+        before each further attempt.
     """
 
     attempts: int = 4
@@ -54,58 +53,60 @@ class Patience:
 
 
 class Exchange:
-    """Sends requests of one microversion and returns answers below 400."""
+    """Sends requests with one microversion, and turns each failure into a typed error."""
 
-    def __init__(self, transport: Transport, patience: Patience) -> None:
-        """Keep both; nothing is sent yet."""
+    def __init__(self, transport: Transport, retry_policy: RetryPolicy) -> None:
+        """Keep the transport; nothing is sent yet."""
         self._transport = transport
-        self._patiently = tenacity.Retrying(
+        self._retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(PlacementUnavailable),
-            stop=tenacity.stop_after_attempt(patience.attempts)
-            | tenacity.stop_before_delay(patience.seconds),
-            wait=tenacity.wait_exponential(multiplier=patience.first_pause),
-            sleep=patience.sleep,
+            stop=tenacity.stop_after_attempt(retry_policy.attempts)
+            | tenacity.stop_before_delay(retry_policy.seconds),
+            wait=tenacity.wait_exponential(multiplier=retry_policy.first_pause),
+            sleep=retry_policy.sleep,
             reraise=True,
         )
         self._microversion: tuple[int, int] | None = None
 
     @property
     def microversion(self) -> tuple[int, int]:
-        """Return the microversion in use; the first call asks the server.
+        """Return the microversion in use; the first call asks the server for its versions.
 
-        :raises PlacementVersionTooOld: the server has no 1.36.
+        :raises PlacementVersionTooOld: the server lacks microversion 1.36.
         """
         if self._microversion is None:
-            self._microversion = _agree(self._patiently(self._send, "GET", "/", {}, None, ()))
+            self._microversion = _negotiate(self._retrying(self._send, "GET", "/", {}, None, ()))
         return self._microversion
 
-    def must_have(self, microversion: tuple[int, int]) -> None:
-        """Make sure that the microversion in use is this one or newer.
+    def require_microversion(self, microversion: tuple[int, int]) -> None:
+        """Check that the microversion in use is ``microversion`` or newer.
 
-        :raises PlacementVersionTooOld: it is older.
+        :raises PlacementVersionTooOld: the server only has older microversions.
         """
         if self.microversion < microversion:
             maximum, needed = (f"{a}.{b}" for a, b in (self.microversion, microversion))
             raise PlacementVersionTooOld(
-                f"this Placement's newest microversion is {maximum}, what is asked for needs"
-                f" {needed} (one of several traits): upgrade it to openstack-placement 7.0.0"
-                " (OpenStack Yoga) or newer",
+                f"the newest microversion of this Placement is {maximum}, but a query for one of"
+                f" several traits (in:…) needs {needed}: upgrade Placement to"
+                " openstack-placement 7.0.0 (OpenStack Yoga) or newer",
                 maximum=maximum,
             )
 
     def request(
         self, method: str, path: str, *, json: object = None, expected: Collection[int] = ()
     ) -> PlacementResponse:
-        """Send a request, again while there is no answer.
+        """Send a request, and repeat it while there is no response.
 
-        :param expected: statuses of 400 or more that are no error here.
-        :raises PlacementError: the leaf that tells what went wrong.
+        :param expected: statuses of 400 or more to return instead of raising an error.
+        :raises PlacementError: the subclass tells the kind of failure.
         """
         headers = {"OpenStack-API-Version": "placement {}.{}".format(*self.microversion)}
         try:
-            return self._patiently(self._send, method, path, headers, json, expected)
+            return self._retrying(self._send, method, path, headers, json, expected)
         except PlacementRefused as error:
-            error.resent = self._patiently.statistics["attempt_number"] > 1
+            # The first attempt may have been carried out although its answer was lost. The
+            # caller must know, because then the refusal can be about the repeated attempt.
+            error.resent = self._retrying.statistics["attempt_number"] > 1
             raise
 
     def _send(
@@ -118,46 +119,48 @@ class Exchange:
     ) -> PlacementResponse:
         body = {} if json is None else {"json": json}
         try:
-            response = self._transport.request(
+            http_response = self._transport.request(
                 path,
                 method,
                 headers=headers,
                 raise_exc=False,
-                connect_retries=0,  # or they would multiply with ours
+                # keystoneauth1 would repeat each of our attempts so many times.
+                connect_retries=0,
                 status_code_retries=0,
                 **body,
             )
         except Exception as error:
-            # Not their own errors alone: without a password keystoneauth1
-            # raises a bare Exception, without the CA file requests an OSError.
-            raise no_answer(error, method, path) from error
-        answer = PlacementResponse(
+            # Any exception, because not all failures have a class of keystoneauth1 or
+            # requests: without a password keystoneauth1 raises a bare Exception, and
+            # without the CA file requests raises an OSError.
+            raise error_without_response(error, method, path) from error
+        response = PlacementResponse(
             method=method,
             path=path,
-            status=response.status_code,
-            content_type=response.headers.get("Content-Type", ""),
-            content=response.content,
+            status=http_response.status_code,
+            content_type=http_response.headers.get("Content-Type", ""),
+            content=http_response.content,
         )
-        if answer.status >= 400 and answer.status not in expected:
-            raise refusal(answer)
-        return answer
+        if response.status >= 400 and response.status not in expected:
+            raise error_of_response(response)
+        return response
 
 
-def _agree(answer: PlacementResponse) -> tuple[int, int]:
-    """Return the newest microversion that both sides speak."""
+def _negotiate(response: PlacementResponse) -> tuple[int, int]:
+    """Return the newest microversion that both the server and this client support."""
     offered = [
-        answer.read(version, "max_version", str)
-        for version in answer.read(answer.body(), "versions", list)
+        response.read(version, "max_version", str)
+        for version in response.read(response.body(), "versions", list)
     ]
     numbers = [_VERSION.fullmatch(text) for text in offered]
     newest = max(((int(n[1]), int(n[2])) for n in numbers if n), default=None)
     if newest is None:
-        raise answer.invalid(f"JSON without a microversion, max_version is {offered}")
+        raise response.invalid(f"JSON without a microversion: max_version is {offered}")
     if newest < OLDEST:
         maximum = "{}.{}".format(*newest)
         raise PlacementVersionTooOld(
-            f"this Placement's newest microversion is {maximum}, cpu-tiers needs 1.36:"
-            " upgrade it to openstack-placement 2.0.0 (OpenStack Train) or newer",
+            f"the newest microversion of this Placement is {maximum}, but cpu-tiers needs 1.36:"
+            " upgrade Placement to openstack-placement 2.0.0 (OpenStack Train) or newer",
             maximum=maximum,
         )
     return min(newest, NEWEST)

@@ -1,9 +1,11 @@
-"""Make Placement have a networking tree under a host that nova-compute reports.
+"""Writing the providers of Neutron's agents to Placement, under a host of nova-compute.
+
+This is :func:`~cpu_tiers.placement.sync.sync` with two additions: the host must be in
+Placement with the name that the agent has for it, and devices that the agent no
+longer reports are deleted, unless servers use them.
 
 Spec: bandwidth-resource-provider, "Neutron agent first start", "… restart",
-"Finding the compute RP". Beside :func:`~cpu_tiers.placement.sync.sync`: the
-host must be there by the name that the agent has for it, and a device that is
-gone goes, unless servers use it.
+"Finding the compute RP".
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,37 +28,38 @@ from cpu_tiers.placement.writer import Progress, carry_out
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptDevice:
-    """A device that its agent does not report any more, but that servers use.
+    """A device that its agent no longer reports, and that is kept because servers use it.
 
-    :param used: amounts by resource class.
+    :param used: the allocated amounts by resource class.
     """
 
     provider: str
     used: Mapping[str, int]
 
     def __str__(self) -> str:
-        """Return one line for a person."""
+        """Return the warning for the operator."""
         used = ", ".join(f"{amount} of {name}" for name, amount in sorted(self.used.items()))
         return (
-            f"{self.provider}: its agent does not report it any more, but servers hold {used};"
-            " it is kept. Move them away, then repeat"
+            f"{self.provider} is kept: its agent no longer reports this device, but servers hold"
+            f" {used}. Move these servers to another host and repeat the command"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkingChanges:
-    """What was written, and which devices were kept though they are gone."""
+    """The written changes, and the devices that were kept because servers use them."""
 
     changes: tuple[Change, ...]
     kept: tuple[KeptDevice, ...]
 
 
 def sync_networking(client: PlacementClient, tree: ProviderTree) -> NetworkingChanges:
-    """Write what differs of a tree of :mod:`cpu_tiers.inventory.networking`.
+    """Write the differences between Placement and a tree of an agent.
 
-    :raises PlacementError: as :func:`~cpu_tiers.placement.sync.sync`.
-    :raises ProviderNotFound: no provider has the name of the host; those that
-        may be the same host are named.
+    :param tree: a tree of :mod:`cpu_tiers.inventory.networking`.
+    :raises PlacementError: as in :func:`~cpu_tiers.placement.sync.sync`.
+    :raises ProviderNotFound: no provider has the name of the host; the error names the
+        providers with similar names.
     """
     try:
         changes = sync(client, tree)
@@ -66,7 +69,7 @@ def sync_networking(client: PlacementClient, tree: ProviderTree) -> NetworkingCh
     try:
         gone = carry_out(partial(_delete_strays, client, tree, kept))
     except (PlacementError, Interrupted) as error:
-        error.came_after(changes)
+        error.prepend_written(changes)
         raise
     return NetworkingChanges(changes=(*changes, *gone), kept=tuple(kept))
 
@@ -74,8 +77,8 @@ def sync_networking(client: PlacementClient, tree: ProviderTree) -> NetworkingCh
 def _delete_strays(
     client: PlacementClient, tree: ProviderTree, kept: list[KeptDevice], progress: Progress
 ) -> None:
-    """Delete the devices that the tree lacks; add those that servers use to ``kept``."""
-    kept.clear()
+    """Delete the devices that the tree lacks, and add devices that servers use to ``kept``."""
+    kept.clear()  # carry_out() may call this again after a conflict.
     strays = {
         Change(provider=device.name, what="provider", before=PRESENT, after=ABSENT): device
         for device in _strays(client, tree)
@@ -93,7 +96,11 @@ def _delete_strays(
 
 
 def _strays(client: PlacementClient, tree: ProviderTree) -> Iterable[Provider]:
-    """Return the devices of our agents, by parent and name, that the tree lacks."""
+    """Return the devices under the agents of the tree that the tree does not have.
+
+    A device is a child of an agent whose name starts with the agent's name and a
+    colon, as Neutron names devices. Other children are not touched.
+    """
     wanted = {provider.name for provider in tree.providers}
     host = client.find_provider(tree.root.name)
     family = client.providers_in_tree(host.uuid) if host else ()
@@ -112,7 +119,7 @@ def _used(client: PlacementClient, device: Provider) -> dict[str, int]:
 
 
 def _with_lookalikes(client: PlacementClient, error: ProviderNotFound) -> ProviderNotFound:
-    """Name the hosts whose names are the same up to the first dot, or but for case."""
+    """Return an error that names hosts with the same short name, regardless of case."""
     name = error.provider
     label = name.split(".")[0].lower()
     similar = sorted(
@@ -121,15 +128,15 @@ def _with_lookalikes(client: PlacementClient, error: ProviderNotFound) -> Provid
         if provider.parent_uuid is None and provider.name.split(".")[0].lower() == label
     )
     advice = (
-        f"it has {', '.join(similar)}: if that is the same host, give the agent that name"
+        f"it has {', '.join(similar)}: if this is the same host, give the agent this name"
         if similar
-        else "start nova-compute there first, or give the agent the name that it reports"
+        else "start nova-compute there first, or give the agent the name that nova-compute reports"
     )
-    told = ProviderNotFound(
-        f"Placement has no provider {name}; {advice} (Neutron's"
-        " resource_provider_hypervisors or resource_provider_default_hypervisor; see"
-        " openstack hypervisor list)",
+    advised_error = ProviderNotFound(
+        f"Placement has no provider {name}; {advice} (in Neutron's options"
+        " resource_provider_hypervisors or resource_provider_default_hypervisor; openstack"
+        " hypervisor list shows the names)",
         provider=name,
     )
-    told.report()
-    return told
+    advised_error.report()  # without changes: the message adds "Nothing was written."
+    return advised_error

@@ -1,15 +1,16 @@
-"""What to write so that Placement has a provider tree; what is ours, and what is not.
+"""Planning the steps that bring Placement from its present state to a provider tree.
 
-Pure: from the state that was read and the tree that is wanted to steps, in
-the order in which they must be taken. The rules:
+Pure: takes the state that was read and the tree that the host reports, and returns
+the steps in the order in which they must be written. The rules:
 
-* a class outside ``tree.managed_classes`` and a provider outside the tree are
-  somebody else's, and stay as they are;
-* traits are added, and removed only where ``tree.managed_traits`` has them:
-  Nova and operators set their own;
-* a NUMA node or page size that the host no longer has keeps its provider, but
-  nothing of ours in it;
-* what must not be refused half-way is refused here, before the first write.
+* A resource class outside of ``tree.managed_classes`` and a provider outside of the
+  tree belong to another service or to the operator. They are not changed.
+* Traits are added. A trait is removed only if it starts with a prefix in
+  ``tree.managed_traits``, because Nova and operators set traits as well.
+* If the host no longer has a NUMA node or a page size, its provider stays, and loses
+  the inventories of the managed classes.
+* A tree that Placement or a rule of cpu-tiers does not allow is refused here, before
+  the first write, so that no tree is left half written.
 """
 
 import math
@@ -35,11 +36,11 @@ from cpu_tiers.placement.steps import (
 
 
 def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
-    """Return what is to be written, parents before children; nothing if all is there.
+    """Return the steps, parents before children; no steps if Placement has the tree already.
 
-    :raises ProviderNotFound: the root is foreign, and not there.
-    :raises ProviderMismatch: a provider exists under another parent, or uuid.
-    :raises ReportingCannotBeDisabled: NUMA nodes or CPU shares would vanish.
+    :raises ProviderNotFound: another service owns the root, and Placement does not have it.
+    :raises ProviderMismatch: a provider exists under another parent or with another uuid.
+    :raises ReportingCannotBeDisabled: NUMA nodes or CPU shares would be removed.
     """
     _refuse_an_absent_host(state, tree)
     _refuse_other_parents(state, tree)
@@ -56,7 +57,7 @@ def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
 
 
 def _emptying_steps(state: State, tree: ProviderTree) -> Iterator[Step]:
-    """Yield what empties the providers of ours that the host no longer has."""
+    """Yield steps that remove the inventories of providers that the host no longer has."""
     for name in sorted(_without_place(state, tree)):
         before = state.providers[name].inventories.by_class
         yield SetInventories(
@@ -65,7 +66,7 @@ def _emptying_steps(state: State, tree: ProviderTree) -> Iterator[Step]:
 
 
 def _without_place(state: State, tree: ProviderTree) -> frozenset[str]:
-    """Return the providers that have something of ours, but no place in the tree."""
+    """Return the providers with inventories of managed classes that are not in the tree."""
     wanted = {provider.name for provider in tree.providers}
     return frozenset(
         name
@@ -102,9 +103,9 @@ def _merged(
 
 
 def with_ratios(state: State, tree: ProviderTree) -> ProviderTree:
-    """Return a tree with the ratios that an operator set through the API.
+    """Return the tree with the allocation ratios that an operator has set through the API.
 
-    A class that moves from the root to a NUMA node takes its ratio along.
+    If a resource class moves from the root to a NUMA node, its ratio moves with it.
     """
     root = _present(state, tree.root.name)
     return replace(
@@ -130,10 +131,10 @@ def _present(state: State, name: str) -> Mapping[str, Inventory]:
 
 
 def _with_ratio(wanted: Inventory, present: Inventory | None) -> Inventory:
-    """Keep the ratio that Placement has, if ours is for a new inventory alone.
+    """Return the inventory with Placement's ratio, if the host's ratio is only an initial one.
 
-    A ratio that is equal in single precision is kept too: MySQL stores a
-    FLOAT, and 1.1 would else be written at every run.
+    Placement's ratio is also kept if the two are equal in single precision: MySQL
+    stores a FLOAT, so 1.1 would differ, and be written, at each run.
     """
     if present is None:
         return wanted
@@ -154,31 +155,36 @@ def _refuse_other_parents(state: State, tree: ProviderTree) -> None:
         present = state.providers.get(wanted.name)
         if present is not None and wanted.uuid not in (None, present.uuid):
             raise ProviderMismatch(
-                f"Placement has the provider {wanted.name} as {present.uuid}, not as"
-                f" {wanted.uuid}: names are unique, rename or delete that one first",
+                f"Placement has the provider {wanted.name} with the uuid {present.uuid}, not"
+                f" {wanted.uuid}: names are unique, so rename or delete {present.uuid} first",
                 provider=wanted.name,
             )
         if present is not None and present.parent != wanted.parent:
             raise ProviderMismatch(
                 f"Placement has the provider {wanted.name} {_under(present.parent)}, not"
-                f" {_under(wanted.parent)}: names are unique, rename or delete that one"
-                f" ({present.uuid}) first",
+                f" {_under(wanted.parent)}: names are unique, so rename or delete the provider"
+                f" {present.uuid} first",
                 provider=wanted.name,
             )
 
 
 def refuse_vanishing_nodes(state: State, tree: ProviderTree) -> None:
-    """Spec: turning a NUMA-aware host into one that is not is not supported."""
+    """Refuse a tree without NUMA nodes, if Placement has NUMA nodes of the host in use.
+
+    Spec: numa-topology-with-rps. A NUMA-aware host cannot be turned back into a host
+    that does not report its NUMA nodes.
+
+    :raises ReportingCannotBeDisabled: Placement has NUMA nodes of the host.
+    """
     if any(is_part(tree.root.name, provider.name) for provider in tree.providers):
         return
     if full := sorted(_without_place(state, tree), reverse=True):  # children first
         raise ReportingCannotBeDisabled(
             f"{tree.root.name} reports its NUMA nodes ({', '.join(full)}), and that cannot be"
-            " undone: servers hold allocations of them. Set [compute]"
-            " enable_numa_reporting_to_placement = true; or, when no server is left on the host,"
-            " stop nova-compute, run openstack resource provider delete for each of these"
-            " (their uuids:"
-            f" {', '.join(state.providers[name].uuid for name in full)}), then repeat",
+            " undone, because servers may hold allocations of the nodes. Set [compute]"
+            " enable_numa_reporting_to_placement = true. Or, when no server is left on the host,"
+            " stop nova-compute, run openstack resource provider delete for each of the uuids"
+            f" {', '.join(state.providers[name].uuid for name in full)}, and repeat the command",
             provider=full[0],
         )
 
@@ -189,27 +195,27 @@ def _under(parent: str | None) -> str:
 
 def _refuse_vanishing_shares(state: State, tree: ProviderTree) -> None:
     if any(VCPU_SHARES in provider.inventories for provider in tree.providers):
-        return  # moved to another provider of the tree, perhaps, but still reported
+        return  # The shares may move to another provider of the tree, but are still reported.
     for name, present in state.providers.items():
         if VCPU_SHARES in present.inventories.by_class and VCPU_SHARES in tree.managed_classes:
-            more = (
-                ". Where a provider.yaml gives it these, leave the host to nova-compute, which"
-                " alone reads that file"
+            advice = (
+                ". If a provider.yaml on the host defines the shares, let nova-compute report the"
+                " host: only nova-compute reads that file"
             )
-            raise vanishing_shares(name, present.uuid, more)
+            raise vanishing_shares(name, present.uuid, advice)
 
 
-def vanishing_shares(name: str, uuid: str, more: str = "") -> ReportingCannotBeDisabled:
-    """Return the refusal to stop reporting the shares of a provider (decision D2).
+def vanishing_shares(name: str, uuid: str, advice: str = "") -> ReportingCannotBeDisabled:
+    """Return the error for a provider that would stop to report its shares (decision D2).
 
-    :param more: what else to tell.
+    :param advice: text for the end of the message.
     """
     return ReportingCannotBeDisabled(
         f"{name} reports {VCPU_SHARES}, which must not vanish: servers may hold"
-        " allocations of it, and those that ask for shares would find no host."
-        " Set [libvirt] report_vcpu_shares = true, and leave CPUs to share ([compute]"
-        " cpu_shared_set); or, when no server is left on the host, run"
+        " allocations of it, and servers that request shares would find no host."
+        " Set [libvirt] report_vcpu_shares = true, and leave shared CPUs in [compute]"
+        " cpu_shared_set. Or, when no server is left on the host, run"
         f" openstack resource provider inventory delete {uuid}"
-        f" --resource-class {VCPU_SHARES}, then repeat{more}",
+        f" --resource-class {VCPU_SHARES} and repeat the command{advice}",
         provider=name,
     )

@@ -1,4 +1,4 @@
-"""What Placement keeps, as its API shows it: providers, inventories, consumers."""
+"""The records of Placement's API: providers, inventories, traits and consumers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,96 +8,96 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.response import PlacementResponse
 
 INSTANCE = "INSTANCE"
-"""The type of a consumer that is a server, as Nova names it."""
+"""The consumer type that Nova gives to servers."""
 
 MIGRATION = "MIGRATION"
-"""The type that holds a server's old allocations while it migrates."""
+"""The consumer type of migrations, which hold the allocations of the source host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A resource provider; a root has no parent."""
+    """A resource provider; ``parent_uuid`` of a root provider is ``None``."""
 
     uuid: str
     name: str
     parent_uuid: str | None
 
     @classmethod
-    def read(cls, answer: PlacementResponse, body: object) -> "Provider":
-        """Read one provider out of an answer."""
-        uuid = answer.read(body, "uuid", str)
-        is_root = answer.read(body, "root_provider_uuid", str) == uuid
+    def read(cls, response: PlacementResponse, body: object) -> "Provider":
+        """Read a provider from a part of a response."""
+        uuid = response.read(body, "uuid", str)
+        is_root = response.read(body, "root_provider_uuid", str) == uuid
         return cls(
             uuid=uuid,
-            name=answer.read(body, "name", str),
-            parent_uuid=None if is_root else answer.read(body, "parent_provider_uuid", str),
+            name=response.read(body, "name", str),
+            parent_uuid=None if is_root else response.read(body, "parent_provider_uuid", str),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventories:
-    """The inventories of a provider by class, as of a generation."""
+    """The inventories of a provider by resource class, and the provider's generation."""
 
     generation: int
     by_class: Mapping[str, Inventory]
 
     @classmethod
-    def read(cls, answer: PlacementResponse) -> "Inventories":
-        """Read the answer of ``…/inventories``."""
-        body = answer.body()
-        by_class = answer.read(body, "inventories", dict)
+    def read(cls, response: PlacementResponse) -> "Inventories":
+        """Read the response of ``/resource_providers/…/inventories``."""
+        body = response.body()
+        by_class = response.read(body, "inventories", dict)
         return cls(
-            generation=answer.read(body, "resource_provider_generation", int),
-            by_class={name: _read(answer, item) for name, item in by_class.items()},
+            generation=response.read(body, "resource_provider_generation", int),
+            by_class={name: _read(response, item) for name, item in by_class.items()},
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return the body that sets these inventories."""
+        """Return the body of the request that sets these inventories."""
         return {
             "resource_provider_generation": self.generation,
             "inventories": {name: inventory_json(item) for name, item in self.by_class.items()},
         }
 
 
-def _read(answer: PlacementResponse, body: object) -> Inventory:
+def _read(response: PlacementResponse, body: object) -> Inventory:
     return Inventory(
-        total=answer.read(body, "total", int),
-        reserved=answer.read(body, "reserved", int),
-        min_unit=answer.read(body, "min_unit", int),
-        max_unit=answer.read(body, "max_unit", int),
-        step_size=answer.read(body, "step_size", int),
-        allocation_ratio=answer.read(body, "allocation_ratio", float),
+        total=response.read(body, "total", int),
+        reserved=response.read(body, "reserved", int),
+        min_unit=response.read(body, "min_unit", int),
+        max_unit=response.read(body, "max_unit", int),
+        step_size=response.read(body, "step_size", int),
+        allocation_ratio=response.read(body, "allocation_ratio", float),
     )
 
 
 AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
-"""What an inventory is made of, in Placement's shape and in ours."""
+"""The fields of an inventory; Placement and :class:`Inventory` have the same names for them."""
 
 
 def read_inventory(body: Mapping[str, Any]) -> Inventory:
-    """Return an inventory that is known to have Placement's shape."""
+    """Return the inventory in a body of Placement that has been checked already."""
     return Inventory(**{name: body[name] for name in AMOUNTS})
 
 
 def inventory_json(inventory: Inventory) -> dict[str, float]:
-    """Return an inventory in Placement's shape."""
+    """Return an inventory as Placement's API has it."""
     return {name: getattr(inventory, name) for name in AMOUNTS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """The traits of a provider, as of a generation."""
+    """The traits of a provider, and the provider's generation."""
 
     generation: int
     names: frozenset[str]
 
     @classmethod
-    def read(cls, answer: PlacementResponse) -> "Traits":
-        """Read the answer of ``/resource_providers/…/traits``."""
-        body = answer.body()
+    def read(cls, response: PlacementResponse) -> "Traits":
+        """Read the response of ``/resource_providers/…/traits``."""
+        body = response.body()
         return cls(
-            generation=answer.read(body, "resource_provider_generation", int),
-            names=frozenset(map(str, answer.read(body, "traits", list))),
+            generation=response.read(body, "resource_provider_generation", int),
+            names=frozenset(map(str, response.read(body, "traits", list))),
         )
 
 
@@ -119,28 +119,30 @@ class Consumer:
     consumer_type: str = INSTANCE
 
     @classmethod
-    def read(cls, uuid: str, answer: PlacementResponse) -> "Consumer":
-        """Read the answer of ``/allocations/{uuid}``."""
-        body = answer.body()
-        allocations = answer.read(body, "allocations", dict)
+    def read(cls, uuid: str, response: PlacementResponse) -> "Consumer":
+        """Read the response of ``/allocations/{uuid}``."""
+        body = response.body()
+        allocations = response.read(body, "allocations", dict)
         if not allocations:
+            # Placement answers 200 for an unknown uuid, without generation, project and user.
             return cls(uuid=uuid)
         return cls(
             uuid=uuid,
             allocations={
-                rp: answer.read(allocation, "resources", dict)
+                rp: response.read(allocation, "resources", dict)
                 for rp, allocation in allocations.items()
             },
-            generation=answer.read(body, "consumer_generation", int),
-            project_id=answer.read(body, "project_id", str),
-            user_id=answer.read(body, "user_id", str),
-            consumer_type=_consumer_type(answer, body),
+            generation=response.read(body, "consumer_generation", int),
+            project_id=response.read(body, "project_id", str),
+            user_id=response.read(body, "user_id", str),
+            consumer_type=_consumer_type(response, body),
         )
 
     def to_json(self, *, with_type: bool) -> dict[str, object]:
-        """Return the body that sets these allocations.
+        """Return the body of the request that sets these allocations.
 
-        :param with_type: microversion 1.38 demands the type, older ones refuse it.
+        :param with_type: include the consumer type. Microversion 1.38 requires it, and
+            older microversions refuse it.
         """
         body: dict[str, object] = {
             "allocations": {rp: {"resources": dict(r)} for rp, r in self.allocations.items()},
@@ -151,8 +153,12 @@ class Consumer:
         return {**body, "consumer_type": self.consumer_type} if with_type else body
 
 
-def _consumer_type(answer: PlacementResponse, body: dict[str, object]) -> str:
-    """Return the type; one from before microversion 1.38 was a server in all likelihood."""
+def _consumer_type(response: PlacementResponse, body: dict[str, object]) -> str:
+    """Return the consumer type.
+
+    Placement calls the type of consumers that were written before microversion 1.38
+    ``unknown``. Such a consumer is taken for a server, which is the most likely type.
+    """
     if body.get("consumer_type", "unknown") == "unknown":
         return INSTANCE
-    return answer.read(body, "consumer_type", str)
+    return response.read(body, "consumer_type", str)

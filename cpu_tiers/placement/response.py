@@ -1,7 +1,8 @@
-"""One HTTP answer of Placement, and how its JSON is read.
+"""An HTTP response of Placement, with methods that check and read its JSON.
 
-What comes over the wire may come from a proxy, or from another service: every
-key is checked for its type, and a wrong one names the request and the key.
+A response may come from a proxy or from another service. So the presence and the
+type of each key are checked, and the error for a wrong key names the request and
+the key.
 """
 
 import json
@@ -15,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementResponse:
-    """What came back for ``method path``."""
+    """The response to the request ``method path``."""
 
     method: str
     path: str
@@ -24,43 +25,49 @@ class PlacementResponse:
     content: bytes
 
     def body(self) -> Any:
-        """Return the JSON of the body.
+        """Return the parsed JSON of the body.
 
-        :raises PlacementAnswerInvalid: it is no JSON.
+        :raises PlacementAnswerInvalid: the body is not JSON.
         """
         try:
             return json.loads(self.content)
         except (ValueError, RecursionError) as error:
             raise self.invalid(
-                f"{self.content_type or 'something without a content type'} and no JSON"
-                " (does the endpoint lead to Placement, or does a proxy answer for it?)"
+                f"{self.content_type or 'without a content type'}, not JSON"
+                " (is the endpoint Placement's, or does a proxy answer?)"
             ) from error
 
-    def must_be(self, *statuses: int) -> None:
-        """Make sure that it was Placement that answered, where no body can tell.
+    def expect_status(self, *statuses: int) -> None:
+        """Check that the response has a status that Placement uses for this request.
 
-        :raises PlacementAnswerInvalid: the status is none of ``statuses``.
+        This is for responses without a body, where the body cannot show whether
+        Placement or a proxy answered.
+
+        :raises PlacementAnswerInvalid: the status is not in ``statuses``.
         """
         if self.status not in statuses:
             allowed = " or ".join(map(str, statuses))
             raise self.invalid(
-                f"not Placement's, which would be HTTP {allowed} (does a proxy answer for it?)"
+                f"not from Placement, which answers HTTP {allowed} (does a proxy answer?)"
             )
 
     def read(self, container: object, key: str, kind: type[T]) -> T:
-        """Return ``container[key]``, which must be of this ``kind``.
+        """Return ``container[key]``, checked to be of the type ``kind``.
 
-        :raises PlacementAnswerInvalid: it is absent, or of another type.
+        :raises PlacementAnswerInvalid: the key is missing, or its value has another type.
         """
         if not isinstance(container, dict) or key not in container:
             raise self.invalid(f"JSON without {key!r}")
         value = container[key]
         if not _is(value, kind):
-            raise self.invalid(f"JSON whose {key!r} is no {kind.__name__}")
+            raise self.invalid(f"JSON whose {key!r} is not of type {kind.__name__}")
         return value  # type: ignore[no-any-return]  # _is() made sure
 
     def invalid(self, what: str) -> PlacementAnswerInvalid:
-        """Return the error that says ``what`` the answer is instead."""
+        """Return the error for a response that Placement would not send.
+
+        :param what: a description of the response; it ends the message "the answer is …".
+        """
         return PlacementAnswerInvalid(
             f"{self.method} {self.path}: the answer (HTTP {self.status}) is {what}",
             method=self.method,
@@ -71,5 +78,5 @@ class PlacementResponse:
 
 def _is(value: object, kind: type[Any]) -> bool:
     if isinstance(value, bool):
-        return kind is bool  # to Python it is an int, to Placement it is not
+        return kind is bool  # In Python bool is a subclass of int; in JSON true is no number.
     return isinstance(value, int | float if kind is float else kind)

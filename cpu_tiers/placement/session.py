@@ -1,12 +1,13 @@
-"""From nova.conf's own ``[placement]`` section to a client.
+"""Connecting to Placement with the options of the section ``[placement]`` of nova.conf.
 
-The options are keystoneauth1's, with the defaults that Nova gives them, so the
-section that serves nova-compute serves here too. Two differences:
+The options and their defaults are the same as in Nova: keystoneauth1 defines the
+options. So the nova.conf of nova-compute can be used unchanged. There are two
+differences:
 
-* ``timeout`` is 20 seconds where it is not set. Nova waits for ever then, and
-  a silent Placement would hang a command for ever.
-* ``connect_retries`` and ``status_code_retries`` have no effect; how long to
-  try again is :class:`~cpu_tiers.placement.exchange.Patience`.
+* The default of ``timeout`` is 20 seconds. Nova has no default and waits for
+  ever; a command would hang if Placement did not answer.
+* ``connect_retries`` and ``status_code_retries`` have no effect. Retries are
+  controlled by :class:`~cpu_tiers.placement.exchange.RetryPolicy`.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from oslo_config import cfg
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.errors import PlacementMisconfigured
-from cpu_tiers.placement.exchange import Patience
+from cpu_tiers.placement.exchange import RetryPolicy
 
 GROUP = "placement"
 TIMEOUT_SECONDS = 20.0
@@ -38,7 +39,8 @@ region_name = RegionOne"""
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the options of ``[placement]``, but for those of the auth plugin."""
+    """Register the options of ``[placement]``, except the options of the auth plugin."""
+    # The same defaults as nova.conf.utils.get_ksa_adapter_opts gives these two options.
     loading.register_auth_conf_options(conf, GROUP)
     loading.register_session_conf_options(conf, GROUP)
     loading.register_adapter_conf_options(conf, GROUP)
@@ -48,14 +50,14 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
 @contextmanager
 def connect(
-    conf: cfg.ConfigOpts, *, embedded: bool = False, patience: Patience | None = None
+    conf: cfg.ConfigOpts, *, embedded: bool = False, retry_policy: RetryPolicy | None = None
 ) -> Iterator[PlacementClient]:
-    """Yield a client of the Placement that ``[placement]`` names.
+    """Yield a client of the Placement service that ``[placement]`` describes.
 
-    Nothing is sent before the client's first verb.
+    The client sends nothing until a method is called.
 
-    :param conf: a configuration whose files have been read.
-    :param embedded: run one inside the process instead; ``conf`` is not read then.
+    :param conf: the configuration, with its files already read.
+    :param embedded: run a Placement inside the process instead, and ignore ``conf``.
     :raises PlacementMisconfigured: the section is missing or incomplete.
     """
     if embedded:
@@ -64,13 +66,13 @@ def connect(
         return
     adapter = load_adapter(conf)
     try:
-        yield PlacementClient(adapter, patience=patience)
+        yield PlacementClient(adapter, retry_policy=retry_policy)
     finally:
         adapter.session.session.close()
 
 
 def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
-    """Return the keystoneauth1 adapter that ``[placement]`` describes.
+    """Return a keystoneauth1 adapter for the Placement service that ``[placement]`` describes.
 
     :raises PlacementMisconfigured: the section is missing or incomplete.
     """

@@ -1,4 +1,4 @@
-"""The steps by which Placement comes to have a provider tree, and what each changes."""
+"""The steps that write a provider tree to Placement, and the changes that each step makes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,9 +11,11 @@ ABSENT, PRESENT = "absent", "present"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One thing that differs, as a person reads it.
+    """A change in Placement, as the commands print it.
 
-    :param provider: the provider's name, or ``Placement`` for a name that all share.
+    :param provider: the name of the provider; ``Placement`` for a new resource class or
+        trait, which belongs to no provider.
+    :param what: the changed thing, such as ``VCPU total`` or ``trait CUSTOM_GOLD``.
     """
 
     provider: str
@@ -22,13 +24,16 @@ class Change:
     after: str
 
     def __str__(self) -> str:
-        """Return one line, such as ``compute1: VCPU total 8 -> 16``."""
+        """Return a line such as ``compute1: VCPU total 8 -> 16``."""
         return f"{self.provider}: {self.what} {self.before} -> {self.after}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderState:
-    """A provider as it was read; ``parent`` is a name."""
+    """A provider as it was read from Placement.
+
+    :param parent: the name of the parent; ``None`` for a root.
+    """
 
     uuid: str
     parent: str | None
@@ -38,7 +43,11 @@ class ProviderState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What Placement has of a tree: its providers by name, and the names it lacks."""
+    """The state of a provider tree in Placement.
+
+    :param providers: the providers that Placement has, by name.
+    :param absent_classes, absent_traits: the custom names that Placement lacks.
+    """
 
     providers: Mapping[str, ProviderState]
     absent_classes: frozenset[str] = frozenset()
@@ -47,7 +56,10 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateName:
-    """Create a custom ``resource class`` or ``trait``."""
+    """Create a custom name in Placement.
+
+    :param kind: ``resource class`` or ``trait``.
+    """
 
     kind: str
     name: str
@@ -76,7 +88,11 @@ class CreateProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetInventories:
-    """Replace a provider's inventories: ours as wanted, the others as they were."""
+    """Replace the inventories of a provider.
+
+    :param after: the new inventories of the managed classes, and the present
+        inventories of all other classes, because Placement replaces all of them.
+    """
 
     provider: str
     before: Mapping[str, Inventory]
@@ -84,12 +100,12 @@ class SetInventories:
 
     @property
     def removed(self) -> frozenset[str]:
-        """Return the classes that go."""
+        """Return the classes that the provider loses."""
         return frozenset(self.before) - frozenset(self.after)
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Return a change for each class that comes or goes, and for each amount."""
+        """Return a change for each added or removed class, and for each changed amount."""
         return tuple(
             Change(provider=self.provider, what=what, before=before, after=after)
             for name in sorted({*self.before, *self.after})
@@ -101,7 +117,11 @@ class SetInventories:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetTraits:
-    """Replace the traits of a provider: ours as wanted, the others as they were."""
+    """Replace the traits of a provider.
+
+    :param after: the new managed traits and the present other traits, because
+        Placement replaces all of them.
+    """
 
     provider: str
     before: frozenset[str]
@@ -109,7 +129,7 @@ class SetTraits:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Return a change for each trait that comes or goes."""
+        """Return a change for each added or removed trait."""
         return tuple(
             Change(
                 provider=self.provider,

@@ -1,4 +1,4 @@
-"""What each compute host of a Placement reports, as its providers tell."""
+"""A survey of all compute hosts in Placement: their NUMA nodes, CPUs and shares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,11 +11,12 @@ from cpu_tiers.placement.records import Provider
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """A compute host: whatever has CPUs, on its root or on its NUMA nodes.
+    """What a host has in Placement. A host is a provider tree with ``VCPU`` or ``PCPU``.
 
-    :param is_numa_aware: what ``enable_numa_reporting_to_placement`` is there;
-        ``None`` where it is not decided.
-    :param has_vcpu: it has CPUs that servers share.
+    :param is_numa_aware: the value of ``enable_numa_reporting_to_placement`` on the
+        host, read from the traits; ``None`` if the option is not set there.
+    :param has_vcpu: the host has an inventory of ``VCPU``, on its root or on NUMA nodes.
+    :param has_shares: the host has an inventory of ``VCPU_SHARES``.
     """
 
     name: str
@@ -25,8 +26,9 @@ class HostReport:
 
 
 def survey(client: PlacementClient) -> tuple[HostReport, ...]:
-    """Return the compute hosts by name: a request for each, and three more.
+    """Return the compute hosts, sorted by name.
 
+    It takes a request for each root provider and each NUMA node, and up to five more.
     Storage pools and other providers without CPUs are left out.
     """
     providers = {provider.uuid: provider for provider in client.providers()}
@@ -38,8 +40,8 @@ def survey(client: PlacementClient) -> tuple[HostReport, ...]:
     for provider in sorted(providers.values(), key=lambda provider: provider.name):
         if provider.parent_uuid is not None:
             continue
-        places = [provider.uuid, *nodes.get(provider.uuid, ())]
-        classes = {name for uuid in places for name in client.inventories(uuid).by_class}
+        uuids = [provider.uuid, *nodes.get(provider.uuid, ())]
+        classes = {name for uuid in uuids for name in client.inventories(uuid).by_class}
         aware = True if provider.uuid in nodes else None
         if {VCPU, PCPU} & classes:
             reports.append(

@@ -1,7 +1,7 @@
-"""Make Placement have a provider tree: read, plan, write what differs.
+"""Writing a provider tree to Placement: read its state, plan the steps, write the differences.
 
-A second run writes nothing. When it fails half-way, the error says what is
-written and what is not; running it again finishes the work.
+A second run writes nothing. If a run fails in the middle, the error says which
+changes are written and which are not, and a repeated run finishes the work.
 """
 
 from collections.abc import Iterable
@@ -16,18 +16,18 @@ from cpu_tiers.placement.writer import Progress, Writer, carry_out
 
 
 def plan(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
-    """Return what :func:`sync` would change; write nothing.
+    """Return the changes that :func:`sync` would make, without writing.
 
-    :raises PlacementError: what :func:`sync` would refuse.
+    :raises PlacementError: :func:`sync` would refuse the tree, or a request failed.
     """
     return changes_of(steps(read_state(client, tree), tree))
 
 
 def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
-    """Write what differs, and return what was changed.
+    """Write the differences between Placement and a tree, and return the changes.
 
-    :raises PlacementError: its ``written``, ``unconfirmed`` and ``unwritten``
-        tell how far it came. Refused before the first write:
+    :raises PlacementError: the attributes ``written``, ``unconfirmed`` and ``unwritten``
+        of the error list the changes. These errors are raised before the first write:
         :class:`~cpu_tiers.placement.errors.ProviderMismatch`,
         :class:`~cpu_tiers.placement.errors.ProviderNotFound`,
         :class:`~cpu_tiers.placement.errors.ReportingCannotBeDisabled`,
@@ -44,12 +44,15 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
 
 
 def changes_of(planned: Iterable[Step]) -> tuple[Change, ...]:
-    """Return what steps change."""
+    """Return the changes of all steps."""
     return tuple(change for step in planned for change in step.changes)
 
 
 def read_state(client: PlacementClient, tree: ProviderTree) -> State:
-    """Return what Placement has of ``tree``.
+    """Return the state of the providers of ``tree`` in Placement.
+
+    The NUMA nodes and page sizes that Placement has under the root are read as well,
+    unless the root is foreign: the host may not have them any more.
 
     :raises UnknownNames: the tree has standard names that Placement lacks.
     """
@@ -59,15 +62,17 @@ def read_state(client: PlacementClient, tree: ProviderTree) -> State:
     wanted = {provider.name for provider in tree.providers}
     if not tree.root_is_foreign:
         wanted |= {name for name in relatives if is_part(tree.root.name, name)}
-    found = {name: relatives.get(name) or client.find_provider(name) for name in wanted}
+    # A provider outside of the family may have the name of a provider of the tree. It is read
+    # as well, so that the plan can refuse it before the first write: names are unique.
+    present = {name: relatives.get(name) or client.find_provider(name) for name in wanted}
     names = {provider.uuid: provider.name for provider in family}
     providers = {
         name: _read_provider(client, provider, names)
-        for name, provider in found.items()
+        for name, provider in present.items()
         if provider is not None
     }
     classes, traits = tree.names()
-    for state in providers.values():  # what a provider has, Placement knows
+    for state in providers.values():  # Placement knows the names that its providers have.
         classes -= frozenset(state.inventories.by_class)
         traits -= state.traits.names
     absent_classes, absent_traits = client.absent_names(classes, traits)
@@ -79,7 +84,7 @@ def _read_provider(
 ) -> ProviderState:
     parent = provider.parent_uuid
     if parent is not None:
-        parent = names.get(parent) or client.provider(parent).name  # of somebody else's tree
+        parent = names.get(parent) or client.provider(parent).name  # a parent in another tree
     return ProviderState(
         uuid=provider.uuid,
         parent=parent,

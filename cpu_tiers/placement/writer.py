@@ -1,4 +1,4 @@
-"""Taking the steps of a plan, and telling how far it came."""
+"""Writing the steps of a plan to Placement, and reporting which changes are written."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from functools import partial
 
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import HowFar, Interrupted, InventoryInUse, PlacementError
+from cpu_tiers.placement.errors import Interrupted, InventoryInUse, PlacementError, WriteReport
 from cpu_tiers.placement.records import Consumer, Inventories, Traits
 from cpu_tiers.placement.steps import (
     Change,
@@ -20,7 +20,11 @@ from cpu_tiers.placement.steps import (
 
 
 class Writer:
-    """Takes the steps, with the uuids and generations of the state they came from."""
+    """Writes steps with the uuids and generations of the state that they were planned from.
+
+    The generations make Placement refuse a write if another client has changed the
+    provider since the state was read.
+    """
 
     def __init__(self, client: PlacementClient, state: State) -> None:
         self._client = client
@@ -29,7 +33,7 @@ class Writer:
         self._traits = {n: p.traits.generation for n, p in state.providers.items()}
 
     def write(self, step: Step) -> None:
-        """Take one step."""
+        """Write a step."""
         match step:
             case CreateName(kind="trait"):
                 self._client.create_trait(step.name)
@@ -43,7 +47,7 @@ class Writer:
                 self._set_traits(step)
 
     def take(self, steps: Iterable[Step], progress: "Progress") -> None:
-        """Take steps one by one, and say so."""
+        """Write steps in their order, and keep ``progress`` up to date."""
         for step in steps:
             progress.send(step.changes)
             self.write(step)
@@ -64,7 +68,8 @@ class Writer:
             written = self._client.set_inventories(self._uuids[step.provider], wanted)
         except InventoryInUse as error:
             raise _in_use(step, error) from error
-        # Nobody wrote between the two reads, or this write had been refused.
+        # Each write increments the generation of the provider. Inventories and traits were
+        # read with the same generation, because otherwise this write would have been refused.
         self._traits[step.provider] = written.generation
 
     def _set_traits(self, step: SetTraits) -> None:
@@ -73,9 +78,10 @@ class Writer:
         self._inventories[step.provider] = written.generation
 
     def reshape(self, steps: Iterable[SetInventories], consumers: Iterable[Consumer]) -> None:
-        """Set inventories and allocations, all in one transaction.
+        """Write inventories and allocations in one transaction.
 
-        :param consumers: with their allocations by provider's uuid, see :meth:`uuid`.
+        :param consumers: the consumers with their new allocations. These are keyed by the
+            uuid of the provider, which :meth:`uuid` returns.
         """
         inventories = {
             self._uuids[step.provider]: Inventories(
@@ -86,17 +92,19 @@ class Writer:
         self._client.reshape(inventories, consumers)
 
     def uuid(self, provider: str) -> str:
-        """Return the uuid of a provider that was read or created."""
+        """Return the uuid of a provider, by its name."""
         return self._uuids[provider]
 
 
 def _in_use(step: SetInventories, error: InventoryInUse) -> InventoryInUse:
-    said = " ".join(error.details)
-    named = tuple(name for name in sorted(step.removed) if re.search(rf"\b{name}\b", said))
+    """Return an error that names the provider and the classes, which Placement's does not."""
+    details = " ".join(error.details)
+    named = tuple(name for name in sorted(step.removed) if re.search(rf"\b{name}\b", details))
     classes = named or tuple(sorted(step.removed))
     named_error = InventoryInUse(
-        f"{step.provider}: {', '.join(classes)} is to be removed, but servers hold allocations"
-        f" of it; move them away first, or reshape ({'; '.join(error.details)})",
+        f"{step.provider}: {', '.join(classes)} cannot be removed, because servers hold"
+        " allocations of it: move these servers to another host, or reshape"
+        f" ({'; '.join(error.details)})",
         method=error.method,
         path=error.path,
         status=error.status,
@@ -108,7 +116,7 @@ def _in_use(step: SetInventories, error: InventoryInUse) -> InventoryInUse:
 
 
 class Progress:
-    """Which changes are written, which are under way, and which are to come."""
+    """Records which changes of an operation are written, sent, and not yet sent."""
 
     def __init__(self) -> None:
         self.written: list[Change] = []
@@ -116,28 +124,33 @@ class Progress:
         self._to_come: tuple[Change, ...] = ()
 
     def begin(self, changes: tuple[Change, ...]) -> None:
-        """Start an attempt; what was sent and is not needed any more was written."""
+        """Start an attempt with fresh reads.
+
+        If a change was sent in the last attempt and is not among ``changes`` now,
+        Placement has carried it out, and it counts as written.
+        """
         needed = {(change.provider, change.what) for change in changes}
         self.written += [c for c in self._sent if (c.provider, c.what) not in needed]
         self._sent, self._to_come = (), changes
 
     def send(self, changes: tuple[Change, ...]) -> None:
-        """Say that these, the next ones, are on their way."""
+        """Record that the next changes are being sent."""
         self._sent, self._to_come = changes, self._to_come[len(changes) :]
 
     def confirm(self) -> None:
-        """Say that what was on its way is written."""
+        """Record that the sent changes are written."""
         self.written += self._sent
         self._sent = ()
 
     def drop(self) -> None:
-        """Say that what was on its way is not to be written after all."""
+        """Record that the sent changes were refused and are given up."""
         self._sent = ()
 
-    def tell(self, error: HowFar, *, refused: bool) -> None:
-        """Add to the error how far it came.
+    def tell(self, error: WriteReport, *, refused: bool) -> None:
+        """Add the changes to an error.
 
-        :param refused: what was sent last is not written for sure.
+        :param refused: Placement has refused the sent changes, so they are not written;
+            otherwise they may be written.
         """
         error.report(
             written=self.written,
@@ -147,16 +160,20 @@ class Progress:
 
 
 def carry_out(attempt: Callable[[Progress], None]) -> tuple[Change, ...]:
-    """Attempt it, with fresh reads while others write; return what was written.
+    """Run ``attempt``, again while other clients write, and return the written changes.
 
-    :raises PlacementError: it tells how far it came.
-    :raises Interrupted: by Ctrl-C, it tells the same.
+    :param attempt: reads from Placement, plans and writes, and keeps the given
+        :class:`Progress` up to date.
+    :raises PlacementError: a request failed; the error lists the changes.
+    :raises Interrupted: Ctrl-C was pressed; the error lists the changes.
     """
     progress = Progress()
     try:
         with_fresh_reads(partial(attempt, progress))
     except PlacementError as error:
-        status = error.status or 0  # a 4xx alone says for sure: not written
+        # Only a 4xx shows that the write was not carried out. After a 5xx, or without an
+        # answer, the write may have been carried out.
+        status = error.status or 0
         progress.tell(error, refused=400 <= status < 500)
         raise
     except KeyboardInterrupt as error:

@@ -20,7 +20,7 @@ from oslo_config import cfg
 
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import WsgiTransport, embedded_placement, placement_app
-from cpu_tiers.placement.exchange import Patience
+from cpu_tiers.placement.exchange import RetryPolicy
 from cpu_tiers.placement.session import connect
 
 HTML = b"<html><body><h1>We will be back soon</h1></body></html>"
@@ -164,5 +164,5 @@ def client(placement_conf: Path) -> Iterator[PlacementClient]:
     """A client over real HTTP that does not sleep between its attempts."""
     conf = cfg.ConfigOpts()
     conf(["--config-file", str(placement_conf)], project="nova")
-    with connect(conf, patience=Patience(sleep=lambda _: None)) as client:
+    with connect(conf, retry_policy=RetryPolicy(sleep=lambda _: None)) as client:
         yield client

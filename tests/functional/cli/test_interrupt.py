@@ -55,13 +55,13 @@ def test_sync(interrupt: Interrupt, capabilities: str) -> None:
     sync = (*arguments, "--disk-gb", "5")
     error = interrupt(*sync, waits_for="PUT .*/inventories")
     assert error.splitlines()[:2] == [
-        "Interrupted; run it again to finish.",
+        "Interrupted; run the command again to finish.",
         "written: h: provider absent -> present",
     ]
     assert "perhaps written: h: VCPU absent -> " in error
     assert "\nnot written" not in error  # all of a provider's inventories go together
     error = interrupt(*sync, waits_for="GET .*/inventories")
-    assert error == "Interrupted; run it again to finish.\nNothing was written.\n"
+    assert error == "Interrupted; run the command again to finish.\nNothing was written.\n"
 
 
 def test_apply(

@@ -18,7 +18,7 @@ from cpu_tiers.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.allocations import claim, delete, move, roll_back
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.exchange import Patience, Transport
+from cpu_tiers.placement.exchange import RetryPolicy, Transport
 from cpu_tiers.placement.portions import add, release
 from tests.functional.placement.networks import add_host, ask, port, uuid, vf
 
@@ -31,7 +31,7 @@ HOSTS = ("c1", "c2", "c3")
 class Weather:
     """Placement's transport, where one write of ten or so goes wrong.
 
-    Not twice in a row, as patience is limited; but each way on its own: what
+    Not twice in a row, as the attempts are limited; but each way on its own: what
     was sent is lost, or the answer to it, or somebody else writes the same
     consumer just before.
     """
@@ -250,7 +250,7 @@ def test_every_provider_is_used_by_what_is_alive(embedded: PlacementClient) -> N
     for name in HOSTS:
         add_host(embedded, name)
     weather = Weather(embedded._exchange._transport, random)
-    client = PlacementClient(weather, patience=Patience(sleep=lambda _: None))
+    client = PlacementClient(weather, retry_policy=RetryPolicy(sleep=lambda _: None))
     cloud = Cloud(client, random, [uuid(embedded, name) for name in HOSTS])
     every: list[Callable[[], bool]] = [
         *[cloud.create] * 3,

@@ -188,7 +188,7 @@ def test_an_older_placement_is_not_even_asked(cloud: PlacementClient) -> None:
     older = PlacementClient(transport)
     assert ask(older, port("p1", 1)).allocation_requests
     transport.asked.clear()
-    with pytest.raises(PlacementVersionTooOld, match=r"1\.38, what is asked for needs 1\.39") as e:
+    with pytest.raises(PlacementVersionTooOld, match=r"1\.38, but .* needs 1\.39") as e:
         ask(older, ANY)
     assert e.value.maximum == "1.38"
     assert transport.asked == []

@@ -159,14 +159,14 @@ def test_of_a_write_that_got_no_answer_nothing_is_known(
     client: PlacementClient, faults: list[tuple[str, str]]
 ) -> None:
     faults += [("PUT /traits", "closed")] * 4
-    with pytest.raises(PlacementUnavailable, match="whether the PUT was carried out is not known"):
+    with pytest.raises(PlacementUnavailable, match="unknown whether the PUT was carried out"):
         client.create_trait("CUSTOM_GOLD")
 
 
 @pytest.mark.parametrize(
     ("fault", "kind", "said"),
     [
-        pytest.param("HTML 200", PlacementAnswerInvalid, "text/html and no JSON", id="HTML 200"),
+        pytest.param("HTML 200", PlacementAnswerInvalid, "text/html, not JSON", id="HTML 200"),
         pytest.param("HTML 502", PlacementRefused, "HTTP 502: the body is text/html", id="502"),
         pytest.param("JSON list", PlacementAnswerInvalid, "'resource_providers'", id="a list"),
         pytest.param("JSON cut off", PlacementAnswerInvalid, "no JSON", id="cut off"),

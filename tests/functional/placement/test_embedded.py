@@ -28,7 +28,7 @@ def test_one_after_the_other_each_starts_empty() -> None:
 
 
 def test_two_at_once_are_refused_and_the_first_goes_on(embedded: PlacementClient) -> None:
-    with pytest.raises(PlacementError, match="runs in this process already"):
+    with pytest.raises(PlacementError, match="already running in this process"):
         embedded_placement().__enter__()
     embedded.create_provider("compute1")
 

@@ -19,7 +19,7 @@ import pytest
 from oslo_config import cfg
 
 from cpu_tiers.placement.errors import NotAuthorised, PlacementMisconfigured
-from cpu_tiers.placement.exchange import Patience
+from cpu_tiers.placement.exchange import RetryPolicy
 from cpu_tiers.placement.session import connect
 
 MANAGE = shutil.which("keystone-manage") or shutil.which(
@@ -172,7 +172,7 @@ def fill_catalog(url: str, placement: str) -> None:
 def find(path: Path) -> None:
     conf = cfg.ConfigOpts()
     conf(["--config-file", str(path)], project="nova", default_config_dirs=[])
-    with connect(conf, patience=Patience(sleep=lambda _: None)) as client:
+    with connect(conf, retry_policy=RetryPolicy(sleep=lambda _: None)) as client:
         assert client.find_provider("compute1") is None
         client.create_trait("CUSTOM_GOLD")
 

@@ -141,7 +141,10 @@ def test_a_device_that_is_gone_but_used_is_reported_and_kept(
     done = sync_networking(client, without_br_1())
     assert done.changes == ()
     assert done.kept == (KeptDevice(provider=BR_1, used={EGRESS: 300}),)
-    assert f"servers hold 300 of {EGRESS}; it is kept" in str(done.kept[0])
+    assert (
+        f"is kept: its agent no longer reports this device, but servers hold 300 of {EGRESS}"
+        in str(done.kept[0])
+    )
     assert client.usages(uuid_of(client, BR_1)) == {EGRESS: 300}
     delete(client, SERVER)
     assert sync_networking(client, without_br_1()).kept == ()

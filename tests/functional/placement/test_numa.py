@@ -190,7 +190,7 @@ def test_a_host_with_servers_has_to_be_reshaped(client: PlacementClient) -> None
     assert root is not None
     request = AllocationRequest(allocations={root.uuid: {"VCPU": 1}})
     claim(client, SERVER, request, project_id="p", user_id="u")
-    with pytest.raises(InventoryInUse, match="VCPU is to be removed, but servers"):
+    with pytest.raises(InventoryInUse, match="VCPU cannot be removed, because servers"):
         sync(client, tree("cn", True))
     # Only the names are there, which all hosts share.
     assert names_and_totals(client, "cn") == {

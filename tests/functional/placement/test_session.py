@@ -12,11 +12,11 @@ from cpu_tiers.placement.errors import (
     PlacementRefused,
     PlacementUnavailable,
 )
-from cpu_tiers.placement.exchange import Patience
+from cpu_tiers.placement.exchange import RetryPolicy
 from cpu_tiers.placement.session import connect, load_adapter
 
 NovaConf = Callable[..., Path]
-HASTY = Patience(sleep=lambda _: None)
+HASTY = RetryPolicy(sleep=lambda _: None)
 NOBODY_LISTENS = "http://127.0.0.1:1"
 
 
@@ -27,7 +27,7 @@ def read(path: Path) -> cfg.ConfigOpts:
 
 
 def find(path: Path) -> None:
-    with connect(read(path), patience=HASTY) as client:
+    with connect(read(path), retry_policy=HASTY) as client:
         assert client.find_provider("compute1") is None
 
 

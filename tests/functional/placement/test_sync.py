@@ -193,7 +193,7 @@ def test_a_class_in_use_cannot_go(client: PlacementClient) -> None:
         ),
         managed_classes=flat().managed_classes,
     )
-    with pytest.raises(InventoryInUse, match="compute1: VCPU is to be removed") as error:
+    with pytest.raises(InventoryInUse, match="compute1: VCPU cannot be removed") as error:
         sync(client, tree)
     assert (error.value.provider, error.value.resource_classes) == ("compute1", ("VCPU",))
     assert error.value.written == ()

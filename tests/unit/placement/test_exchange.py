@@ -1,4 +1,4 @@
-"""Microversion, patience and the translation of errors, with a transport that only plays."""
+"""The microversion, the retry policy and the error mapping, with a transport that plays a script."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from cpu_tiers.placement.errors import (
     PlacementUnavailable,
     PlacementVersionTooOld,
 )
-from cpu_tiers.placement.exchange import Exchange, Patience
+from cpu_tiers.placement.exchange import Exchange, RetryPolicy
 
 
 def answer(status: int, body: object, content_type: str = "application/json") -> requests.Response:
@@ -52,8 +52,10 @@ class Play:
             raise act
         return act
 
-    def client(self, **patience: Any) -> PlacementClient:
-        return PlacementClient(self, patience=Patience(sleep=self.pauses.append, **patience))
+    def client(self, **retry_policy: Any) -> PlacementClient:
+        return PlacementClient(
+            self, retry_policy=RetryPolicy(sleep=self.pauses.append, **retry_policy)
+        )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,7 @@ UNDEFINED = problem("placement.undefined_code")
 )
 def test_every_refusal_is_an_error(status: int, body: object, kind: type[PlacementError]) -> None:
     play = Play(version("1.39"), *[answer(status, body, "text/html")] * 4)
-    exchange = Exchange(play, Patience(sleep=lambda _: None))
+    exchange = Exchange(play, RetryPolicy(sleep=lambda _: None))
     with pytest.raises(PlacementError, match=f"PUT /allocations/x: HTTP {status}") as error:
         exchange.request("PUT", "/allocations/x")
     assert type(error.value) is kind
@@ -227,14 +229,16 @@ def test_placements_own_words_are_kept() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{", b"\xff\xfe\xfa", b"[" * 100_000])
 def test_what_is_no_json_says_so(body: bytes) -> None:
-    with pytest.raises(PlacementAnswerInvalid, match="and no JSON"):
+    with pytest.raises(PlacementAnswerInvalid, match=", not JSON"):
         Play(answer(200, body)).client().find_provider("x")
 
 
 def test_a_bool_is_no_number() -> None:
     body = {"inventories": {}, "resource_provider_generation": True}
     play = Play(version("1.39"), answer(200, body))
-    with pytest.raises(PlacementAnswerInvalid, match="'resource_provider_generation' is no int"):
+    with pytest.raises(
+        PlacementAnswerInvalid, match="'resource_provider_generation' is not of type int"
+    ):
         play.client().inventories("x")
 
 
