@@ -1,4 +1,4 @@
-"""``cpu-tiers allocation heal``: give servers what their allocations lack."""
+"""``cpu-tiers allocation heal``: adds missing resources to the allocations of servers."""
 
 import logging
 from argparse import ArgumentParser, Namespace
@@ -28,92 +28,96 @@ LOG = logging.getLogger(__name__)
 
 
 class AllocationHeal(NovaCommand, Lister):
-    """Add to the allocations of servers what they lack: shares, and what ports ask for.
+    """Add missing shares, and missing resources of ports, to the allocations of servers.
 
-    Servers that hold nothing at all get all that they ask for, on hosts that
-    report shares or NUMA nodes: on the nodes where they run. Such a host is
-    written whole or not at all. What ports ask for is allocated where they are, and written to
-    them; a server's ports all or none. Who finds no room is named, and the exit
-    status is 1.
+    On hosts that report shares or NUMA nodes, a server without any allocation gets all
+    resources that it requests; with NUMA nodes, on the nodes where it runs. Either all
+    missing resources of a host are written, or none. The resources of a port are
+    allocated on the device that the port is bound to, and are written to the port in
+    Neutron; either all ports of a server are healed, or none. Servers without room on
+    their host are named, and the exit status is 1.
     """
 
     refused = False
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take what to do, and where."""
+        """Add the arguments for the mode and for the hosts or servers."""
         parser = super().get_parser(prog_name)
         mode = parser.add_mutually_exclusive_group(required=True)
-        mode.add_argument("--plan", action="store_true", help="list it; nothing is written")
-        mode.add_argument("--apply", action="store_true", help="write it, and list it")
+        mode.add_argument(
+            "--plan", action="store_true", help="list the missing resources without writing"
+        )
+        mode.add_argument(
+            "--apply", action="store_true", help="write the missing resources and list them"
+        )
         parser.add_argument(
-            "--skip-ports", action="store_true", help="look at shares alone; Neutron is not asked"
+            "--skip-ports", action="store_true", help="do not ask Neutron, and heal no ports"
         )
         where = parser.add_mutually_exclusive_group()
         where.add_argument(
             "--host",
             action="append",
             default=[],
-            help="as in openstack compute service list; may be repeated (default: all)",
+            help="only this host, named as in `openstack compute service list`; may be repeated "
+            "(default: all hosts)",
         )
         where.add_argument(
             "--server",
             action="append",
             default=[],
             metavar="UUID",
-            help="on the host where it is; may be repeated (default: all)",
+            help="only this server; may be repeated (default: all servers)",
         )
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Heal host by host."""
-        found: list[tuple[object, ...]] = []
-        reporting = asking = 0
+        rows: list[tuple[object, ...]] = []
+        reporting_hosts = requesting_ports = 0
         with self.clients() as (cloud, client):
             for compute_node in _compute_nodes(cloud, parsed_args):
                 plan, ports = _heal(client, compute_node, parsed_args)
-                found += [*heal_rows([plan]), *port_rows(ports)]
-                reporting += bool(plan.shares)
-                asking += ports.asking
-                self._say(plan, ports, parsed_args)
-        if not found:
+                rows += [*heal_rows([plan]), *port_rows(ports)]
+                reporting_hosts += bool(plan.shares)
+                requesting_ports += ports.asking
+                self._log(plan, ports, parsed_args)
+        if not rows:
             LOG.info(
-                "Hosts that report shares: %d; ports that ask for something: %d;"
-                " nothing is to be done there.",
-                reporting,
-                asking,
+                "No server lacks resources (hosts that report shares: %d; ports with a"
+                " resource request: %d).",
+                reporting_hosts,
+                requesting_ports,
             )
-        return HEAL_COLUMNS, found
+        return HEAL_COLUMNS, rows
 
-    def _say(self, plan: "HealPlan", ports: "PortPlan", parsed_args: Namespace) -> None:
-        """Tell of a host as soon as it is done."""
-        named = parsed_args.host or parsed_args.server
-        if named and not (plan.shares or plan.has_nodes or ports.asking):
+    def _log(self, plan: "HealPlan", ports: "PortPlan", parsed_args: Namespace) -> None:
+        """Log the result of a host as soon as the host is done, as a cloud may have thousands."""
+        is_named = parsed_args.host or parsed_args.server
+        if is_named and not (plan.shares or plan.has_nodes or ports.asking):
             raise InvalidInput.of(
                 f"host {plan.host}",
                 "it reports no shares",
-                "have it report them first: see the guide for compute hosts",
+                "configure the host to report shares first: see the guide for compute hosts",
             )
-        self._say_shares(plan, parsed_args)
+        self._log_shares(plan, parsed_args)
         for refusal in port_refusals(ports):
             self.refused = True
             LOG.error("%s", refusal)
-        done = sum(not verdict.shortfall.limit for verdict in ports.verdicts)
-        if parsed_args.apply and done:
-            LOG.info("%s: %d ports were given what they lacked", plan.host, done)
+        healed = sum(not verdict.shortfall.limit for verdict in ports.verdicts)
+        if parsed_args.apply and healed:
+            LOG.info("%s: %d ports healed", plan.host, healed)
 
-    def _say_shares(self, plan: "HealPlan", parsed_args: Namespace) -> None:
+    def _log_shares(self, plan: "HealPlan", parsed_args: Namespace) -> None:
         for refusal in refusals([plan]):
             LOG.error("%s", refusal)
         if not plan.fits:
             self.refused = True
             LOG.error("%s: nothing is written", plan.host)
         elif parsed_args.apply and plan.additions:
-            LOG.info(
-                "%s: %d consumers were given what they lacked", plan.host, len(plan.additions)
-            )
+            LOG.info("%s: %d consumers healed", plan.host, len(plan.additions))
 
     def run(self, parsed_args: Namespace) -> int:
-        """Tell a script, too."""
+        """Return the exit status: 1 also if a server has no room."""
         status: int = super().run(parsed_args)
         return status or int(self.refused)
 
@@ -121,7 +125,11 @@ class AllocationHeal(NovaCommand, Lister):
 def _heal(
     client: "PlacementClient", compute_node: "ComputeNode", parsed_args: Namespace
 ) -> tuple["HealPlan", "PortPlan"]:
-    """Plan or heal shares, then ports; Neutron is asked before anything is written."""
+    """Plan or heal the servers of a host, and then their ports.
+
+    Neutron is asked before the first write, so that a Neutron that cannot be reached
+    leaves the host unchanged.
+    """
     from cpu_tiers.nova.commands.heal_plan import heal, plan_heal
     from cpu_tiers.nova.commands.port_plan import HostPorts, PortPlan
 
@@ -137,7 +145,7 @@ def _heal(
 
 
 def _compute_nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["ComputeNode"]:
-    """Yield the hosts that the arguments name, each once."""
+    """Yield the hosts in the arguments, each host once, or all hosts."""
     from cpu_tiers.nova.commands.cloud import (
         all_compute_nodes,
         compute_nodes_of_host,

@@ -1,4 +1,4 @@
-"""``cpu-tiers``: the application around the commands."""
+"""The program ``cpu-tiers``, which finds and runs the commands."""
 
 import logging
 import sys
@@ -12,7 +12,7 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 USAGE = 2
-"""Exit status of a command line that cannot be read."""
+"""The exit status for wrong usage."""
 
 
 class CpuTiersApp(App):
@@ -20,10 +20,13 @@ class CpuTiersApp(App):
 
     def __init__(self) -> None:
         """Find the commands by their entry points."""
-        logging.getLogger("stevedore").setLevel(logging.CRITICAL)  # a failed load is our error
+        # stevedore logs a plugin that cannot be loaded; cpu_tiers.extensions raises an error,
+        # which would appear twice.
+        logging.getLogger("stevedore").setLevel(logging.CRITICAL)
         super().__init__(
-            description="CPU performance tiers for OpenStack Nova: what a flavor asks of "
-            "Placement, what a host reports to it, which host is best, and what a guest gets.",
+            description="CPU performance tiers for OpenStack Nova: shows what a server requests "
+            "from Placement, what a host reports to Placement, which host is best for a server, "
+            "and how much CPU a guest gets.",
             version=version("cpu-tiers"),
             command_manager=CommandManager("cpu_tiers.commands"),
             deferred_help=True,
@@ -32,7 +35,7 @@ class CpuTiersApp(App):
     def build_option_parser(
         self, description: str | None, version: str | None, argparse_kwargs: Any = None
     ) -> ArgumentParser:
-        """Add the options that most commands read."""
+        """Add the global options, which most commands read."""
         parser = super().build_option_parser(
             description, version, {"allow_abbrev": False, **(argparse_kwargs or {})}
         )
@@ -41,31 +44,34 @@ class CpuTiersApp(App):
             action="append",
             default=[],
             metavar="FILE",
-            help="nova.conf; may be given several times, the last wins "
-            "(default: where Nova looks, such as /etc/nova/nova.conf)",
+            help="path of nova.conf; may be repeated, and later files override earlier files "
+            "(default: the files that Nova reads, such as /etc/nova/nova.conf)",
         )
         parser.add_argument(
             "--placement",
             choices=["config", "embedded"],
             default="config",
-            help="the Placement of nova.conf's [placement] section, or one that runs inside "
-            "this process and is gone afterwards (default: config)",
+            help="config: the Placement service in the section [placement] of nova.conf; "
+            "embedded: an empty Placement inside this process, deleted afterwards "
+            "(default: config)",
         )
         return parser
 
     def clean_up(self, cmd: Any, result: int, err: BaseException | None) -> None:
-        """Say what Ctrl-C left half done, before the exit status 130 that cliff has for it."""
+        """Print which changes are written if Ctrl-C has interrupted a series of writes."""
+        # cliff ends with the exit status 130 after Ctrl-C, but prints no message.
         super().clean_up(cmd, result, err)
-        if isinstance(err, KeyboardInterrupt) and (said := str(err)):
-            logging.getLogger(__name__).error("%s", said)
+        if isinstance(err, KeyboardInterrupt) and (message := str(err)):
+            logging.getLogger(__name__).error("%s", message)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0 done, 1 refused, 2 usage."""
+    """Run a command and return its exit status, which docs/cli.rst lists."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     app = CpuTiersApp()
     options, command = app.parser.parse_known_args(arguments)
-    if not command and not options.deferred_help:  # cliff would start an interactive shell
+    # Without a command cliff would start an interactive shell.
+    if not command and not options.deferred_help:
         with suppress(SystemExit):
             app.run(["--help"])
         return USAGE

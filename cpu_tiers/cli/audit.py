@@ -1,4 +1,4 @@
-"""``cpu-tiers host audit``: where a host breaks the promise, and what to do."""
+"""``cpu-tiers host audit``: compares promised and delivered CPU on a compute host."""
 
 import logging
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -24,40 +24,41 @@ LOG = logging.getLogger(__name__)
 COLUMNS = ("kind", "where", "uuid", "found", "means", "do", "fixed")
 
 FOUND = 3
-"""Exit status where something is not as it should be."""
+"""The exit status if there are open findings."""
 
-_WIDTH = 40
+_COLUMN_WIDTH = 40
 
 
 class HostAudit(NovaConfCommand, Lister):
-    """Compare what guests were promised with what a compute host gives them.
+    """Compare the CPU that guests are promised with the CPU that a compute host gives them.
 
-    Exit status: 0 nothing was found, 3 something was, or could not be read;
-    1 there was no audit, 2 usage.
+    Exit status: 0 without findings, 3 with findings (a source that cannot be read is a
+    finding), 1 if the audit was impossible, 2 for wrong usage.
     """
 
-    found = False
+    has_findings = False
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take the host, what to leave out, and where else to write."""
+        """Add the arguments for the host, the findings and the additional output."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--connect",
             metavar="URI",
             default="qemu:///system",
-            help="the libvirt of this machine (default: qemu:///system)",
+            help="URI of the libvirt on this machine (default: qemu:///system)",
         )
         parser.add_argument(
             "--hostname",
             metavar="NAME",
-            help="the host's resource provider (default: what libvirt calls the host, as Nova)",
+            help="name of the host's resource provider (default: the host name that libvirt "
+            "returns, which Nova uses)",
         )
         parser.add_argument(
             "--interval",
             type=_seconds,
             default=10.0,
             metavar="SECONDS",
-            help="measure for so long what guests get; 0: do not (default: 10)",
+            help="how long to measure the CPU time of guests; 0 measures nothing (default: 10)",
         )
         parser.add_argument(
             "--ignore",
@@ -65,26 +66,27 @@ class HostAudit(NovaConfCommand, Lister):
             choices=[kind.value for kind in Kind],
             default=[],
             metavar="KIND",
-            help="leave out findings of this kind; may be repeated: %(choices)s",
+            help="leave out findings of this kind; may be repeated. Kinds: %(choices)s",
         )
         parser.add_argument(
             "--fix",
             action="store_true",
-            help="set the weights that are wrong, through libvirt; nothing else is changed",
+            help="set wrong weights through libvirt; nothing else is changed",
         )
         parser.add_argument(
             "--prometheus",
             metavar="FILE.prom",
-            help="write metrics there, for node_exporter's textfile collector",
+            help="write metrics to this file, for the textfile collector of node_exporter",
         )
         add_picture_arguments(parser)
         add_tier_argument(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Gather, compare, mend if asked to, and lay out."""
+        """Gather the evidence, audit it, fix weights if requested, and list the findings."""
+        # A URI such as qemu+ssh://host/system is another machine, whose cgroups are not here.
         if "://" in parsed_args.connect.replace(":///", ""):
-            allowed = "run the audit on the compute host, whose cgroups it reads"
+            allowed = "run the audit on the compute host, because it reads the cgroups there"
             raise InvalidInput.of("--connect", f"got {parsed_args.connect!r}", allowed)
         tiers = read_tiers(parsed_args)
         gathering = gather(
@@ -103,22 +105,22 @@ class HostAudit(NovaConfCommand, Lister):
         ]
         fixed = _fix(parsed_args.connect, findings) if parsed_args.fix else set[str]()
         open_ = [finding for finding in findings if not _is_fixed(finding, fixed)]
-        self.found = bool(open_)
+        self.has_findings = bool(open_)
         if parsed_args.prometheus:
             write_metrics(parsed_args.prometheus, gathering.evidence, open_, tiers)
         guests = bars(gathering.evidence.host, tiers, deliveries(gathering.evidence))
         draw(parsed_args, gathering.hostname, guests)
-        _say(gathering, findings)
+        _log_summary(gathering, findings)
         return COLUMNS, [_row(finding, _is_fixed(finding, fixed)) for finding in findings]
 
     def run(self, parsed_args: Namespace) -> int:
-        """Tell monitoring, too."""
+        """Return the exit status: 3 also if there are open findings."""
         status: int = super().run(parsed_args)
-        return status or (FOUND if self.found else 0)
+        return status or (FOUND if self.has_findings else 0)
 
 
 def _fix(uri: str, findings: Iterable[Finding]) -> set[str]:
-    """Set the weights that are wrong, and return the uuids of guests that have theirs now."""
+    """Set wrong weights, and return the uuids of the guests whose weights are right now."""
     weights = {
         finding.uuid: finding.weight
         for finding in findings
@@ -128,22 +130,23 @@ def _fix(uri: str, findings: Iterable[Finding]) -> set[str]:
         return set()
     try:
         for uuid, reason in set_weights(uri, weights).items():
-            LOG.error("the weight of guest %s is not set: %s", uuid, printable(reason))
-        now = read_host(weights).guests
+            LOG.error("The weight of guest %s is not set: %s", uuid, printable(reason))
+        # Read the cgroups again: "fixed" is what the kernel has, not what libvirt was told.
+        cgroups = read_host(weights).guests
     except CpuTiersError as error:
-        LOG.error("weights are not set, or not all: %s", error)
+        LOG.error("Not all weights are set: %s", error)
         return set()
-    return {uuid for uuid, guest in now.items() if guest.weight == weights[uuid]}
+    return {uuid for uuid, cgroup in cgroups.items() if cgroup.weight == weights[uuid]}
 
 
 def _is_fixed(finding: Finding, fixed: Collection[str]) -> bool:
     return finding.kind is Kind.WEIGHT and finding.weight is not None and finding.uuid in fixed
 
 
-def _say(gathering: GatheredEvidence, findings: Collection[Finding]) -> None:
+def _log_summary(gathering: GatheredEvidence, findings: Collection[Finding]) -> None:
     evidence = gathering.evidence
     LOG.info(
-        "%s: guests: %d, measured for %.1f s: %d, findings: %d",
+        "%s: guests: %d, guests measured for %.1f s: %d, findings: %d",
         gathering.hostname,
         len(evidence.host.domains),
         evidence.seconds,
@@ -165,7 +168,7 @@ def _row(finding: Finding, fixed: bool) -> tuple[object, ...]:
 
 
 def _text(text: str) -> FormattedValue:
-    return FormattedValue(printable(text), partial(fill, width=_WIDTH))
+    return FormattedValue(printable(text), partial(fill, width=_COLUMN_WIDTH))
 
 
 def _seconds(text: str) -> float:

@@ -1,4 +1,4 @@
-"""The evidence of an audit, gathered from libvirt, the kernel and Placement."""
+"""Gathering the evidence of an audit from libvirt, the kernel and Placement."""
 
 import logging
 from collections.abc import Collection, Iterator
@@ -32,11 +32,13 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceSources:
-    """Where the evidence is.
+    """Where to gather the evidence.
 
-    :param uri: libvirt's.
-    :param hostname: of the host's provider; ``None`` for what libvirt calls the host.
-    :param interval: seconds to measure; 0 for not at all.
+    :param uri: the connection URI of libvirt.
+    :param embedded: use an empty Placement inside the process instead of nova.conf's.
+    :param hostname: the name of the host's provider; ``None`` for the host name that
+        libvirt returns, which is the name that Nova uses.
+    :param interval: seconds to measure CPU time; 0 to measure nothing.
     """
 
     uri: str
@@ -48,7 +50,7 @@ class EvidenceSources:
 
 @dataclass(slots=True)
 class GatheredEvidence:
-    """What was found, and what could not be read, which is found too."""
+    """The evidence, and a finding for each source that could not be read."""
 
     hostname: str
     evidence: Evidence
@@ -56,10 +58,10 @@ class GatheredEvidence:
 
 
 def gather(sources: EvidenceSources) -> GatheredEvidence:
-    """Return the evidence; what cannot be read is told and left out.
+    """Return the evidence; a source that cannot be read is left out and becomes a finding.
 
     :raises InvalidInput: nova.conf does not fit the host.
-    :raises LibvirtUnavailable: libvirt does not say which guests there are.
+    :raises LibvirtUnavailable: libvirt does not list the guests.
     """
     unread: list[Finding] = []
     options = inventory_options(sources.conf)
@@ -73,15 +75,16 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
     spent, seconds = _measure(sources, domains, unread)
     default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
     occupancy = Occupancy(
-        domains=tuple(replace(one, weight=due_weight(one) or default) for one in domains),
+        domains=tuple(replace(domain, weight=due_weight(domain) or default) for domain in domains),
         cpus=host.topology.cpus,
         shared_cpus=shared_cpus(host, options),
         default_weight=default,
         services={},
         inventories=host_inventories(host, options),
     )
-    neither = options.cpu_shared_set is None and options.cpu_dedicated_set is None
-    dedicated = host.topology.cpus if neither else options.cpu_dedicated_set
+    # Without both options, dedicated vCPUs may be pinned to any CPU of the host.
+    has_no_sets = options.cpu_shared_set is None and options.cpu_dedicated_set is None
+    dedicated = host.topology.cpus if has_no_sets else options.cpu_dedicated_set
     evidence = Evidence(
         host=occupancy,
         dedicated_cpus=dedicated or CpuSet(),
@@ -94,8 +97,8 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
 
 
 @contextmanager
-def _told(unread: list[Finding], where: str) -> Iterator[None]:
-    """Make a finding of what fails, and go on."""
+def _errors_as_findings(unread: list[Finding], where: str) -> Iterator[None]:
+    """Turn an error into findings, so that the audit continues without this source."""
     try:
         yield
     except InvalidInput as error:
@@ -110,13 +113,13 @@ def _told(unread: list[Finding], where: str) -> Iterator[None]:
 def _domains(uri: str, unread: list[Finding]) -> Iterator[Domain]:
     for running in read_domains(uri):
         where = f"guest {running.name}"
-        with _told(unread, where):
+        with _errors_as_findings(unread, where):
             yield parse_domain(running.xml, where=where)
 
 
 def _cgroups(uri: str, domains: list[Domain], unread: list[Finding]) -> HostCgroups | None:
     cgroups = None
-    with _told(unread, "cgroups"):
+    with _errors_as_findings(unread, "cgroups"):
         cgroups = read_host({domain.uuid for domain in domains if domain.uuid})
         unread += (
             Finding(kind=Kind.UNREAD, where=fault.where, found=f"{fault.given}; {fault.allowed}")
@@ -129,40 +132,46 @@ def _cgroups(uri: str, domains: list[Domain], unread: list[Finding]) -> HostCgro
 
 
 def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
-    """Tell of guests without a process: some ended meanwhile, of others it is not seen."""
+    """Add a finding for each running guest without a visible process.
+
+    A guest that has ended since libvirt listed it is only logged.
+    """
     running = {domain.name for domain in read_domains(uri)}
     for domain in missing:
         if domain.name not in running:
-            LOG.warning("%s ended meanwhile.", printable(domain.name))
+            LOG.warning("Guest %s ended during the audit.", printable(domain.name))
             continue
-        found = "no QEMU process with its uuid is seen; run the audit as root, on its host"
+        reason = (
+            "no visible QEMU process has the uuid of the guest; run the audit as root on the"
+            " compute host"
+        )
         where = f"guest {domain.name}"
-        unread.append(Finding(kind=Kind.UNREAD, where=where, found=found, uuid=domain.uuid))
+        unread.append(Finding(kind=Kind.UNREAD, where=where, found=reason, uuid=domain.uuid))
 
 
 def _allocated(sources: EvidenceSources, name: str, unread: list[Finding]) -> Allocated | None:
     try:
         with (
             connect(sources.conf, embedded=sources.embedded) as client,
-            _told(unread, "Placement"),
+            _errors_as_findings(unread, "Placement"),
         ):
             shares = read_shares(client, name)
             return Allocated(capacity=shares.capacity, shares=shares.held)
     except PlacementMisconfigured as error:
-        LOG.warning("Placement is left out: %s", str(error).partition(";")[0])
+        LOG.warning("The audit leaves out Placement: %s", str(error).partition(";")[0])
     return None
 
 
 def _measure(
     sources: EvidenceSources, domains: Collection[Domain], unread: list[Finding]
 ) -> tuple[CpuTimes, float]:
-    """Return what was spent in the interval, and its seconds."""
+    """Return the CPU time of each guest in the interval, and the length of the interval."""
     if not sources.interval or not domains:
         return {}, 0.0
-    with _told(unread, "CPU time"):
+    with _errors_as_findings(unread, "CPU time"):
         spent, seconds = measure(sources.uri, sources.interval)
         if spent:
             return spent, seconds
-        found = "libvirt tells of no vCPU how long it waited; a newer one does"
-        unread.append(Finding(kind=Kind.UNREAD, where="CPU time", found=found))
+        reason = "this libvirt does not report how long vCPUs waited; upgrade libvirt"
+        unread.append(Finding(kind=Kind.UNREAD, where="CPU time", found=reason))
     return {}, 0.0

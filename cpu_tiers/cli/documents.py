@@ -1,8 +1,8 @@
-"""The files that operators already have, read into our nouns.
+"""Reading the output of the openstack client into flavors, images and ports.
 
-``openstack flavor show -f json``, ``openstack image show -f json``,
-``openstack port show -f json`` and the body of ``GET
-/allocation_candidates``; ``-`` is standard input.
+The commands take the output of ``openstack flavor show -f json``, ``openstack image
+show -f json`` and ``openstack port show -f json``, and the body of ``GET
+/allocation_candidates``. The path ``-`` is standard input.
 """
 
 import json
@@ -22,15 +22,15 @@ _SIZES: dict[str, tuple[str, Any]] = {
     "OS-FLV-EXT-DATA:ephemeral": ("ephemeral_gb", 0),
     "swap": ("swap_mb", 0),
 }
-"""Keys of the openstack client, what Nova calls them, and what they default to."""
+"""Keys of the openstack client, with the name of the field in Nova and the default value."""
 
-_READ_OF_AN_IMAGE = ("hw_", "trait:")
+_IMAGE_PREFIXES = ("hw_", "trait:")
 
 
 def read_bytes(path: str) -> bytes:
     """Return the content of a file.
 
-    :raises InvalidInput: it cannot be read.
+    :raises InvalidInput: the file cannot be read.
     """
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
@@ -44,8 +44,8 @@ def read_bytes(path: str) -> bytes:
 def read_json(path: str, allowed: str = "give the output of -f json") -> Any:
     """Return the JSON document in a file.
 
-    :param allowed: what to give instead of what is no JSON.
-    :raises InvalidInput: no JSON, or a key twice in one object.
+    :param allowed: the advice in the error for a file without JSON.
+    :raises InvalidInput: the file is not JSON, or an object in it has a key twice.
     """
     try:
         return json.loads(read_bytes(path), object_pairs_hook=_unique, parse_constant=_refuse)
@@ -63,7 +63,7 @@ def read_flavor(path: str) -> Flavor:
     name = _name(path, document)
     faults = FaultList()
     sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
-    if sizes["swap_mb"] == "":  # how older clients print "none"
+    if sizes["swap_mb"] == "":  # Older clients print an empty text for a flavor without swap.
         sizes["swap_mb"] = 0
     extra_specs: dict[str, str] = {}
     with faults:
@@ -85,16 +85,17 @@ def read_image(path: str) -> Image:
     if "properties" not in document:
         raise InvalidInput.of(where, "no properties", "give the output of openstack image show")
     properties = document["properties"]
-    if isinstance(properties, Mapping):  # the client adds values of Glance's own, not all texts
-        properties = {k: v for k, v in properties.items() if k.startswith(_READ_OF_AN_IMAGE)}
+    if isinstance(properties, Mapping):
+        # The client also prints Glance's own fields as properties, and some are not texts.
+        properties = {k: v for k, v in properties.items() if k.startswith(_IMAGE_PREFIXES)}
     return Image(name=name, properties=_texts(where, properties))
 
 
 def read_port(path: str) -> Port:
     """Return the port in the output of ``openstack port show -f json``.
 
-    Neutron tells ``resource_request`` to administrators alone; without it the
-    port asks for nothing.
+    Neutron shows ``resource_request`` only to administrators. Without it the port
+    requests no resources.
 
     :raises InvalidInput: with every fault of the document.
     """
@@ -116,7 +117,7 @@ def read_port(path: str) -> Port:
 
 
 def _json_in(where: str, value: object) -> object:
-    """Return a value that the client may have printed as text; of an empty one, None."""
+    """Return a JSON value that an older client may have printed as text; ``None`` if empty."""
     if not isinstance(value, str):
         return value
     if not value.strip():
@@ -125,7 +126,7 @@ def _json_in(where: str, value: object) -> object:
         return json.loads(value, object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise InvalidInput.of(
-            where, f"got {value!r}", "give it as a JSON object, as newer clients do"
+            where, f"got {value!r}", "give a JSON object, as newer openstack clients print it"
         ) from error
 
 
@@ -145,10 +146,11 @@ def _object(path: str, command: str) -> Mapping[str, Any]:
 
 
 def _texts(where: str, properties: object) -> dict[str, str]:
-    """Return properties as text; numbers as they are written."""
+    """Return the properties as texts; a number becomes the text of its value."""
     if not isinstance(properties, Mapping):
         given = f"properties are {str(properties)[:40]!r}"
-        raise InvalidInput.of(where, given, "give them as a JSON object, as newer clients do")
+        allowed = "give a JSON object, as newer openstack clients print it"
+        raise InvalidInput.of(where, given, allowed)
     faults = FaultList()
     for key, value in properties.items():
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -162,10 +164,10 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        raise ValueError(f"twice in one object: {', '.join(twice)}")
+        repeated_keys = sorted({key for key in keys if keys.count(key) > 1})
+        raise ValueError(f"keys are repeated in an object: {', '.join(repeated_keys)}")
     return document
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

@@ -1,4 +1,4 @@
-"""``cpu-tiers domain show``: what a guest of a flavor gets."""
+"""``cpu-tiers domain show``: the libvirt domain of a server on a host."""
 
 import re
 from argparse import ArgumentParser, Namespace
@@ -23,13 +23,13 @@ from cpu_tiers.model.host import HostTopology
 
 
 class DomainShow(NovaConfCommand, ShowCommand):
-    """Show the libvirt domain of a server of a flavor on a host that has no other.
+    """Show the libvirt domain of a server on a host without other servers.
 
-    ``-f value -c xml`` prints the XML alone.
+    ``-f value -c xml`` prints only the XML.
     """
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take the server and the host."""
+        """Add the arguments for the server and the host."""
         parser = super().get_parser(prog_name)
         add_server_arguments(parser)
         add_capabilities_arguments(parser)
@@ -50,21 +50,21 @@ class DomainShow(NovaConfCommand, ShowCommand):
         conf = self.nova_conf()
         server, topology = read_server(parsed_args), read_topology(parsed_args)
         host = _compute_host(topology, inventory_options(conf))
-        wanted = guest_topology(guest_cpus(server.flavor, server.image))
+        guest = guest_topology(guest_cpus(server.flavor, server.image))
         return Guest(
-            name=re.sub(r"[^\w.-]+", "_", server.flavor.name),
+            name=re.sub(r"[^\w.-]+", "_", server.flavor.name),  # libvirt refuses "/" in names
             flavor=server.flavor,
             image=server.image,
             arch=topology.arch,
             host=host,
-            topology=wanted,
-            pinning=pin(wanted, host) if wanted else None,
+            topology=guest,
+            pinning=pin(guest, host) if guest else None,
             realtime_priority=conf.libvirt.realtime_scheduler_priority,
         )
 
 
 def _compute_host(topology: HostTopology, options: InventoryOptions) -> ComputeHost:
-    """Return what nova-compute makes of a host; nothing of it is taken.
+    """Return the host as nova-compute sees it, without guests.
 
     :raises InvalidInput: nova.conf names CPUs that the host does not have.
     """

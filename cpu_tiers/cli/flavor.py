@@ -1,4 +1,4 @@
-"""``cpu-tiers flavor check`` and ``flavor show``: what is wrong, and what is asked for."""
+"""``cpu-tiers flavor check`` and ``flavor show``: the faults and the CPUs of flavors."""
 
 import logging
 from argparse import ArgumentParser, Namespace
@@ -12,7 +12,12 @@ from cpu_tiers import extensions
 from cpu_tiers.cli.documents import read_flavor
 from cpu_tiers.cli.formatting import FormattedValue, ShowCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.request import add_numa_argument, add_server_arguments, asks_numa, read_server
+from cpu_tiers.cli.request import (
+    add_numa_argument,
+    add_server_arguments,
+    read_server,
+    requests_numa_nodes,
+)
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.page_size import absent_pages
@@ -26,26 +31,29 @@ LOG = logging.getLogger(__name__)
 
 
 class FlavorCheck(NovaConfCommand, Lister):
-    """List every fault of each flavor; exit status 1 if there is any."""
+    """List every fault of each flavor; the exit status is 1 if there are faults."""
 
-    faulty = False
+    has_faults = False
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take any number of flavors."""
+        """Add the arguments for the flavors and the checks."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "flavor", nargs="+", metavar="FLAVOR.json", help="openstack flavor show -f json"
+            "flavor",
+            nargs="+",
+            metavar="FLAVOR.json",
+            help="output of `openstack flavor show -f json`",
         )
         add_numa_argument(parser)
         parser.add_argument(
             "--hosts",
             action="store_true",
-            help="ask Placement, too: is there a host that reports the pages asked for?",
+            help="also check in Placement that a host reports the requested page size",
         )
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Check one file after the other."""
+        """Check each flavor and list its faults."""
         conf = self.nova_conf()
         translators = extensions.load(extensions.TRANSLATORS)
         traits = self._traits(conf) if parsed_args.hosts else frozenset()
@@ -54,7 +62,7 @@ class FlavorCheck(NovaConfCommand, Lister):
             for path in parsed_args.flavor
             for fault in _faults(path, parsed_args, conf.filter_scheduler, translators, traits)
         ]
-        self.faulty = bool(rows)
+        self.has_faults = bool(rows)
         LOG.info("flavors: %d, faults: %d", len(parsed_args.flavor), len(rows))
         return ("file", "where", "given", "allowed"), rows
 
@@ -62,13 +70,13 @@ class FlavorCheck(NovaConfCommand, Lister):
         with connect(conf, embedded=self.wants_embedded) as client:
             traits = client.traits_in_use()
         if page_size_of(traits) is None:
-            LOG.info("No host reports its page sizes: they are not checked.")
+            LOG.info("No host reports its page sizes, so page sizes are not checked.")
         return traits
 
     def run(self, parsed_args: Namespace) -> int:
-        """Tell a script, too."""
+        """Return the exit status: 1 also if there are faults."""
         status: int = super().run(parsed_args)
-        return status or int(self.faulty)
+        return status or int(self.has_faults)
 
 
 def _faults(
@@ -78,10 +86,10 @@ def _faults(
     translators: Mapping[str, Translator],
     traits: frozenset[str],
 ) -> Iterable[Fault]:
-    """Return what is wrong with a flavor, as it is and for the query that is made of it.
+    """Return the faults of a flavor and of the query for its servers.
 
-    :param options: ``[filter_scheduler]``.
-    :param traits: of the hosts; empty where they do not matter.
+    :param options: the section ``[filter_scheduler]``.
+    :param traits: the traits of all hosts; empty to check no page size.
     """
     faults = FaultList()
     with faults:
@@ -89,24 +97,24 @@ def _faults(
             flavor=read_flavor(path), query_vcpu_shares=options.query_placement_for_vcpu_shares
         )
         with faults:
-            asks = asks_numa(parsed_args, options, server)
-            translate(server._replace(query_numa=asks), translators)
+            query_numa = requests_numa_nodes(parsed_args, options, server)
+            translate(server._replace(query_numa=query_numa), translators)
         if absent := absent_pages(server.flavor, None, traits):
             faults.add(*absent)
-    return dict.fromkeys(faults.faults)
+    return dict.fromkeys(faults.faults)  # Two translators may find the same fault.
 
 
 class FlavorShow(ShowCommand):
-    """Show the CPUs and NUMA nodes of a server: which vCPU is dedicated, shared, real-time."""
+    """Show the dedicated, shared and real-time vCPUs and the NUMA nodes of a server."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take a flavor, and an image."""
+        """Add the arguments for the flavor and the image."""
         parser = super().get_parser(prog_name)
         add_server_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        """Decide, and lay out what was decided."""
+        """Work out the CPUs and the NUMA nodes, and show them."""
         server = read_server(parsed_args)
         guest = guest_cpus(server.flavor, server.image)
         topology = guest_topology(guest)

@@ -1,4 +1,4 @@
-"""How output is laid out: cells for machines and persons, and CSV of one object."""
+"""Output formats that cliff lacks: structured values, and CSV of a single object."""
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -11,20 +11,27 @@ from cliff.show import ShowOne
 
 
 class FormattedValue(FormattableColumn[Any]):
-    """A value, and how a table shows it."""
+    """A value that JSON shows as data and a table shows as text.
+
+    :param value: the data for ``-f json`` and ``-f yaml``.
+    :param show: returns the text of the value for a table.
+    """
 
     def __init__(self, value: Any, show: Callable[[Any], str]) -> None:
-        """Keep both; ``show`` is called for tables alone."""
+        """Keep the value and the function."""
         super().__init__(value)
         self._show = show
 
     def human_readable(self) -> str:
-        """Return the lines for a person."""
+        """Return the text for a table."""
         return self._show(self._value)
 
 
 class SingleObjectCsv(CSVLister, SingleFormatter):
-    """One object as CSV, a line for each field; cliff has it for lists alone."""
+    """A formatter that prints a single object as CSV, with a line for each field.
+
+    cliff has a CSV formatter only for lists.
+    """
 
     def emit_one(
         self,
@@ -33,15 +40,19 @@ class SingleObjectCsv(CSVLister, SingleFormatter):
         stdout: TextIO,
         parsed_args: Namespace,
     ) -> None:
-        """Write the fields."""
+        """Write a line for each field."""
         rows = zip(column_names, data, strict=True)
         self.emit_list(("Field", "Value"), rows, stdout, parsed_args)
 
 
 class ShowCommand(ShowOne):
-    """Shows one object, in the formats of lists."""
+    """A command that shows a single object, in the same formats as lists."""
 
     @property
     def formatter_namespace(self) -> str:
-        """Return the entry points of the formats, apart from those of other programs."""
+        """Return the entry point group of the formatters.
+
+        It is a group of cpu-tiers: the CSV formatter must not appear in other programs
+        that use cliff, such as the openstack client.
+        """
         return "cpu_tiers.formatter.show"

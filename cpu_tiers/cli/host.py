@@ -1,4 +1,4 @@
-"""``cpu-tiers host show``: what the guests of a host are guaranteed, and what else fits."""
+"""``cpu-tiers host show``: the CPU that guests are guaranteed, and the servers that still fit."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
@@ -23,24 +23,25 @@ COLUMNS = (
 
 
 class HostShow(NovaConfCommand, Lister):
-    """List the guests of a host, and the CPU that each is guaranteed when all want to run.
+    """List the guests of a host, and the CPU that each guest is guaranteed when all want to run.
 
-    After them comes a line for each tier: how many more of its servers fit, and
-    what one more would get. The columns with_one and with_all say what each
-    guest would have left beside one more, and beside all that fit.
+    After the guests, the list has a row for each tier: how many more servers of the tier
+    fit on the host, and how much CPU an additional server would be guaranteed. The
+    columns with_one and with_all show the guarantee of each guest beside one additional
+    server of each tier, and beside as many as fit.
     """
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take the host and the tiers."""
+        """Add the arguments for the host, the tiers and the picture."""
         parser = super().get_parser(prog_name)
         add_occupancy_arguments(parser)
         add_tier_argument(parser)
-        parser.add_argument("--hostname", metavar="NAME", help="what a picture calls the host")
+        parser.add_argument("--hostname", metavar="NAME", help="name of the host in the picture")
         add_picture_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Compute, and lay out guests and tiers."""
+        """Compute the guarantees, and list guests and tiers."""
         tiers = read_tiers(parsed_args)
         host = read_occupancy(parsed_args, self.nova_conf())
         outlooks = [host.outlook(tier) for tier in tiers]
@@ -56,9 +57,9 @@ def _hostname(parsed_args: Namespace) -> str:
 
 
 def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[object, ...]]:
-    names = tier_names(host.domains, [one.tier for one in outlooks])
-    with_one = {one.tier.name: one.one.guests for one in outlooks if one.one}
-    with_all = {one.tier.name: one.all.guests for one in outlooks if one.all}
+    names = tier_names(host.domains, [outlook.tier for outlook in outlooks])
+    with_one = {outlook.tier.name: outlook.one.guests for outlook in outlooks if outlook.one}
+    with_all = {outlook.tier.name: outlook.all.guests for outlook in outlooks if outlook.all}
     guaranteed = host.guaranteed()
     for domain in host.domains:
         multiplier = multiplier_of(domain)

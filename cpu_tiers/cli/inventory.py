@@ -1,4 +1,4 @@
-"""``cpu-tiers inventory show`` and ``sync``: what a host reports."""
+"""``cpu-tiers inventory show`` and ``inventory sync``: the provider tree of a host."""
 
 import logging
 import shutil
@@ -32,14 +32,16 @@ CHANGE_COLUMNS = ("provider", "what", "before", "after")
 
 
 def add_capabilities_arguments(parser: ArgumentParser, *, required: bool = True) -> None:
-    """Take the host's capabilities from a file or from libvirt."""
+    """Add the arguments for the host's capabilities, in a file or from libvirt."""
     source = parser.add_mutually_exclusive_group(required=required)
     source.add_argument("--capabilities", metavar="FILE", help="output of `virsh capabilities`")
-    source.add_argument("--connect", metavar="URI", help="ask libvirt, such as qemu:///system")
+    source.add_argument(
+        "--connect", metavar="URI", help="URI of a libvirt to ask, such as qemu:///system"
+    )
 
 
 def read_topology(parsed_args: Namespace) -> HostTopology:
-    """Return the topology of the host that the arguments name."""
+    """Return the topology of the host in the file or of the libvirt in the arguments."""
     if parsed_args.connect:
         return parse_capabilities(
             read_capabilities(parsed_args.connect), where=parsed_args.connect
@@ -48,7 +50,7 @@ def read_topology(parsed_args: Namespace) -> HostTopology:
 
 
 class _InventoryCommand(NovaConfCommand, Lister):
-    """What both commands take, and the tree that it makes."""
+    """The arguments of both commands, and the provider tree that they describe."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -60,8 +62,8 @@ class _InventoryCommand(NovaConfCommand, Lister):
             "--disk-gb",
             type=int,
             metavar="N",
-            help="local disk in GiB, 0 for none (default: the file system of nova.conf's "
-            "instances_path on this machine)",
+            help="local disk in GiB, or 0 (default: the size of the file system on this machine "
+            "that contains instances_path of nova.conf)",
         )
         return parser
 
@@ -79,28 +81,28 @@ class InventoryShow(_InventoryCommand):
     """Show the provider tree of a host; nothing is written."""
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Build the tree, and lay it out."""
+        """Build the tree, and list its providers."""
         tree = self.tree(parsed_args, self.nova_conf())
         columns = ("name", "parent", "inventories", "traits")
         return columns, [provider_row(provider) for provider in tree.providers]
 
 
 class InventorySync(_InventoryCommand):
-    """Write the provider tree of a host to Placement, and say what changed."""
+    """Write the provider tree of a host to Placement, and list the changes."""
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Build the tree, and write what differs."""
+        """Build the tree, and write the differences."""
         conf = self.nova_conf()
         tree = self.tree(parsed_args, conf)
         with connect(conf, embedded=self.wants_embedded) as client:
             changes = sync(client, tree)
         if not changes:
-            LOG.info("Placement already has it all: nothing was changed.")
+            LOG.info("Placement is up to date: nothing was changed.")
         return CHANGE_COLUMNS, change_rows(changes)
 
 
 def change_rows(changes: Iterable[Change]) -> list[tuple[object, ...]]:
-    """Return a line for each thing that was changed."""
+    """Return a row for each change."""
     return [(change.provider, change.what, change.before, change.after) for change in changes]
 
 
@@ -111,20 +113,25 @@ def _hostname(name: str) -> str:
 
 
 def _disk_gb(parsed_args: Namespace, instances_path: str) -> int | None:
-    """Return the disk as given, or as Nova on this machine would measure it."""
+    """Return the disk size in the arguments, or of the file system that Nova would use here."""
     given: int | None = parsed_args.disk_gb
     if given is not None:
         if given < 0:
             raise InvalidInput.of("--disk-gb", f"got {given}", "give 0 or more GiB")
         return given
     if parsed_args.connect and "://" in parsed_args.connect.replace(":///", ""):
-        LOG.info("DISK_GB is left out: %s may be another machine.", parsed_args.connect)
+        LOG.info(
+            "DISK_GB is left out, because %s may be another machine; use --disk-gb to add it.",
+            parsed_args.connect,
+        )
         return None
     path = Path(instances_path)
+    # instances_path need not exist on this machine; then the nearest existing parent counts.
     path = next(p for p in (path, *path.parents) if p.exists())
     disk_gb = shutil.disk_usage(path).total // 2**30
     LOG.info(
-        "DISK_GB %d is the file system of %s on this machine; --disk-gb says otherwise.",
+        "DISK_GB is %d, the size of the file system of %s on this machine; use --disk-gb to"
+        " change it.",
         disk_gb,
         path,
     )
@@ -132,7 +139,7 @@ def _disk_gb(parsed_args: Namespace, instances_path: str) -> int | None:
 
 
 def provider_row(provider: ResourceProvider) -> tuple[object, ...]:
-    """Return name, parent, inventories and traits of a provider, laid out."""
+    """Return a row with the name, parent, inventories and traits of a provider."""
     return (
         provider.name,
         provider.parent,
@@ -142,7 +149,7 @@ def provider_row(provider: ResourceProvider) -> tuple[object, ...]:
 
 
 def _inventory(inventory: Inventory) -> dict[str, Any]:
-    """Return the inventory as Placement's API has it."""
+    """Return the fields of the inventory that Placement's API has."""
     fields = asdict(inventory)
     del fields["ratio_is_initial"]
     return fields

@@ -1,7 +1,8 @@
-"""An audit as Prometheus metrics, in a file that node_exporter's textfile collector reads.
+"""Writing the result of an audit as Prometheus metrics for node_exporter's textfile collector.
 
-https://prometheus.io/docs/instrumenting/exposition_formats/; prometheus_client
-writes it, and moves the file into place when it is complete.
+prometheus_client writes the text format
+(https://prometheus.io/docs/instrumenting/exposition_formats/). It writes to a temporary
+file and renames the file, so that the collector never reads a part of the metrics.
 """
 
 import time
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 _GUEST = {
-    "cpu_tiers_guest_weight": "The weight that a guest must have",
-    "cpu_tiers_guest_cgroup_weight": "The weight that its cgroup has",
-    "cpu_tiers_guest_guaranteed_cpus": "CPUs that it gets while all vCPUs of all guests run",
-    "cpu_tiers_guest_wanted_cpus": "CPUs that it ran or waited for in the interval",
-    "cpu_tiers_guest_owed_cpus": "CPUs that it was guaranteed of what it wanted",
-    "cpu_tiers_guest_delivered_cpus": "CPUs that it ran in the interval",
+    "cpu_tiers_guest_weight": "CPU weight that the guest must have",
+    "cpu_tiers_guest_cgroup_weight": "CPU weight of the guest's cgroup",
+    "cpu_tiers_guest_guaranteed_cpus": "CPUs of the guest while all vCPUs of all guests run",
+    "cpu_tiers_guest_wanted_cpus": "CPUs that the guest ran on or waited for in the interval",
+    "cpu_tiers_guest_owed_cpus": "The guaranteed part of the CPUs that the guest wanted",
+    "cpu_tiers_guest_delivered_cpus": "CPUs that the guest ran on in the interval",
 }
-"""Gauges with the labels guest, uuid and tier."""
+"""Names and help texts of the gauges with the labels guest, uuid and tier."""
 
 
 class PrometheusMissing(CpuTiersError):
@@ -35,8 +36,9 @@ class PrometheusMissing(CpuTiersError):
 def write_metrics(
     path: str, evidence: Evidence, findings: Collection[Finding], tiers: Collection[Tier]
 ) -> None:
-    """Write what was measured, and how many findings of each kind are open.
+    """Write the measured values, and the number of open findings of each kind.
 
+    :param findings: the open findings.
     :raises PrometheusMissing: prometheus_client is not installed.
     :raises InvalidInput: the file cannot be written.
     """
@@ -48,11 +50,20 @@ def write_metrics(
         ) from error
     registry = CollectorRegistry()
     kinds = Counter(finding.kind for finding in findings)
-    found = Gauge("cpu_tiers_audit_findings", "Findings of a kind", ["kind"], registry=registry)
+    open_findings = Gauge(
+        "cpu_tiers_audit_findings", "Number of open findings", ["kind"], registry=registry
+    )
     for kind in Kind:
-        found.labels(kind.value).set(kinds[kind])
-    _plain(registry, "cpu_tiers_audit_interval_seconds", "How long was measured", evidence.seconds)
-    _plain(registry, "cpu_tiers_audit_timestamp_seconds", "When it ended", time.time())
+        open_findings.labels(kind.value).set(kinds[kind])
+    _plain(
+        registry,
+        "cpu_tiers_audit_interval_seconds",
+        "Length of the measurement",
+        evidence.seconds,
+    )
+    _plain(
+        registry, "cpu_tiers_audit_timestamp_seconds", "Time of the end of the audit", time.time()
+    )
     labels, values = tier_names(evidence.host.domains, tiers), _values(evidence)
     for name, help_text in _GUEST.items():
         gauge = Gauge(name, help_text, ["guest", "uuid", "tier"], registry=registry)
@@ -64,7 +75,7 @@ def write_metrics(
         write_to_textfile(path, registry)
     except OSError as error:
         raise InvalidInput.of(
-            path, f"cannot be written ({error.strerror})", "name a file"
+            path, f"cannot be written ({error.strerror})", "name a writable file"
         ) from error
 
 
@@ -75,12 +86,17 @@ def _plain(registry: "CollectorRegistry", name: str, help_text: str, value: floa
 
 
 def _values(evidence: Evidence) -> Mapping[str, Mapping[str, float | None]]:
-    guaranteed, had = evidence.host.guaranteed(), deliveries(evidence)
+    """Return the values of the gauges in ``_GUEST`` by guest; ``None`` if not measured."""
+    guaranteed, delivered = evidence.host.guaranteed(), deliveries(evidence)
     cgroups = evidence.cgroups.guests if evidence.cgroups else {}
     values = {}
     for domain in evidence.host.domains:
-        cgroup, one = cgroups.get(domain.uuid or ""), had.get(domain.name)
-        measured = (one.wanted, one.owed, one.delivered) if one else (None, None, None)
+        cgroup, delivery = cgroups.get(domain.uuid or ""), delivered.get(domain.name)
+        measured = (
+            (delivery.wanted, delivery.owed, delivery.delivered)
+            if delivery
+            else (None, None, None)
+        )
         weights = (evidence.host.weight(domain), cgroup.weight if cgroup else None)
         row = (*weights, float(guaranteed[domain.name]), *measured)
         values[domain.name] = dict(zip(_GUEST, row, strict=True))

@@ -1,4 +1,4 @@
-"""Where servers go when a host becomes NUMA-aware: its tree, the rows, and the file."""
+"""Plans that move the allocations of a host to its NUMA nodes: arguments, rows and file."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -25,33 +25,34 @@ _OPTION = "[compute] enable_numa_reporting_to_placement"
 
 
 def add_plan_arguments(parser: ArgumentParser) -> None:
-    """Take what a plan of moves needs; one of shares alone does without."""
+    """Add the arguments of a plan of moves to NUMA nodes; a plan of shares needs none of them."""
     add_capabilities_arguments(parser, required=False)
     parser.add_argument(
         "--offline",
         action="store_true",
-        help="Placement is down: work out from Nova's database what servers hold",
+        help="do not ask Placement, which may be down: work out from Nova's database which "
+        "allocations servers have",
     )
-    parser.add_argument("--save", metavar="FILE", help="keep the plan for `reshape apply`")
+    parser.add_argument("--save", metavar="FILE", help="save the plan for `reshape apply`")
 
 
 def wants_moves(parsed_args: Namespace, conf: cfg.ConfigOpts) -> bool:
-    """Tell whether the host is to report its NUMA nodes.
+    """Tell whether nova.conf makes the host report its NUMA nodes.
 
-    :raises InvalidInput: the arguments do not go with that.
+    :raises InvalidInput: the arguments contradict nova.conf.
     """
     is_on = bool(conf.compute.enable_numa_reporting_to_placement)
     has_host = bool(parsed_args.capabilities or parsed_args.connect)
     if is_on and not has_host:
         raise InvalidInput.of(
             f"nova.conf, {_OPTION}",
-            "true, but the host's NUMA nodes are not known",
+            "true, but the NUMA nodes of the host are unknown",
             "give --capabilities FILE or --connect URI",
         )
     if not is_on and (parsed_args.offline or parsed_args.save or has_host):
         raise InvalidInput.of(
             f"nova.conf, {_OPTION}",
-            "not true, and without it nobody moves to NUMA nodes",
+            "not true, so no server moves to NUMA nodes",
             "give the nova.conf of the host, or leave out --capabilities, --connect,"
             " --offline and --save",
         )
@@ -59,20 +60,20 @@ def wants_moves(parsed_args: Namespace, conf: cfg.ConfigOpts) -> bool:
 
 
 def read_tree(parsed_args: Namespace, conf: cfg.ConfigOpts, name: str) -> ProviderTree:
-    """Return the provider tree of a host; its disk is left as it is.
+    """Return the provider tree of a host without ``DISK_GB``, which a reshape does not change.
 
-    :raises InvalidInput: it is not going to report its NUMA nodes.
+    :raises InvalidInput: nova.conf does not make the host report its NUMA nodes.
     """
     if not conf.compute.enable_numa_reporting_to_placement:
         raise InvalidInput.of(
-            f"nova.conf, {_OPTION}", "not true", f"give the nova.conf that {name} starts with"
+            f"nova.conf, {_OPTION}", "not true", f"give the future nova.conf of the host {name}"
         )
     host = Host(name=name, topology=read_topology(parsed_args))
     return build_tree(host, inventory_options(conf), extensions.load(extensions.INVENTORY))
 
 
 def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
-    """Yield a line for each consumer that moves, or gets shares."""
+    """Yield a row for each consumer that moves to NUMA nodes or gets shares."""
     for consumer in sorted({*plan.consumers, *plan.additions}):
         resident = plan.residents.get(consumer)
         owner = resident.owner if resident else None
@@ -94,7 +95,7 @@ def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
 def save(plan: "MovePlan", path: str) -> None:
     """Write a plan to a file.
 
-    :raises InvalidInput: it cannot be written.
+    :raises InvalidInput: the file cannot be written.
     """
     text = json.dumps(plan_document(plan.host, plan.relocations), indent=2, ensure_ascii=False)
     try:

@@ -1,4 +1,4 @@
-"""``cpu-tiers networking show`` and ``sync``: what Neutron's agents report."""
+"""``cpu-tiers networking show`` and ``networking sync``: the providers of Neutron's agents."""
 
 import logging
 from argparse import ArgumentParser, Namespace
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cliff.lister import Lister
 
 from cpu_tiers.cli.documents import read_json
-from cpu_tiers.cli.inventory import provider_row
+from cpu_tiers.cli.inventory import CHANGE_COLUMNS, change_rows, provider_row
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.networking import build_networking_trees
@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 
 
 class _NetworkingCommand(NovaConfCommand, Lister):
-    """What both commands take, and the trees that it makes."""
+    """The arguments of both commands, and the provider trees that they describe."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -30,27 +30,30 @@ class _NetworkingCommand(NovaConfCommand, Lister):
             "agents",
             nargs="+",
             metavar="AGENT.json",
-            help="openstack network agent show -f json",
+            help="output of `openstack network agent show -f json`",
         )
         parser.add_argument(
             "--device-trait",
             action="append",
             default=[],
             metavar="DEVICE=TRAIT",
-            help="one more trait of a device, such as br-ex=CUSTOM_GUARANTEED_BW; "
-            "may be given several times",
+            help="an additional trait of a device, such as br-ex=CUSTOM_GUARANTEED_BW; "
+            "may be repeated",
         )
         parser.add_argument(
             "--prohibit-vnic-type",
             action="append",
             default=[],
             metavar="TYPE",
-            help="as in Neutron's vnic_type_prohibit_list; may be given several times",
+            help="a VNIC type as in Neutron's vnic_type_prohibit_list; may be repeated",
         )
         return parser
 
     def trees(self, parsed_args: Namespace) -> tuple[ProviderTree, ...]:
-        """Return the trees that the agents describe."""
+        """Return the provider trees of the agents.
+
+        :raises InvalidInput: with the faults of all files.
+        """
         faults = FaultList()
         agents = []
         for path in parsed_args.agents:
@@ -65,45 +68,46 @@ class _NetworkingCommand(NovaConfCommand, Lister):
 
 
 class NetworkingShow(_NetworkingCommand):
-    """Show the providers that Neutron's agents have under their hosts; nothing is written."""
+    """Show the providers that Neutron's agents have under their hosts, without writing."""
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Build the trees, and lay them out."""
+        """Build the trees, and list their providers."""
         providers = (p for tree in self.trees(parsed_args) for p in tree.providers[1:])
         columns = ("uuid", "name", "parent", "inventories", "traits")
         return columns, [(provider.uuid, *provider_row(provider)) for provider in providers]
 
 
 class NetworkingSync(_NetworkingCommand):
-    """Write to Placement what Neutron's agents have, and say what changed."""
+    """Write the providers of Neutron's agents to Placement, and list the changes."""
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Build the trees, and write what differs."""
+        """Build the trees, and write the differences."""
         trees = self.trees(parsed_args)
         with connect(self.nova_conf(), embedded=self.wants_embedded) as client:
-            done = _sync(client, trees)
-        for kept in (device for tree in done for device in tree.kept):
+            results = _sync(client, trees)
+        for kept in (device for result in results for device in result.kept):
             LOG.warning("%s", kept)
-        rows = [(c.provider, c.what, c.before, c.after) for tree in done for c in tree.changes]
+        rows = change_rows(change for result in results for change in result.changes)
         if not rows:
-            LOG.info("Placement already has it all: nothing was changed.")
-        return ("provider", "what", "before", "after"), rows
+            LOG.info("Placement is up to date: nothing was changed.")
+        return CHANGE_COLUMNS, rows
 
 
 def _sync(client: PlacementClient, trees: Iterable[ProviderTree]) -> list[NetworkingChanges]:
-    done: list[NetworkingChanges] = []
+    """Write one tree after the other; an error also lists the changes of the earlier trees."""
+    results: list[NetworkingChanges] = []
     for tree in trees:
         try:
-            done.append(sync_networking(client, tree))
+            results.append(sync_networking(client, tree))
         except (PlacementError, Interrupted) as error:
-            error.prepend_written([change for earlier in done for change in earlier.changes])
+            error.prepend_written([change for result in results for change in result.changes])
             raise
-    return done
+    return results
 
 
-def _by_device(given: Iterable[str]) -> dict[str, set[str]]:
+def _by_device(arguments: Iterable[str]) -> dict[str, set[str]]:
     traits: dict[str, set[str]] = {}
-    for text in given:
+    for text in arguments:
         device, sign, trait = text.partition("=")
         if not (device and sign and trait):
             raise InvalidInput.of("--device-trait", f"got {text!r}", "give DEVICE=TRAIT")

@@ -1,4 +1,4 @@
-"""The base class of the commands that ask Nova."""
+"""The base class of the commands that query Nova."""
 
 import logging
 import warnings
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class NovaMissing(CpuTiersError):
-    """A command needs Nova, and this Python has none."""
+    """The command needs Nova, but Nova is not installed beside cpu-tiers."""
 
 
 class NovaCommand(NovaConfCommand):
-    """A command that asks Nova and Placement, both by nova.conf."""
+    """A command that queries Nova and Placement, both with the options in nova.conf."""
 
     @contextmanager
     def clients(self) -> Iterator[tuple["Cloud", PlacementClient]]:
-        """Yield Nova and Placement.
+        """Yield a client of Nova and a client of Placement.
 
-        :raises NovaMissing: Nova is not installed here.
+        :raises NovaMissing: Nova is not installed beside cpu-tiers.
         """
         placement = connect(self.nova_conf(), embedded=self.wants_embedded)
         with self.cloud() as cloud, placement as client:
@@ -35,18 +35,23 @@ class NovaCommand(NovaConfCommand):
 
     @contextmanager
     def cloud(self) -> Iterator["Cloud"]:
-        """Yield Nova alone; Placement may be down.
+        """Yield a client of Nova without asking Placement, which may be down.
 
-        :raises NovaMissing: Nova is not installed here.
+        :raises NovaMissing: Nova is not installed beside cpu-tiers.
         """
-        if find_spec("nova") is None or find_spec("nova.conf") is None:  # our wheel has a nova/
+        # The wheel of cpu-tiers has a folder nova/ too (for nova/virt/cpu_tiers), so without
+        # Nova find_spec("nova") may find that namespace. Only Nova itself has nova.conf.
+        if find_spec("nova") is None or find_spec("nova.conf") is None:
             raise NovaMissing(
-                f"cpu-tiers {self.cmd_name} needs Nova: run the cpu-tiers that is installed"
-                " beside Nova"
+                f"cpu-tiers {self.cmd_name} needs Nova: install cpu-tiers in the Python that has"
+                " Nova, and run the command there"
             )
         with _quiet():
-            with warnings.catch_warnings(record=True):  # eventlet puts its own filters first
-                from cpu_tiers.nova.commands import (  # each imports more of Nova
+            # Warnings are recorded, not filtered: eventlet puts filters of its own before ours
+            # when Nova imports it. All modules that a command may need are imported here, so
+            # that a later import inside of a command prints no warning either.
+            with warnings.catch_warnings(record=True):
+                from cpu_tiers.nova.commands import (
                     heal_plan,  # noqa: F401
                     numa_plan,  # noqa: F401
                     port_plan,  # noqa: F401
@@ -58,7 +63,7 @@ class NovaCommand(NovaConfCommand):
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep back what Nova tells the log of a service of what goes well."""
+    """Show only warnings and errors of Nova, because a command is not a service with a log."""
     loggers = [logging.getLogger(name) for name in ("nova", "oslo_service")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""The options that stand before any command, as the commands read them."""
+"""The base class of the commands that read nova.conf and the global options."""
 
 from argparse import Namespace
 from typing import cast
@@ -10,32 +10,37 @@ from cpu_tiers.conf.read import read_config
 
 
 class NovaConfCommand(Command):
-    """A command that reads nova.conf; beside it stands the kind of its output."""
+    """A command that reads nova.conf.
+
+    A subclass also inherits from ``Lister`` or ``ShowCommand``, which format the output.
+    """
 
     def get_epilog(self) -> str:
-        """Say at the end of the help what the command cannot list itself."""
+        """Return the end of the help, which names the global options."""
+        # cliff lists only the options of the command itself in the command's help.
         return (
-            "nova.conf is read, too: --config-file FILE names it. That and --placement "
-            "{config,embedded} are options of every command; see cpu-tiers --help."
+            "The command reads nova.conf. The global options --config-file FILE and --placement "
+            "{config,embedded} stand before the command; see cpu-tiers --help."
         )
 
     @property
     def wants_embedded(self) -> bool:
-        """Whether ``--placement embedded`` was given."""
+        """Tell whether ``--placement embedded`` was given."""
         return bool(self._options.placement == "embedded")
 
     @property
     def config_files(self) -> list[str]:
-        """The files that ``--config-file`` names."""
+        """Return the paths that were given with ``--config-file``."""
         return list(self._options.config_file)
 
     def nova_conf(self) -> cfg.ConfigOpts:
-        """Return the configuration that ``--config-file`` names.
+        """Return the configuration in nova.conf.
 
-        :raises InvalidInput: see :func:`~cpu_tiers.conf.read.read_config`.
+        :raises InvalidInput: a file cannot be read, see
+            :func:`~cpu_tiers.conf.read.read_config`.
         """
         return read_config(self.config_files)
 
     @property
     def _options(self) -> Namespace:
-        return cast(Namespace, self.app_args)  # cliff sets it whenever it runs a command
+        return cast(Namespace, self.app_args)  # cliff sets app_args before it runs a command.

@@ -1,4 +1,4 @@
-"""The guests of a host, from what the arguments name."""
+"""The arguments that describe a host, its guests and the services beside them."""
 
 import re
 from argparse import ArgumentParser, Namespace
@@ -26,7 +26,7 @@ _SERVICE = r"(?P<name>[^=/]+)=(?P<weight>[0-9]{1,9})x(?P<threads>[0-9]{1,9})"
 
 
 def add_occupancy_arguments(parser: ArgumentParser) -> None:
-    """Take a host, the guests that run on it, and what competes with them."""
+    """Add the arguments for a host, its guests, and the services that compete with guests."""
     add_capabilities_arguments(parser)
     parser.add_argument(
         "--domain",
@@ -34,40 +34,41 @@ def add_occupancy_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="output of `virsh dumpxml` of each guest; with --connect libvirt is asked",
+        help="output of `virsh dumpxml` for each guest; not with --connect, which reads the "
+        "guests from libvirt",
     )
     parser.add_argument(
         "--default-weight",
         type=int,
         default=100,
         metavar="N",
-        help="weight of a cgroup to which nobody gave one: 100 in cgroup v2, 1024 in v1 "
-        "(default: 100; with --connect libvirt tells that of each guest)",
+        help="default weight of a cgroup in the kernel: 100 in cgroup v2, 1024 in v1 "
+        "(default: 100); with --connect libvirt tells the weight of each guest",
     )
     parser.add_argument(
         "--beside",
         action="append",
         default=[],
         metavar="NAME=WEIGHTxTHREADS",
-        help="what competes with the guests' machine.slice, such as system.slice=100x8; "
-        "may be repeated (default: nothing)",
+        help="a cgroup that competes with the guests' machine.slice, such as "
+        "system.slice=100x8; may be repeated (default: none)",
     )
 
 
 def read_occupancy(parsed_args: Namespace, conf: cfg.ConfigOpts) -> Occupancy:
-    """Return the host, its guests and services.
+    """Return the host with its guests and services.
 
-    :raises InvalidInput: with every fault of the arguments and the domains.
+    :raises InvalidInput: with every fault of the arguments and of the domain XML.
     """
     if parsed_args.domain and parsed_args.connect:
-        raise InvalidInput.of("--domain", "given beside --connect", "give one of the two")
+        raise InvalidInput.of("--domain", "given together with --connect", "give only one of them")
     host = Host(name="this host", topology=read_topology(parsed_args))
     options = inventory_options(conf)
     check_cpu_sets(host, options)
     faults = FaultList()
     if parsed_args.default_weight < 1:
         given = f"got {parsed_args.default_weight}"
-        faults.add("--default-weight", given, "the kernel has none below 1")
+        faults.add("--default-weight", given, "give 1 or more, as the kernel has no lower weight")
     with faults:
         services = _services(parsed_args.beside, host.topology.cpus)
     with faults:
@@ -84,14 +85,16 @@ def read_occupancy(parsed_args: Namespace, conf: cfg.ConfigOpts) -> Occupancy:
 
 
 def host_inventories(host: Host, options: InventoryOptions) -> dict[str, Inventory]:
-    """Return what Placement counts, or would once shares are reported.
+    """Return the inventories of VCPU and VCPU_SHARES of the host as a whole.
 
-    Of a host that reports its NUMA nodes, what they have together.
+    Both are returned also if the host does not report shares yet. For a host that
+    reports its NUMA nodes, they are the sum over the nodes.
     """
-    found = vcpu_inventories(host, replace(options, enable_numa_reporting_to_placement=None))
-    if not found:
+    # Without NUMA reporting, the CPUs of all nodes are in one inventory of the root.
+    by_provider = vcpu_inventories(host, replace(options, enable_numa_reporting_to_placement=None))
+    if not by_provider:
         return {}
-    ((_, vcpu),) = found
+    ((_, vcpu),) = by_provider
     return {VCPU: vcpu, VCPU_SHARES: shares_inventory(vcpu, options.vcpu_share_multiplier)}
 
 
@@ -100,7 +103,7 @@ def _services(texts: list[str], cpus: CpuSet) -> dict[str, Contender]:
     for text in texts:
         match = re.fullmatch(_SERVICE, text)
         if match is None or match["name"] in (MACHINES, *services):
-            allowed = "give NAME=WEIGHTxTHREADS, as system.slice=100x8, each name once"
+            allowed = "give NAME=WEIGHTxTHREADS, such as system.slice=100x8, and each name once"
             faults.add("--beside", f"got {text!r}", allowed)
             continue
         weight, threads = int(match["weight"]), int(match["threads"])
@@ -119,6 +122,6 @@ def _domains(parsed_args: Namespace) -> tuple[Domain, ...]:
         faults.raise_if_any()
         return tuple(domains)
     return tuple(
-        replace(parse_domain(one.xml, where=f"domain {one.name}"), weight=one.shares)
-        for one in read_domains(parsed_args.connect)
+        replace(parse_domain(guest.xml, where=f"domain {guest.name}"), weight=guest.shares)
+        for guest in read_domains(parsed_args.connect)
     )

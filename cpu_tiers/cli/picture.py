@@ -1,8 +1,8 @@
-"""A picture of a host: the CPU that each guest is guaranteed, and had, by tier.
+"""Drawing a host: a bar for each guest with the guaranteed and the delivered CPU, by tier.
 
-matplotlib draws it. The colours are shades of its map ``cividis``, which was
-made for people who do not tell red from green, and whose lightness alone says
-which tier is meant: so it stands in print, too.
+matplotlib draws the picture. The colors are shades of its color map ``cividis``, which
+was made for people who cannot distinguish red from green. The shades of two tiers
+differ in lightness, so the picture can also be printed in black and white.
 """
 
 import logging
@@ -33,10 +33,11 @@ class MatplotlibMissing(CpuTiersError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A guest in the picture.
+    """The bar of a guest.
 
-    :param multiplier: shares for each vCPU, by which tiers are ordered; 0 without a tier.
-    :param delivered: CPUs that it had; ``None`` where that was not measured.
+    :param multiplier: shares for each vCPU, by which the tiers are sorted; 0 without a tier.
+    :param guaranteed: CPUs that the guest is guaranteed.
+    :param delivered: CPUs that the guest had; ``None`` if they were not measured.
     """
 
     name: str
@@ -48,47 +49,47 @@ class Bar:
 
 
 def add_picture_arguments(parser: ArgumentParser) -> None:
-    """Take where to draw."""
+    """Add an argument for each format of a picture."""
     for kind in _FORMATS:
         parser.add_argument(
-            f"--{kind}", metavar="FILE", help=f"draw the host there, as {kind.upper()}"
+            f"--{kind}", metavar="FILE", help=f"draw the host to this file, as {kind.upper()}"
         )
 
 
 def wants_picture(parsed_args: Namespace) -> bool:
-    """Tell whether there is anything to draw."""
+    """Tell whether the arguments name a file for a picture."""
     return any(getattr(parsed_args, kind) for kind in _FORMATS)
 
 
 def bars(
-    host: Occupancy, tiers: Collection[Tier], had: Mapping[str, Delivery] | None = None
+    host: Occupancy, tiers: Collection[Tier], deliveries: Mapping[str, Delivery] | None = None
 ) -> list[Bar]:
-    """Return the guests, those of the highest tier first.
+    """Return the bars of the guests, sorted from the highest to the lowest tier.
 
-    :param had: what those had that were measured, by name.
+    :param deliveries: the delivered CPU of measured guests, by the guest's name.
     """
     guaranteed, names = host.guaranteed(), tier_names(host.domains, tiers)
-    found = []
+    guests = []
     for domain in host.domains:
-        multiplier, one = multiplier_of(domain), (had or {}).get(domain.name)
+        multiplier, delivery = multiplier_of(domain), (deliveries or {}).get(domain.name)
         unnamed = _UNTIERED if multiplier is None else f"multiplier {float(multiplier):g}"
-        found.append(
+        guests.append(
             Bar(
                 name=domain.name,
                 vcpus=len(domain.vcpu_sets),
                 tier=names[domain.name] or unnamed,
                 multiplier=float(multiplier or 0),
                 guaranteed=float(guaranteed[domain.name]),
-                delivered=one.delivered if one else None,
+                delivered=delivery.delivered if delivery else None,
             )
         )
-    return sorted(found, key=lambda bar: (-bar.multiplier, bar.tier, bar.name))
+    return sorted(guests, key=lambda bar: (-bar.multiplier, bar.tier, bar.name))
 
 
 def draw(parsed_args: Namespace, host: str, guests: Sequence[Bar]) -> None:
-    """Write the picture to each file that the arguments name.
+    """Write the picture to each file in the arguments.
 
-    :raises MatplotlibMissing: it is not installed.
+    :raises MatplotlibMissing: matplotlib is not installed.
     :raises InvalidInput: a file cannot be written.
     """
     if not wants_picture(parsed_args):
@@ -99,21 +100,23 @@ def draw(parsed_args: Namespace, host: str, guests: Sequence[Bar]) -> None:
         raise MatplotlibMissing(
             "a picture needs matplotlib: pip install 'cpu-tiers[picture]'"
         ) from error
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells of its fonts
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # Its INFO lines are about fonts.
     with (
         matplotlib.rc_context({"svg.hashsalt": "cpu-tiers", "hatch.linewidth": 0.6}),
         warnings.catch_warnings(),
     ):
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands in its place
+        # matplotlib draws a box instead of a character that the font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing")
         figure = _figure(host, guests)
         for kind in _FORMATS:
             if path := getattr(parsed_args, kind):
-                date = {"Date": None} if kind == "svg" else {}  # one host, one file
+                # Without a date, the picture of an unchanged host is an unchanged file.
+                date = {"Date": None} if kind == "svg" else {}
                 try:
                     figure.savefig(path, format=kind, dpi=150, metadata=date)
                 except OSError as error:
                     reason = f"cannot be written ({error.strerror})"
-                    raise InvalidInput.of(path, reason, "name a file") from error
+                    raise InvalidInput.of(path, reason, "name a writable file") from error
 
 
 def _figure(host: str, guests: Sequence[Bar]) -> "Figure":
@@ -136,7 +139,7 @@ def _figure(host: str, guests: Sequence[Bar]) -> "Figure":
 
 
 def _styles(guests: Sequence[Bar]) -> Mapping[str, Mapping[str, object]]:
-    """Return how to fill the bars of each tier: the lighter, the higher the tier."""
+    """Return the style of each tier's bars; a higher tier has a lighter color."""
     from matplotlib import colormaps
 
     tiers = list(dict.fromkeys(bar.tier for bar in guests if bar.tier != _UNTIERED))
@@ -151,11 +154,11 @@ def _styles(guests: Sequence[Bar]) -> Mapping[str, Mapping[str, object]]:
 
 
 def _draw_delivered(axes: Any, guests: Sequence[Bar]) -> None:
-    """Mark what guests had: a black line that is seen on light and on dark bars."""
-    had = [(row, bar.delivered) for row, bar in enumerate(guests) if bar.delivered is not None]
-    if not had:
+    """Draw the delivered CPU as a black line with a white edge, visible on any color."""
+    measured = [(row, bar) for row, bar in enumerate(guests) if bar.delivered is not None]
+    if not measured:
         return
-    rows, widths = [row for row, _ in had], [delivered for _, delivered in had]
+    rows, widths = [row for row, _ in measured], [bar.delivered for _, bar in measured]
     axes.barh(
         rows,
         widths,
@@ -174,7 +177,7 @@ def _describe(figure: "Figure", axes: Any, host: str, guests: Sequence[Bar]) -> 
     axes.set_xlabel("host CPUs (guaranteed while all vCPUs of all guests want to run)")
     labels = [f"{_short(bar.name)} ({_count(bar.vcpus, 'vCPU')})" for bar in guests]
     axes.set_yticks(range(len(guests)), labels=labels, fontsize=8, parse_math=False)
-    axes.set_ylim(max(len(guests), 3) - 0.4, -0.6)  # the first on top
+    axes.set_ylim(max(len(guests), 3) - 0.4, -0.6)  # reversed: the first guest is on top
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color="0.85")
     axes.set_axisbelow(True)
@@ -183,11 +186,11 @@ def _describe(figure: "Figure", axes: Any, host: str, guests: Sequence[Bar]) -> 
     if guests:
         figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     else:
-        axes.text(0.5, 0.5, "no guest runs here", transform=axes.transAxes, ha="center")
+        axes.text(0.5, 0.5, "no guests on this host", transform=axes.transAxes, ha="center")
 
 
 def _short(name: str) -> str:
-    """Return a name that leaves room for the bars: its begin and its end."""
+    """Return a name that leaves room for the bars: only the begin and the end of a long name."""
     name, half = printable(name), _LONGEST // 2
     return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half + 1 :]}"
 

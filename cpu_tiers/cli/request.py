@@ -1,4 +1,4 @@
-"""``cpu-tiers request show``: what a server asks of Placement."""
+"""``cpu-tiers request show``: the Placement query for a server."""
 
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterable, Mapping
@@ -19,13 +19,17 @@ from cpu_tiers.translators.cheaper_query import cheaper
 
 
 def add_server_arguments(parser: ArgumentParser) -> None:
-    """Take the files that a server is described by."""
-    parser.add_argument("flavor", metavar="FLAVOR.json", help="openstack flavor show -f json")
-    parser.add_argument("--image", metavar="IMAGE.json", help="openstack image show -f json")
+    """Add the arguments for the flavor and the image of a server."""
+    parser.add_argument(
+        "flavor", metavar="FLAVOR.json", help="output of `openstack flavor show -f json`"
+    )
+    parser.add_argument(
+        "--image", metavar="IMAGE.json", help="output of `openstack image show -f json`"
+    )
 
 
 def read_server(parsed_args: Namespace, query_vcpu_shares: bool = False) -> ServerRequest:
-    """Return the server that the arguments describe, without ports."""
+    """Return the server that the arguments describe, without its ports."""
     return ServerRequest(
         flavor=read_flavor(parsed_args.flavor),
         image=read_image(parsed_args.image) if parsed_args.image else None,
@@ -34,58 +38,68 @@ def read_server(parsed_args: Namespace, query_vcpu_shares: bool = False) -> Serv
 
 
 def add_query_arguments(parser: ArgumentParser) -> None:
-    """Take the files that decide about a server's query."""
+    """Add the arguments for a server with its ports, and for the form of its query."""
     add_server_arguments(parser)
     parser.add_argument(
         "--port",
         action="append",
         default=[],
         metavar="PORT.json",
-        help="openstack port show -f json, as administrator; may be given several times",
+        help="output of `openstack port show -f json` for an administrator; may be repeated",
     )
     add_numa_argument(parser)
 
 
 def add_numa_argument(parser: ArgumentParser) -> None:
-    """Take whether NUMA nodes are asked for."""
+    """Add the arguments ``--numa`` and ``--no-numa``."""
     parser.add_argument(
         "--numa",
         action=BooleanOptionalAction,
-        help="ask for NUMA nodes or not (default: [filter_scheduler] query_placement_for_numa;"
-        " where that is not set, if hw:numa_nodes is)",
+        help="request NUMA nodes from Placement or not (default: [filter_scheduler]"
+        " query_placement_for_numa; if this is not set, request them for servers with"
+        " hw:numa_nodes)",
     )
 
 
-def read_asking_server(parsed_args: Namespace, options: cfg.ConfigOpts) -> ServerRequest:
-    """Return the server that the arguments describe, and what nova.conf has asked for it.
+def read_server_request(parsed_args: Namespace, options: cfg.ConfigOpts) -> ServerRequest:
+    """Return the server that the arguments describe, with its ports and the query options.
 
-    :param options: ``[filter_scheduler]``.
+    :param options: the section ``[filter_scheduler]``.
     """
     server = read_server(parsed_args, options.query_placement_for_vcpu_shares)
     return server._replace(
-        ports=_read_ports(parsed_args.port), query_numa=asks_numa(parsed_args, options, server)
+        ports=_read_ports(parsed_args.port),
+        query_numa=requests_numa_nodes(parsed_args, options, server),
     )
 
 
-def asks_numa(parsed_args: Namespace, options: cfg.ConfigOpts, server: ServerRequest) -> bool:
-    """Tell whether the query for a server is about NUMA nodes.
+def requests_numa_nodes(
+    parsed_args: Namespace, options: cfg.ConfigOpts, server: ServerRequest
+) -> bool:
+    """Tell whether the query for a server requests NUMA nodes.
 
-    :param options: ``[filter_scheduler]``.
+    :param options: the section ``[filter_scheduler]``.
     """
-    asks: bool | None = options.query_placement_for_numa
+    query_numa: bool | None = options.query_placement_for_numa
     if parsed_args.numa is not None:
-        asks = parsed_args.numa
-    return asks_for_nodes(server.flavor, server.image) if asks is None else asks
+        query_numa = parsed_args.numa
+    return asks_for_nodes(server.flavor, server.image) if query_numa is None else query_numa
 
 
 def read_query(parsed_args: Namespace, options: cfg.ConfigOpts) -> CandidateQuery:
-    """Return the query of that server."""
-    server = read_asking_server(parsed_args, options)
+    """Return the query for the server that the arguments describe.
+
+    :param options: the section ``[filter_scheduler]``.
+    """
+    server = read_server_request(parsed_args, options)
     return translate(server, extensions.load(extensions.TRANSLATORS))
 
 
 def _read_ports(paths: Iterable[str]) -> tuple[Port, ...]:
-    """Return the ports; the faults of all files come at once."""
+    """Return the ports in the files.
+
+    :raises InvalidInput: with the faults of all files.
+    """
     faults = FaultList()
     ports = []
     for path in paths:
@@ -105,28 +119,29 @@ class RequestShow(NovaConfCommand, ShowCommand):
     """Show the Placement query for a server of a flavor."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take a flavor, and what else decides about the query."""
+        """Add the arguments for the server and the form of the query."""
         parser = super().get_parser(prog_name)
         add_query_arguments(parser)
         parser.add_argument(
             "--form",
             choices=sorted(_FORMS),
             default="spec",
-            help="of queries for NUMA nodes: the spec's own, or the equal one that costs"
-            " Placement less (default: spec)",
+            help="form of queries for NUMA nodes: spec, as the spec has it, or fast, an"
+            " equivalent query that takes Placement less time (default: spec)",
         )
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        """Translate, and lay out the query."""
-        server = read_asking_server(parsed_args, self.nova_conf().filter_scheduler)
+        """Translate the server into a query, and show the query."""
+        server = read_server_request(parsed_args, self.nova_conf().filter_scheduler)
         translators = extensions.load(extensions.TRANSLATORS)
         form = _FORMS[parsed_args.form]
-        query, other = form(translate(server, translators)), fallback(server, translators)
+        query = form(translate(server, translators))
+        fallback_query = fallback(server, translators)
         keys = ("query", "fallback_query", "groups", "root_required")
         return (*keys, "same_subtree", "group_policy"), (
             query.to_query_string(),
-            form(other).to_query_string() if other else None,
+            form(fallback_query).to_query_string() if fallback_query else None,
             FormattedValue([_group(group) for group in query.groups], _lines),
             [*sorted(query.root_required), *(f"!{t}" for t in sorted(query.root_forbidden))],
             [list(suffixes) for suffixes in query.same_subtree],

@@ -1,4 +1,4 @@
-"""``cpu-tiers reshape``: what a restart of nova-compute is going to write; and to write it."""
+"""``cpu-tiers reshape``: plans the reshape that a restart of nova-compute makes, or makes it."""
 
 import logging
 from argparse import ArgumentParser, Namespace
@@ -36,39 +36,42 @@ LOG = logging.getLogger(__name__)
 
 
 class ReshapePlan(NovaCommand, Lister):
-    """List what servers hold anew when nova-compute starts to report shares, or NUMA nodes.
+    """List the allocations that nova-compute will change to report shares or NUMA nodes.
 
-    That is, shares when it starts with [libvirt] report_vcpu_shares = true.
-    Where nova.conf says [compute] enable_numa_reporting_to_placement = true, the
-    move to NUMA nodes, and shares if they are reported; that needs the host's
-    capabilities. Nothing is written now. Exit status 1 if nova-compute would
-    not start, as servers find no room.
+    Without NUMA reporting, the list has the servers that get shares when nova-compute
+    starts with [libvirt] report_vcpu_shares = true. With [compute]
+    enable_numa_reporting_to_placement = true in nova.conf, the list has the servers that
+    move to NUMA nodes, with their shares if these are reported; this needs the host's
+    capabilities. The command writes nothing. The exit status is 1 if nova-compute would
+    refuse to start because servers do not fit.
     """
 
     refused = False
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take a host."""
+        """Add the arguments for the host and the plan."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("--host", required=True, help="as in openstack compute service list")
+        parser.add_argument(
+            "--host", required=True, help="host, named as in `openstack compute service list`"
+        )
         add_plan_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Work it out as the driver does."""
+        """Make the plan with the functions that the driver uses at its start."""
         conf = self.nova_conf()
         if wants_moves(parsed_args, conf):
             plan = self._moves(parsed_args, conf)
-            self._tell(list(map(str, plan.faults)))
+            self._log_refusals(list(map(str, plan.faults)))
             if not plan.consumers:
-                LOG.info("Nobody holds CPUs or memory of the host as a whole: nobody moves.")
+                LOG.info("No server has CPUs or memory of the root provider: no server moves.")
             if parsed_args.save and not self.refused:
                 save(plan, parsed_args.save)
             return COLUMNS, list(move_rows(plan))
         plans = self._shares(parsed_args, conf)
-        self._tell(refusals(plans))
+        self._log_refusals(refusals(plans))
         if not any(plan.additions for plan in plans):
-            LOG.info("Servers have all they ask for: nothing is to be done.")
+            LOG.info("No server lacks shares: nothing would be changed.")
         return COLUMNS, rows(plans)
 
     def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["HealPlan"]:
@@ -82,7 +85,7 @@ class ReshapePlan(NovaCommand, Lister):
                 plan_reshape(client, compute_node, multiplier) for compute_node in compute_nodes
             ]
         for plan in plans:
-            _say(plan, multiplier)
+            _log_shares(plan, multiplier)
         return plans
 
     def _moves(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> "MovePlan":
@@ -100,65 +103,69 @@ class ReshapePlan(NovaCommand, Lister):
                 client, compute_node, read_tree(parsed_args, conf, compute_node.name)
             )
 
-    def _tell(self, refused: Sequence[str]) -> None:
-        for refusal in refused:
-            LOG.error("%s", refusal)
-        self.refused = bool(refused)
-        if refused:
+    def _log_refusals(self, messages: Sequence[str]) -> None:
+        for message in messages:
+            LOG.error("%s", message)
+        self.refused = bool(messages)
+        if messages:
             LOG.error("nova-compute would refuse to start, and change nothing")
 
     def run(self, parsed_args: Namespace) -> int:
-        """Tell a script, too."""
+        """Return the exit status: 1 also if nova-compute would refuse to start."""
         status: int = super().run(parsed_args)
         return status or int(self.refused)
 
 
 class ReshapeApply(NovaConfCommand, Lister):
-    """Carry out a plan that `reshape plan` saved: NUMA nodes, servers and all, at once.
+    """Carry out a plan that `reshape plan` has saved, in one transaction.
 
-    nova-compute must be stopped, and is started afterwards: it finds nothing to
-    do. If servers hold something else than when the plan was made, all that do are
-    named, and nothing is written. A second run changes nothing.
+    Stop nova-compute before, and start it afterwards; it then finds its NUMA nodes and
+    allocations complete. If the allocations of servers have changed since the plan was
+    made, the command names these servers and writes nothing. A second run changes nothing.
     """
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take a plan, and the host's capabilities."""
+        """Add the arguments for the plan and the host's capabilities."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("plan", metavar="PLAN.json", help="what `reshape plan --save` wrote")
+        parser.add_argument(
+            "plan", metavar="PLAN.json", help="file that `reshape plan --save` has written"
+        )
         add_capabilities_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Write what differs, and say what changed."""
+        """Write the differences and list them."""
         conf = self.nova_conf()
         plan = _read_plan(parsed_args.plan)
         tree = read_tree(parsed_args, conf, plan.host)
         with connect(conf, embedded=self.wants_embedded) as client:
             if client.find_provider(plan.host) is None:
                 raise ProviderNotFound(
-                    f"Placement has no provider {plan.host}, of which the plan is: there is"
-                    " nothing to move; start nova-compute, which reports the host",
+                    f"Placement has no provider {plan.host}, the host of the plan, so there is"
+                    " nothing to move: start nova-compute, which reports the host",
                     provider=plan.host,
                 )
             changes = reshape(client, tree, plan)
         if not changes:
-            LOG.info("Placement already has it all: nothing was changed.")
+            LOG.info("Placement is up to date: nothing was changed.")
         return CHANGE_COLUMNS, change_rows(changes)
 
 
 def _read_plan(path: str) -> SavedPlan:
-    return read_plan(read_json(path, "give what `reshape plan --save` wrote"), where=path)
+    return read_plan(read_json(path, "give a file of `reshape plan --save`"), where=path)
 
 
 def _compute_node(cloud: "Cloud", host: str) -> "ComputeNode":
     from cpu_tiers.nova.commands.cloud import compute_nodes_of_host
 
-    return compute_nodes_of_host(cloud, host)[0]  # with libvirt there is one
+    return compute_nodes_of_host(cloud, host)[
+        0
+    ]  # With libvirt a host has exactly one compute node.
 
 
-def _say(plan: "HealPlan", multiplier: int) -> None:
+def _log_shares(plan: "HealPlan", multiplier: int) -> None:
     if not plan.shares:
-        LOG.info("%s has no VCPU, and reports no shares", plan.host)
+        LOG.info("%s has no VCPU inventory, so it would report no shares", plan.host)
     for provider, inventories in plan.shares.items():
         LOG.info(
             "%s: vcpu_share_multiplier %d gives %d shares, of which %d can be claimed",

@@ -1,4 +1,4 @@
-"""What servers lack, as the commands that ask Nova for it show it."""
+"""The rows and messages that show which resources servers lack on a host."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ HEAL_COLUMNS = (*COLUMNS, "port", "providers")
 
 
 def rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
-    """Return a line for each consumer that lacks something."""
+    """Return a row for each consumer that lacks resources."""
     return [
         (
             plan.host,
@@ -37,7 +37,7 @@ def rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
 
 
 def going_to(resources: Portion) -> FormattedValue:
-    """Return what goes to which provider, laid out."""
+    """Return the amounts by provider as a value of the column ``goes_to``."""
     return FormattedValue({name: dict(amounts) for name, amounts in resources.items()}, _lines)
 
 
@@ -49,12 +49,12 @@ def _lines(resources: Portion) -> str:
 
 
 def heal_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
-    """Return the same, with the columns that ports have."""
+    """Return the rows of :func:`rows` with empty values in the columns of ports."""
     return [(*row, "", FormattedValue([], "\n".join)) for row in rows(plans)]
 
 
 def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
-    """Return a line for each port that lacks something."""
+    """Return a row for each port that lacks resources."""
     return [
         (
             plan.host,
@@ -74,17 +74,17 @@ def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
 
 
 def port_refusals(plan: "PortPlan") -> list[str]:
-    """Return what a person is told of every port that cannot be healed in place."""
+    """Return an error message for each port that cannot be healed on its host."""
     return [str(v.shortfall.fault(v.owner.name)) for v in plan.verdicts if v.shortfall.limit]
 
 
 def refusals(plans: Iterable["HealPlan"]) -> list[str]:
-    """Return what a person is told of everything that does not fit."""
+    """Return an error message for each shortfall that does not fit on its host."""
     return [
         str(fault) for plan in plans for addition in plan.additions for fault in addition.faults
     ]
 
 
 def resource_lines(resources: Mapping[str, int]) -> str:
-    """Return amounts as a table shows them."""
+    """Return amounts as a table shows them: a line for each resource class."""
     return "\n".join(f"{name} {amount}" for name, amount in resources.items())

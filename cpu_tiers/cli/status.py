@@ -1,7 +1,7 @@
-"""``cpu-tiers-status upgrade check``: what to decide before an upgrade.
+"""``cpu-tiers-status upgrade check``: checks to make before an upgrade.
 
-As ``nova-status`` does it, with oslo.upgradecheck: exit status 0 nothing to do,
-1 there is something to decide, 2 a check could not be made.
+The program uses oslo.upgradecheck, as ``nova-status`` does, with the same exit statuses:
+0 if all checks succeed, 1 if a check has a warning, 2 if a check is impossible.
 """
 
 import sys
@@ -19,22 +19,23 @@ _MOST_NAMES = 50
 
 
 class Checks(UpgradeCommands):
-    """The checks, on the Placement of nova.conf."""
+    """The checks of the Placement service that nova.conf names."""
 
     display_title = "cpu-tiers upgrade check results"
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        """Keep the configuration, which is read only afterwards."""
+        """Keep the configuration; oslo.upgradecheck reads its files before the first check."""
         super().__init__()
         self._conf = conf
-        self._found: tuple[HostReport, ...] | CpuTiersError | None = None
+        self._reports: tuple[HostReport, ...] | CpuTiersError | None = None
 
     def _on_hosts(self, check: Callable[[Sequence[HostReport]], Result]) -> Result:
-        if self._found is None:
-            self._found = self._survey()
-        if isinstance(self._found, CpuTiersError):
-            return Result(Code.FAILURE, str(self._found))
-        return check(self._found)
+        # Both checks need all hosts, so Placement is asked only once.
+        if self._reports is None:
+            self._reports = self._survey()
+        if isinstance(self._reports, CpuTiersError):
+            return Result(Code.FAILURE, str(self._reports))
+        return check(self._reports)
 
     def _survey(self) -> tuple[HostReport, ...] | CpuTiersError:
         try:
@@ -53,7 +54,7 @@ class Checks(UpgradeCommands):
 
 
 def check_numa(hosts: Sequence[HostReport]) -> Result:
-    """Warn of hosts for which nobody has decided whether they are NUMA-aware.
+    """Warn about hosts where the option for NUMA reporting is not set.
 
     Spec: numa-topology-with-rps, "Optionally configured NUMA resources".
     """
@@ -62,25 +63,26 @@ def check_numa(hosts: Sequence[HostReport]) -> Result:
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,
-        f"{_of_all(undecided, hosts)} not decided: set [compute]"
-        " enable_numa_reporting_to_placement to true (servers with a NUMA topology) or false"
-        f" (servers without) on {_names(undecided)}, before its default changes",
+        f"{_of_all(undecided, hosts)} undecided: on {_names(undecided)}, set [compute]"
+        " enable_numa_reporting_to_placement to true (for servers with a NUMA topology) or"
+        " false (for servers without) before the default of the option changes",
     )
 
 
 def check_shares(hosts: Sequence[HostReport]) -> Result:
-    """Warn where some hosts report shares and some do not.
+    """Warn if some hosts report shares and other hosts do not.
 
-    A scheduler that asks for shares finds none of the latter.
+    A scheduler that requests shares cannot use hosts without shares.
     """
-    can = [host for host in hosts if host.has_vcpu]
-    without = [host.name for host in can if not host.has_shares]
-    if not without or len(without) == len(can):
+    vcpu_hosts = [host for host in hosts if host.has_vcpu]
+    without_shares = [host.name for host in vcpu_hosts if not host.has_shares]
+    if not without_shares or len(without_shares) == len(vcpu_hosts):
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,
-        f"{_of_all(without, can)} without shares: set [libvirt] report_vcpu_shares = true on"
-        f" {_names(without)}, before you set [filter_scheduler] query_placement_for_vcpu_shares",
+        f"{_of_all(without_shares, vcpu_hosts)} without shares: on {_names(without_shares)}, set"
+        " [libvirt] report_vcpu_shares = true before you set [filter_scheduler]"
+        " query_placement_for_vcpu_shares",
     )
 
 

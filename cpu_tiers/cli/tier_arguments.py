@@ -1,4 +1,4 @@
-"""The tiers of a cloud, as ``--tier`` names them."""
+"""The argument ``--tier``, which names the tiers of a cloud."""
 
 import re
 from argparse import ArgumentParser, Namespace
@@ -10,32 +10,33 @@ from cpu_tiers.guest.tier import Tier, multiplier_of
 from cpu_tiers.model.domain import Domain
 
 TIERS = ("gold=100", "silver=50", "bronze=25")
-"""The spec's."""
+"""The default: the tiers of the spec cpu-performance-service-levels."""
 
 _SYNTAX = r"(?P<name>[^=]+)=(?P<multiplier>[^x=]+)(x(?P<vcpus>[0-9]{1,5}))?"
 
 
 def add_tier_argument(parser: ArgumentParser) -> None:
-    """Take the tiers that there are."""
+    """Add the argument ``--tier``."""
     parser.add_argument(
         "--tier",
         action="append",
         metavar="NAME=MULTIPLIER[xVCPUS]",
-        help="a tier, and how many vCPUs one more server of it has (default: 1); may be "
-        f"repeated (default: {', '.join(TIERS)})",
+        help="a tier, and the number of vCPUs of its servers (default: 1); may be repeated "
+        f"(default: {', '.join(TIERS)})",
     )
 
 
 def read_tiers(parsed_args: Namespace) -> list[Tier]:
-    """Return the tiers that the arguments name.
+    """Return the tiers in the arguments, or the default tiers.
 
-    :raises InvalidInput: with every fault.
+    :raises InvalidInput: with every fault of the arguments.
     """
     faults, tiers = FaultList(), list[Tier]()
     for text in parsed_args.tier or TIERS:
         match = re.fullmatch(_SYNTAX, text)
         if match is None:
-            faults.add("--tier", f"got {text!r}", "give NAME=MULTIPLIER[xVCPUS], as gold=100x4")
+            allowed = "give NAME=MULTIPLIER[xVCPUS], such as gold=100x4"
+            faults.add("--tier", f"got {text!r}", allowed)
             continue
         with faults:
             vcpus, where = int(match["vcpus"] or 1), f"of --tier {text}"
@@ -48,7 +49,7 @@ def read_tiers(parsed_args: Namespace) -> list[Tier]:
 
 
 def tier_names(domains: Iterable[Domain], tiers: Iterable[Tier]) -> dict[str, str | None]:
-    """Return the tier of each guest, by its name; ``None`` where it has none of these."""
+    """Return the name of each guest's tier by the guest's name; ``None`` without a tier."""
     names = {Fraction(tier.shares.amount): tier.name for tier in tiers}
     multipliers = {domain.name: multiplier_of(domain) for domain in domains}
     return {

@@ -1,4 +1,4 @@
-"""``cpu-tiers weigh``: which of the candidates is best, and why."""
+"""``cpu-tiers weigh``: sorts the candidate hosts for a server by their scores."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
@@ -15,15 +15,16 @@ from cpu_tiers.weights import SCORINGS, Forest
 
 
 class Weigh(NovaConfCommand, Lister):
-    """List the candidate hosts for a server, best first, and what each score is made of.
+    """List the candidate hosts for a server with their scores, best first.
 
-    A part of 1.0 is best. The scores are those of nova.conf's
-    [filter_scheduler] resource_provider_scoring, over the classes and traits
-    that resource_provider_resources and resource_provider_traits name.
+    A score has a part for each resource class and each trait; 1.0 is the best part. The
+    options resource_provider_scoring, resource_provider_resources and
+    resource_provider_traits in [filter_scheduler] of nova.conf select the scoring, the
+    resource classes and the traits.
     """
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Take the server, and Placement's answer for it."""
+        """Add the arguments for the server, its candidates and the scoring."""
         parser = super().get_parser(prog_name)
         add_query_arguments(parser)
         parser.add_argument(
@@ -33,12 +34,12 @@ class Weigh(NovaConfCommand, Lister):
             help="body of GET /allocation_candidates, microversion 1.29 or later",
         )
         parser.add_argument(
-            "--scoring", choices=sorted(SCORINGS), help="instead of nova.conf's scoring"
+            "--scoring", choices=sorted(SCORINGS), help="scoring to use instead of nova.conf's"
         )
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Score every host, and lay out the parts."""
+        """Compute the score of each host, and list the hosts."""
         options = self.nova_conf().filter_scheduler
         query = read_query(parsed_args, options)
         where = parsed_args.candidates

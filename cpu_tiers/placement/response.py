@@ -33,8 +33,8 @@ class PlacementResponse:
             return json.loads(self.content)
         except (ValueError, RecursionError) as error:
             raise self.invalid(
-                f"{self.content_type or 'without a content type'}, not JSON"
-                " (is the endpoint Placement's, or does a proxy answer?)"
+                f"not valid JSON, content type {self.content_type or 'missing'}"
+                " (is this the endpoint of Placement, or does a proxy answer?)"
             ) from error
 
     def expect_status(self, *statuses: int) -> None:

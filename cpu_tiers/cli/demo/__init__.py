@@ -1,4 +1,4 @@
-"""``cpu-tiers demo``: the whole flow on a real Placement, in a few seconds."""
+"""``cpu-tiers demo``: hosts, servers and scores on a real Placement, in a few seconds."""
 
 from argparse import Namespace
 
@@ -13,14 +13,14 @@ __all__ = ["Demo"]
 
 
 class Demo(Command):
-    """Fill three hosts with Gold, Silver and Bronze servers, and show who gets what.
+    """Fill three hosts with Gold, Silver and Bronze servers, and show the CPU of each server.
 
-    Runs a Placement of its own inside the process; nothing outside is read or
-    written.
+    The demo runs a Placement service inside the process. It reads no nova.conf and
+    writes nothing outside of the process.
     """
 
     def take_action(self, parsed_args: Namespace) -> None:
-        """Report, ask, weigh, claim; then show."""
+        """Report the hosts, claim resources for servers until none fits, and show each step."""
         report = DemoReport(Console(highlight=False))
         with embedded_placement() as client:
             cloud = DemoCloud(client)

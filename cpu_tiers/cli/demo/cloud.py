@@ -1,4 +1,4 @@
-"""A small cloud on a real Placement, from files as an operator has them."""
+"""The cloud of the demo: three hosts on a real Placement, read from files."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ from cpu_tiers.weights import SCORINGS, Forest, HostScore
 
 TIERS = ("gold", "silver", "bronze")
 DISK_GB = {"plain": 400, "gpu": 400, "small": 200}
-"""The hosts, and the disk that each has."""
+"""The local disk of each host, by host name."""
 
 _DATA = files(__package__) / "data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoServer:
-    """A server that got its place.
+    """A server on a host.
 
-    :param scores: of every candidate, by host name.
+    :param scores: the scores of all candidate hosts, by host name.
     """
 
     name: str
@@ -43,7 +43,7 @@ class DemoServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedServer:
-    """A server that Placement has no candidate for."""
+    """A server for which Placement has no allocation candidate."""
 
     name: str
 
@@ -55,7 +55,7 @@ def demo_config() -> cfg.ConfigOpts:
 
 
 def demo_hosts() -> dict[str, Host]:
-    """Return the hosts by name, from their capabilities."""
+    """Return the hosts by name, read from their capabilities."""
     return {
         name: Host(
             name=name,
@@ -67,7 +67,7 @@ def demo_hosts() -> dict[str, Host]:
 
 
 def demo_flavors() -> dict[str, Flavor]:
-    """Return the spec's flavors by name."""
+    """Return the flavors of the spec cpu-performance-service-levels, by name."""
     flavors = {}
     for name in TIERS:
         with as_file(_DATA / f"{name}.json") as path:
@@ -76,7 +76,7 @@ def demo_flavors() -> dict[str, Flavor]:
 
 
 def gpu_reporter(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
-    """Report what makes the host ``gpu`` different, as a plugin would."""
+    """Report the GPU and the traits of the host ``gpu``, as a plugin for inventories does."""
     if host.name == "gpu":
         yield ResourceProvider(
             name=host.name,
@@ -86,7 +86,7 @@ def gpu_reporter(host: Host, options: InventoryOptions) -> Iterable[ResourceProv
 
 
 class DemoCloud:
-    """The hosts of the demo in one Placement."""
+    """The hosts of the demo in a Placement service."""
 
     def __init__(self, client: PlacementClient) -> None:
         """Report every host to an empty Placement."""
@@ -101,16 +101,16 @@ class DemoCloud:
             self.trees[name] = build_tree(host, options, {**BUILT_IN, "gpu": gpu_reporter})
             sync(client, self.trees[name])
             provider = client.find_provider(name)
-            assert provider is not None, "it was just written"  # noqa: S101  # narrows the type
+            assert provider is not None, "sync() has written it"  # noqa: S101  # narrows the type
             self._names[provider.uuid] = name
 
     def query(self, flavor: Flavor) -> CandidateQuery:
-        """Return what a server of the flavor asks of Placement."""
-        asks = self.conf.filter_scheduler.query_placement_for_vcpu_shares
-        return translate(ServerRequest(flavor=flavor, query_vcpu_shares=asks))
+        """Return the Placement query for a server of the flavor."""
+        query_shares = self.conf.filter_scheduler.query_placement_for_vcpu_shares
+        return translate(ServerRequest(flavor=flavor, query_vcpu_shares=query_shares))
 
     def fill(self) -> Iterator[DemoServer | RefusedServer]:
-        """Start one server of each tier after the other, until none fits any more."""
+        """Start a server of each tier in turn, until no server of any tier fits."""
         tiers = list(TIERS)
         count = dict.fromkeys(TIERS, 0)
         while tiers:
@@ -144,9 +144,9 @@ class DemoCloud:
         )
 
     def usage(self, host: str) -> dict[str, tuple[int, int]]:
-        """Return what is claimed and what can be, by resource class, as Placement has it."""
+        """Return the allocated amount and the capacity of each resource class of a host."""
         provider = self._client.find_provider(host)
-        assert provider is not None, "it was written at the start"  # noqa: S101  # narrows
+        assert provider is not None, "written at the start"  # noqa: S101  # narrows the type
         used = self._client.usages(provider.uuid)
         return {
             name: (used.get(name, 0), inventory.capacity)

@@ -1,4 +1,4 @@
-"""What the demo shows, for a person at a terminal."""
+"""The output of the demo on a terminal."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -20,22 +20,22 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import MEMORY_MB, VCPU, VCPU_SHARES
 
 _STYLES = {"gold": "gold3", "silver": "grey62", "bronze": "dark_orange3"}
-"""Readable on dark and on light terminals."""
+"""The color of each tier; all are readable on dark and on light terminals."""
 
 _BAR_CELLS = 24
 
 
 class DemoReport:
-    """Prints the demo, step by step."""
+    """Prints the steps of the demo."""
 
     def __init__(self, console: Console) -> None:
         """Print to ``console``."""
         self._console = console
 
     def hosts(self, cloud: DemoCloud) -> None:
-        """Show what each host reports."""
-        self._step(1, "Three hosts report what they have to a real Placement")
-        table = _table("host", "CPUs", VCPU, VCPU_SHARES, MEMORY_MB, "beside that")
+        """Show the inventories and traits of each host."""
+        self._step(1, "Three hosts report their inventories to a real Placement")
+        table = _table("host", "CPUs", VCPU, VCPU_SHARES, MEMORY_MB, "also")
         for name, tree in cloud.trees.items():
             inventories = tree.root.inventories
             other = [f"VGPU {inventories['VGPU'].total}"] if "VGPU" in inventories else []
@@ -48,22 +48,24 @@ class DemoReport:
         self._console.print(table)
         libvirt = cloud.conf.libvirt
         self._note(
-            f"Each CPU is sold {cloud.conf.cpu_allocation_ratio:g} times and stands for "
-            f"{libvirt.vcpu_share_multiplier} shares each time."
+            f"Each CPU is sold {cloud.conf.cpu_allocation_ratio:g} times, and each time with "
+            f"{libvirt.vcpu_share_multiplier} shares."
         )
 
     def flavors(self, cloud: DemoCloud) -> None:
-        """Show what each flavor asks."""
-        self._step(2, "Each tier asks Placement for its shares")
+        """Show the extra spec and the Placement query of each flavor."""
+        self._step(2, "A server of each tier requests shares from Placement")
         for name, flavor in cloud.flavors.items():
             ((key, value),) = flavor.extra_specs.items()
             self._console.print(Text(f"  {name:7}", _STYLES[name]), f"{key}={value}")
             self._note(f"        {cloud.query(flavor).to_query_string()}")
 
     def placements(self, cloud: DemoCloud, outcomes: Sequence[DemoServer | RefusedServer]) -> None:
-        """Show each choice, and the scores that it was made by."""
+        """Show the chosen host of each server, and the scores of all candidates."""
         scoring = cloud.conf.filter_scheduler.resource_provider_scoring
-        self._step(3, f"Placement names the candidates, the weigher ({scoring}) takes the best")
+        self._step(
+            3, f"Placement returns candidates, and the weigher ({scoring}) chooses the best host"
+        )
         first = next(outcome for outcome in outcomes if isinstance(outcome, DemoServer))
         self._why(first)
         table = _table("server", "goes to", *cloud.hosts)
@@ -74,19 +76,19 @@ class DemoReport:
             scores = (_score(outcome, host) for host in cloud.hosts)
             table.add_row(_name(outcome.name), outcome.host, *scores)
         self._console.print(table)
-        self._note("The score of each candidate; a dash: too little is left for that tier.")
+        self._note("The score of each candidate. A dash: the host has too little left.")
 
     def _why(self, server: DemoServer) -> None:
         table = _table("host", "score", "resources", "traits", f"why, for {server.name}")
         for host, score in sorted(server.scores.items(), key=lambda item: -item[1].score):
             parts = [f"{name} {part:.2f}" for name, part in score.resources.items()]
-            unasked = [f"{name} not asked for" for name, part in score.traits.items() if not part]
+            unused = [f"{name} not requested" for name, part in score.traits.items() if not part]
             row = (score.score, score.resource_score, score.trait_score)
-            table.add_row(host, *(f"{part:.3f}" for part in row), ", ".join((*parts, *unasked)))
+            table.add_row(host, *(f"{part:.3f}" for part in row), ", ".join((*parts, *unused)))
         self._console.print(table)
 
     def guests(self, cloud: DemoCloud, servers: Iterable[DemoServer]) -> None:
-        """Show what is claimed and left on each host, and what each server gets."""
+        """Show the allocated and the free resources of each host, and the CPU of each server."""
         self._step(4, "When every server wants to run, the kernel divides the CPUs by weight")
         by_host: dict[str, dict[str, Flavor]] = {name: {} for name in cloud.hosts}
         for server in servers:
@@ -98,8 +100,8 @@ class DemoReport:
             self._console.print(_entitlements(cloud, host, flavors, marks))
 
     def domain(self, cloud: DemoCloud, server: DemoServer) -> None:
-        """Show the XML of one guest."""
-        self._step(5, f"What libvirt is told about {server.name}")
+        """Show the libvirt domain of a server."""
+        self._step(5, f"The libvirt domain of {server.name}")
         host, options = cloud.hosts[server.host], inventory_options(cloud.conf)
         guest = Guest(
             name=server.name,
@@ -117,10 +119,10 @@ class DemoReport:
 
 
 def _usages(cloud: DemoCloud) -> Table:
-    """Return what Placement has as claimed and left, a row for each host."""
+    """Return a table with the allocated and the free resources of each host."""
     usages = {host: cloud.usage(host) for host in cloud.hosts}
     classes = list(dict.fromkeys(name for usage in usages.values() for name in usage))
-    table = _table("claimed, left", *classes)
+    table = _table("allocated, free", *classes)
     for host, usage in usages.items():
         pairs = (usage.get(name) for name in classes)
         cells = (f"{pair[0]}, {pair[1] - pair[0]}" if pair else "" for pair in pairs)
@@ -131,7 +133,7 @@ def _usages(cloud: DemoCloud) -> Table:
 def _entitlements(
     cloud: DemoCloud, host: str, flavors: Mapping[str, Flavor], marks: tuple[str, str]
 ) -> Table:
-    """Return a row and a bar for each server of a host."""
+    """Return a table with the guaranteed CPU of each server of a host, as a bar and a number."""
     full, empty = marks
     cpus = shared_cpus(cloud.hosts[host], inventory_options(cloud.conf))
     weights = {name: domain_shares(flavor) or 0 for name, flavor in flavors.items()}
@@ -143,12 +145,13 @@ def _entitlements(
     )
     table = _table("server", "weight", "of its vCPU", "CPUs", "of the host")
     for name in sorted(granted, key=lambda name: (-granted[name], name)):
-        got = float(granted[name])
-        share = got / flavors[name].vcpus
+        guaranteed = float(granted[name])
+        share = guaranteed / flavors[name].vcpus
         bar = Text(full * round(share * _BAR_CELLS), _STYLES[flavors[name].name])
         bar.append(empty * (_BAR_CELLS - len(bar)), "dim")
         weight = str(weights[name])
-        table.add_row(_name(name), weight, bar, f"{got:.2f}", f"{got / len(cpus):.1%}")
+        of_host = f"{guaranteed / len(cpus):.1%}"
+        table.add_row(_name(name), weight, bar, f"{guaranteed:.2f}", of_host)
     return table
 
 

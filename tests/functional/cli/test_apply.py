@@ -79,7 +79,7 @@ def test_a_plan_is_carried_out_once(
     seen.clear()
     second = apply({SERVER: plan()})
     assert json.loads(second.stdout) == []
-    assert second.stderr == "Placement already has it all: nothing was changed.\n"
+    assert second.stderr == "Placement is up to date: nothing was changed.\n"
     assert writes(seen) == []
 
 
@@ -135,7 +135,7 @@ def test_a_host_that_placement_does_not_know(
     apply: Callable[..., Any], url: str, seen: list[str]
 ) -> None:
     error = apply({SERVER: plan()}, status=1).stderr
-    assert error.startswith("Placement has no provider compute1, of which the plan is")
+    assert error.startswith("Placement has no provider compute1, the host of the plan")
     assert writes(seen) == []
 
 

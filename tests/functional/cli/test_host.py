@@ -153,4 +153,4 @@ def test_bad_input(
 def test_files_and_libvirt_are_not_mixed(run: Command, save: Command) -> None:
     path = save(domain("g", 1), "g.xml")
     result = run("host", "show", "--connect", "test:///default", "--domain", path, status=1)
-    assert "--domain: given beside --connect" in result.stderr
+    assert "--domain: given together with --connect" in result.stderr

@@ -21,7 +21,8 @@ def test_one_clear_error(run: Run, save: Save, name: str, arguments: list[str]) 
     result = run("--config-file", conf, *name.split(), *arguments, status=1)
     assert result.stdout == "\n" * result.stdout.count("\n")
     assert result.stderr == (
-        f"cpu-tiers {name} needs Nova: run the cpu-tiers that is installed beside Nova\n"
+        f"cpu-tiers {name} needs Nova: install cpu-tiers in the Python that has Nova, and run the"
+        " command there\n"
     )
 
 

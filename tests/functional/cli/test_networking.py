@@ -59,7 +59,7 @@ def test_sync(run: Command, agent: Command, client: PlacementClient, placement_c
     again = sync(br1=500)
     assert (json.loads(again.stdout), again.stderr) == (
         [],
-        "Placement already has it all: nothing was changed.\n",
+        "Placement is up to date: nothing was changed.\n",
     )
     assert json.loads(sync(br1=700).stdout) == [
         {

@@ -124,7 +124,7 @@ def test_the_disk_is_measured_where_instances_are_kept_and_said_so(
     expected = shutil.disk_usage(tmp_path).total // 2**30
     (root,) = json.loads(result.stdout)
     assert root["inventories"]["DISK_GB"]["total"] == expected
-    assert f"DISK_GB {expected} is the file system of {tmp_path} on this machine" in result.stderr
+    assert f"DISK_GB is {expected}, the size of the file system of {tmp_path}" in result.stderr
 
 
 def test_domain_show(run: Command, flavor: Command, capabilities: str, save: Command) -> None:

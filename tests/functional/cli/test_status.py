@@ -53,8 +53,8 @@ def test_hosts_of_every_kind(client: PlacementClient, placement_conf: Path) -> N
     found = results(text)
     assert status == 1
     assert found["NUMA reporting"][0] == found["VCPU_SHARES reporting"][0] == 1
-    assert found["NUMA reporting"][1].startswith("1 of 3 hosts not decided")
-    assert " on undecided, " in found["NUMA reporting"][1]
+    assert found["NUMA reporting"][1].startswith("1 of 3 hosts undecided")
+    assert ": on undecided, " in found["NUMA reporting"][1]
     assert found["VCPU_SHARES reporting"][1].startswith("1 of 3 hosts without shares")
 
 

@@ -40,7 +40,7 @@ def test_a_second_run_changes_nothing(
     seen.clear()
     second = sync()
     assert json.loads(second.stdout) == []
-    assert second.stderr == "Placement already has it all: nothing was changed.\n"
+    assert second.stderr == "Placement is up to date: nothing was changed.\n"
     assert seen != []
     assert [line for line in seen if not line.startswith("GET ")] == []
 

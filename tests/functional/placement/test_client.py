@@ -166,10 +166,15 @@ def test_of_a_write_that_got_no_answer_nothing_is_known(
 @pytest.mark.parametrize(
     ("fault", "kind", "said"),
     [
-        pytest.param("HTML 200", PlacementAnswerInvalid, "text/html, not JSON", id="HTML 200"),
+        pytest.param(
+            "HTML 200",
+            PlacementAnswerInvalid,
+            "not valid JSON, content type text/html",
+            id="HTML 200",
+        ),
         pytest.param("HTML 502", PlacementRefused, "HTTP 502: the body is text/html", id="502"),
         pytest.param("JSON list", PlacementAnswerInvalid, "'resource_providers'", id="a list"),
-        pytest.param("JSON cut off", PlacementAnswerInvalid, "no JSON", id="cut off"),
+        pytest.param("JSON cut off", PlacementAnswerInvalid, "not valid JSON", id="cut off"),
     ],
 )
 def test_what_will_not_pass_is_tried_once(

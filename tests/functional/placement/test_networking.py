@@ -207,7 +207,7 @@ def test_ctrl_c_while_devices_go_says_how_far_it_came(
 @pytest.mark.parametrize(
     ("reported", "said"),
     [
-        pytest.param("compute1", "it has compute1: if that is the same host", id="a short name"),
+        pytest.param("compute1", "it has compute1: if this is the same host", id="a short name"),
         pytest.param("Compute1.Example.org", "it has Compute1.Example.org:", id="another case"),
         pytest.param("compute2", "start nova-compute there first", id="no such host"),
     ],

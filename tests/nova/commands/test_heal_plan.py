@@ -111,7 +111,7 @@ class TestReshapePlan(Commands):
         said = self.run_command("reshape", "plan", "--host", "one")
         assert said.rows == []
         assert "vcpu_share_multiplier 100 gives 1600 shares" in said.error  # 16 CPUs
-        assert "nothing is to be done" in said.error
+        assert "No server lacks shares" in said.error
 
 
 class Asked:

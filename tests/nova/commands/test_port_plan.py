@@ -82,7 +82,7 @@ class TestHeal(Heals):
             assert self.heal("--apply") == {}
         written.assert_not_called()
         updated.assert_not_called()
-        assert "ports that ask for something: 3; nothing is to be done" in self.said.error
+        assert "ports with a resource request: 3" in self.said.error
         self._detach_interface({"id": server}, P1)  # and Nova finds its way
         assert self.devices_of(server) == {ONE: {EGRESS: 500}}
 

@@ -13,8 +13,7 @@ def host(
 def test_undecided_hosts_are_named() -> None:
     result = check_numa([host("a", True), host("b"), host("c", False), host("d")])
     assert result.code == Code.WARNING
-    assert str(result.details).startswith("2 of 4 hosts not decided: set [compute]")
-    assert " on b, d, " in str(result.details)
+    assert str(result.details).startswith("2 of 4 hosts undecided: on b, d, set [compute]")
 
 
 def test_decided_hosts_are_fine_and_so_is_none() -> None:
@@ -24,7 +23,7 @@ def test_decided_hosts_are_fine_and_so_is_none() -> None:
 
 def test_many_hosts_are_counted() -> None:
     details = str(check_numa([host(f"h{number:03}") for number in range(60)]).details)
-    assert "h049 and 10 more, before" in details
+    assert "h049 and 10 more, set" in details
 
 
 def test_shares_on_some_hosts_alone() -> None:

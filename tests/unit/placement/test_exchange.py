@@ -1,4 +1,4 @@
-"""The microversion, the retry policy and the error mapping, with a transport that plays a script."""
+"""The microversion, the retries and the error mapping, with a transport that plays a script."""
 
 import json
 from collections.abc import Callable
@@ -229,7 +229,7 @@ def test_placements_own_words_are_kept() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{", b"\xff\xfe\xfa", b"[" * 100_000])
 def test_what_is_no_json_says_so(body: bytes) -> None:
-    with pytest.raises(PlacementAnswerInvalid, match=", not JSON"):
+    with pytest.raises(PlacementAnswerInvalid, match="not valid JSON"):
         Play(answer(200, body)).client().find_provider("x")
 
 

@@ -232,7 +232,7 @@ def test_shares_that_would_vanish_are_refused_with_the_way_back() -> None:
         steps(state(c1=present(VCPU=EIGHT, **SHARES)), tree(host(VCPU=EIGHT)))
     assert error.value.provider == "c1"
     assert f"inventory delete some-uuid --resource-class {VCPU_SHARES}" in str(error.value)
-    assert "a provider.yaml gives it these, leave the host to nova-compute" in str(error.value)
+    assert "let nova-compute report the host: only nova-compute reads" in str(error.value)
 
 
 def test_shares_may_move_within_the_tree() -> None:
