@@ -22,7 +22,7 @@ from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits
 
 
 class PlacementClient:
-    """A client that reaches Placement through a keystoneauth1 ``Adapter``.
+    """A client of Placement on top of a keystoneauth1 ``Adapter``.
 
     :param transport: the adapter. The client sends nothing until a method is called.
     :param retry_policy: how often and how long to repeat a request that gets no response.
@@ -42,8 +42,8 @@ class PlacementClient:
     def candidates(self, query: CandidateQuery, *, limit: int | None = None) -> CandidatesAnswer:
         """Return the allocation candidates for ``query``.
 
-        Placement refuses a query with a custom resource class or trait that it
-        does not know; :meth:`ensure_names` creates such names.
+        Placement refuses a query with unknown custom resource classes or traits;
+        :meth:`ensure_names` creates them.
 
         :param limit: the maximum number of allocation requests to return.
         :raises PlacementVersionTooOld: the query needs a newer microversion.
@@ -80,7 +80,7 @@ class PlacementClient:
         return absent_classes, absent_traits
 
     def traits_in_use(self) -> frozenset[str]:
-        """Return the traits that at least one provider has."""
+        """Return the traits of all providers."""
         return self._known("traits", wanted=True, only="?associated=true")
 
     def _known(self, kind: str, wanted: bool, only: str = "") -> frozenset[str]:
@@ -93,17 +93,17 @@ class PlacementClient:
         return frozenset(map(str, names))
 
     def create_resource_class(self, name: str) -> None:
-        """Create a custom resource class, if Placement does not have it yet."""
+        """Create a custom resource class, unless the class exists already."""
         self._exchange.request("PUT", f"/resource_classes/{name}").expect_status(201, 204)
 
     def create_trait(self, name: str) -> None:
-        """Create a custom trait, if Placement does not have it yet."""
+        """Create a custom trait, unless the trait exists already."""
         self._exchange.request("PUT", f"/traits/{name}").expect_status(201, 204)
 
     def ensure_names(
         self, classes: Collection[str] = (), traits: Collection[str] = ()
     ) -> tuple[str, ...]:
-        """Create the custom resource classes and traits that Placement lacks, and return them.
+        """Create missing custom resource classes and traits in Placement, and return their names.
 
         :raises UnknownNames: Placement lacks standard names. Nothing is created in this case.
         """
@@ -129,7 +129,7 @@ class PlacementClient:
         return Provider.read(response, response.body())
 
     def providers_in_tree(self, provider_uuid: str) -> tuple[Provider, ...]:
-        """Return all providers of the tree that contains this provider."""
+        """Return all providers in the tree of this provider."""
         return self._providers({"in_tree": provider_uuid})
 
     def providers(self) -> tuple[Provider, ...]:
@@ -137,7 +137,7 @@ class PlacementClient:
         return self._providers({})
 
     def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
-        """Return the providers that have a trait."""
+        """Return the providers with a trait."""
         # Placement answers 400 to ?required= with a trait that it does not know.
         if name not in self._known("traits", wanted=True):
             return ()
@@ -171,7 +171,7 @@ class PlacementClient:
         return Provider.read(response, response.body())
 
     def delete_provider(self, provider_uuid: str) -> None:
-        """Delete a provider, if it still exists.
+        """Delete a provider, if the provider still exists.
 
         :raises ProviderInUse: servers hold allocations of the provider.
         """
@@ -228,7 +228,7 @@ class PlacementClient:
     # Consumers
 
     def consumer(self, consumer_uuid: str) -> Consumer:
-        """Return a consumer; a consumer that Placement does not know has no allocations."""
+        """Return a consumer; a consumer unknown to Placement has no allocations."""
         response = self._exchange.request("GET", f"/allocations/{consumer_uuid}")
         return Consumer.read(consumer_uuid, response)
 

@@ -2,8 +2,8 @@
 
 The database starts empty and is deleted at the end. Requests do not leave the
 process: the HTTP session of the client passes them to Placement's WSGI
-application. ``placement.direct``, which comes with Placement, is not used,
-because it replaces keystoneauth1's ``Session.get_endpoint`` for the whole process.
+application. ``placement.direct`` of Placement itself is not used, because it replaces
+keystoneauth1's ``Session.get_endpoint`` for the whole process.
 """
 
 import io
@@ -122,9 +122,9 @@ def _config(directory: Path) -> cfg.ConfigOpts:
 
 
 def _one_request_at_a_time(app: WsgiApp) -> WsgiApp:
-    """Return an application that serves one request after the other.
+    """Return an application that serves requests one by one.
 
-    SQLite does not make a second writer wait: it fails with "database is locked".
+    SQLite does not make a second writer wait, but fails with "database is locked".
     """
     lock = threading.Lock()
 

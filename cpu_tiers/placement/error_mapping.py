@@ -1,8 +1,8 @@
 """Mapping a failed request to a subclass of ``PlacementError``.
 
-A request fails in two ways: keystoneauth1 or requests raises an exception and
-there is no response, or the response has a status of 400 or more. The body of
-such a response may be HTML, because proxies answer in HTML.
+A request fails in two ways. Either keystoneauth1 or requests raises an exception
+instead of a response, or the response has a status of 400 or more. The body of an
+error may be HTML, because proxies answer in HTML.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ def error_without_response(error: Exception, method: str, path: str) -> Placemen
 
 
 def _may_pass(error: Exception) -> bool:
-    """Tell whether the failure may be temporary, so that a repeated request may succeed."""
+    """Tell whether the failure may be temporary and a repeated request may succeed."""
     if isinstance(error, ksa.UnknownConnectionError):
         # The errors of requests about a malformed URL are subclasses of ValueError. A
         # repetition cannot help there; the configuration is wrong.

@@ -1,8 +1,7 @@
 """The errors of requests to Placement.
 
-Each error tells which request failed. An error in a series of writes, as
-:mod:`~cpu_tiers.placement.sync` makes it, also tells which changes are written
-and which are not.
+Each error names the failed request. An error in a series of writes, as in
+:mod:`~cpu_tiers.placement.sync`, also lists the written and the unwritten changes.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from cpu_tiers.errors import CpuTiersError
 
 
 class WriteReport:
-    """A report for errors: which changes of a series of writes are written.
+    """A report of a series of writes, as a part of errors.
 
     :ivar written: the changes that Placement has confirmed.
     :ivar unconfirmed: the changes that were sent, but not answered. They may be written.
@@ -30,7 +29,7 @@ class WriteReport:
         unconfirmed: Sequence[object] = (),
         unwritten: Sequence[object] = (),
     ) -> None:
-        """Store the changes; from then on ``str()`` of the error lists them."""
+        """Store the changes, for ``str()`` of the error."""
         self.written = tuple(written)
         self.unconfirmed = tuple(unconfirmed)
         self.unwritten = tuple(unwritten)
@@ -83,7 +82,7 @@ class PlacementError(WriteReport, CpuTiersError):
         status: int | None = None,
         details: Sequence[str] = (),
     ) -> None:
-        """Keep the parts of the request; the message is complete without them."""
+        """Keep the parts of the request, in addition to the complete message."""
         super().__init__(message)
         self.method = method
         self.path = path
@@ -202,7 +201,7 @@ class ReportingCannotBeDisabled(PlacementError):
 
 
 class ConsumerMismatch(PlacementError):
-    """A consumer has other allocations than the operation expects.
+    """A consumer has unexpected allocations.
 
     :param consumer: the uuid of the consumer.
     """

@@ -30,7 +30,7 @@ _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})", re.ASCII)
 
 
 class Transport(Protocol):
-    """The part of ``keystoneauth1.adapter.Adapter`` that the client uses."""
+    """The methods of ``keystoneauth1.adapter.Adapter`` in use."""
 
     def request(self, url: str, method: str, **kwargs: Any) -> Any:
         """Send one request and return a ``requests.Response``."""
@@ -95,7 +95,7 @@ class Exchange:
     def request(
         self, method: str, path: str, *, json: object = None, expected: Collection[int] = ()
     ) -> PlacementResponse:
-        """Send a request, and repeat it while there is no response.
+        """Send a request, with retries while there is no response.
 
         :param expected: statuses of 400 or more to return instead of raising an error.
         :raises PlacementError: the subclass tells the kind of failure.

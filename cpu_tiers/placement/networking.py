@@ -1,8 +1,8 @@
 """Writing the providers of Neutron's agents to Placement, under a host of nova-compute.
 
 This is :func:`~cpu_tiers.placement.sync.sync` with two additions: the host must be in
-Placement with the name that the agent has for it, and devices that the agent no
-longer reports are deleted, unless servers use them.
+Placement with the name in the agent's report, and devices missing in the report are
+deleted, unless servers use them.
 
 Spec: bandwidth-resource-provider, "Neutron agent first start", "… restart",
 "Finding the compute RP".
@@ -28,7 +28,7 @@ from cpu_tiers.placement.writer import Progress, carry_out
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptDevice:
-    """A device that its agent no longer reports, and that is kept because servers use it.
+    """A device without a report of its agent, kept because servers use the device.
 
     :param used: the allocated amounts by resource class.
     """
@@ -47,7 +47,7 @@ class KeptDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkingChanges:
-    """The written changes, and the devices that were kept because servers use them."""
+    """The written changes, and the devices kept because of their servers."""
 
     changes: tuple[Change, ...]
     kept: tuple[KeptDevice, ...]
@@ -77,7 +77,7 @@ def sync_networking(client: PlacementClient, tree: ProviderTree) -> NetworkingCh
 def _delete_strays(
     client: PlacementClient, tree: ProviderTree, kept: list[KeptDevice], progress: Progress
 ) -> None:
-    """Delete the devices that the tree lacks, and add devices that servers use to ``kept``."""
+    """Delete the devices outside of the tree, but add devices in use to ``kept``."""
     kept.clear()  # carry_out() may call this again after a conflict.
     strays = {
         Change(provider=device.name, what="provider", before=PRESENT, after=ABSENT): device
@@ -96,7 +96,7 @@ def _delete_strays(
 
 
 def _strays(client: PlacementClient, tree: ProviderTree) -> Iterable[Provider]:
-    """Return the devices under the agents of the tree that the tree does not have.
+    """Return the devices below the agents of the tree, but not in the tree.
 
     A device is a child of an agent whose name starts with the agent's name and a
     colon, as Neutron names devices. Other children are not touched.
@@ -119,7 +119,7 @@ def _used(client: PlacementClient, device: Provider) -> dict[str, int]:
 
 
 def _with_lookalikes(client: PlacementClient, error: ProviderNotFound) -> ProviderNotFound:
-    """Return an error that names hosts with the same short name, regardless of case."""
+    """Return an error with the names of all hosts of the same short name, ignoring case."""
     name = error.provider
     label = name.split(".")[0].lower()
     similar = sorted(

@@ -1,7 +1,7 @@
 """Planning the steps that bring Placement from its present state to a provider tree.
 
-Pure: takes the state that was read and the tree that the host reports, and returns
-the steps in the order in which they must be written. The rules:
+Pure: takes the state of Placement and the tree of the host, and returns the steps in
+the order of their execution. The rules:
 
 * A resource class outside of ``tree.managed_classes`` and a provider outside of the
   tree belong to another service or to the operator. They are not changed.
@@ -9,8 +9,8 @@ the steps in the order in which they must be written. The rules:
   ``tree.managed_traits``, because Nova and operators set traits as well.
 * If the host no longer has a NUMA node or a page size, its provider stays, and loses
   the inventories of the managed classes.
-* A tree that Placement or a rule of cpu-tiers does not allow is refused here, before
-  the first write, so that no tree is left half written.
+* A tree against the rules of Placement or cpu-tiers is refused here, before the first
+  write, to leave no tree half written.
 """
 
 import math
@@ -57,7 +57,7 @@ def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
 
 
 def _emptying_steps(state: State, tree: ProviderTree) -> Iterator[Step]:
-    """Yield steps that remove the inventories of providers that the host no longer has."""
+    """Yield steps to remove the inventories of providers that the host no longer has."""
     for name in sorted(_without_place(state, tree)):
         before = state.providers[name].inventories.by_class
         yield SetInventories(

@@ -52,7 +52,7 @@ class Inventories:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return the body of the request that sets these inventories."""
+        """Return the body of a request to set the inventories."""
         return {
             "resource_provider_generation": self.generation,
             "inventories": {name: inventory_json(item) for name, item in self.by_class.items()},
@@ -80,7 +80,7 @@ def read_inventory(body: Mapping[str, Any]) -> Inventory:
 
 
 def inventory_json(inventory: Inventory) -> dict[str, float]:
-    """Return an inventory as Placement's API has it."""
+    """Return an inventory in the format of Placement's API."""
     return {name: getattr(inventory, name) for name in AMOUNTS}
 
 
@@ -139,7 +139,7 @@ class Consumer:
         )
 
     def to_json(self, *, with_type: bool) -> dict[str, object]:
-        """Return the body of the request that sets these allocations.
+        """Return the body of a request to set the allocations.
 
         :param with_type: include the consumer type. Microversion 1.38 requires it, and
             older microversions refuse it.
@@ -157,7 +157,7 @@ def _consumer_type(response: PlacementResponse, body: dict[str, object]) -> str:
     """Return the consumer type.
 
     Placement calls the type of consumers that were written before microversion 1.38
-    ``unknown``. Such a consumer is taken for a server, which is the most likely type.
+    ``unknown``. Most of these consumers are servers, so ``INSTANCE`` is returned.
     """
     if body.get("consumer_type", "unknown") == "unknown":
         return INSTANCE

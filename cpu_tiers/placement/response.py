@@ -38,7 +38,7 @@ class PlacementResponse:
             ) from error
 
     def expect_status(self, *statuses: int) -> None:
-        """Check that the response has a status that Placement uses for this request.
+        """Check the status against the statuses of Placement for this request.
 
         This is for responses without a body, where the body cannot show whether
         Placement or a proxy answered.

@@ -52,7 +52,7 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 def connect(
     conf: cfg.ConfigOpts, *, embedded: bool = False, retry_policy: RetryPolicy | None = None
 ) -> Iterator[PlacementClient]:
-    """Yield a client of the Placement service that ``[placement]`` describes.
+    """Yield a client of the Placement service in ``[placement]``.
 
     The client sends nothing until a method is called.
 
@@ -72,7 +72,7 @@ def connect(
 
 
 def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
-    """Return a keystoneauth1 adapter for the Placement service that ``[placement]`` describes.
+    """Return a keystoneauth1 adapter for the Placement service in ``[placement]``.
 
     :raises PlacementMisconfigured: the section is missing or incomplete.
     """

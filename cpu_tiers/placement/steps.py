@@ -1,4 +1,4 @@
-"""The steps that write a provider tree to Placement, and the changes that each step makes."""
+"""The steps of writing a provider tree to Placement, and the changes of each step."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ ABSENT, PRESENT = "absent", "present"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change in Placement, as the commands print it.
+    """A change in Placement, in the words of the commands.
 
     :param provider: the name of the provider; ``Placement`` for a new resource class or
         trait, which belongs to no provider.
@@ -30,7 +30,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderState:
-    """A provider as it was read from Placement.
+    """A provider in Placement.
 
     :param parent: the name of the parent; ``None`` for a root.
     """
@@ -100,7 +100,7 @@ class SetInventories:
 
     @property
     def removed(self) -> frozenset[str]:
-        """Return the classes that the provider loses."""
+        """Return the removed classes."""
         return frozenset(self.before) - frozenset(self.after)
 
     @property

@@ -11,7 +11,7 @@ from cpu_tiers.placement.records import Provider
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """What a host has in Placement. A host is a provider tree with ``VCPU`` or ``PCPU``.
+    """The report of a host to Placement: a provider tree with ``VCPU`` or ``PCPU``.
 
     :param is_numa_aware: the value of ``enable_numa_reporting_to_placement`` on the
         host, read from the traits; ``None`` if the option is not set there.

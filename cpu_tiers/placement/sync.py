@@ -1,7 +1,7 @@
 """Writing a provider tree to Placement: read its state, plan the steps, write the differences.
 
-A second run writes nothing. If a run fails in the middle, the error says which
-changes are written and which are not, and a repeated run finishes the work.
+A second run writes nothing. If a run fails in the middle, the error lists the written
+and the unwritten changes, and a repeated run finishes the work.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ def read_state(client: PlacementClient, tree: ProviderTree) -> State:
     """Return the state of the providers of ``tree`` in Placement.
 
     The NUMA nodes and page sizes that Placement has under the root are read as well,
-    unless the root is foreign: the host may not have them any more.
+    unless the root is foreign, because the host may have lost some of these nodes.
 
     :raises UnknownNames: the tree has standard names that Placement lacks.
     """

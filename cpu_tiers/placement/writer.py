@@ -20,7 +20,7 @@ from cpu_tiers.placement.steps import (
 
 
 class Writer:
-    """Writes steps with the uuids and generations of the state that they were planned from.
+    """Writes steps with the uuids and generations of the state in the plan.
 
     The generations make Placement refuse a write if another client has changed the
     provider since the state was read.
@@ -97,7 +97,7 @@ class Writer:
 
 
 def _in_use(step: SetInventories, error: InventoryInUse) -> InventoryInUse:
-    """Return an error that names the provider and the classes, which Placement's does not."""
+    """Return an error with the provider and the classes, in addition to Placement's details."""
     details = " ".join(error.details)
     named = tuple(name for name in sorted(step.removed) if re.search(rf"\b{name}\b", details))
     classes = named or tuple(sorted(step.removed))
