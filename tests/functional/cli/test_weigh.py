@@ -117,3 +117,84 @@ def test_the_specs_name_of_the_class_is_understood_in_options(
     arguments = ("--candidates", answer, "--config-file", conf, "-f", "json")
     (row,) = json.loads(run("weigh", path, *arguments).stdout)
     assert list(row["resources"].values()) == [0.75]  # 1 - 100/400
+
+
+def summary(root: str, capacity: int, *traits: str) -> dict[str, object]:
+    return {
+        "resources": {"VCPU": {"capacity": capacity, "used": 0}},
+        "traits": traits,
+        "parent_provider_uuid": None,
+        "root_provider_uuid": root,
+    }
+
+
+def test_weigh_gives_the_specs_host_a_one_half(
+    run: Command, flavor: Command, save: Command
+) -> None:
+    a, b, pool = (letter * 8 + "-0000-4000-8000-" + letter * 12 for letter in "abc")
+    answer = {
+        "allocation_requests": [],
+        "provider_summaries": {
+            b: summary(b, 2, "CUSTOM_SSD", "HW_CPU_X86_AVX2"),
+            a: summary(a, 4, "CUSTOM_SSD", "HW_CPU_X86_AVX2"),
+            pool: {
+                **summary(pool, 1, "MISC_SHARES_VIA_AGGREGATE"),
+                "resources": {"DISK_GB": {"capacity": 9, "used": 0}},
+            },
+        },
+    }
+    arguments = (
+        *("weigh", flavor({"trait:CUSTOM_SSD": "required"}, vcpus=2)),
+        *("--candidates", save(answer, "answer.json"), "--config-file", save("", "nova.conf")),
+    )
+    # A: 1 - 2/4 = 0.5, 1 of 2 traits; B: 1 - 2/2 = 0.0, 1 of 2 traits
+    traits = {"CUSTOM_SSD": 1.0, "HW_CPU_X86_AVX2": 0.0}
+    for scoring in ("literal", "boring"):
+        result = run(*arguments, "--scoring", scoring, "-f", "json")
+        assert json.loads(result.stdout) == [
+            {
+                "host": a,
+                "score": 0.5,
+                "resource_score": 0.5,
+                "trait_score": 0.5,
+                "resources": {"VCPU": 0.5},
+                "traits": traits,
+            },
+            {
+                "host": b,
+                "score": 0.25,
+                "resource_score": 0.0,
+                "trait_score": 0.5,
+                "resources": {"VCPU": 0.0},
+                "traits": traits,
+            },
+        ]
+    table = run(*arguments).stdout
+    assert table.index(a) < table.index(b)
+    for shown in ("VCPU 0.5000", "CUSTOM_SSD 1.0000", "HW_CPU_X86_AVX2 0.0000"):
+        assert shown in table
+
+
+def test_weigh_reads_its_options_from_nova_conf(
+    run: Command, flavor: Command, save: Command
+) -> None:
+    host = "a" * 8 + "-0000-4000-8000-" + "a" * 12
+    resources = {name: {"capacity": 4, "used": 0} for name in ("VCPU", "VGPU", "MEMORY_MB")}
+    answer = {
+        "allocation_requests": [],
+        "provider_summaries": {
+            host: {**summary(host, 4, "CUSTOM_A", "CUSTOM_B", "CUSTOM_C"), "resources": resources}
+        },
+    }
+    conf = save(
+        "[filter_scheduler]\nresource_provider_scoring = boring\n"
+        "resource_provider_resources = VCPU,VGPU\nresource_provider_traits = CUSTOM_B,CUSTOM_C\n",
+        "nova.conf",
+    )
+    arguments = ("--candidates", save(answer, "answer.json"), "--config-file", conf)
+    (row,) = json.loads(run("weigh", flavor({}), *arguments, "-f", "json").stdout)
+    # boring: VCPU 1 - 1/4, VGPU not asked for; 2 traits that nobody asked for: 1/(1+2)
+    assert row["resources"] == {"VCPU": 0.75, "VGPU": 0.0}
+    assert row["traits"] == {"CUSTOM_B": 0.0, "CUSTOM_C": 0.0}
+    assert row["resource_score"] == pytest.approx(0.375)
+    assert row["trait_score"] == pytest.approx(1 / 3)

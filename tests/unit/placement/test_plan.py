@@ -298,5 +298,5 @@ def test_a_foreign_root_must_be_there() -> None:
 def test_a_provider_of_another_uuid_is_refused() -> None:
     child = ResourceProvider(name="x", parent="c1", uuid="the-uuid")
     before = state(c1=present(), x=replace(present(), parent="c1"))
-    with pytest.raises(ProviderMismatch, match="x as some-uuid, not as the-uuid"):
+    with pytest.raises(ProviderMismatch, match="x with the uuid some-uuid, not the-uuid"):
         steps(before, foreign(child))

@@ -1,0 +1,60 @@
+"""``cpu-tiers domain show``."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lxml import etree
+
+Command = Callable[..., Any]
+
+
+GOLD = {"quota:cpu_shares_multiplier": "100.0"}
+
+
+def test_domain_show(run: Command, flavor: Command, capabilities: str, save: Command) -> None:
+    conf = save("[compute]\ncpu_shared_set = 0-3\n", "nova.conf")
+    result = run(
+        *("domain", "show", flavor(GOLD, vcpus=4), "--capabilities", capabilities),
+        *("--config-file", conf, "-f", "value", "-c", "xml"),
+    )
+    domain = etree.fromstring(result.stdout)
+    vcpu = domain.find("vcpu")
+    assert vcpu is not None
+    assert (vcpu.text, vcpu.get("cpuset")) == ("4", "0-3")
+    assert domain.findtext("cputune/shares") == "400"
+
+
+PINNED = "[compute]\ncpu_shared_set = 0-3\ncpu_dedicated_set = 4-7,32-39\n"
+
+
+def test_domain_show_pins_on_the_host(
+    run: Command, flavor: Command, capabilities: str, save: Command
+) -> None:
+    specs = {"hw:cpu_policy": "mixed", "hw:cpu_realtime": "yes", "hw:cpu_realtime_mask": "2-3"}
+    conf = save(f"{PINNED}[libvirt]\nrealtime_scheduler_priority = 5\n", "nova.conf")
+    result = run(
+        *("domain", "show", flavor(specs, vcpus=4), "--capabilities", capabilities),
+        *("--config-file", conf, "-f", "value", "-c", "xml"),
+    )
+    domain = etree.fromstring(result.stdout)
+    # on cell 0: cell 1 has no shared CPUs; emulator threads keep off the real-time vCPUs
+    assert [pin.get("cpuset") for pin in domain.findall("cputune/vcpupin")] == [
+        *("0-3", "0-3"),
+        *("4", "5"),
+    ]
+    assert [pin.get("cpuset") for pin in domain.findall("cputune/emulatorpin")] == ["0-3"]
+    (sched,) = domain.findall("cputune/vcpusched")
+    assert dict(sched.items()) == {"vcpus": "2-3", "scheduler": "fifo", "priority": "5"}
+    assert [node.get("nodeset") for node in domain.findall("numatune/memnode")] == ["0"]
+
+
+def test_domain_show_of_a_server_that_does_not_fit(
+    run: Command, flavor: Command, capabilities: str, save: Command
+) -> None:
+    # 9 dedicated CPUs in one node: the cells have 4 and 8
+    arguments = (flavor({"hw:cpu_policy": "dedicated"}, vcpus=9), "--capabilities", capabilities)
+    result = run(
+        *("domain", "show", *arguments, "--config-file", save(PINNED, "nova.conf")), status=1
+    )
+    assert "host cell 0: it needs 9 dedicated CPUs, 4 are free" in result.stderr
+    assert "host cell 1: it needs 9 dedicated CPUs, 8 are free" in result.stderr

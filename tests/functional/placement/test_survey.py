@@ -1,0 +1,45 @@
+"""A survey of hosts on a real Placement."""
+
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.numa import no_numa_trait, node_trait
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.placement.survey import HostReport, survey
+
+
+def provider(
+    client: PlacementClient, name: str, *classes: str, trait: str = "", parent: str | None = None
+) -> str:
+    client.ensure_names(classes, [trait] if trait else [])
+    uuid = client.create_provider(name, parent_uuid=parent).uuid
+    by_class = {name: Inventory(total=4, max_unit=4) for name in classes}
+    written = client.set_inventories(uuid, Inventories(generation=0, by_class=by_class))
+    names = frozenset({trait} if trait else ())
+    client.set_traits(uuid, Traits(generation=written.generation, names=names))
+    return uuid
+
+
+def test_no_hosts(embedded: PlacementClient) -> None:
+    assert survey(embedded) == ()
+
+
+def test_hosts_are_told_apart_by_their_providers(embedded: PlacementClient) -> None:
+    provider(embedded, "undecided", "VCPU")
+    provider(embedded, "declined", "VCPU", VCPU_SHARES, trait=no_numa_trait())
+    aware = provider(embedded, "aware", "DISK_GB")
+    provider(embedded, "aware_NUMA0", "VCPU", VCPU_SHARES, trait=node_trait(), parent=aware)
+    provider(embedded, "pinned", "PCPU")
+    provider(embedded, "storage pool", "DISK_GB")  # no CPUs: not a host
+    agent = provider(embedded, "agent only")
+    provider(embedded, "agent only:br-ex", "VCPU", parent=agent)  # a child, but not a NUMA node
+
+    def report(name: str, aware: bool | None, vcpu: bool, shares: bool) -> HostReport:
+        return HostReport(name=name, is_numa_aware=aware, has_vcpu=vcpu, has_shares=shares)
+
+    assert survey(embedded) == (
+        report("aware", aware=True, vcpu=True, shares=True),
+        report("declined", aware=False, vcpu=True, shares=True),
+        report("pinned", aware=None, vcpu=False, shares=False),
+        report("undecided", aware=None, vcpu=True, shares=False),
+    )

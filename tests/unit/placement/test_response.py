@@ -1,0 +1,23 @@
+"""Responses of Placement that are not JSON, or JSON of a wrong type."""
+
+import pytest
+
+from cpu_tiers.placement.errors import (
+    PlacementAnswerInvalid,
+)
+from tests.unit.placement.scripted import Play, answer, version
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"{", b"\xff\xfe\xfa", b"[" * 100_000])
+def test_what_is_no_json_says_so(body: bytes) -> None:
+    with pytest.raises(PlacementAnswerInvalid, match="not valid JSON"):
+        Play(answer(200, body)).client().find_provider("x")
+
+
+def test_a_bool_is_no_number() -> None:
+    body = {"inventories": {}, "resource_provider_generation": True}
+    play = Play(version("1.39"), answer(200, body))
+    with pytest.raises(
+        PlacementAnswerInvalid, match="'resource_provider_generation' is not of type int"
+    ):
+        play.client().inventories("x")
