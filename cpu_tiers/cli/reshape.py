@@ -158,9 +158,8 @@ def _read_plan(path: str) -> SavedPlan:
 def _compute_node(cloud: "Cloud", host: str) -> "ComputeNode":
     from cpu_tiers.nova.commands.cloud import compute_nodes_of_host
 
-    return compute_nodes_of_host(cloud, host)[
-        0
-    ]  # With libvirt a host has exactly one compute node.
+    # With libvirt a host has exactly one compute node.
+    return compute_nodes_of_host(cloud, host)[0]
 
 
 def _log_shares(plan: "HealPlan", multiplier: int) -> None:

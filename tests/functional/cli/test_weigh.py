@@ -13,6 +13,7 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.placement.session import load_adapter
+from cpu_tiers.weights import SCORINGS
 
 Command = Callable[..., Any]
 
@@ -149,7 +150,7 @@ def test_weigh_gives_the_specs_host_a_one_half(
     )
     # A: 1 - 2/4 = 0.5, 1 of 2 traits; B: 1 - 2/2 = 0.0, 1 of 2 traits
     traits = {"CUSTOM_SSD": 1.0, "HW_CPU_X86_AVX2": 0.0}
-    for scoring in ("literal", "boring"):
+    for scoring in SCORINGS:
         result = run(*arguments, "--scoring", scoring, "-f", "json")
         assert json.loads(result.stdout) == [
             {

@@ -138,7 +138,7 @@ def test_image_has_the_properties_that_decide(tmp_path: Path) -> None:
             "property trait:HW_CPU_X86_VMX: got True",
         ),
         ({"properties": {"hw_cpu_policy": ["shared"]}}, "property hw_cpu_policy: got"),
-        ({"properties": "hw_cpu_policy='shared'"}, "give them as a JSON object"),
+        ({"properties": "hw_cpu_policy='shared'"}, "give a JSON object"),
         ({"hw_cpu_policy": "shared"}, "no properties"),
         ({"name": "", "properties": {}}, "the name is ''"),
         ({"name": None, "properties": {}}, "the name is None"),

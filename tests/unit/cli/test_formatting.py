@@ -1,0 +1,27 @@
+"""Values and objects in the formats for programs and for people."""
+
+import io
+from argparse import Namespace
+from importlib.metadata import entry_points
+
+from cpu_tiers.cli.flavor import FlavorShow
+from cpu_tiers.cli.formatting import FormattedValue, SingleObjectCsv
+
+
+def test_a_value_is_data_for_programs_and_text_for_people() -> None:
+    value = FormattedValue({"VCPU": 2}, lambda amounts: f"{amounts['VCPU']} vCPUs")
+    assert value.machine_readable() == {"VCPU": 2}
+    assert value.human_readable() == "2 vCPUs"
+
+
+def test_an_object_as_csv_has_a_line_for_each_field() -> None:
+    out = io.StringIO()
+    arguments = Namespace(quote_mode="nonnumeric")
+    SingleObjectCsv().emit_one(("a", "b,c"), (1, 'x "y"'), out, arguments)
+    assert out.getvalue().splitlines() == ['"Field","Value"', '"a",1', '"b,c","x ""y"""']
+
+
+def test_the_formats_are_not_shared_with_other_programs() -> None:
+    group = "cpu_tiers.formatter.show"
+    assert FlavorShow.formatter_namespace.fget(FlavorShow) == group  # type: ignore[attr-defined]
+    assert entry_points(group=group)["csv"].load() is SingleObjectCsv
