@@ -59,7 +59,7 @@ def test_arguments_that_contradict_nova_conf(
 
 
 def test_a_tree_without_numa_nodes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="give the future nova.conf of the host one"):
+    with pytest.raises(InvalidInput, match=r"give the future nova[.]conf of the host one"):
         read_tree(parsed("--capabilities", "f"), conf(tmp_path, ""), "one")
 
 
@@ -75,5 +75,5 @@ def test_a_plan_is_saved_as_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["no/such/folder", "nul\0byte"])
 def test_a_file_that_cannot_be_written(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidInput, match="cannot be written .*name another file"):
+    with pytest.raises(InvalidInput, match=r"cannot be written .*name another file"):
         save(empty_plan(), str(tmp_path / name))

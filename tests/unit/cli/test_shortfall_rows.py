@@ -66,4 +66,4 @@ def test_a_message_for_each_limit() -> None:
 
 
 def test_no_plans_have_no_rows() -> None:
-    assert rows([]) == heal_rows([plan()]) == refusals([]) == []
+    assert (rows([]), heal_rows([plan()]), refusals([])) == ([], [], [])

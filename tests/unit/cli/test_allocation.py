@@ -1,0 +1,79 @@
+"""The arguments of ``allocation heal``, and the messages about a host."""
+
+import logging
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cpu_tiers.cli.allocation import AllocationHeal
+from cpu_tiers.cli.app import CpuTiersApp
+from cpu_tiers.errors import InvalidInput
+
+
+def command() -> AllocationHeal:
+    return AllocationHeal(CpuTiersApp(), None)
+
+
+def heal_plan(*limits: dict[str, str], shares: bool = True) -> Any:
+    additions = [SimpleNamespace(limits=limit, faults=list(limit.values())) for limit in limits]
+    return SimpleNamespace(
+        host="one",
+        shares={"one": {}} if shares else {},
+        has_nodes=False,
+        additions=additions,
+        fits=not any(limits),
+    )
+
+
+NO_PORTS = SimpleNamespace(asking=0, verdicts=[])
+
+
+def log(plan: Any, *, apply: bool, host: str = "") -> bool:
+    """Log a plan; tell whether the exit status is going to be 1."""
+    heal = command()
+    heal._log(plan, NO_PORTS, Namespace(apply=apply, host=[host] if host else [], server=[]))  # type: ignore[arg-type]
+    return heal.refused
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param([], id="neither --plan nor --apply"),
+        pytest.param(["--plan", "--apply"], id="both"),
+        pytest.param(["--plan", "--host", "one", "--server", "x"], id="hosts and servers"),
+    ],
+)
+def test_wrong_usage(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as error:
+        command().get_parser("heal").parse_args(arguments)
+    assert error.value.code == 2
+
+
+def test_without_a_host_or_server_all_hosts_are_healed() -> None:
+    parsed = command().get_parser("heal").parse_args(["--plan"])
+    assert (parsed.host, parsed.server, parsed.apply) == ([], [], False)
+
+
+def test_healed_consumers_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert not log(heal_plan({}, {}), apply=True)
+    assert caplog.messages == ["one: 2 consumers healed"]
+
+
+def test_a_plan_heals_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert not log(heal_plan({}, {}), apply=False)
+    assert caplog.messages == []
+
+
+def test_if_one_consumer_does_not_fit_nothing_is_written(caplog: pytest.LogCaptureFixture) -> None:
+    assert log(heal_plan({}, {"one": "web: no room"}), apply=True)
+    assert caplog.messages == ["web: no room", "one: nothing is written"]
+
+
+def test_a_named_host_without_shares_is_an_error() -> None:
+    with pytest.raises(InvalidInput, match="host one: it reports no shares"):
+        log(heal_plan(shares=False), apply=False, host="one")
+    assert not log(heal_plan(shares=False), apply=False)  # one host of many
