@@ -62,7 +62,7 @@ def test_flavor_check_lists_every_fault_of_every_flavor(
 PAGES = {"hw:mem_page_size": "2MB"}
 
 
-BROKEN = ("flavor gold, NUMA node 0", "4095 MiB are no whole pages of 2048 kB")
+BROKEN = ("flavor gold, NUMA node 0", "4095 MiB: not a multiple of the page size of 2048 kB")
 
 
 @pytest.mark.parametrize(
