@@ -1,1 +1,1 @@
-"""Who holds what of whom, who lacks what, and where it goes: bookkeeping without any I/O."""
+"""Bookkeeping of allocations, without any I/O: holdings, shortfalls, and where to add amounts."""

@@ -1,39 +1,45 @@
-"""What consumers of a host are to get, provider by provider, and who finds no room.
+"""Additions: amounts to add to allocations on a host, by provider, and the limits in the way.
 
-On a host that reports its NUMA nodes, shares stand where VCPU stands, and a
-server that holds nothing at all gets its CPUs and memory on nodes. Pure.
+On a host that reports its NUMA nodes, a server gets its missing shares on the nodes where it
+holds VCPU, and a server that holds nothing at all gets its CPUs and memory on nodes. Pure.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cpu_tiers.accounting.holdings import Holdings, Portion, joined, total, total_of
-from cpu_tiers.accounting.missing_shares import Shortfall, Verdict, divide_by_vcpu, find_rooms
+from cpu_tiers.accounting.holdings import (
+    ConsumerId,
+    Holdings,
+    Portion,
+    ProviderName,
+    sum_portions,
+)
+from cpu_tiers.accounting.missing_shares import Shortfall, Verdict, check_rooms, divide_by_vcpu
 from cpu_tiers.accounting.relocation import Resident, assign_to_nodes
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import Inventory, ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
 
-Inventories = Mapping[str, Mapping[str, Inventory]]
-"""Provider to resource class to inventory."""
+ByName = Portion[ProviderName]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """What a consumer is to get.
+    """The amounts to add to the allocations of a consumer.
 
-    :param shortfall: all of it.
-    :param goes_to: where, by provider; empty where no place is known.
-    :param limits: what is in the way, by provider; empty where nothing is.
+    :param shortfall: all amounts together.
+    :param goes_to: the same amounts by provider; empty if no place is known.
+    :param limits: the reasons why there is no room, by provider; empty if there
+        is room.
     """
 
     shortfall: Shortfall
-    goes_to: Portion
+    goes_to: ByName
     limits: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """Return what a person is told of what finds no room."""
+        """Return the message for each provider that has no room."""
         return tuple(
             Verdict(shortfall=self.shortfall, limit=limit).fault(provider)
             for provider, limit in self.limits.items()
@@ -41,109 +47,118 @@ class Addition:
 
 
 def plan_share_additions(
-    inventories: Inventories,
-    held: Holdings,
+    inventories: Mapping[ProviderName, Mapping[str, Inventory]],
+    holdings: Holdings[ProviderName],
     shortfalls: Iterable[Shortfall],
     *,
-    along: str | None = None,
+    along: ProviderName | None = None,
 ) -> tuple[Addition, ...]:
-    """Return the shares that consumers get where they hold VCPU, in proportion to it.
+    """Return the shares to add for each consumer, in proportion to its VCPU.
 
-    :param inventories: of all providers that have shares, or are to have some.
-        A consumer gets none of others.
-    :param shortfalls: of each consumer, in all.
-    :param along: a provider of which the VCPU moves: shares move along, and it
-        needs no room for them.
+    :param inventories: of all providers that have shares, or are going to have
+        some. A consumer gets no shares of any other provider.
+    :param shortfalls: the missing shares of each consumer, of all providers
+        together.
+    :param along: a provider whose VCPU is about to move to other providers. Its
+        shares move along, so it needs no room for them.
     """
-    divided = divide_by_vcpu(shortfalls, held)
-    additions = _additions(
-        inventories, held, {n: divided[n] for n in divided if n in {along, *inventories}}
-    )
+    divided = divide_by_vcpu(shortfalls, holdings)
+    with_shares = {p: divided[p] for p in divided if p in {along, *inventories}}
     return tuple(
-        replace(addition, limits={n: limit for n, limit in addition.limits.items() if n != along})
-        for addition in additions
+        replace(addition, limits={p: limit for p, limit in addition.limits.items() if p != along})
+        for addition in _additions(inventories, holdings.total, with_shares)
     )
 
 
 def plan_additions(
     tree: ProviderTree,
-    held: Holdings,
-    lacking: Iterable[Shortfall],
-    without: Iterable[Shortfall],
-    residents: Mapping[str, Resident],
+    holdings: Holdings[ProviderName],
+    missing_shares: Iterable[Shortfall],
+    missing_everything: Iterable[Shortfall],
+    residents: Mapping[ConsumerId, Resident],
 ) -> tuple[Addition, ...]:
-    """Return what consumers get of a host as it is.
+    """Return the additions for the consumers of a host, as Placement has the host now.
 
-    :param held: by the names of the providers.
-    :param lacking: the shares that consumers lack, in all.
-    :param without: all that consumers ask for that hold nothing.
-    :param residents: where the guests of those run.
+    :param missing_shares: the shares that consumers lack, of all providers
+        together.
+    :param missing_everything: all that the flavor requests, of consumers that
+        hold nothing.
+    :param residents: the place of the guests of ``missing_everything``.
     """
-    root = tree.root
-    on_root = VCPU_SHARES in root.inventories  # those of a provider.yaml, perhaps
-    by_vcpu = {c: {root.name: r} for c, r in total_of(held).items()} if on_root else held
-    shares = plan_share_additions(shares_of(tree), by_vcpu, lacking)
-    taken = {**held, "": joined(addition.goes_to for addition in shares if not addition.limits)}
-    return shares + _all(tree, taken, without, residents)
+    root = ProviderName(tree.root.name)
+    by_vcpu = holdings
+    if VCPU_SHARES in tree.root.inventories:  # a provider.yaml may give shares to the root
+        by_vcpu = Holdings(
+            {c: Portion({root: amounts}) for c, amounts in holdings.amounts.items()}
+        )
+    shares = plan_share_additions(share_inventories(tree), by_vcpu, missing_shares)
+    added = sum_portions(addition.goes_to for addition in shares if not addition.limits)
+    return shares + _whole_additions(tree, holdings.total + added, missing_everything, residents)
 
 
-def shares_of(tree: ProviderTree) -> dict[str, dict[str, Inventory]]:
+def share_inventories(tree: ProviderTree) -> dict[ProviderName, Mapping[str, Inventory]]:
     """Return the inventories of shares of a host, by provider."""
     return {
-        provider.name: {VCPU_SHARES: provider.inventories[VCPU_SHARES]}
+        ProviderName(provider.name): {VCPU_SHARES: provider.inventories[VCPU_SHARES]}
         for provider in tree.providers
         if VCPU_SHARES in provider.inventories
     }
 
 
-def _all(
+def _whole_additions(
     tree: ProviderTree,
-    held: Holdings,
+    used: ByName,
     shortfalls: Iterable[Shortfall],
-    residents: Mapping[str, Resident],
+    residents: Mapping[ConsumerId, Resident],
 ) -> tuple[Addition, ...]:
-    """Return what consumers get that hold nothing.
+    """Return the additions for consumers without allocations.
 
-    What NUMA nodes have is arranged as on a host that becomes NUMA-aware; all
-    else is the root's.
+    CPUs and memory are put on NUMA nodes as for a host that becomes NUMA-aware.
+    Everything else, such as disk, stands on the root.
     """
     root, *nodes = tree.providers
     whole = {shortfall.consumer: shortfall for shortfall in shortfalls}
-    asked = {consumer: shortfall.resources for consumer, shortfall in whole.items()}
-    found = assign_to_nodes(tree, asked if nodes else {}, residents, joined(held.values()))
-    whys: dict[str, list[str]] = {}
-    for one in found.unplaced:
-        whys.setdefault(one.consumer, []).append(one.why)
-    homeless = (
-        Addition(shortfall=whole[consumer], goes_to={}, limits={root.name: "; ".join(why)})
-        for consumer, why in whys.items()
+    amounts = {consumer: shortfall.resources for consumer, shortfall in whole.items()}
+    assignment = assign_to_nodes(tree, amounts if nodes else {}, residents, used)
+    reasons: dict[ConsumerId, list[str]] = {}
+    for part in assignment.unplaced:
+        reasons.setdefault(part.consumer, []).append(part.why)
+    without_node = (
+        Addition(shortfall=whole[c], goes_to=Portion(), limits={root.name: "; ".join(reason)})
+        for c, reason in reasons.items()
     )
-    on_nodes = {one.consumer: one.resources for one in found.relocations}
-    demanded: dict[str, list[Shortfall]] = {}
+    on_nodes = {r.consumer: r.resources for r in assignment.relocations}
+    by_provider: dict[ProviderName, list[Shortfall]] = {}
     for consumer, shortfall in whole.items():
-        if consumer in whys:
+        if consumer in reasons:
             continue
-        places = on_nodes.get(consumer, {})
-        moved = total(places)
-        stays = {name: n for name, n in shortfall.resources.items() if name not in moved}
-        for provider, resources in {**({root.name: stays} if stays else {}), **places}.items():
-            demanded.setdefault(provider, []).append(replace(shortfall, resources=resources))
-    inventories = {provider.name: provider.inventories for provider in tree.providers}
-    return (*homeless, *_additions(inventories, held, demanded))
+        places: ByName = on_nodes.get(consumer, Portion())
+        stays = {n: a for n, a in shortfall.resources.items() if n not in places.total}
+        for provider, resources in (Portion({ProviderName(root.name): stays}) + places).items():
+            of_provider = replace(shortfall, resources=resources)
+            by_provider.setdefault(provider, []).append(of_provider)
+    inventories = {
+        ProviderName(provider.name): provider.inventories for provider in tree.providers
+    }
+    return (*without_node, *_additions(inventories, used, by_provider))
 
 
 def _additions(
-    inventories: Inventories, held: Holdings, shortfalls: Mapping[str, Iterable[Shortfall]]
+    inventories: Mapping[ProviderName, Mapping[str, Inventory]],
+    used: ByName,
+    shortfalls: Mapping[ProviderName, Iterable[Shortfall]],
 ) -> tuple[Addition, ...]:
-    """Return what consumers shortfall of each provider, by consumer, and whether there is room."""
-    additions: dict[str, Addition] = {}
-    for provider, verdicts in find_rooms(inventories, held, shortfalls).items():
+    """Return the additions by consumer, from shortfalls by provider, with the limits."""
+    additions: dict[ConsumerId, Addition] = {}
+    for provider, verdicts in check_rooms(inventories, used, shortfalls).items():
         for verdict in verdicts:
             shortfall = verdict.shortfall
-            before = additions.get(shortfall.consumer, Addition(shortfall=shortfall, goes_to={}))
-            goes_to = {**before.goes_to, provider: shortfall.resources}
+            before = additions.get(
+                shortfall.consumer, Addition(shortfall=shortfall, goes_to=Portion())
+            )
+            goes_to = before.goes_to + Portion({provider: shortfall.resources})
             additions[shortfall.consumer] = Addition(
-                shortfall=replace(shortfall, resources=total(goes_to)),
+                shortfall=replace(shortfall, resources=goes_to.total),
                 goes_to=goes_to,
                 limits={**before.limits, **({provider: verdict.limit} if verdict.limit else {})},
             )

@@ -1,16 +1,17 @@
-"""Which consumers of a host get shares that they do not hold yet (decision D8).
+"""Shortfalls: the missing shares of the consumers of a host (decision D8).
 
-When a host starts to report VCPU_SHARES, the servers that run on it hold
-none, though their flavors ask for them. Pure: what is held and whose it is
-in; amounts to add, and what finds no room, out. Who is found to hold shares
-is left alone, so the same question asked again adds nothing.
+When a host starts to report VCPU_SHARES, its servers hold none, though their flavors request
+some. The functions here take the holdings of a host and the owners of its consumers, and return
+the shortfalls and the servers that have no room. A consumer with any shares has no
+shortfall: computing and writing the shortfalls again changes nothing. Pure.
 """
 
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from cpu_tiers.accounting.holdings import Holdings
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, P, Portion
+from cpu_tiers.accounting.inventory_limits import limit_of
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.inventory import Inventory
@@ -22,17 +23,17 @@ LOG = logging.getLogger(__name__)
 
 
 class SharesDoNotFit(InvalidInput):
-    """Servers of a host ask for more shares than it has; each is a fault."""
+    """Servers of a host request more shares than the host has; each server is a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Whose allocations a consumer holds.
+    """The server to which the allocations of a consumer belong.
 
-    :param name: how a person knows it, such as ``server web-1 (uuid)``.
-    :param server: the uuid of the server, also where a migration holds them.
-    :param flavor: that the allocations were made for: the old one for the
-        consumer that keeps the source of a resize.
+    :param name: the name in messages, such as ``server web-1 (uuid)``.
+    :param server: the uuid of the server, also if a migration is the consumer.
+    :param flavor: the flavor that the allocations were made for: the old flavor
+        for the migration that keeps the source of a resize.
     :param project_id, user_id: of the server.
     """
 
@@ -46,18 +47,21 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortfall:
-    """What a consumer lacks of a provider: its shares; all, where it holds nothing.
+    """The missing resources of a consumer.
 
-    :param resources: resource class to amount, to be added to what it holds.
+    For a consumer without any allocation: all resources of its flavor. For all
+    other consumers: only shares.
+
+    :param resources: the amounts to add to the allocations of the consumer.
     """
 
-    consumer: str
+    consumer: ConsumerId
     owner: Owner
-    resources: Mapping[str, int]
+    resources: Amounts
 
     @property
     def shares(self) -> int:
-        """Return the shares among it."""
+        """Return the shares among the missing resources."""
         return self.resources.get(VCPU_SHARES, 0)
 
 
@@ -65,14 +69,14 @@ class Shortfall:
 class Verdict:
     """Whether a provider has room for a shortfall.
 
-    :param limit: why it has none; empty where it has.
+    :param limit: the reason why there is no room; empty if there is room.
     """
 
     shortfall: Shortfall
     limit: str
 
     def fault(self, provider: str) -> Fault:
-        """Return what a person is told of a shortfall without room."""
+        """Return the message for a shortfall without room."""
         owner = self.shortfall.owner
         return Fault(
             where=f"{owner.name}, flavor {owner.flavor.name}",
@@ -82,67 +86,67 @@ class Verdict:
 
 
 def missing_shares(
-    held: Mapping[str, Mapping[str, int]], owners: Mapping[str, Owner]
+    amounts: Mapping[ConsumerId, Amounts], owners: Mapping[ConsumerId, Owner]
 ) -> tuple[Shortfall, ...]:
-    """Return the shares that consumers of one provider lack.
+    """Return the missing shares of consumers.
 
-    A flavor that cannot be read claims nothing, and is logged.
+    A flavor with invalid extra specs requests no shares, and is logged: the
+    server exists, and must not fail now because of a rule that is newer.
 
-    :param held: consumer to resource class to amount, of this provider.
-    :param owners: whose each consumer is; one that is not here lacks nothing.
+    :param amounts: what each consumer holds, of a provider or of a whole host.
+    :param owners: a consumer without an owner has no shortfall.
     """
-    claims = {
-        consumer: _claim(owner)
+    requested = {
+        consumer: _requested_shares(owner)
         for consumer, owner in owners.items()
-        if lacks_shares(held.get(consumer, {}))
+        if lacks_shares(amounts.get(consumer, {}))
     }
     return tuple(
-        Shortfall(consumer=consumer, owner=owners[consumer], resources={VCPU_SHARES: amount})
-        for consumer, amount in claims.items()
-        if amount
+        Shortfall(consumer=consumer, owner=owners[consumer], resources={VCPU_SHARES: shares})
+        for consumer, shares in requested.items()
+        if shares
     )
 
 
 def divide_by_vcpu(
-    shortfalls: Iterable[Shortfall], held: Holdings
-) -> dict[str, tuple[Shortfall, ...]]:
-    """Return what is lacked of each provider, in proportion to the VCPU held there."""
-    found: dict[str, tuple[Shortfall, ...]] = {}
+    shortfalls: Iterable[Shortfall], holdings: Holdings[P]
+) -> dict[P, tuple[Shortfall, ...]]:
+    """Divide the missing shares of each consumer between its providers, in proportion to VCPU.
+
+    :return: the shortfalls by provider. Providers without VCPU of
+        the consumer, or with 0 shares after rounding, are left out.
+    """
+    by_provider: dict[P, tuple[Shortfall, ...]] = {}
     for shortfall in shortfalls:
-        vcpus = {uuid: r[VCPU] for uuid, r in held[shortfall.consumer].items() if VCPU in r}
+        portion = holdings.of(shortfall.consumer)
+        vcpus = {provider: a[VCPU] for provider, a in portion.items() if VCPU in a}
         parts = divide(shortfall.shares, list(vcpus.values()))
-        for uuid, part in zip(vcpus, parts, strict=True):
-            if part:
-                of_provider = replace(shortfall, resources={VCPU_SHARES: part})
-                found[uuid] = (*found.get(uuid, ()), of_provider)
-    return found
+        for provider, shares in zip(vcpus, parts, strict=True):
+            if shares:
+                of_provider = replace(shortfall, resources={VCPU_SHARES: shares})
+                by_provider[provider] = (*by_provider.get(provider, ()), of_provider)
+    return by_provider
 
 
-def lacks_shares(resources: Mapping[str, int]) -> bool:
-    """Tell whether a consumer has shared CPUs here, but no shares."""
-    return VCPU in resources and VCPU_SHARES not in resources
+def lacks_shares(amounts: Amounts) -> bool:
+    """Tell whether a consumer holds shared CPUs and no shares."""
+    return VCPU in amounts and VCPU_SHARES not in amounts
 
 
-def find_room(
-    inventories: Mapping[str, Inventory],
-    held: Mapping[str, Mapping[str, int]],
-    shortfalls: Iterable[Shortfall],
+def check_room(
+    inventories: Mapping[str, Inventory], used: Amounts, shortfalls: Iterable[Shortfall]
 ) -> tuple[Verdict, ...]:
-    """Return which shortfalls a provider can meet beside what is held, the smallest first.
+    """Return a verdict for each shortfall of a provider.
 
-    So as few as possible find no room.
+    The smallest shortfall gets its room first, so that as few servers as
+    possible are refused.
 
     :param inventories: that the provider has, or is going to have, by class.
-    :param held: consumer to resource class to amount, of this provider.
+    :param used: what all consumers hold of the provider.
     """
-    left = {
-        name: inventory.capacity - sum(resources.get(name, 0) for resources in held.values())
-        for name, inventory in inventories.items()
-    }
+    left = {name: i.capacity - used.get(name, 0) for name, i in inventories.items()}
     verdicts = []
-    for shortfall in sorted(
-        shortfalls, key=lambda shortfall: (shortfall.shares, shortfall.consumer)
-    ):
+    for shortfall in sorted(shortfalls, key=lambda s: (s.shares, s.consumer)):
         limits = [
             limit
             for name, amount in shortfall.resources.items()
@@ -154,54 +158,33 @@ def find_room(
     return tuple(verdicts)
 
 
-def find_rooms(
-    inventories: Mapping[str, Mapping[str, Inventory]],
-    held: Holdings,
-    shortfalls: Mapping[str, Iterable[Shortfall]],
-) -> dict[str, tuple[Verdict, ...]]:
-    """Return the same for each of several providers.
+def check_rooms(
+    inventories: Mapping[P, Mapping[str, Inventory]],
+    used: Portion[P],
+    shortfalls: Mapping[P, Iterable[Shortfall]],
+) -> dict[P, tuple[Verdict, ...]]:
+    """Return the verdicts of :func:`check_room` for each of several providers.
 
-    :param inventories: by provider; one that is not here has none.
+    :param inventories: by provider; a provider that is not here has none.
     """
     return {
-        provider: find_room(
-            inventories.get(provider, {}),
-            {c: there[provider] for c, there in held.items() if provider in there},
-            of_provider,
-        )
+        provider: check_room(inventories.get(provider, {}), used.of(provider), of_provider)
         for provider, of_provider in shortfalls.items()
     }
 
 
-def limit_of(name: str, amount: int, inventory: Inventory | None, left: int) -> str:
-    """Return what is in the way of an amount; empty where nothing is.
-
-    :param left: what is left of the inventory.
-    """
-    if inventory is None:
-        return f"{amount} {name}, and there is none"
-    if amount > inventory.max_unit:
-        return f"{amount} {name}, and one server may have {inventory.max_unit} (max_unit)"
-    if amount > left:
-        return f"{amount} {name}, and {max(left, 0)} of {inventory.capacity} are left"
-    if amount < inventory.min_unit or amount % inventory.step_size:
-        units = f"min_unit {inventory.min_unit}, step_size {inventory.step_size}"
-        return f"{amount} {name}, and that is no amount to have ({units})"
-    return ""
-
-
 def refuse_what_does_not_fit(provider: str, verdicts: Iterable[Verdict]) -> None:
-    """Check that a provider has room for all.
+    """Check that a provider has room for all shortfalls.
 
-    :param provider: its name.
-    :raises SharesDoNotFit: with a fault for each server that finds no room.
+    :param provider: the name of the provider.
+    :raises SharesDoNotFit: with a fault for each server that has no room.
     """
     faults = [verdict.fault(provider) for verdict in verdicts if verdict.limit]
     if faults:
         raise SharesDoNotFit(faults)
 
 
-def _claim(owner: Owner) -> int:
+def _requested_shares(owner: Owner) -> int:
     try:
         return claimed_shares(ServerRequest(owner.flavor, owner.image))
     except InvalidInput as error:

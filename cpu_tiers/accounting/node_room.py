@@ -1,12 +1,15 @@
-"""The NUMA nodes of a provider tree, each with what it has room for.
+"""The NUMA nodes of a provider tree, each with the amounts that can still be claimed of it.
 
-A *kind* is a resource class, for memory in small pages, too; for other memory
-that and the page size, such as ``MEMORY_MB in pages of 2048 kB``. Pure.
+Room is counted by *kind*: a resource class, or memory in pages of one size. Memory in small pages
+has the kind ``MEMORY_MB``, and memory in larger pages a kind such as ``MEMORY_MB in pages of 2048
+kB``, because a guest with small pages cannot use it. Pure.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from cpu_tiers.accounting.holdings import Portion, ProviderName
+from cpu_tiers.accounting.inventory_limits import limit_of
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import MEMORY_MB
 from cpu_tiers.model.numa import read_name, small_pages_trait
@@ -23,30 +26,24 @@ def memory_kind(size: int | str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInventory:
-    """An inventory of a NUMA node, of its CPUs or of one page size."""
+    """An inventory of a NUMA node: of its CPUs, or of its memory in pages of one size.
 
-    provider: str
+    :param provider: the provider that has the inventory. Memory stands on a
+        child of the NUMA node, one for each page size.
+    :param used: what all consumers hold of it.
+    """
+
+    provider: ProviderName
     resource_class: str
     inventory: Inventory
     used: int
 
-    def limit(self, amount: int, left: int) -> str:
-        """Return why one server cannot have an amount; empty if it can."""
-        inventory = self.inventory
-        if amount > inventory.max_unit:
-            return f"one server may have {inventory.max_unit}"
-        if amount > left:
-            return f"{max(left, 0)} of {inventory.capacity} are left"
-        if amount < inventory.min_unit or amount % inventory.step_size:
-            return f"it comes in steps of {inventory.step_size}"
-        return ""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaNode:
-    """A NUMA node.
+    """A NUMA node of a host, with its CPUs and memory.
 
-    :param cell: the id of the host's NUMA cell.
+    :param cell: the id of the host cell.
     :param inventories: by kind.
     """
 
@@ -56,49 +53,47 @@ class NumaNode:
 
     @property
     def left(self) -> dict[str, int]:
-        """Return what can be claimed, by kind."""
-        return {
-            kind: node_inventory.inventory.capacity - node_inventory.used
-            for kind, node_inventory in self.inventories.items()
-        }
+        """Return the amounts that can be claimed, by kind."""
+        return {kind: i.inventory.capacity - i.used for kind, i in self.inventories.items()}
 
     def limit(self, amounts: Mapping[str, int], left: Mapping[str, int]) -> str:
         """Return why the node cannot hold all these amounts; empty if it can.
 
-        :param left: what is left of the node, by kind.
+        :param amounts: by kind.
+        :param left: the amounts that can still be claimed of the node, by kind.
         """
         limits = []
         for kind, amount in amounts.items():
-            node_inventory = self.inventories.get(kind)
-            limit = node_inventory.limit(amount, left[kind]) if node_inventory else "there is none"
+            stock = self.inventories.get(kind)
+            limit = limit_of(kind, amount, stock.inventory if stock else None, left.get(kind, 0))
             if limit:
-                limits.append(f"{amount} {kind}, and {limit}")
+                limits.append(limit)
         return "; ".join(limits)
 
-    def place(self, kind: str) -> tuple[str, str]:
-        """Return the name of the provider that has a kind, and its resource class."""
+    def place(self, kind: str) -> tuple[ProviderName, str]:
+        """Return the provider that has a kind, and the resource class of the kind."""
         return self.inventories[kind].provider, self.inventories[kind].resource_class
 
 
-def read_nodes(tree: ProviderTree, used: Mapping[str, Mapping[str, int]]) -> tuple[NumaNode, ...]:
-    """Return the NUMA nodes of a tree, in the order of their cells.
+def read_nodes(tree: ProviderTree, used: Portion[ProviderName]) -> tuple[NumaNode, ...]:
+    """Return the NUMA nodes of a provider tree, in the order of their cells.
 
-    :param used: provider's name to resource class to amount.
+    :param used: what all consumers hold of the tree.
     """
     names: dict[int, str] = {}
     inventories: dict[int, dict[str, NodeInventory]] = {}
-    for provider, cell, size_kb in _parts(tree):
+    for provider, cell, size_kb in _node_providers(tree):
         if size_kb is None:
             names[cell] = provider.name
         for name, inventory in provider.inventories.items():
             is_large = size_kb is not None and small_pages_trait() not in provider.traits
-            inventories.setdefault(cell, {})[memory_kind(size_kb) if is_large else name] = (
-                NodeInventory(
-                    provider=provider.name,
-                    resource_class=name,
-                    inventory=inventory,
-                    used=used.get(provider.name, {}).get(name, 0),
-                )
+            kind = memory_kind(size_kb) if is_large else name
+            provider_name = ProviderName(provider.name)
+            inventories.setdefault(cell, {})[kind] = NodeInventory(
+                provider=provider_name,
+                resource_class=name,
+                inventory=inventory,
+                used=used.of(provider_name).get(name, 0),
             )
     return tuple(
         NumaNode(cell=cell, name=names[cell], inventories=inventories.get(cell, {}))
@@ -108,9 +103,11 @@ def read_nodes(tree: ProviderTree, used: Mapping[str, Mapping[str, int]]) -> tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSizes:
-    """What a host gives to a guest that names no page size, in kB; ``None`` where it has none.
+    """The page sizes in kB that a host gives to a guest that names no size.
 
-    :param large: those large pages of which the host has the most.
+    ``None`` if the host has no such pages.
+
+    :param large: of all large page sizes, the size with the most memory.
     """
 
     small: int | None
@@ -121,7 +118,7 @@ def page_sizes(tree: ProviderTree) -> PageSizes:
     """Return the page sizes of a host's NUMA nodes."""
     small: int | None = None
     large: dict[int, int] = {}
-    for provider, _, size_kb in _parts(tree):
+    for provider, _, size_kb in _node_providers(tree):
         if size_kb is not None and small_pages_trait() in provider.traits:
             small = size_kb
         elif size_kb is not None and MEMORY_MB in provider.inventories:
@@ -129,7 +126,8 @@ def page_sizes(tree: ProviderTree) -> PageSizes:
     return PageSizes(small=small, large=max(large, key=lambda size: large[size], default=None))
 
 
-def _parts(tree: ProviderTree) -> Iterator[tuple[ResourceProvider, int, int | None]]:
+def _node_providers(tree: ProviderTree) -> Iterator[tuple[ResourceProvider, int, int | None]]:
+    """Yield the providers of NUMA nodes and page sizes, each with its cell and page size in kB."""
     for provider in tree.providers:
-        if found := read_name(tree.root.name, provider.name):
-            yield provider, *found
+        if cell_and_size := read_name(tree.root.name, provider.name):
+            yield provider, *cell_and_size

@@ -1,44 +1,46 @@
-"""Which node each of several items goes to, so that all of them fit.
+"""Vector bin packing: find a bin for each item, within the room of the bins.
 
-Vector bin packing: a item has several amounts (CPUs, shares, memory), and a
-bin has room for each. Pure.
+Each item has several amounts (CPUs, shares, memory), and each bin has room for each kind of
+amount. Here the bins are NUMA nodes, and the items are servers or guest cells of servers. Pure.
 
-First by two orders that are quick, then by a search that tries everything. It
-gives up after ``MOST_STEPS`` (about a second): it is exact for what a host holds in practice,
-and where it gives up a packing may exist that was not found.
+Two quick orders are tried first, and then a search of all packings. The search gives up after
+``MOST_STEPS`` (about a second). For the servers of a host in practice the result is exact; after
+giving up, an existing packing may have been missed.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-Amounts = Mapping[str, int]
-"""What of, to how much of it."""
+Room = Mapping[str, int]
+"""Kind to amount: what a bin has, or what an item takes."""
 
 MOST_STEPS = 50_000
 MOST_SEARCHED = 400
-"""Things; the search recurses once for each."""
+"""Items. The search recurses once for each item, and Python allows 1,000 calls in each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingItem:
-    """What is put into one bin.
+    """An item to put into a bin.
 
     :param consumer: items of one consumer go to different bins.
-    :param allowed: the bins that may take it.
-    :param is_only_item: it is the only one of its consumer.
+    :param allowed: the numbers of the bins that may take the item.
+    :param is_only_item: no other item is of the same consumer.
     """
 
     consumer: str
-    amounts: Amounts
+    amounts: Room
     allowed: frozenset[int]
     is_only_item: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
-    """A bin for each item, ``None`` for one that found no room.
+    """The number of a bin for each item.
 
-    :param gave_up: items are left over, but a search of all ways was too long.
+    :param bins: ``None`` for an item without a bin.
+    :param gave_up: items are left over, and the search of all packings was cut
+        short.
     """
 
     bins: tuple[int | None, ...]
@@ -46,16 +48,17 @@ class Packing:
 
     @property
     def left_over(self) -> tuple[int, ...]:
-        """Return the items, by number, that found no room."""
-        return tuple(number for number, found in enumerate(self.bins) if found is None)
+        """Return the numbers of the items that have no bin."""
+        return tuple(number for number, in_bin in enumerate(self.bins) if in_bin is None)
 
 
-def pack(items: Sequence[PackingItem], rooms: Sequence[Amounts]) -> Packing:
+def pack(items: Sequence[PackingItem], rooms: Sequence[Room]) -> Packing:
     """Put each item into a bin.
 
-    :param rooms: what each bin has.
-    :return: all packed, where that was found; else as many as the quick orders
-        could, the smallest first so that the fewest are left over.
+    :param rooms: the room of each bin.
+    :return: a packing of all items if the search finds one. Otherwise the
+        better packing of the two quick orders; the order that takes the smallest
+        items first leaves few items over.
     """
     sizes = [_size(item, rooms) for item in items]
     falling = sorted(
@@ -67,7 +70,7 @@ def pack(items: Sequence[PackingItem], rooms: Sequence[Amounts]) -> Packing:
     fewest = min(
         (first, _greedy(items, rooms, falling[::-1])), key=lambda packing: len(packing.left_over)
     )
-    if not _can_be(items, rooms):
+    if not _may_fit(items, rooms):
         return fewest
     search = _Search(items, rooms, falling)
     if len(items) <= MOST_SEARCHED and search.run():
@@ -76,8 +79,8 @@ def pack(items: Sequence[PackingItem], rooms: Sequence[Amounts]) -> Packing:
     return replace(fewest, gave_up=gave_up)
 
 
-def _can_be(items: Sequence[PackingItem], rooms: Sequence[Amounts]) -> bool:
-    """Tell whether each item has a bin that takes it, and all bins have enough for all."""
+def _may_fit(items: Sequence[PackingItem], rooms: Sequence[Room]) -> bool:
+    """Tell whether each item has an allowed bin, and the bins together have enough room."""
     kinds = {kind for item in items for kind in item.amounts}
     return all(item.allowed for item in items) and all(
         sum(item.amounts.get(kind, 0) for item in items)
@@ -86,19 +89,17 @@ def _can_be(items: Sequence[PackingItem], rooms: Sequence[Amounts]) -> bool:
     )
 
 
-def _size(item: PackingItem, rooms: Sequence[Amounts]) -> float:
-    """Return the largest part that a item takes of what all bins have of one kind."""
-    parts = (
+def _size(item: PackingItem, rooms: Sequence[Room]) -> float:
+    """Return the largest fraction that an item takes of the room of all bins, over the kinds."""
+    fractions = (
         amount / max(1, sum(room.get(kind, 0) for room in rooms))
         for kind, amount in item.amounts.items()
     )
-    return max(parts, default=0.0)
+    return max(fractions, default=0.0)
 
 
-def _greedy(
-    items: Sequence[PackingItem], rooms: Sequence[Amounts], order: Sequence[int]
-) -> Packing:
-    """Take items in an order, and put each where the most is left."""
+def _greedy(items: Sequence[PackingItem], rooms: Sequence[Room], order: Sequence[int]) -> Packing:
+    """Take the items in an order, and put each into the bin with the most room left."""
     left = [dict(room) for room in rooms]
     bins: list[int | None] = [None] * len(items)
     for number in order:
@@ -111,12 +112,12 @@ def _greedy(
     return Packing(bins=tuple(bins))
 
 
-def _fits(item: PackingItem, left: Amounts) -> bool:
+def _fits(item: PackingItem, left: Room) -> bool:
     return all(amount <= left.get(kind, 0) for kind, amount in item.amounts.items())
 
 
-def _slack(item: PackingItem, left: Amounts) -> float:
-    """Return how often the scarcest amount is there."""
+def _slack(item: PackingItem, left: Room) -> float:
+    """Return how many times the item would fit, by its scarcest kind."""
     return min((left.get(k, 0) / a for k, a in item.amounts.items() if a), default=0.0)
 
 
@@ -126,19 +127,20 @@ def _take(item: PackingItem, left: dict[str, int], sign: int = -1) -> None:
 
 
 class _Search:
-    """Depth first: each item in each bin, leaving out what only looks different.
+    """A depth-first search that tries each item in each bin, without equivalent packings.
 
-    Of two bins that are alike at a time the first is tried, and of two items
-    that are alike the first does not go behind the second: the packing that
-    comes first of all, if there is one, is never left out.
+    If two bins are alike at a step, only the first is tried. If two items are
+    alike, the second never goes to an earlier bin than the first. Of all
+    equivalent packings the first in order remains, so a packing is always found
+    if one exists.
     """
 
     def __init__(
-        self, items: Sequence[PackingItem], rooms: Sequence[Amounts], order: Sequence[int]
+        self, items: Sequence[PackingItem], rooms: Sequence[Room], order: Sequence[int]
     ) -> None:
         self.bins: list[int | None] = [None] * len(items)
         self.steps = 0
-        self._things, self._order = items, order
+        self._items, self._order = items, order
         self._left = [dict(room) for room in rooms]
         self._grouped = [i for i, item in enumerate(items) if not item.is_only_item]
         self._takers = [
@@ -147,16 +149,16 @@ class _Search:
         ]
 
     def run(self, depth: int = 0) -> bool:
-        """Place the items from ``depth`` on; tell whether all found a bin."""
+        """Place the items from ``depth`` on; tell whether all of them found a bin."""
         if depth == len(self._order):
             return True
         number = self._order[depth]
-        item, tried = self._things[number], []
+        item, tried = self._items[number], []
         for b in sorted(item.allowed):
-            looks = self._looks(b)
-            if b < self._first(depth) or looks in tried or not self._takes(b, item):
+            state = self._state(b)
+            if b < self._first(depth) or state in tried or not self._accepts(b, item):
                 continue
-            tried.append(looks)
+            tried.append(state)
             self.steps += 1
             if self.steps > MOST_STEPS:
                 return False
@@ -168,20 +170,20 @@ class _Search:
             _take(item, self._left[b], +1)
         return False
 
-    def _takes(self, b: int, item: PackingItem) -> bool:
+    def _accepts(self, b: int, item: PackingItem) -> bool:
         return item.consumer not in self._consumers(b) and _fits(item, self._left[b])
 
-    def _looks(self, b: int) -> object:
-        """Return all that tells one bin from another for what is to come."""
+    def _state(self, b: int) -> object:
+        """Return the properties of a bin that matter for all later items."""
         return self._left[b], self._takers[b], self._consumers(b)
 
     def _consumers(self, b: int) -> frozenset[str]:
-        return frozenset(self._things[i].consumer for i in self._grouped if self.bins[i] == b)
+        return frozenset(self._items[i].consumer for i in self._grouped if self.bins[i] == b)
 
     def _first(self, depth: int) -> int:
-        """Return the first bin to try: that of the item before, if it is alike."""
+        """Return the first bin to try: the bin of the previous item, if the items are alike."""
         if not depth:
             return 0
-        before, this = (self._things[self._order[d]] for d in (depth - 1, depth))
+        before, this = (self._items[self._order[d]] for d in (depth - 1, depth))
         alike = before.is_only_item and replace(before, consumer="") == replace(this, consumer="")
         return self.bins[self._order[depth - 1]] or 0 if alike else 0

@@ -1,6 +1,7 @@
-"""What cannot be done with a server whose ports ask for resources, and why.
+"""Operations refused for a server with ports that request resources.
 
-Spec: bandwidth-resource-provider, "Out of scope", "REST API impact". Pure.
+Spec: bandwidth-resource-provider, "Out of scope", "REST API impact". For drivers and services
+with support for such ports: Nova has rules of its own for its API. Pure.
 """
 
 from collections.abc import Iterable
@@ -10,11 +11,11 @@ from cpu_tiers.errors import FaultList, OperationRefused
 from cpu_tiers.model.port import Port
 
 SINCE = (2, 72)
-"""Nova's microversion that says "server create supports ports with resource request"."""
+"""Nova's microversion "server create supports ports with resource request"."""
 
 
 class Operation(Enum):
-    """An operation on a server; every move is one: cold, live, resize, evacuate."""
+    """An operation on a server. ``MOVE`` is a cold or live migration, resize or evacuation."""
 
     CREATE = "create"
     ATTACH = "attach"
@@ -31,12 +32,12 @@ _FREES = frozenset({Operation.DETACH, Operation.DELETE, Operation.SHELVE_OFFLOAD
 def check_microversion(
     operation: Operation, ports: Iterable[Port], microversion: tuple[int, int]
 ) -> None:
-    """Refuse an operation that its caller's microversion is too old for.
+    """Refuse an operation if the microversion of the request is too old for it.
 
-    What only frees resources is never refused.
+    An operation that only frees resources is never refused.
 
     :param microversion: of the request to Nova's API.
-    :raises OperationRefused: naming every port that asks for something.
+    :raises OperationRefused: with every port that requests resources.
     """
     if operation in _FREES or microversion >= SINCE:
         return
@@ -45,18 +46,18 @@ def check_microversion(
 
 
 def check_attach(ports: Iterable[Port]) -> None:
-    """Refuse to attach a port that asks for something: nobody would schedule it.
+    """Refuse to attach a port that requests resources: the scheduler has chosen the host before.
 
-    :raises OperationRefused: naming every such port.
+    :raises OperationRefused: with every port that requests resources.
     """
     advice = "create a server with the port, or take the rule for a minimum off its QoS policy"
     _refuse(Operation.ATTACH, ports, "the server has its host already", advice)
 
 
 def check_created_ports(ports: Iterable[Port]) -> None:
-    """Refuse to boot with ports that were created of a network after scheduling.
+    """Refuse to boot with ports that nova-compute has created, after the host was chosen.
 
-    :raises OperationRefused: naming every port that asks for something.
+    :raises OperationRefused: with every port that requests resources.
     """
     given = "its network's QoS policy has a rule for a minimum, and the host was chosen before"
     _refuse(Operation.CREATE, ports, given, "create the port first, and boot with it")
@@ -68,10 +69,10 @@ def _refuse(operation: Operation, ports: Iterable[Port], given: str, advice: str
         with faults:
             for group in port.request.groups:
                 amounts = [f"{amount} of {name}" for name, amount in group.resources.items()]
-                asked = ", ".join(amounts or sorted(group.required)) or "traits"
+                request = ", ".join(amounts or sorted(group.required)) or "traits"
                 faults.add(
                     f"{operation.value}, port {port.id}",
-                    f"it asks for {asked}, but {given}",
+                    f"it asks for {request}, but {given}",
                     advice,
                 )
     if faults.faults:

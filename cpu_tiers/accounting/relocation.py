@@ -1,21 +1,27 @@
-"""Which NUMA node each server's resources go to when a host becomes NUMA-aware.
+"""Relocation: to which NUMA node the resources of each server go when a host becomes NUMA-aware.
 
-Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. What a consumer
-holds of the host's root is moved, never changed:
+Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. The amounts that a consumer holds of
+the root provider are moved, and never changed:
 
-* a server with a NUMA topology goes to the nodes and page sizes where it runs;
-* one without goes to one node, with its memory in small pages; which one is
-  worked out so that all of them fit (see :mod:`~cpu_tiers.accounting.packing`).
+* a server with a NUMA topology goes to the nodes and page sizes where its guest runs;
+* a server without a topology goes to one node, with its memory in small pages. If there is
+  a way to fit all servers, it is found, see :mod:`~cpu_tiers.accounting.packing`.
 
-Pure. Who holds nothing of the root is left alone, so asked again this moves
-nobody.
+Consumers without allocations of the root do not move: a second relocation changes nothing. Pure.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.accounting.guest_parts import GuestPart, divide_guest
-from cpu_tiers.accounting.holdings import Portion, joined, total
+from cpu_tiers.accounting.holdings import (
+    Amounts,
+    ConsumerId,
+    Portion,
+    ProviderId,
+    ProviderName,
+    sum_portions,
+)
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.node_room import NumaNode, PageSizes, page_sizes, read_nodes
 from cpu_tiers.accounting.packing import PackingItem, pack
@@ -25,25 +31,24 @@ from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
 
 OF_NODES = frozenset({VCPU, PCPU, VCPU_SHARES, MEMORY_MB})
-"""The classes that move from a root to its NUMA nodes."""
+"""The resource classes that move from a root provider to its NUMA nodes."""
 
-Held = Mapping[str, Mapping[str, int]]
-"""Consumer, or provider, to resource class to amount."""
+_NOTHING = Portion[ProviderName]()
 
 
 class ServersDoNotFit(InvalidInput):
-    """Servers find no place on the NUMA nodes of their host; each is a fault."""
+    """Servers have no place on the NUMA nodes of their host; each server is a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resident:
-    """Whose the allocations of a consumer are, and where its guest runs.
+    """The owner of a consumer of a host, and the place of its guest on that host.
 
-    Of a migration's consumer, what the guest is and has on this host.
+    For the consumer of a migration: the guest as it was or is on this host.
 
-    :param owner: ``None`` where Nova does not know the consumer.
+    :param owner: ``None`` if Nova does not know the consumer.
     :param topology: ``None`` for a guest without NUMA nodes.
-    :param pinning: where the guest's nodes are; ``None`` where that is not known.
+    :param pinning: the host cells of the guest; ``None`` if they are not known.
     """
 
     owner: Owner | None = None
@@ -53,52 +58,55 @@ class Resident:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relocation:
-    """Where the resources of a consumer go.
+    """The new NUMA nodes of the resources of a consumer.
 
-    :param name: how a person knows the consumer.
-    :param resources: provider's name to resource class to amount.
+    :param name: the consumer in messages.
+    :param resources: the amounts that go to each provider.
     """
 
-    consumer: str
+    consumer: ConsumerId
     name: str
-    resources: Held
+    resources: Portion[ProviderName]
 
     @property
     def amounts(self) -> dict[str, int]:
-        """Return what goes, by resource class."""
-        return total(self.resources)
+        """Return the amounts that move, by resource class."""
+        return self.resources.total
 
     def carried_out(
-        self, held: Portion, root: str, uuid_of: Callable[[str], str]
-    ) -> dict[str, dict[str, int]]:
-        """Return what the consumer holds afterwards, by the uuids of providers.
+        self,
+        before: Portion[ProviderId],
+        root: ProviderId,
+        uuid_of: Callable[[ProviderName], ProviderId],
+    ) -> Portion[ProviderId]:
+        """Return what the consumer holds after the relocation.
 
-        :param held: before.
-        :param root: the uuid of the host's root.
-        :param uuid_of: returns that of a provider's name.
+        :param before: what it holds now.
+        :param root: the uuid of the root provider of the host.
+        :param uuid_of: returns the uuid of a provider by its name.
         """
         moved = self.amounts
-        stays = {name: amount for name, amount in held[root].items() if name not in moved}
-        others = {uuid: resources for uuid, resources in held.items() if uuid != root}
-        on_nodes = {uuid_of(name): resources for name, resources in self.resources.items()}
-        return joined([others, {root: stays} if stays else {}, on_nodes])
+        stays = {name: amount for name, amount in before[root].items() if name not in moved}
+        return sum_portions(
+            (before.without(root), Portion({root: stays}), self.resources.renamed(uuid_of))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnplacedPart:
-    """A part of a consumer that finds no place.
+    """A part of a consumer for which no NUMA node has room.
 
-    :param name: how a person knows the consumer.
-    :param why: what the part is, and what is in the way.
+    :param name: the consumer in messages.
+    :param why: the amounts of the part, and the limits of the nodes.
     """
 
-    consumer: str
+    consumer: ConsumerId
     name: str
     why: str
 
     @property
     def fault(self) -> Fault:
-        """Return what a person is told of a consumer that holds it."""
+        """Return the message for a consumer that holds the part of the root."""
         return Fault(
             where=self.name,
             given=f"holds {self.why}",
@@ -108,7 +116,7 @@ class UnplacedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAssignment:
-    """Where consumers go, each with all that it has, and who finds no place."""
+    """The relocations of the consumers that fit, each whole, and the parts that do not fit."""
 
     relocations: tuple[Relocation, ...]
     unplaced: tuple[UnplacedPart, ...] = ()
@@ -116,9 +124,9 @@ class NodeAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
-    """A part of a consumer that goes to one node."""
+    """A part of a consumer, to be moved to one node."""
 
-    consumer: str
+    consumer: ConsumerId
     name: str
     part: GuestPart
     is_only_item: bool
@@ -129,37 +137,38 @@ class _Move:
 
 def relocate(
     tree: ProviderTree,
-    held: Held,
-    residents: Mapping[str, Resident],
-    used: Held | None = None,
+    of_root: Mapping[ConsumerId, Amounts],
+    residents: Mapping[ConsumerId, Resident],
+    used: Portion[ProviderName] = _NOTHING,
 ) -> tuple[Relocation, ...]:
-    """Return where consumers of a host's root go; see :func:`assign_to_nodes`.
+    """Return the relocations of all consumers of a root; see :func:`assign_to_nodes`.
 
-    :raises ServersDoNotFit: with every server that finds no place.
+    :raises ServersDoNotFit: with every server for which no node has room.
     """
-    found = assign_to_nodes(tree, held, residents, used)
-    if found.unplaced:
-        raise ServersDoNotFit(one.fault for one in found.unplaced)
-    return found.relocations
+    assignment = assign_to_nodes(tree, of_root, residents, used)
+    if assignment.unplaced:
+        raise ServersDoNotFit(part.fault for part in assignment.unplaced)
+    return assignment.relocations
 
 
 def assign_to_nodes(
     tree: ProviderTree,
-    held: Held,
-    residents: Mapping[str, Resident],
-    used: Held | None = None,
+    of_root: Mapping[ConsumerId, Amounts],
+    residents: Mapping[ConsumerId, Resident],
+    used: Portion[ProviderName] = _NOTHING,
 ) -> NodeAssignment:
-    """Return where consumers go that hold, or are to hold, what a host's nodes have.
+    """Assign consumers to NUMA nodes, as far as the nodes have room.
 
-    :param tree: the host's, as it is going to be.
-    :param held: by consumer. What the root has stays there, and is left out.
-    :param residents: by consumer; one that is not here has no NUMA topology.
-    :param used: what is held of the NUMA nodes' providers already, by provider.
+    :param tree: the provider tree of the host as it is going to be.
+    :param of_root: what each consumer holds of the root, or is going to hold.
+        Amounts of which the root keeps an inventory stay there.
+    :param residents: a consumer without a resident has no NUMA topology.
+    :param used: what all consumers hold of the NUMA nodes already.
     """
     moving = OF_NODES - tree.root.inventories.keys()
-    moves = _moves(held, residents, moving, page_sizes(tree))
-    places, unplaced = _place(moves, read_nodes(tree, used or {}))
-    homeless = {one.consumer for one in unplaced}
+    moves = _moves(of_root, residents, moving, page_sizes(tree))
+    places, unplaced = _place(moves, read_nodes(tree, used))
+    homeless = {part.consumer for part in unplaced}
     return NodeAssignment(
         relocations=tuple(r for r in _relocations(moves, places) if r.consumer not in homeless),
         unplaced=tuple(unplaced),
@@ -167,17 +176,17 @@ def assign_to_nodes(
 
 
 def _moves(
-    held: Held,
-    residents: Mapping[str, Resident],
+    of_root: Mapping[ConsumerId, Amounts],
+    residents: Mapping[ConsumerId, Resident],
     moving: frozenset[str],
     sizes: PageSizes,
 ) -> list[_Move]:
     moves = []
-    for consumer in sorted(held):
-        resources = {name: n for name, n in held[consumer].items() if name in moving and n}
-        if resources:
+    for consumer in sorted(of_root):
+        amounts = {name: n for name, n in of_root[consumer].items() if name in moving and n}
+        if amounts:
             resident = residents.get(consumer, Resident())
-            parts = divide_guest(resources, resident.topology, resident.pinning, sizes)
+            parts = divide_guest(amounts, resident.topology, resident.pinning, sizes)
             name = consumer_name(consumer, resident.owner)
             moves += [
                 _Move(consumer=consumer, name=name, part=part, is_only_item=len(parts) == 1)
@@ -186,8 +195,8 @@ def _moves(
     return moves
 
 
-def consumer_name(consumer: str, owner: Owner | None) -> str:
-    """Return how faults and plans name a consumer."""
+def consumer_name(consumer: ConsumerId, owner: Owner | None) -> str:
+    """Return the name of a consumer in faults and plans."""
     if owner is None:
         return f"consumer {consumer}, which Nova does not know"
     return f"{owner.name}, flavor {owner.flavor.name}"
@@ -196,28 +205,29 @@ def consumer_name(consumer: str, owner: Owner | None) -> str:
 def _place(
     moves: list[_Move], nodes: tuple[NumaNode, ...]
 ) -> tuple[dict[int, NumaNode], list[UnplacedPart]]:
-    """Return a node for each move, by its number, and what is wrong."""
+    """Return a node for each move, by the number of the move, and the parts without a node."""
     by_cell = {node.cell: node for node in nodes}
     left = {node.cell: dict(node.left) for node in nodes}
     places: dict[int, NumaNode] = {}
-    faults = []
+    unplaced = []
+    # Guests that are pinned come first: they cannot go elsewhere, and the others can.
     for number, move in enumerate(moves):
         if move.part.cell is None:
             continue
         node = by_cell.get(move.part.cell)
         if node is None:
-            given = f"it runs on NUMA node {move.part.cell}, which the host does not report"
+            limit = f"it runs on NUMA node {move.part.cell}, which the host does not report"
         else:
-            given = node.limit(move.part.amounts, left[node.cell])
-        if node is None or given:
-            faults.append(move.unplaced(given))
+            limit = node.limit(move.part.amounts, left[node.cell])
+        if node is None or limit:
+            unplaced.append(move.unplaced(limit))
             continue
         places[number] = node
         for kind, amount in move.part.amounts.items():
             left[node.cell][kind] -= amount
-    floating = [n for n, move in enumerate(moves) if move.part.cell is None]
-    found, more = _pack({n: moves[n] for n in floating}, nodes, left)
-    return places | found, faults + more
+    floating = {n: move for n, move in enumerate(moves) if move.part.cell is None}
+    packed, left_over = _pack(floating, nodes, left)
+    return places | packed, unplaced + left_over
 
 
 def _pack(
@@ -237,38 +247,34 @@ def _pack(
         for move in floating.values()
     ]
     packing = pack(items, [left[node.cell] for node in nodes])
-    left_over = set(packing.left_over)
-    places, faults = {}, []
-    for number, (n, move) in enumerate(floating.items()):
-        found = packing.bins[number]
-        if found is not None:
-            places[n] = nodes[found]
-        if number in left_over:
-            faults.append(move.unplaced(_why(move.part, items[number], nodes, packing.gave_up)))
-    return places, faults
+    places, unplaced = {}, []
+    for item, in_bin, (number, move) in zip(items, packing.bins, floating.items(), strict=True):
+        if in_bin is not None:
+            places[number] = nodes[in_bin]
+        else:
+            unplaced.append(move.unplaced(_why(move.part, item, nodes, packing.gave_up)))
+    return places, unplaced
 
 
 def _why(part: GuestPart, item: PackingItem, nodes: tuple[NumaNode, ...], gave_up: bool) -> str:
     if not item.allowed:
-        limits = "; ".join(f"{n.name}: {n.limit(part.amounts, n.left)}" for n in nodes)
-        return f"no NUMA node can hold that alone ({limits})"
+        limits = "; ".join(f"{node.name}: {node.limit(part.amounts, node.left)}" for node in nodes)
+        return f"no NUMA node can hold all of it ({limits})"
     if gave_up:
         return "no room for it was found beside the others, in a search that was cut short"
     return "no NUMA node has room for it beside the others"
 
 
 def _relocations(moves: list[_Move], places: Mapping[int, NumaNode]) -> tuple[Relocation, ...]:
-    found: dict[str, dict[str, dict[str, int]]] = {}
+    portions: dict[ConsumerId, Portion[ProviderName]] = {}
     names = {move.consumer: move.name for move in moves}
-    for number, move in enumerate(moves):
-        if number not in places:
-            continue
-        resources = found.setdefault(move.consumer, {})
+    for number, node in sorted(places.items()):
+        move = moves[number]
         for kind, amount in move.part.amounts.items():
-            provider, resource_class = places[number].place(kind)
-            of_provider = resources.setdefault(provider, {})
-            of_provider[resource_class] = of_provider.get(resource_class, 0) + amount
+            provider, resource_class = node.place(kind)
+            placed = portions.get(move.consumer, _NOTHING)
+            portions[move.consumer] = placed + Portion({provider: {resource_class: amount}})
     return tuple(
-        Relocation(consumer=consumer, name=names[consumer], resources=resources)
-        for consumer, resources in found.items()
+        Relocation(consumer=consumer, name=names[consumer], resources=portion)
+        for consumer, portion in portions.items()
     )

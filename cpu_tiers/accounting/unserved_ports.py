@@ -1,12 +1,11 @@
-"""Ports of a server that exists, for which nobody has allocated anything.
+"""Shortfalls of ports: resources requested by the ports of a server and not held by the server.
 
-Spec: bandwidth-resource-provider, "Upgrade impact". Pure: ports, what their
-server holds and the providers of its host in; what each port lacks out.
+Spec: bandwidth-resource-provider, "Upgrade impact". The functions here take ports, the allocations
+of their server and the providers of its host, and return the shortfall of each port.
 
-A port is served by what its ``binding:profile`` names. One whose profile names
-nothing may still have its part in Placement, where Neutron did not hear of it:
-so whatever the server holds beyond the parts of the others is looked through
-first. That makes it safe to do all of it again.
+The ``binding:profile`` of a port names its providers. A port without a provider in the profile may
+still have allocations in Placement, if the write to Neutron failed. So the allocations of the
+server that belong to no other port are searched first, and healing a server again is safe. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from types import MappingProxyType
 
+from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.port_bindings import ALLOCATION, PortBinding, read_binding
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.port import Port
@@ -21,51 +21,55 @@ from cpu_tiers.model.request import RequestGroup
 
 MOVE = "migrate the server: a move allocates for all of its ports"
 
-Held = dict[str, dict[str, int]]
-"""Provider uuid to resource class to amount."""
+ById = Portion[ProviderId]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTree:
     """The providers of a host, by uuid.
 
-    :param root: the uuid of the host itself.
-    :param parents: of each but the root.
+    :param root: the uuid of the root provider.
+    :param parents: the parent of each provider except the root.
     """
 
-    root: str
-    names: Mapping[str, str]
-    parents: Mapping[str, str]
-    traits: Mapping[str, frozenset[str]]
+    root: ProviderId
+    names: Mapping[ProviderId, ProviderName]
+    parents: Mapping[ProviderId, ProviderId]
+    traits: Mapping[ProviderId, frozenset[str]]
 
-    def lineage(self, uuid: str) -> Iterator[str]:
+    def lineage(self, uuid: ProviderId) -> Iterator[ProviderId]:
         """Yield a provider, its parent, and so on up to the root."""
         yield uuid
         while uuid in self.parents:
             uuid = self.parents[uuid]
             yield uuid
 
+    def name(self, uuid: ProviderId) -> ProviderName:
+        """Return the name of a provider; the uuid if the provider is not of this host."""
+        return self.names.get(uuid, ProviderName(uuid))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortShortfall:
-    """What a port of a server lacks.
+    """The missing resources of a port, or its providers, if Neutron does not know them.
 
-    :param binding: who serves it; ``None`` where nobody does, or it cannot be told.
-    :param lacks: what is to be added to the server's allocation.
-    :param recorded: whether the port's profile says who serves it.
-    :param limit: why nothing can be done here; empty where something can.
-    :param advice: what to do then.
+    :param binding: the providers that serve the port; ``None`` if no provider
+        does, or if that cannot be told.
+    :param lacks: the amounts to add to the server's allocations.
+    :param recorded: whether the profile of the port names its providers.
+    :param limit: the reason why the port cannot be healed here; empty if it can.
+    :param advice: what to do if there is a limit.
     """
 
     port: Port
     binding: PortBinding | None = None
-    lacks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    lacks: ById = field(default_factory=Portion)
     recorded: bool = False
     limit: str = ""
     advice: str = MOVE
 
     def fault(self, owner: str) -> Fault:
-        """Return what a person is told of a shortfall with a limit."""
+        """Return the message for a shortfall with a limit."""
         return Fault(
             where=f"port {self.port.id} of {owner}", given=self.limit, allowed=self.advice
         )
@@ -73,98 +77,87 @@ class PortShortfall:
 
 def find_port_shortfalls(
     ports: Iterable[Port],
-    held: Mapping[str, Mapping[str, int]],
+    allocations: ById,
     tree: HostTree,
     interfaces: Mapping[str, str],
-    flavors: Mapping[str, int] = MappingProxyType({}),
+    flavor_amounts: Amounts = MappingProxyType({}),
 ) -> tuple[PortShortfall, ...]:
-    """Return what ports of a server lack; those that lack nothing are left out.
+    """Return the shortfalls of a server's ports, without the ports that lack nothing.
 
-    Those that nobody serves yet have neither ``binding`` nor ``limit``.
+    A port that no provider serves yet has neither a ``binding`` nor a ``limit``.
 
-    :param held: the server's allocation, by provider.
-    :param interfaces: the interface that a port is on, by its id, where that is known.
-    :param flavors: what the server's flavor itself asks for by class. Nobody
-        tells of which provider that was given, so no provider's rest is taken
-        for a port's that may be it.
+    :param allocations: of the server.
+    :param interfaces: the interface of a port, by the id of the port, if it is
+        known.
+    :param flavor_amounts: what the server's flavor itself requests. Nothing
+        tells which provider gave it, so these amounts of any provider are never
+        taken for the part of a port.
     """
-    left: Held = {uuid: dict(amounts) for uuid, amounts in held.items()}
     in_order = sorted(ports, key=lambda port: port.id)
     bound = [port for port in in_order if port.binding_profile.get(ALLOCATION)]
-    others = [port for port in in_order if not port.binding_profile.get(ALLOCATION)]
-    shortfalls = [_shortfall_of_bound(port, left, tree) for port in bound]
-    left = {
-        uuid: {name: max(0, amount - flavors.get(name, 0)) for name, amount in amounts.items()}
-        for uuid, amounts in left.items()
-    }
-    shortfalls += [
-        _shortfall_of_unbound(port, left, tree, interfaces.get(port.id)) for port in others
-    ]
+    unbound = [port for port in in_order if not port.binding_profile.get(ALLOCATION)]
+    shortfalls: list[PortShortfall | None] = []
+    left = allocations
+    for port in bound:
+        shortfall, left = _check_bound(port, left, tree)
+        shortfalls.append(shortfall)
+    left -= Portion(dict.fromkeys(left, flavor_amounts))
+    for port in unbound:
+        shortfall, left = _check_unbound(port, left, tree, interfaces.get(port.id))
+        shortfalls.append(shortfall)
     return tuple(shortfall for shortfall in shortfalls if shortfall is not None)
 
 
-def _shortfall_of_bound(port: Port, left: Held, tree: HostTree) -> PortShortfall | None:
+def _check_bound(port: Port, left: ById, tree: HostTree) -> tuple[PortShortfall | None, ById]:
+    """Return the shortfall of a bound port, and the allocations that are left for other ports."""
     try:
         binding = read_binding(port)
     except InvalidInput as error:
-        return PortShortfall(port=port, recorded=True, limit=_one_line(error))
+        return PortShortfall(port=port, recorded=True, limit=_one_line(error)), left
     if binding is None:
-        return None
+        return None, left
     shortfall = PortShortfall(port=port, binding=binding, recorded=True)
     if strange := sorted(set(binding.providers.values()).difference(tree.names)):
-        return replace(
-            shortfall, limit=f"its profile names {', '.join(strange)}, and not of this host"
-        )
-    lacks = _take(binding, left)
-    return replace(shortfall, lacks=lacks) if lacks else None
+        limit = f"its profile names {', '.join(strange)}: no provider of this host"
+        return replace(shortfall, limit=limit), left
+    lacks = binding.portion - left
+    return replace(shortfall, lacks=lacks) if lacks else None, left - binding.portion
 
 
-def _shortfall_of_unbound(
-    port: Port, left: Held, tree: HostTree, interface: str | None
-) -> PortShortfall | None:
+def _check_unbound(
+    port: Port, left: ById, tree: HostTree, interface: str | None
+) -> tuple[PortShortfall | None, ById]:
+    """Return the shortfall of a port without a profile, and the allocations that are left."""
     try:
         groups = port.request.groups
     except InvalidInput as error:
-        return PortShortfall(port=port, limit=_one_line(error))
+        return PortShortfall(port=port, limit=_one_line(error)), left
     if not groups:
-        return None
-    found = [b for b in _servings(port, left, tree) if is_on(b, interface, tree)]
-    if not found:
-        return PortShortfall(port=port)
-    if len(found) > 1 and not found[0].portion:  # traits alone: nothing tells which
-        return PortShortfall(port=port, limit=several(found, tree))
-    _take(found[0], left)
-    return PortShortfall(port=port, binding=found[0])
+        return None, left
+    bindings = [b for b in _possible_bindings(port, left, tree) if is_on(b, interface, tree)]
+    if not bindings:
+        return PortShortfall(port=port), left
+    if len(bindings) > 1 and not bindings[0].portion:
+        # A port that requests only traits leaves no amount behind that tells its providers.
+        return PortShortfall(port=port, limit=several(bindings, tree)), left
+    return PortShortfall(port=port, binding=bindings[0]), left - bindings[0].portion
 
 
-def _take(binding: PortBinding, left: Held) -> Held:
-    """Take the port's part out of what is left; return what is not there."""
-    lacks: Held = {}
-    for uuid, amounts in binding.portion.items():
-        of_provider = left.setdefault(uuid, {})
-        for name, amount in amounts.items():
-            there = min(amount, of_provider.get(name, 0))
-            of_provider[name] = of_provider.get(name, 0) - there
-            if there < amount:
-                lacks.setdefault(uuid, {})[name] = amount - there
-    return lacks
-
-
-def _servings(port: Port, left: Held, tree: HostTree) -> Iterator[PortBinding]:
-    """Yield the ways in which what is left may be the port's part."""
+def _possible_bindings(port: Port, left: ById, tree: HostTree) -> Iterator[PortBinding]:
+    """Yield the bindings of a port for which the allocations that are left are enough."""
     suffixes = [group.suffix for group in port.request.groups]
     fitting = [
-        [uuid for uuid in tree.names if _serves(group, tree.traits[uuid], left.get(uuid, {}))]
+        [uuid for uuid in tree.names if _can_serve(group, tree.traits[uuid], left.of(uuid))]
         for group in port.request.groups
     ]
     for chosen in product(*fitting):
         binding = PortBinding(port=port, providers=dict(zip(suffixes, chosen, strict=True)))
-        copy: Held = {uuid: dict(amounts) for uuid, amounts in left.items()}
-        if not _take(binding, copy) and _in_subtrees(binding, tree):
+        # Two groups of the port may each fit on a provider that has too little for both.
+        if not binding.portion - left and _in_subtrees(binding, tree):
             yield binding
 
 
-def _serves(group: RequestGroup, traits: frozenset[str], left: Mapping[str, int]) -> bool:
+def _can_serve(group: RequestGroup, traits: frozenset[str], left: Amounts) -> bool:
     return (
         group.required <= traits
         and group.forbidden.isdisjoint(traits)
@@ -174,29 +167,33 @@ def _serves(group: RequestGroup, traits: frozenset[str], left: Mapping[str, int]
 
 
 def _in_subtrees(binding: PortBinding, tree: HostTree) -> bool:
-    """Tell whether of each same_subtree one provider stands above all others."""
-    return all(
-        set.intersection(*(set(tree.lineage(binding.providers[s])) for s in same.suffixes))
-        & {binding.providers[s] for s in same.suffixes}
-        for same in binding.port.request.same_subtree
-    )
+    """Tell whether the providers of each same_subtree are in one subtree.
+
+    In a subtree, one provider is an ancestor of all other providers.
+    """
+    for same in binding.port.request.same_subtree:
+        providers = {binding.providers[suffix] for suffix in same.suffixes}
+        if not providers.intersection(*(tree.lineage(uuid) for uuid in providers)):
+            return False
+    return True
 
 
 def is_on(binding: PortBinding, interface: str | None, tree: HostTree) -> bool:
-    """Tell whether the devices among the providers are that interface.
+    """Tell whether all devices among the providers are on a network interface.
 
     Neutron names a device ``<host>:<agent>:<interface>``.
     """
-    names = (tree.names.get(uuid, "").split(":") for uuid in binding.providers.values())
+    names = (tree.name(u).split(":") for u in binding.providers.values())
     return interface is None or all(name[2] == interface for name in names if len(name) == 3)
 
 
 def several(bindings: Iterable[PortBinding], tree: HostTree) -> str:
-    """Return that it cannot be told which of several ways is the real one."""
-    ways = (
-        " and ".join(sorted(map(tree.names.__getitem__, b.providers.values()))) for b in bindings
+    """Return the text of the limit of a port with several possible bindings."""
+    places = (
+        " and ".join(sorted(tree.names[u] for u in binding.providers.values()))
+        for binding in bindings
     )
-    return f"it may be on {', or on '.join(sorted(set(ways)))}, and nothing tells which"
+    return f"it may be on {', or on '.join(sorted(set(places)))}, and nothing tells which"
 
 
 def _one_line(error: InvalidInput) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.accounting.holdings import Portion, ProviderName
 from cpu_tiers.cli.formatting import FormattedValue
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
     ]
 
 
-def going_to(resources: Portion) -> FormattedValue:
+def going_to(resources: Portion[ProviderName]) -> FormattedValue:
     """Return the amounts by provider as a value of the column ``goes_to``."""
-    return FormattedValue({name: dict(amounts) for name, amounts in resources.items()}, _lines)
+    return FormattedValue(resources.to_json(), _lines)
 
 
-def _lines(resources: Portion) -> str:
+def _lines(resources: Portion[ProviderName]) -> str:
     return "\n".join(
         f"{provider}: {', '.join(f'{name} {amount}' for name, amount in amounts.items())}"
         for provider, amounts in resources.items()

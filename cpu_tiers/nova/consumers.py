@@ -1,8 +1,8 @@
-"""Whose allocations Placement's consumers hold, by Nova's database.
+"""The owners of Placement's consumers, from Nova's database.
 
-A consumer is a server, or a migration that holds the source while the server
-itself holds the destination: of a resize, that one with the old flavor and
-this one with the new.
+A consumer is a server, or a migration that holds the source while the server itself holds the
+destination. In a resize, the migration holds the resources of the old flavor, and the
+server those of the new flavor.
 """
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
@@ -14,6 +14,7 @@ from typing import Any
 
 from nova import exception, objects
 
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, ProviderId, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall, lacks_shares, missing_shares
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.nova.convert import to_flavor, to_image
@@ -26,43 +27,45 @@ _OVER = ("cancelled", "completed", "confirmed", "done", "error", "failed", "reve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeNode:
-    """A host as Nova and Placement know it.
+    """A compute node of Nova, which is a root provider of Placement.
 
-    :param context: reaches the database of its cell.
-    :param host: the name of its nova-compute.
-    :param name: its own, which is that of its root provider.
-    :param uuid: of its root provider.
+    :param context: a request context that reaches the database of the node's
+        cell v2.
+    :param host: the name of the nova-compute service that runs the node.
+    :param name: the name of the node and of its root provider.
+    :param uuid: the uuid of the root provider.
     """
 
     context: Any
     host: str
-    name: str
-    uuid: str
+    name: ProviderName
+    uuid: ProviderId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRecord:
-    """What a consumer holds on a host, and of which server.
+    """The server and the migration to which a consumer of a host belongs.
 
     :param server: Nova's instance.
-    :param move: Nova's migration, where the server is on its way from or to this host.
+    :param move: Nova's migration, if the server is on its way from or to this
+        host.
     """
 
-    consumer: str
+    consumer: ConsumerId
     server: Any
     move: Any = None
 
     @property
     def is_source(self) -> bool:
-        """Tell whether this is the source that a migration keeps."""
+        """Tell whether the consumer is a migration, which holds the source."""
         return bool(self.consumer != self.server.uuid)
 
     @property
     def owner(self) -> Owner | None:
-        """Return whose it is, with the flavor that it was made for; a resize has two.
+        """Return the owner, with the flavor that the allocations were made for.
 
-        Before the destination of a resize has heard of it, Nova's database
-        does not tell the new flavor: ``None``.
+        A resize has two flavors. Nova's database does not tell the new flavor
+        before the destination host has heard of the resize: then ``None``.
 
         :raises InvalidInput: a size of the flavor is out of range.
         """
@@ -75,35 +78,39 @@ class ConsumerRecord:
 
 
 def find_share_shortfalls(
-    compute_node: ComputeNode, held: Mapping[str, Mapping[str, int]]
+    compute_node: ComputeNode, amounts: Mapping[ConsumerId, Amounts]
 ) -> tuple[Shortfall, ...]:
-    """Return the shares that consumers of a host lack.
+    """Return the missing shares of the consumers of a host.
 
-    :param held: consumer to resource class to amount, of all its providers together.
+    :param amounts: what each consumer holds of all providers of the host
+        together.
     """
-    lacking = [consumer for consumer, resources in held.items() if lacks_shares(resources)]
-    return missing_shares(held, find_owners(compute_node, lacking, held))
+    lacking = [consumer for consumer, held in amounts.items() if lacks_shares(held)]
+    return missing_shares(amounts, find_owners(compute_node, lacking, amounts))
 
 
 def find_owners(
-    compute_node: ComputeNode, asked: Collection[str], consumers: Collection[str]
-) -> dict[str, Owner]:
-    """Return whose the allocations of ``asked`` are.
+    compute_node: ComputeNode, wanted: Collection[ConsumerId], consumers: Collection[ConsumerId]
+) -> dict[ConsumerId, Owner]:
+    """Return the owners of some consumers of a host.
 
-    A consumer that Nova does not know, or whose flavor it does not know yet,
-    is logged and left out.
+    A consumer unknown to Nova, or with a flavor unknown to Nova yet, is logged
+    and left out.
 
+    :param wanted: the consumers whose owners are wanted.
     :param consumers: all consumers that hold something of this host.
     """
-    return owners_of(compute_node, find_consumer_records(compute_node, asked, consumers), asked)
+    return owners_of(compute_node, find_consumer_records(compute_node, wanted, consumers), wanted)
 
 
 def owners_of(
-    compute_node: ComputeNode, records: Mapping[str, ConsumerRecord], asked: Collection[str]
-) -> dict[str, Owner]:
-    """Return the owners, from records that :func:`find_consumer_records` returned."""
-    found: dict[str, Owner] = {}
-    for uuid in asked:
+    compute_node: ComputeNode,
+    records: Mapping[ConsumerId, ConsumerRecord],
+    wanted: Collection[ConsumerId],
+) -> dict[ConsumerId, Owner]:
+    """Return the owners of consumers from records that :func:`find_consumer_records` returned."""
+    owners: dict[ConsumerId, Owner] = {}
+    for uuid in wanted:
         owner: Owner | None = None
         try:
             owner = records[uuid].owner if uuid in records else None
@@ -113,30 +120,31 @@ def owners_of(
         if owner is None:
             LOG.warning("Nova knows no flavor of consumer %s on %s", uuid, compute_node.name)
         else:
-            found[uuid] = owner
-    return found
+            owners[uuid] = owner
+    return owners
 
 
 def find_consumer_records(
-    compute_node: ComputeNode, asked: Collection[str], consumers: Collection[str]
-) -> dict[str, ConsumerRecord]:
-    """Return what each of ``asked`` holds on a host, as far as Nova knows it.
+    compute_node: ComputeNode, wanted: Collection[ConsumerId], consumers: Collection[ConsumerId]
+) -> dict[ConsumerId, ConsumerRecord]:
+    """Return the server and migration of some consumers of a host, as far as Nova knows them.
 
+    :param wanted: the consumers whose records are wanted.
     :param consumers: all consumers that hold something of this host.
     """
-    servers = _servers(compute_node.context, asked)
+    servers = _servers(compute_node.context, wanted)
     arriving = _arriving(compute_node, servers.values(), consumers)
     records = {
         uuid: ConsumerRecord(consumer=uuid, server=server, move=arriving.get(uuid))
         for uuid, server in servers.items()
     }
-    for uuid in asked:
+    for uuid in wanted:
         if uuid not in servers and (leaving := _leaving(compute_node.context, uuid)):
             records[uuid] = leaving
     return records
 
 
-def _servers(context: Any, uuids: Collection[str]) -> dict[str, Any]:
+def _servers(context: Any, uuids: Collection[ConsumerId]) -> dict[ConsumerId, Any]:
     if not uuids:
         return {}
     servers = objects.InstanceList.get_by_filters(
@@ -148,16 +156,17 @@ def _servers(context: Any, uuids: Collection[str]) -> dict[str, Any]:
 
 
 def _arriving(
-    compute_node: ComputeNode, servers: Iterable[Any], consumers: Collection[str]
-) -> dict[str, Any]:
-    """Return the moves of servers that hold the destination of one on this host.
+    compute_node: ComputeNode, servers: Iterable[Any], consumers: Collection[ConsumerId]
+) -> dict[ConsumerId, Any]:
+    """Return the migrations to this host, by the server.
 
-    They do from the time when the migration has taken over the source, which
-    may be this host, too. One that was evacuated from this host while it was
-    down may be on its way between others by now.
+    A server holds the destination from the time when its migration has taken
+    over the source. The source may be this host, too.
     """
     moves = [
         *moves_of(compute_node),
+        # A server that was evacuated from this host while it was down holds this host still, and
+        # may be on its way between other hosts by now.
         *(
             migration
             for server in servers
@@ -171,8 +180,8 @@ def _arriving(
         move.instance_uuid: move
         for move in moves
         if move.status not in _OVER
-        and move.dest_node
-        in (compute_node.name, None)  # nobody tells before that host has heard of it
+        # The migration has no destination before the destination host has heard of it.
+        and move.dest_node in (compute_node.name, None)
         and (move.source_node != compute_node.name or move.uuid in consumers)
     }
 
@@ -185,8 +194,8 @@ def moves_of(compute_node: ComputeNode) -> list[Any]:
     return [move for move in moves if move.status not in _OVER]
 
 
-def _leaving(context: Any, uuid: str) -> ConsumerRecord | None:
-    """Return the source that a migration keeps."""
+def _leaving(context: Any, uuid: ConsumerId) -> ConsumerRecord | None:
+    """Return the record of a migration that holds its source."""
     try:
         move = objects.Migration.get_by_uuid(context, uuid)
     except exception.MigrationNotFound:
@@ -196,9 +205,9 @@ def _leaving(context: Any, uuid: str) -> ConsumerRecord | None:
 
 
 def to_owner(server: Any, flavor: objects.Flavor, part: str = "") -> Owner:
-    """Return a server of Nova's as the owner of what ``flavor`` was given.
+    """Return Nova's server as the owner of the allocations that were made for a flavor.
 
-    :param part: what tells this owner from the server itself.
+    :param part: added to the name, to tell a migration from the server itself.
     :raises InvalidInput: a size of the flavor is out of range.
     """
     return Owner(

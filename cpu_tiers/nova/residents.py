@@ -1,7 +1,7 @@
-"""Whose the allocations of a host are, and where their guests run, by Nova's database.
+"""The residents of a host: the owners of its consumers and the places of their guests.
 
-A server on its way has two topologies: the old one where it comes from, which
-its migration holds, and the new one where it goes to, which it holds itself.
+From Nova's database. A server on its way has two topologies: the old topology on the source, which
+its migration holds, and the new topology on the destination, which the server itself holds.
 """
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
@@ -11,35 +11,44 @@ from dataclasses import replace
 
 from nova import objects
 
+from cpu_tiers.accounting.holdings import ConsumerId
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.relocation import Resident
 from cpu_tiers.extra_specs.page_size import page_size
-from cpu_tiers.nova.consumers import ComputeNode, ConsumerRecord, find_consumer_records, owners_of
+from cpu_tiers.nova.consumers import (
+    ComputeNode,
+    ConsumerRecord,
+    find_consumer_records,
+    owners_of,
+)
 from cpu_tiers.nova.convert_numa import to_guest_topology, to_pinning
 
 
 def find_residents(
-    compute_node: ComputeNode, asked: Collection[str], consumers: Collection[str] = ()
-) -> Mapping[str, Resident]:
-    """Return who consumers of a host are; one that Nova does not know is left out.
+    compute_node: ComputeNode,
+    wanted: Collection[ConsumerId],
+    others: Collection[ConsumerId] = (),
+) -> Mapping[ConsumerId, Resident]:
+    """Return the residents for some consumers of a host, without those that Nova does not know.
 
-    :param consumers: others that hold something of this host.
+    :param others: other consumers that hold something of this host.
     """
-    records = find_consumer_records(compute_node, asked, {*asked, *consumers})
-    owners = owners_of(compute_node, records, asked)
+    records = find_consumer_records(compute_node, wanted, {*wanted, *others})
+    owners = owners_of(compute_node, records, wanted)
     return {
         uuid: _resident(compute_node, record, owners.get(uuid)) for uuid, record in records.items()
     }
 
 
 def _resident(compute_node: ComputeNode, record: ConsumerRecord, owner: Owner | None) -> Resident:
-    found, is_placed = _topology(compute_node, record)
-    if not found:
+    novas, is_placed = _topology(compute_node, record)
+    if not novas:
         return Resident(owner=owner)
-    topology = to_guest_topology(found)
+    topology = to_guest_topology(novas)
     if is_placed:
-        return Resident(owner=owner, topology=topology, pinning=to_pinning(found))
-    if owner is not None:  # Nova has put the size there that it gets on another host
+        return Resident(owner=owner, topology=topology, pinning=to_pinning(novas))
+    if owner is not None:
+        # Nova's topology has the page size that the guest has on another host.
         topology = replace(topology, page_size=page_size(owner.flavor, owner.image))
     return Resident(owner=owner, topology=topology)
 
@@ -47,10 +56,10 @@ def _resident(compute_node: ComputeNode, record: ConsumerRecord, owner: Owner | 
 def _topology(
     compute_node: ComputeNode, record: ConsumerRecord
 ) -> tuple[objects.InstanceNUMATopology | None, bool]:
-    """Return what a guest is on the host, and whether it has a place there.
+    """Return the topology of a guest on the host, and whether its cells have a place there.
 
-    Until the host has heard of the guest it has none, though Nova numbers its
-    nodes. What a resize makes of the guest is not known then, either.
+    The cells have no place until the host has heard of the guest, though Nova
+    numbers them. The topology after a resize is not known until then, either.
     """
     server, move = record.server, record.move
     context = server.migration_context

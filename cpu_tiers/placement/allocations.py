@@ -1,15 +1,15 @@
-"""Allocations: claim, add, move, roll back and delete, each safe to repeat.
+"""Allocations of consumers: claim, add, move, roll back and delete, each safe to repeat.
 
-An answer may be lost after Placement did the work. So each attempt reads
-first, and what is found done already is not done again. The consumer's
-generation guards the time between the read and the write.
+An answer may be lost after Placement did the work. So each attempt reads the consumer first, and
+does not do again what is done already. The generation of the consumer guards the time between the
+read and the write.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from cpu_tiers.accounting.healing import Addition
-from cpu_tiers.accounting.holdings import joined
+from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
@@ -27,15 +27,15 @@ def claim(
     user_id: str,
     consumer_type: str = INSTANCE,
 ) -> None:
-    """Allocate what ``request`` says to a new consumer.
+    """Write the allocations of a candidate for a new consumer.
 
-    :param consumer: its uuid, such as the server's.
-    :raises InsufficientCapacity: it does not fit any more.
+    :param consumer: the uuid of the consumer, such as of a server.
+    :raises InsufficientCapacity: the candidate does not fit any more.
     :raises ConsumerMismatch: the consumer holds other allocations.
     """
     wanted = Consumer(
         uuid=consumer,
-        allocations=request.allocations,
+        allocations=Portion.by_id(request.allocations),
         project_id=project_id,
         user_id=user_id,
         consumer_type=consumer_type,
@@ -52,37 +52,34 @@ def claim(
 
 
 def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Addition]) -> None:
-    """Give consumers of a host what they are to get, to all at once or to none.
+    """Give consumers of a host their additions: all in one request, or none.
 
-    Not tried again here: the additions are worked out anew then.
+    A conflict is not tried again here, because the additions must be computed
+    anew.
 
-    :param host: as it was when they were worked out.
-    :raises GenerationConflict: one of them holds something else by now.
-    :raises InsufficientCapacity: they do not fit.
+    :param host: as it was when the additions were computed.
+    :raises GenerationConflict: a consumer holds something else by now.
+    :raises InsufficientCapacity: the additions do not fit.
     """
     client.set_consumers(
-        *(
-            _extended(client.consumer(addition.shortfall.consumer), host, addition)
-            for addition in additions
-        )
+        *(_extended(client.consumer(a.shortfall.consumer), host, a) for a in additions)
     )
 
 
 def _extended(present: Consumer, host: PlacementHost, addition: Addition) -> Consumer:
     owner, consumer = addition.shortfall.owner, addition.shortfall.consumer
-    before, now = host.held.get(consumer, {}), present.allocations
+    before, now = host.holdings.of(consumer), present.allocations
     is_same = bool(before) == bool(now) and all(
-        now.get(host.uuid(name), {}) == before.get(name, {}) for name in addition.goes_to
+        now.of(host.uuid(name)) == before.of(name) for name in addition.goes_to
     )
     if not is_same:
         raise GenerationConflict(f"{owner.name} was given other allocations just now")
-    portion = {host.uuid(name): amounts for name, amounts in addition.goes_to.items()}
     return replace(
         present,
-        allocations=joined([now, portion]),
+        allocations=now + addition.goes_to.renamed(host.uuid),
         project_id=present.project_id or owner.project_id,
         user_id=present.user_id or owner.user_id,
-        # Nova writes no type, so Placement cannot tell.
+        # Nova writes no consumer type, so Placement cannot tell it.
         consumer_type=INSTANCE if consumer == owner.server else MIGRATION,
     )
 
@@ -90,28 +87,29 @@ def _extended(present: Consumer, host: PlacementHost, addition: Addition) -> Con
 def move(
     client: PlacementClient, source: str, target: str, *, consumer_type: str = MIGRATION
 ) -> None:
-    """Hand the allocations of ``source`` to ``target``, both at once or neither.
+    """Move the allocations of a consumer to a new consumer, in one request.
 
     As Nova does it: before a migration from the server to the migration, and
-    to undo one the other way round.
+    back to the server to undo the migration.
 
-    :param source, target: the uuids of two consumers; the target is a new one.
-    :param consumer_type: what the target is.
-    :raises ConsumerMismatch: the source holds nothing, or the target something.
+    :param source, target: the uuids of two consumers; the target is new.
+    :param consumer_type: the type of the target.
+    :raises ConsumerMismatch: the source holds nothing, or the target holds
+        something.
     """
 
-    def receiver(taker: Consumer) -> Consumer:
+    def prepared(taker: Consumer) -> Consumer:
         _must_be_free(taker)
         return replace(taker, consumer_type=consumer_type)
 
     nothing = f"consumer {source} holds no allocations to move"
-    _hand_over(client, source, target, receiver, nothing)
+    _hand_over(client, source, target, prepared, nothing)
 
 
 def roll_back(client: PlacementClient, server: str, migration: str) -> None:
-    """Give a server what its migration holds, the source, and free the destination.
+    """Give a server back the source that its migration holds, and free the destination.
 
-    Both at once or neither, as to revert a resize, or after a migration failed.
+    Both in one request: to revert a resize, or after a migration has failed.
 
     :param server, migration: the uuids of two consumers.
     :raises ConsumerMismatch: the migration holds nothing.
@@ -124,27 +122,28 @@ def _hand_over(
     client: PlacementClient,
     source: str,
     target: str,
-    receiver: Callable[[Consumer], Consumer],
+    prepared: Callable[[Consumer], Consumer],
     nothing: str,
 ) -> None:
-    """Give the target what the source holds, in place of what it has itself.
+    """Replace the allocations of the target by those of the source.
 
-    :param receiver: the target as it is to be, or an error if it cannot take it.
-    :param nothing: the error where the source holds nothing.
+    :param prepared: returns the target with its new type, or raises an error if
+        the target cannot take the allocations.
+    :param nothing: the message of the error if the source holds nothing.
     """
-    sent: Mapping[str, Mapping[str, int]] = {}
+    sent: Portion[ProviderId] = Portion()
 
     def attempt() -> None:
         nonlocal sent
         giver, taker = client.consumer(source), client.consumer(target)
         if sent and not giver.allocations and taker.allocations == sent:
-            return  # the earlier attempt was carried out, its answer was lost
+            return  # an earlier attempt was carried out, and its answer was lost
         if not giver.allocations:
             raise ConsumerMismatch(nothing, consumer=source)
-        taker = receiver(taker)
+        taker = prepared(taker)
         sent = giver.allocations
         client.set_consumers(
-            replace(giver, allocations={}),
+            replace(giver, allocations=Portion()),
             replace(
                 giver,
                 uuid=target,
@@ -157,18 +156,18 @@ def _hand_over(
 
 
 def delete(client: PlacementClient, consumer: str) -> bool:
-    """Free everything that a consumer holds; tell whether it held anything."""
-    held = False
+    """Free all allocations of a consumer; tell whether it had any."""
+    had_any = False
 
     def attempt() -> None:
-        nonlocal held
+        nonlocal had_any
         present = client.consumer(consumer)
         if present.allocations:
-            held = True
-            client.set_consumers(replace(present, allocations={}))
+            had_any = True
+            client.set_consumers(replace(present, allocations=Portion()))
 
     with_fresh_reads(attempt)
-    return held
+    return had_any
 
 
 def _must_be_free(consumer: Consumer) -> None:

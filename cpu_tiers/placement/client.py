@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import urlencode
 
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import is_custom
@@ -215,13 +216,13 @@ class PlacementClient:
         response = self._exchange.request("GET", f"/resource_providers/{provider_uuid}/usages")
         return dict(response.read(response.body(), "usages", dict))
 
-    def allocations(self, provider_uuid: str) -> dict[str, Mapping[str, int]]:
+    def allocations(self, provider_uuid: str) -> dict[ConsumerId, Amounts]:
         """Return the amounts that each consumer has of a provider, by the consumer's uuid."""
         path = f"/resource_providers/{provider_uuid}/allocations"
         response = self._exchange.request("GET", path)
         allocations = response.read(response.body(), "allocations", dict)
         return {
-            consumer: response.read(allocation, "resources", dict)
+            ConsumerId(consumer): response.read(allocation, "resources", dict)
             for consumer, allocation in allocations.items()
         }
 

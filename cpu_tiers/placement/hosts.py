@@ -1,13 +1,20 @@
-"""A compute host as Placement has it: its root, its NUMA nodes, and who holds what of them.
+"""A compute host in Placement: the root provider, the NUMA nodes, and the consumers.
 
-Other providers of its tree, such as those of GPUs and of network agents, are
-somebody else's, and left out.
+Other providers of the tree, such as GPUs and network agents, are left out: this library neither
+writes their inventories nor heals their allocations here.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from cpu_tiers.accounting.holdings import Holdings
+from cpu_tiers.accounting.holdings import (
+    Amounts,
+    ConsumerId,
+    Holdings,
+    Portion,
+    ProviderId,
+    ProviderName,
+)
 from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.placement.client import PlacementClient
@@ -17,60 +24,62 @@ from cpu_tiers.placement.sync import read_state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementHost:
-    """What a host has, and who holds it.
+    """The provider tree of a host, and the holdings of its consumers.
 
-    :param tree: the root and the NUMA nodes, if the host reports them.
-    :param state: the same, with uuids.
-    :param held: by the names of the providers.
+    :param tree: the root, and the NUMA nodes if the host reports them.
+    :param state: the same providers with their uuids.
+    :param holdings: of these providers.
     """
 
     tree: ProviderTree
     state: State
-    held: Holdings
+    holdings: Holdings[ProviderName]
 
     @property
     def has_nodes(self) -> bool:
-        """Tell whether it reports its NUMA nodes."""
+        """Tell whether the host reports its NUMA nodes."""
         return len(self.tree.providers) > 1
 
     @property
     def classes(self) -> frozenset[str]:
-        """Return the resource classes that it has."""
-        return frozenset(name for one in self.tree.providers for name in one.inventories)
+        """Return the resource classes of the host."""
+        return frozenset(name for p in self.tree.providers for name in p.inventories)
 
-    def uuid(self, provider: str) -> str:
+    def uuid(self, provider: ProviderName) -> ProviderId:
         """Return the uuid of a provider."""
-        return self.state.providers[provider].uuid
+        return ProviderId(self.state.providers[provider].uuid)
 
 
 def read_host(client: PlacementClient, name: str) -> PlacementHost | None:
-    """Return a host; ``None`` where Placement does not know it."""
+    """Return a host; ``None`` if Placement does not know it."""
     state = read_state(client, bare_tree(name))
     if name not in state.providers:
         return None
     return PlacementHost(
         tree=tree_of(state, name),
         state=state,
-        held=read_holdings(client, state, state.providers.keys()),
+        holdings=read_holdings(client, state, state.providers.keys()),
     )
 
 
-def read_holdings(client: PlacementClient, state: State, names: Collection[str]) -> Holdings:
-    """Return what consumers hold of the providers of these names."""
-    held: dict[str, dict[str, dict[str, int]]] = {}
+def read_holdings(
+    client: PlacementClient, state: State, names: Collection[str]
+) -> Holdings[ProviderName]:
+    """Return the holdings of the providers with these names."""
+    portions: dict[ConsumerId, dict[ProviderName, Amounts]] = {}
     for name in sorted(names):
-        for consumer, resources in client.allocations(state.providers[name].uuid).items():
-            held.setdefault(consumer, {})[name] = dict(resources)
-    return held
+        for consumer, amounts in client.allocations(state.providers[name].uuid).items():
+            portions.setdefault(consumer, {})[ProviderName(name)] = amounts
+    return Holdings({consumer: Portion(portion) for consumer, portion in portions.items()})
 
 
 def bare_tree(name: str) -> ProviderTree:
-    """Return the tree of a host that reports nothing of its own."""
+    """Return the tree of a host that is known only by its name."""
     return ProviderTree(providers=(ResourceProvider(name=name),), managed_classes=OF_NODES)
 
 
 def tree_of(state: State, root: str) -> ProviderTree:
-    """Return what was read as a tree, the root first."""
+    """Return the providers that were read as a tree, the root first."""
     names = [root, *sorted(state.providers.keys() - {root})]
     return ProviderTree(
         providers=tuple(

@@ -1,17 +1,23 @@
-"""Make a host NUMA-aware while servers run on it: one ``POST /reshaper``.
+"""Move a host with servers to its NUMA nodes, in one ``POST /reshaper``.
 
-Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. The NUMA nodes'
-providers are created first, empty and with their traits, so that no server is
-placed on half of them. Then inventories and allocations change in one
-transaction. A second run finds nothing to do, and finishes what the first one
-left when it was killed.
+Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. The providers of the NUMA nodes are
+created first, with their traits and without inventories, so that no server is placed on half of
+them. Afterwards inventories and allocations change in one transaction. A second run finds nothing
+to do, or completes a first run that was killed.
 """
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from cpu_tiers.accounting.holdings import Holdings, joined
-from cpu_tiers.accounting.relocation import OF_NODES, Held, Relocation, Resident, relocate
+from cpu_tiers.accounting.holdings import (
+    Amounts,
+    ConsumerId,
+    Holdings,
+    Portion,
+    ProviderId,
+    ProviderName,
+)
+from cpu_tiers.accounting.relocation import OF_NODES, Relocation, Resident, relocate
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.hosts import read_holdings
@@ -21,45 +27,53 @@ from cpu_tiers.placement.steps import Change, SetInventories, State, Step
 from cpu_tiers.placement.sync import changes_of, read_state
 from cpu_tiers.placement.writer import Progress, Writer, carry_out
 
-FindResidents = Callable[[Collection[str]], Mapping[str, Resident]]
-"""Returns whose these consumers are."""
+FindResidents = Callable[[Collection[ConsumerId]], Mapping[ConsumerId, Resident]]
+"""Returns the residents of these consumers."""
 
-FindRelocations = Callable[[ProviderTree, Held, Held], tuple[Relocation, ...]]
-"""Returns where consumers go: :func:`relocations_by_residents`, or a ``SavedPlan``."""
+FindRelocations = Callable[
+    [ProviderTree, Mapping[ConsumerId, Amounts], Portion[ProviderName]], tuple[Relocation, ...]
+]
+"""Returns the relocations of consumers of a root: :func:`relocations_by_residents`, or a
+:class:`~cpu_tiers.placement.plan_file.SavedPlan`.
+
+The arguments are those of :func:`~cpu_tiers.accounting.relocation.relocate` without residents.
+"""
 
 
 def relocations_by_residents(find_residents: FindResidents) -> FindRelocations:
-    """Return what works out where consumers go, from whose they are."""
-    return lambda tree, held, used: relocate(tree, held, find_residents(held.keys()), used)
+    """Return a function that computes relocations from the residents of the host."""
+    return lambda tree, of_root, used: relocate(
+        tree, of_root, find_residents(of_root.keys()), used
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReshapeInput:
-    """What a reshape starts from.
+    """The state of a host before a reshape.
 
-    :param tree: the host's, as it is going to be.
-    :param held: of its root, by those consumers that are to move.
-    :param on_nodes: what is held of the NUMA nodes already, by the names of the
-        providers.
+    :param tree: the provider tree of the host as it is going to be.
+    :param of_root: what the consumers that are going to move hold of the root.
+    :param on_nodes: what consumers hold of the NUMA nodes already.
     """
 
     tree: ProviderTree
-    held: Held
-    on_nodes: Holdings
+    of_root: Mapping[ConsumerId, Amounts]
+    on_nodes: Holdings[ProviderName]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape:
-    """What is written: steps that can be repeated, then one transaction.
+    """The steps of a reshape: repeatable steps, and a transaction at the end.
 
     :param inventories: the steps of the transaction.
-    :param consumers: as they were read.
+    :param consumers: as they were read from Placement.
+    :param root: the name of the root provider.
     """
 
     preparation: tuple[Step, ...]
     inventories: tuple[SetInventories, ...]
     relocations: tuple[Relocation, ...]
-    consumers: Mapping[str, Consumer]
+    consumers: Mapping[ConsumerId, Consumer]
     root: str
 
     @property
@@ -80,52 +94,55 @@ class Reshape:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Return everything that changes, in the order in which it is written."""
+        """Return all changes in the order of writing."""
         return (*changes_of(self.preparation), *self.in_one)
 
     @property
     def in_one(self) -> tuple[Change, ...]:
-        """Return what changes in the transaction."""
+        """Return the changes of the transaction."""
         return (*changes_of(self.inventories), *self.moves)
 
 
 def read_reshape_input(client: PlacementClient, tree: ProviderTree) -> ReshapeInput:
-    """Return what a reshape of a host would start from now.
+    """Return the state of a host from which a reshape would start now.
 
-    :raises PlacementError: what :func:`reshape` would refuse.
+    :raises PlacementError: for the same reasons as :func:`reshape`.
     """
     state = read_state(client, tree)
-    steps(state, tree)  # refuses
+    steps(state, tree)  # for its refusals
     return _reshape_input(client, state, tree, _residents_of_root(client, state, tree))
 
 
-def plan_reshape(client: PlacementClient, tree: ProviderTree, moves: FindRelocations) -> Reshape:
-    """Return what :func:`reshape` would write; write nothing.
+def plan_reshape(
+    client: PlacementClient, tree: ProviderTree, find_relocations: FindRelocations
+) -> Reshape:
+    """Return the reshape that :func:`reshape` would carry out; write nothing.
 
-    :param moves: see :func:`relocations_by_residents`.
-    :raises ServersDoNotFit: with every server that finds no place.
-    :raises PlacementError: what :func:`reshape` would refuse.
+    :param find_relocations: see :func:`relocations_by_residents`.
+    :raises ServersDoNotFit: with every server for which no node has room.
+    :raises PlacementError: for the same reasons as :func:`reshape`.
     """
-    return _plan(client, read_state(client, tree), tree, moves)
+    return _plan(client, read_state(client, tree), tree, find_relocations)
 
 
 def reshape(
-    client: PlacementClient, tree: ProviderTree, moves: FindRelocations
+    client: PlacementClient, tree: ProviderTree, find_relocations: FindRelocations
 ) -> tuple[Change, ...]:
-    """Make Placement have ``tree``, servers and all; return what was changed.
+    """Move a host to its NUMA nodes, with its servers; return the changes.
 
-    :param moves: says where consumers go, at each attempt anew.
-    :raises ServersDoNotFit: with every server that finds no place; nothing is
-        written.
-    :raises InsufficientCapacity: Placement sees less room than we; no
-        inventory and no allocation is changed.
-    :raises PlacementError: its ``written``, ``unconfirmed`` and ``unwritten``
-        tell how far it came.
+    :param tree: the provider tree of the host as it is going to be.
+    :param find_relocations: called again at each attempt.
+    :raises ServersDoNotFit: with every server for which no node has room;
+        nothing is written.
+    :raises InsufficientCapacity: Placement has less room than was computed here;
+        no inventory and no allocation is changed.
+    :raises PlacementError: the attributes ``written``, ``unconfirmed`` and
+        ``unwritten`` tell which changes were made.
     """
 
     def attempt(progress: Progress) -> None:
         state = read_state(client, tree)
-        planned = _plan(client, state, tree, moves)
+        planned = _plan(client, state, tree, find_relocations)
         progress.begin(planned.changes)
         writer = Writer(client, state)
         writer.take(planned.preparation, progress)
@@ -138,16 +155,14 @@ def reshape(
 
 
 def _plan(
-    client: PlacementClient, state: State, tree: ProviderTree, moves: FindRelocations
+    client: PlacementClient, state: State, tree: ProviderTree, find_relocations: FindRelocations
 ) -> Reshape:
     planned = steps(state, tree)
     consumers = _residents_of_root(client, state, tree)
     relocations: tuple[Relocation, ...] = ()
     if consumers:
-        reshape_input = _reshape_input(client, state, tree, consumers)
-        relocations = moves(
-            reshape_input.tree, reshape_input.held, joined(reshape_input.on_nodes.values())
-        )
+        before = _reshape_input(client, state, tree, consumers)
+        relocations = find_relocations(before.tree, before.of_root, before.on_nodes.total)
     return Reshape(
         preparation=tuple(step for step in planned if not isinstance(step, SetInventories)),
         inventories=tuple(step for step in planned if isinstance(step, SetInventories)),
@@ -158,39 +173,50 @@ def _plan(
 
 
 def _reshape_input(
-    client: PlacementClient, state: State, tree: ProviderTree, consumers: Mapping[str, Consumer]
+    client: PlacementClient,
+    state: State,
+    tree: ProviderTree,
+    consumers: Mapping[ConsumerId, Consumer],
 ) -> ReshapeInput:
     root = state.providers.get(tree.root.name)
+    uuid = ProviderId(root.uuid if root else "")  # without a root there are no consumers
     return ReshapeInput(
         tree=with_ratios(state, tree),
-        held={uuid: c.allocations[root.uuid] for uuid, c in consumers.items()} if root else {},
+        of_root={c: consumer.allocations.of(uuid) for c, consumer in consumers.items()},
         on_nodes=read_holdings(client, state, state.providers.keys() - {tree.root.name}),
     )
 
 
 def _residents_of_root(
     client: PlacementClient, state: State, tree: ProviderTree
-) -> dict[str, Consumer]:
-    """Return the consumers that hold of the root what it is not going to have."""
+) -> dict[ConsumerId, Consumer]:
+    """Return the consumers that hold classes of the root that the root is going to lose."""
     present = state.providers.get(tree.root.name)
     moving = OF_NODES - tree.root.inventories.keys()
     if present is None or not moving & present.inventories.by_class.keys():
         return {}
-    holding = client.allocations(present.uuid)
-    found = (client.consumer(uuid) for uuid, held in holding.items() if moving & held.keys())
+    root = ProviderId(present.uuid)
+    consumers = {
+        uuid: client.consumer(uuid)
+        for uuid, amounts in client.allocations(root).items()
+        if moving & amounts.keys()
+    }
+    # A consumer may have let go of the root between the two reads.
     return {
-        consumer.uuid: consumer
-        for consumer in found
-        if moving & consumer.allocations.get(present.uuid, {}).keys()
+        uuid: consumer
+        for uuid, consumer in consumers.items()
+        if moving & consumer.allocations.of(root).keys()
     }
 
 
 def _moved(planned: Reshape, writer: Writer) -> list[Consumer]:
-    """Return the consumers that move, with their resources on NUMA nodes and all others kept."""
-    root = writer.uuid(planned.root)
-    found = []
+    """Return the consumers that move, with their allocations after the move."""
+    root = ProviderId(writer.uuid(planned.root))
+    moved = []
     for relocation in planned.relocations:
         consumer = planned.consumers[relocation.consumer]
-        allocations = relocation.carried_out(consumer.allocations, root, writer.uuid)
-        found.append(replace(consumer, allocations=allocations))
-    return found
+        allocations = relocation.carried_out(
+            consumer.allocations, root, lambda name: ProviderId(writer.uuid(name))
+        )
+        moved.append(replace(consumer, allocations=allocations))
+    return moved

@@ -1,7 +1,7 @@
-"""A plan of where servers go, kept in a file until Placement is there.
+"""A plan of relocations, kept in a file until Placement is up.
 
-For fast-forward upgrades, when the control plane is down: what is worked out
-beforehand is carried out later, if servers still hold what they held. Pure.
+For fast-forward upgrades, when the control plane is down: relocations are computed beforehand and
+carried out later, if the servers still hold what they held. Pure.
 
 The document (JSON)::
 
@@ -11,15 +11,16 @@ The document (JSON)::
                           "resources": {"compute1_NUMA0": {"VCPU": 2},
                                         "compute1_NUMA0_PAGES_4": {"MEMORY_MB": 1024}}}}}
 
-``held`` is of the host's root, and ``resources`` adds up to it. Shares are in
-both also where a consumer lacks them, and gets them on its way.
+``held`` is what the consumer holds of the root provider of the host, and ``resources`` adds up to
+it. Both include the shares that a consumer lacks and is going to get with the move.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cpu_tiers.accounting.relocation import OF_NODES, Held, Relocation, ServersDoNotFit
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderName
+from cpu_tiers.accounting.relocation import OF_NODES, Relocation, ServersDoNotFit
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
@@ -28,10 +29,10 @@ _AGAIN = "make the plan again"
 
 
 def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any]:
-    """Return a plan as it is kept in a file.
+    """Return the document of a plan.
 
     :param relocations: as :func:`~cpu_tiers.accounting.relocation.relocate` or
-        :func:`~cpu_tiers.placement.numa_reshape.plan_reshape` have found them.
+        :func:`~cpu_tiers.placement.numa_reshape.plan_reshape`.
     """
     return {
         "host": host,
@@ -39,7 +40,7 @@ def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any
             relocation.consumer: {
                 "name": relocation.name,
                 "held": relocation.amounts,
-                "resources": {name: dict(r) for name, r in relocation.resources.items()},
+                "resources": relocation.resources.to_json(),
             }
             for relocation in relocations
         },
@@ -48,18 +49,25 @@ def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlan:
-    """A plan that was read from a file; it says where consumers go, as planned."""
+    """A plan that was read from a file; called as a function, it returns the relocations."""
 
     host: str
-    relocations: Mapping[str, Relocation]
+    relocations: Mapping[ConsumerId, Relocation]
 
-    def __call__(self, tree: ProviderTree, held: Held, used: Held) -> tuple[Relocation, ...]:
-        """Return where those go that hold something of the root now.
+    def __call__(
+        self,
+        tree: ProviderTree,
+        of_root: Mapping[ConsumerId, Amounts],
+        used: Portion[ProviderName],
+    ) -> tuple[Relocation, ...]:
+        """Return the planned relocations of the consumers that hold something of the root now.
 
-        One that is in the plan and holds nothing any more is left out; one
-        without its shares gets them. Whether all fits, Placement tells.
+        A consumer of the plan that holds nothing any more is left out. A consumer
+        without its shares is accepted, and gets the shares with the move. Placement
+        itself checks whether everything fits, so ``used`` is not looked at.
 
-        :raises ServersDoNotFit: the plan is of another host, or not of today.
+        :raises ServersDoNotFit: the plan is for another host, or a consumer
+            holds something else than when the plan was made.
         """
         if tree.root.name != self.host:
             raise ServersDoNotFit.of(
@@ -67,13 +75,13 @@ class SavedPlan:
             )
         names = {provider.name for provider in tree.providers}
         faults = FaultList()
-        for consumer, resources in sorted(held.items()):
+        for consumer, amounts in sorted(of_root.items()):
             with faults:
-                self._check(consumer, _of_nodes(resources), names)
+                self._check(consumer, _of_nodes(amounts), names)
         faults.raise_if_any()
-        return tuple(self.relocations[consumer] for consumer in sorted(held))
+        return tuple(self.relocations[consumer] for consumer in sorted(of_root))
 
-    def _check(self, consumer: str, now: Mapping[str, int], names: set[str]) -> None:
+    def _check(self, consumer: ConsumerId, now: Amounts, names: set[str]) -> None:
         planned = self.relocations.get(consumer)
         if planned is None:
             raise ServersDoNotFit.of(f"consumer {consumer}", "is not in the plan", _AGAIN)
@@ -88,8 +96,8 @@ class SavedPlan:
 def read_plan(document: object, *, where: str) -> SavedPlan:
     """Return the plan in a document.
 
-    :param where: what to call the document in an error.
-    :raises InvalidInput: with every consumer that is malformed.
+    :param where: the name of the document in errors.
+    :raises InvalidInput: with every consumer whose entry is malformed.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("host"), str):
         raise InvalidInput.of(where, "no plan with a host", _AGAIN)
@@ -100,22 +108,22 @@ def read_plan(document: object, *, where: str) -> SavedPlan:
     relocations = {}
     for uuid, body in consumers.items():
         with faults:
-            relocations[uuid] = _relocation(uuid, body, where)
+            relocations[ConsumerId(uuid)] = _relocation(ConsumerId(uuid), body, where)
     faults.raise_if_any()
     return SavedPlan(host=document["host"], relocations=relocations)
 
 
-def _relocation(uuid: str, body: Any, where: str) -> Relocation:
+def _relocation(uuid: ConsumerId, body: Any, where: str) -> Relocation:
     place = f"{where}, consumer {uuid}"
     try:
-        resources = {str(p): _amounts(r) for p, r in body["resources"].items()}
-        found = Relocation(consumer=uuid, name=str(body["name"]), resources=resources)
-        adds_up = found.amounts == _amounts(body["held"])
+        resources = Portion.by_name({str(p): _amounts(a) for p, a in body["resources"].items()})
+        relocation = Relocation(consumer=uuid, name=str(body["name"]), resources=resources)
+        adds_up = relocation.amounts == _amounts(body["held"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput.of(place, "not as a plan is written", _AGAIN) from error
     if not adds_up or not resources:
         raise InvalidInput.of(place, "resources do not add up to what is held", _AGAIN)
-    return found
+    return relocation
 
 
 def _amounts(body: Any) -> dict[str, int]:
@@ -125,13 +133,13 @@ def _amounts(body: Any) -> dict[str, int]:
     return dict(body)
 
 
-def _of_nodes(resources: Mapping[str, int]) -> dict[str, int]:
-    return {name: amount for name, amount in resources.items() if name in OF_NODES}
+def _of_nodes(amounts: Amounts) -> dict[str, int]:
+    return {name: amount for name, amount in amounts.items() if name in OF_NODES}
 
 
-def _without_shares(amounts: Mapping[str, int]) -> dict[str, int]:
+def _without_shares(amounts: Amounts) -> dict[str, int]:
     return {name: amount for name, amount in amounts.items() if name != VCPU_SHARES}
 
 
-def _text(amounts: Mapping[str, int]) -> str:
+def _text(amounts: Amounts) -> str:
     return ", ".join(f"{amounts[name]} {name}" for name in sorted(amounts))

@@ -1,16 +1,17 @@
-"""Allocate, where they are, what ports of servers that exist ask for.
+"""Allocate in place the resources that ports of existing servers request.
 
-Spec: bandwidth-resource-provider, "Upgrade impact": "try to do the minimum
-bandwidth allocation in place". Placement is written first, then the ports:
-nothing is used that is not allocated. Where the second fails, the next run
-finds what the first has left behind, see :mod:`~cpu_tiers.accounting.unserved_ports`.
+Spec: bandwidth-resource-provider, "Upgrade impact": "try to do the minimum bandwidth allocation in
+place". Placement is written first and Neutron's ports afterwards, so no port uses what is not
+allocated. If the write to Neutron fails, the next run finds the allocation that the first run has
+left, see :mod:`~cpu_tiers.accounting.unserved_ports`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cpu_tiers.accounting.holdings import Portion, joined
-from cpu_tiers.accounting.missing_shares import Owner, limit_of
+from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
+from cpu_tiers.accounting.inventory_limits import limit_of
+from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.accounting.unserved_ports import (
     HostTree,
@@ -37,16 +38,17 @@ class PortGone(CpuTiersError):
 
 
 class PortNotRecorded(CpuTiersError):
-    """Neutron did not take the port's new profile."""
+    """Neutron did not accept the new profile of the port."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPorts:
     """A server, and its ports as Neutron has them now.
 
-    :param interfaces: the interface of the host that a port is on, by its id;
-        for ports with a PCI device, as far as it is known.
-    :param will_hold: its allocation is about to be written, whole.
+    :param interfaces: the interface of the host that a port is on, by the id of
+        the port; for ports with a PCI device, as far as it is known.
+    :param will_hold: the server holds nothing, and all of its allocations are
+        about to be written.
     """
 
     owner: Owner
@@ -63,11 +65,14 @@ Record = Callable[[PortBinding], None]
 """
 
 Read = Callable[[], ServerPorts | None]
-"""Reads a server and its ports; None where it is no more to be healed here."""
+"""Reads a server and its ports; ``None`` if the server is not to be healed here any more."""
 
 
-def read_tree(client: PlacementClient, root: str) -> HostTree:
-    """Return the providers of a host."""
+def read_tree(client: PlacementClient, root: ProviderId) -> HostTree:
+    """Return the providers of a host.
+
+    :param root: the uuid of the root provider.
+    """
     family = client.providers_in_tree(root)
     return HostTree(
         root=root,
@@ -78,14 +83,14 @@ def read_tree(client: PlacementClient, root: str) -> HostTree:
 
 
 def plan_ports(
-    client: PlacementClient, tree: HostTree, server: ServerPorts, pending: Portion
+    client: PlacementClient, tree: HostTree, server: ServerPorts, pending: Portion[ProviderId]
 ) -> tuple[PortShortfall, ...]:
-    """Return what the ports of a server lack, and who could serve them in place.
+    """Return the shortfalls of a server's ports, and the providers that could serve them in place.
 
-    A server is healed whole or not at all: where one of its ports cannot be
-    served, it must move.
+    A server is healed whole or not at all: if one of its ports cannot be served
+    here, the server must move, and the move allocates for all ports.
 
-    :param pending: what is going to be given to servers before this one.
+    :param pending: the amounts that other servers are going to get before.
     """
     return _plan(client, tree, server, client.consumer(server.owner.server), pending)
 
@@ -93,11 +98,13 @@ def plan_ports(
 def heal_ports(
     client: PlacementClient, tree: HostTree, read: Read, record: Record
 ) -> tuple[PortShortfall, ...]:
-    """Do what :func:`plan_ports` says; return what it was.
+    """Allocate the shortfalls of :func:`plan_ports`, and write the profiles of the ports.
 
-    A port that cannot be recorded has a ``limit`` that says so.
+    If a profile cannot be written, the ``limit`` of the shortfall tells the reason.
 
-    :raises GenerationConflict: somebody else wrote in between, again and again.
+    :return: the shortfalls.
+    :raises GenerationConflict: others wrote the server's allocations in between,
+        at each attempt.
     """
 
     def attempt() -> tuple[str, tuple[PortShortfall, ...]]:
@@ -105,7 +112,7 @@ def heal_ports(
         if server is None:
             return "", ()
         present = client.consumer(server.owner.server)
-        shortfalls = _plan(client, tree, server, present, {})
+        shortfalls = _plan(client, tree, server, present, Portion())
         if not any(shortfall.limit for shortfall in shortfalls):
             shortfalls = _allocate(client, present, shortfalls)
         return present.uuid, shortfalls
@@ -119,16 +126,14 @@ def heal_ports(
 def _allocate(
     client: PlacementClient, present: Consumer, shortfalls: tuple[PortShortfall, ...]
 ) -> tuple[PortShortfall, ...]:
-    lacks = joined(shortfall.lacks for shortfall in shortfalls)
+    lacks = sum_portions(shortfall.lacks for shortfall in shortfalls)
     if not lacks:
         return shortfalls
     try:
-        wanted = joined([present.allocations, lacks])
-        client.set_consumers(replace(present, allocations=wanted))
+        client.set_consumers(replace(present, allocations=present.allocations + lacks))
     except InsufficientCapacity:
-        return tuple(
-            replace(shortfall, limit="somebody took the room just now") for shortfall in shortfalls
-        )
+        limit = "somebody took the room just now"
+        return tuple(replace(shortfall, limit=limit) for shortfall in shortfalls)
     return shortfalls
 
 
@@ -153,11 +158,11 @@ def _plan(
     tree: HostTree,
     server: ServerPorts,
     present: Consumer,
-    pending: Portion,
+    pending: Portion[ProviderId],
 ) -> tuple[PortShortfall, ...]:
-    flavors = _flavors(server.owner)
+    flavor_amounts = _flavor_amounts(server.owner)
     shortfalls = find_port_shortfalls(
-        server.ports, present.allocations, tree, server.interfaces, flavors
+        server.ports, present.allocations, tree, server.interfaces, flavor_amounts
     )
     if not present.allocations and not server.will_hold:
         return tuple(
@@ -177,7 +182,7 @@ def _plan(
     served = _served(client, tree, server, unserved) if unserved else {}
     shortfalls = tuple(served.get(shortfall.port.id, shortfall) for shortfall in shortfalls)
     if not any(shortfall.limit for shortfall in shortfalls):
-        lacks = joined(shortfall.lacks for shortfall in shortfalls)
+        lacks = sum_portions(shortfall.lacks for shortfall in shortfalls)
         limit = _limit(client, tree, present, lacks, pending)
         shortfalls = tuple(
             replace(shortfall, limit=limit) if shortfall.lacks else shortfall
@@ -193,19 +198,20 @@ def _all_or_none(shortfalls: tuple[PortShortfall, ...]) -> tuple[PortShortfall, 
     return tuple(replace(shortfall, limit=shortfall.limit or limit) for shortfall in shortfalls)
 
 
-def _flavors(owner: Owner) -> dict[str, int]:
-    """Return what a flavor states of each class; one that cannot be read states nothing."""
+def _flavor_amounts(owner: Owner) -> dict[str, int]:
+    """Return the amounts that a flavor states itself, by resource class."""
     try:
         groups = ServerRequest(flavor=owner.flavor).own_groups.groups
     except InvalidInput:
-        return {}  # it was accepted before it was checked, and got nothing of ours
+        # The server is from before the flavor was checked: none of these amounts was claimed.
+        return {}
     return CandidateQuery(groups=tuple(groups)).resources()
 
 
 def _served(
     client: PlacementClient, tree: HostTree, server: ServerPorts, ports: Sequence[Port]
 ) -> dict[str, PortShortfall]:
-    """Return, by port, who serves ports that nobody served, all in one query."""
+    """Return a shortfall for each unserved port, from one query for all ports."""
     try:
         ways = _ways(client, tree, server, ports)
     except InvalidInput as error:
@@ -226,15 +232,16 @@ def _shortfall(port: Port, ways: Sequence[PortBinding], tree: HostTree) -> PortS
 def _ways(
     client: PlacementClient, tree: HostTree, server: ServerPorts, ports: Sequence[Port]
 ) -> list[dict[str, PortBinding]]:
+    """Return the ways to serve the ports on this host: a binding for each port."""
     query = _query(tree, server, ports)
     if not query.resources() or not _names_are_known(client, query):
         return []
     candidates = client.candidates(query).allocation_requests
-    bindings = [bind(ports, candidate) for candidate in candidates]
+    ways = [bind(ports, candidate) for candidate in candidates]
     return [
         way
-        for way in bindings
-        if all(is_on(one, server.interfaces.get(name), tree) for name, one in way.items())
+        for way in ways
+        if all(is_on(b, server.interfaces.get(port), tree) for port, b in way.items())
     ]
 
 
@@ -243,16 +250,17 @@ def _query(tree: HostTree, server: ServerPorts, ports: Sequence[Port]) -> Candid
     parts = list(translate(ServerRequest(flavor=flavor, ports=tuple(ports))))
     groups = [part for part in parts if isinstance(part, RequestGroup)]
     return CandidateQuery(
-        # Placement takes in_tree of a group with resources only.
+        # Placement accepts in_tree only for a group with resources.
         groups=tuple(g._replace(in_tree=tree.root) if g.resources else g for g in groups),
-        # A server that runs had none to be refused for.
+        # Placement demands a policy for several groups. The flavor may have none, because its
+        # server was booted when the ports requested nothing.
         group_policy=flavor.extra_specs.get(GROUP_POLICY, "none"),
         same_subtree=tuple(p.suffixes for p in parts if isinstance(p, SameSubtree)),
     )
 
 
 def _names_are_known(client: PlacementClient, query: CandidateQuery) -> bool:
-    """Tell whether any provider can have what is asked for."""
+    """Tell whether Placement knows all resource classes and traits of a query."""
     forbidden = (group.forbidden for group in query.groups)
     traits = query.required_traits().union(*forbidden)
     try:
@@ -262,19 +270,23 @@ def _names_are_known(client: PlacementClient, query: CandidateQuery) -> bool:
 
 
 def _limit(
-    client: PlacementClient, tree: HostTree, present: Consumer, lacks: Portion, pending: Portion
+    client: PlacementClient,
+    tree: HostTree,
+    present: Consumer,
+    lacks: Portion[ProviderId],
+    pending: Portion[ProviderId],
 ) -> str:
-    """Return what is in the way of giving a consumer what it lacks."""
+    """Return the reasons why a consumer cannot get the missing amounts, or an empty text."""
     limits = []
     for uuid, amounts in lacks.items():
         inventories, used = client.inventories(uuid).by_class, client.usages(uuid)
-        mine = present.allocations.get(uuid, {})
         for name, amount in amounts.items():
             inventory = inventories.get(name)
-            taken = used.get(name, 0) + pending.get(uuid, {}).get(name, 0)
-            # Placement's units are those of all that a consumer has.
-            whole = mine.get(name, 0)
-            left = (inventory.capacity if inventory else 0) - taken + whole
-            if limit := limit_of(name, amount + whole, inventory, left):
+            taken = used.get(name, 0) + pending.of(uuid).get(name, 0)
+            # Placement checks max_unit and step_size against all that a consumer has of a
+            # provider, not against what is added.
+            held = present.allocations.of(uuid).get(name, 0)
+            left = (inventory.capacity if inventory else 0) - taken + held
+            if limit := limit_of(name, amount + held, inventory, left):
                 limits.append(f"{tree.names[uuid]}: {limit}")
     return "; ".join(limits)

@@ -1,47 +1,64 @@
-"""Part of what a consumer holds: more of it, or less; the rest stays as it is.
+"""Add a portion to the allocations of a consumer, or release a portion.
 
-An answer may be lost after Placement did the work, and a portion must not be
-taken twice: two ports of one server often ask for the same. So an attempt that
-may have been carried out is looked for by the consumer's generation.
+An answer may be lost after Placement did the work, and a portion must not be written twice: the
+ports of a server often request equal amounts. So the generation of the consumer tells whether
+an attempt without an answer was carried out.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
 from cpu_tiers.placement.records import Consumer
 
 
-def release(client: PlacementClient, consumer: str, portion: Portion) -> None:
-    """Free a portion of what a consumer holds, such as that of a detached port.
+def release(client: PlacementClient, consumer: str, portion: Portion[ProviderId]) -> None:
+    """Free a portion of the allocations of a consumer, such as that of a detached port.
 
-    Once it returned it must not be repeated: what it would free then is
-    another port's.
+    Never repeat a call after a success: the second call frees amounts of
+    another port.
 
-    :raises ConsumerMismatch: the consumer does not hold all of it, and nothing is
-        freed then; or an answer was lost, and nobody can tell whether it is freed.
+    :raises ConsumerMismatch: the consumer does not hold all of the portion, and
+        nothing is freed; or an answer was lost, and nobody can tell whether the
+        portion is freed.
     """
-    _change(client, consumer, portion, -1)
+
+    def less(present: Consumer) -> Portion[ProviderId]:
+        _must_hold(present, portion)
+        return present.allocations - portion
+
+    _change(client, consumer, portion, less)
 
 
-def add(client: PlacementClient, consumer: str, portion: Portion) -> None:
-    """Allocate a portion to a consumer beside what it holds.
+def add(client: PlacementClient, consumer: str, portion: Portion[ProviderId]) -> None:
+    """Add a portion to the allocations of a consumer.
 
-    Such as the destination of an evacuation, or what a port asks for of the
-    host that the server is on.
+    For the destination of an evacuation, or for what a port requests of the host
+    that its server is on.
 
-    :raises InsufficientCapacity: it does not fit; nothing is allocated then.
+    :raises InsufficientCapacity: it does not fit, and nothing is allocated.
     :raises ConsumerMismatch: the consumer holds nothing yet; or an answer was
-        lost, and nobody can tell whether it is allocated.
+        lost, and nobody can tell whether the portion is allocated.
     """
-    _change(client, consumer, portion, +1)
+
+    def more(present: Consumer) -> Portion[ProviderId]:
+        _must_hold(present, Portion())
+        return present.allocations + portion
+
+    _change(client, consumer, portion, more)
 
 
-def _change(client: PlacementClient, consumer: str, portion: Portion, sign: int) -> None:
-    if not any(portion.values()):
-        return  # of a port that asks for a trait alone
+def _change(
+    client: PlacementClient,
+    consumer: str,
+    portion: Portion[ProviderId],
+    changed: Callable[[Consumer], Portion[ProviderId]],
+) -> None:
+    if not portion:
+        return  # the port requests only traits
     sent: Consumer | None = None
 
     def attempt() -> None:
@@ -49,11 +66,13 @@ def _change(client: PlacementClient, consumer: str, portion: Portion, sign: int)
         present = client.consumer(consumer)
         if sent is not None and _was_carried_out(present, sent):
             return
-        wanted = replace(present, allocations=_changed(present, portion, sign))
+        wanted = replace(present, allocations=changed(present))
         sent = None
         try:
             client.set_consumers(wanted)
         except GenerationConflict as error:
+            # A conflict after a repeated request may be with our own first request, whose answer
+            # was lost. Placement says nothing about the difference, but the next read does.
             sent = wanted if error.resent else None
             raise
 
@@ -61,7 +80,7 @@ def _change(client: PlacementClient, consumer: str, portion: Portion, sign: int)
 
 
 def _was_carried_out(present: Consumer, sent: Consumer) -> bool:
-    """Tell whether what was sent, without an answer, was written.
+    """Tell whether a change that was sent, and got no answer, was written.
 
     :raises ConsumerMismatch: others have written since, so nobody can tell.
     """
@@ -70,7 +89,8 @@ def _was_carried_out(present: Consumer, sent: Consumer) -> bool:
     writes = (present.generation or 0) - (sent.generation or 0)
     if writes == 0:
         return False
-    if writes == 1 and sent.allocations:  # ours, or that of somebody else alone
+    if writes == 1 and sent.allocations:
+        # A single write: ours if it wrote what we sent, somebody else's if not.
         return present.allocations == sent.allocations
     raise ConsumerMismatch(
         f"the answer to a change of what consumer {sent.uuid} holds was lost, and others have"
@@ -81,18 +101,15 @@ def _was_carried_out(present: Consumer, sent: Consumer) -> bool:
     )
 
 
-def _changed(consumer: Consumer, portion: Portion, sign: int) -> dict[str, dict[str, int]]:
-    held = {uuid: dict(amounts) for uuid, amounts in consumer.allocations.items()}
-    lacking = [] if held else ["anything"]
-    for uuid, amounts in portion.items():
-        of_provider = held.setdefault(uuid, {})
-        for name, amount in amounts.items():
-            of_provider[name] = of_provider.get(name, 0) + sign * amount
-            if of_provider[name] < 0:
-                lacking.append(f"{amount} of {name} on {uuid}")
-    if lacking:
+def _must_hold(consumer: Consumer, portion: Portion[ProviderId]) -> None:
+    """Check that a consumer holds anything at all, and all of a portion."""
+    missing = [] if consumer.allocations else ["anything"]
+    missing += [
+        f"{portion[uuid][name]} of {name} on {uuid}"
+        for uuid, amounts in (portion - consumer.allocations).items()
+        for name in amounts
+    ]
+    if missing:
         raise ConsumerMismatch(
-            f"consumer {consumer.uuid} does not hold {', '.join(lacking)}", consumer=consumer.uuid
+            f"consumer {consumer.uuid} does not hold {', '.join(missing)}", consumer=consumer.uuid
         )
-    kept = {uuid: {n: a for n, a in amounts.items() if a} for uuid, amounts in held.items()}
-    return {uuid: amounts for uuid, amounts in kept.items() if amounts}

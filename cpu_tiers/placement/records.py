@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.response import PlacementResponse
 
@@ -18,19 +19,20 @@ MIGRATION = "MIGRATION"
 class Provider:
     """A resource provider; ``parent_uuid`` of a root provider is ``None``."""
 
-    uuid: str
-    name: str
-    parent_uuid: str | None
+    uuid: ProviderId
+    name: ProviderName
+    parent_uuid: ProviderId | None
 
     @classmethod
     def read(cls, response: PlacementResponse, body: object) -> "Provider":
         """Read a provider from a part of a response."""
         uuid = response.read(body, "uuid", str)
         is_root = response.read(body, "root_provider_uuid", str) == uuid
+        parent = None if is_root else response.read(body, "parent_provider_uuid", str)
         return cls(
-            uuid=uuid,
-            name=response.read(body, "name", str),
-            parent_uuid=None if is_root else response.read(body, "parent_provider_uuid", str),
+            uuid=ProviderId(uuid),
+            name=ProviderName(response.read(body, "name", str)),
+            parent_uuid=None if parent is None else ProviderId(parent),
         )
 
 
@@ -105,14 +107,13 @@ class Traits:
 class Consumer:
     """A consumer of resources, such as a server or a migration.
 
-    :param allocations: provider uuid to resource class to amount; empty for a
-        consumer that Placement does not know.
+    :param allocations: empty for a consumer that Placement does not know.
     :param generation: None for a consumer that Placement does not know.
     :param consumer_type: such as ``INSTANCE`` or ``MIGRATION``.
     """
 
     uuid: str
-    allocations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    allocations: Portion[ProviderId] = field(default_factory=Portion)
     generation: int | None = None
     project_id: str = ""
     user_id: str = ""
@@ -128,10 +129,12 @@ class Consumer:
             return cls(uuid=uuid)
         return cls(
             uuid=uuid,
-            allocations={
-                rp: response.read(allocation, "resources", dict)
-                for rp, allocation in allocations.items()
-            },
+            allocations=Portion.by_id(
+                {
+                    provider: response.read(allocation, "resources", dict)
+                    for provider, allocation in allocations.items()
+                }
+            ),
             generation=response.read(body, "consumer_generation", int),
             project_id=response.read(body, "project_id", str),
             user_id=response.read(body, "user_id", str),
@@ -145,7 +148,10 @@ class Consumer:
             older microversions refuse it.
         """
         body: dict[str, object] = {
-            "allocations": {rp: {"resources": dict(r)} for rp, r in self.allocations.items()},
+            "allocations": {
+                provider: {"resources": amounts}
+                for provider, amounts in self.allocations.to_json().items()
+            },
             "consumer_generation": self.generation,
             "project_id": self.project_id,
             "user_id": self.user_id,

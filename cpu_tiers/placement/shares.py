@@ -1,4 +1,4 @@
-"""The VCPU_SHARES of a host in Placement: how many there are, and who holds them."""
+"""The VCPU_SHARES of a host in Placement: the capacity, and the shares of each consumer."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,10 +11,11 @@ from cpu_tiers.placement.client import PlacementClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostShares:
-    """What Placement has of a host and the providers below it.
+    """The shares of a host and of all providers below it.
 
-    :param capacity: ``None`` where the host reports no shares.
-    :param held: by the uuid of the consumer; 0 for one that holds something else.
+    :param capacity: ``None`` if the host reports no shares.
+    :param held: the shares that each consumer holds, by the uuid of the
+        consumer; 0 for a consumer that holds only other resources of the host.
     """
 
     capacity: int | None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 from cpu_tiers.placement.client import PlacementClient
@@ -32,7 +33,7 @@ def survey(client: PlacementClient) -> tuple[HostReport, ...]:
     Storage pools and other providers without CPUs are left out.
     """
     providers = {provider.uuid: provider for provider in client.providers()}
-    nodes: dict[str, list[str]] = {}
+    nodes: dict[ProviderId, list[ProviderId]] = {}
     for node in client.providers_with_trait(node_trait()):
         nodes.setdefault(_root(node, providers), []).append(node.uuid)
     declined = {provider.uuid for provider in client.providers_with_trait(no_numa_trait())}
@@ -55,7 +56,7 @@ def survey(client: PlacementClient) -> tuple[HostReport, ...]:
     return tuple(reports)
 
 
-def _root(provider: Provider, providers: Mapping[str, Provider]) -> str:
+def _root(provider: Provider, providers: Mapping[ProviderId, Provider]) -> ProviderId:
     while provider.parent_uuid is not None and provider.parent_uuid in providers:
         provider = providers[provider.parent_uuid]
     return provider.uuid

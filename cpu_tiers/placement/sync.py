@@ -6,6 +6,7 @@ and the unwritten changes, and a repeated run finishes the work.
 
 from collections.abc import Iterable
 
+from cpu_tiers.accounting.holdings import ProviderId, ProviderName
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.placement.client import PlacementClient
@@ -58,7 +59,7 @@ def read_state(client: PlacementClient, tree: ProviderTree) -> State:
     """
     root = client.find_provider(tree.root.name)
     family = client.providers_in_tree(root.uuid) if root else ()
-    relatives = {provider.name: provider for provider in family}
+    relatives: dict[str, Provider] = {provider.name: provider for provider in family}
     wanted = {provider.name for provider in tree.providers}
     if not tree.root_is_foreign:
         wanted |= {name for name in relatives if is_part(tree.root.name, name)}
@@ -80,11 +81,12 @@ def read_state(client: PlacementClient, tree: ProviderTree) -> State:
 
 
 def _read_provider(
-    client: PlacementClient, provider: Provider, names: dict[str, str]
+    client: PlacementClient, provider: Provider, names: dict[ProviderId, ProviderName]
 ) -> ProviderState:
-    parent = provider.parent_uuid
-    if parent is not None:
-        parent = names.get(parent) or client.provider(parent).name  # a parent in another tree
+    parent: ProviderName | None = None
+    if (uuid := provider.parent_uuid) is not None:
+        # A provider that ``tree`` names may be in the tree of another root.
+        parent = names.get(uuid) or client.provider(uuid).name
     return ProviderState(
         uuid=provider.uuid,
         parent=parent,

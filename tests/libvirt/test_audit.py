@@ -14,6 +14,7 @@ import pytest
 from lxml.builder import E
 from prometheus_client.parser import text_string_to_metric_families
 
+from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.cgroup.host import read_host
 from cpu_tiers.cli import audit_evidence
 from cpu_tiers.cli.app import main
@@ -280,7 +281,7 @@ def report(client: PlacementClient, host: str, held: dict[str, int]) -> None:
         *(
             Consumer(
                 uuid=uuid,
-                allocations={provider: {VCPU_SHARES: amount}},
+                allocations=Portion({provider: {VCPU_SHARES: amount}}),
                 project_id="project",
                 user_id="user",
             )

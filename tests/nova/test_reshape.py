@@ -237,7 +237,7 @@ class TestDoesNotFit(Reshapes):
         assert f"({silver}), flavor silver: asks one for 60 {SHARES}" in message
         assert "50 of 80 are left" in message
         assert f"({gold}), flavor gold: asks one for 100 {SHARES}" in message
-        assert "one server may have 80" in message
+        assert "one server may have at most 80" in message
         assert bronze not in message
         assert self.inventory("one") is None
         for server in (bronze, silver, gold):

@@ -1,1 +1,1 @@
-"""What the commands ask of Nova: its hosts, servers and ports, and what these lack."""
+"""For commands with access to Nova: compute nodes, servers, ports and their shortfalls."""

@@ -1,8 +1,7 @@
-"""The hosts of a cloud, reached from a command as Nova's own services reach them.
+"""The compute nodes of a cloud, for commands that ask Nova.
 
-With the API database, as on the control plane, every cell is in reach. A
-compute host has no database: there nova-conductor is asked, which knows the
-cell of that host.
+On the control plane, nova.conf has the API database, and every cell v2 can be read. A compute host
+has no database: there the commands ask nova-conductor, and read the cell v2 of the host.
 """
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
@@ -32,30 +31,30 @@ CONF = nova.conf.CONF
 
 
 class NovaUnavailable(CpuTiersError):
-    """Nova's database or its conductor does not answer, or nova.conf does not lead there."""
+    """Nova's database or conductor does not answer, or nova.conf has a wrong address."""
 
 
 class Cloud(Protocol):
-    """Contexts that reach the part of Nova's database where something stands."""
+    """The cells v2 of Nova that a command can read: a request context for each."""
 
     def of_host(self, host: str) -> Any:
-        """Return the context of a host.
+        """Return the context of the cell v2 that has a host.
 
-        :raises nova.exception.HostMappingNotFound: Nova does not know it.
+        :raises nova.exception.HostMappingNotFound: Nova does not know the host.
         """
 
     def of_server(self, uuid: str) -> Any:
-        """Return the context of a server.
+        """Return the context of the cell v2 that has a server.
 
-        :raises nova.exception.NotFound: Nova does not know it.
+        :raises nova.exception.NotFound: Nova does not know the server.
         """
 
     def all(self) -> Iterator[Any]:
-        """Yield a context for each part in which there are hosts."""
+        """Yield the context of each cell v2 with hosts."""
 
 
 class Cells:
-    """Nova by its API database: all cells."""
+    """All cells v2, by the API database."""
 
     def of_host(self, host: str) -> Any:
         """Return the context of the host's cell."""
@@ -66,22 +65,22 @@ class Cells:
         """Return the context of the server's cell."""
         admin = context.get_admin_context()
         mapping = objects.InstanceMapping.get_by_instance_uuid(admin, uuid)
-        if mapping.cell_mapping is None:  # it is being scheduled
+        if mapping.cell_mapping is None:  # the server is being scheduled
             raise exception.InstanceNotFound(instance_id=uuid)
         return _in_cell(mapping.cell_mapping)
 
     def all(self) -> Iterator[Any]:
-        """Yield the context of each cell; cell 0 has no hosts."""
+        """Yield the context of each cell v2 except cell0, which has no hosts."""
         for cell in objects.CellMappingList.get_all(context.get_admin_context()):
             if not cell.is_cell0():
                 yield _in_cell(cell)
 
 
 class Conductor:
-    """Nova by the conductor of this host's cell, as nova-compute asks it."""
+    """The cell v2 of this host, by its nova-conductor, as nova-compute reads it."""
 
     def __init__(self) -> None:
-        """Have Nova's objects ask it instead of a database.
+        """Let Nova's objects ask nova-conductor instead of a database.
 
         :raises NovaUnavailable: there is no message bus.
         """
@@ -102,10 +101,12 @@ class Conductor:
 
 
 def _answers_in_time(conductor: BaseAPI) -> None:
-    """Give up on a bus that is not there, as oslo.messaging never does.
+    """Check that nova-conductor answers.
 
-    It bounds the time for an answer, but not that for the connection.
+    :raises NovaUnavailable: it does not answer in time.
     """
+    # oslo.messaging bounds the time for an answer, but tries to connect for ever. So the question
+    # is asked in a thread that does not keep the command from ending.
     answer: Future[object] = Future()
 
     def ask() -> None:
@@ -126,10 +127,11 @@ def _answers_in_time(conductor: BaseAPI) -> None:
 
 @contextmanager
 def connect(files: Sequence[str]) -> Iterator[Cloud]:
-    """Yield the cloud that nova.conf describes.
+    """Yield the cloud of a nova.conf.
 
-    :param files: as for Nova's own commands; empty: where those look.
-    :raises NovaUnavailable: now, or later within the context.
+    :param files: the configuration files. If it is empty, the files that Nova's
+        own commands read.
+    :raises NovaUnavailable: at once, or later within the ``with`` block.
     """
     try:
         configure(files)
@@ -142,30 +144,34 @@ def connect(files: Sequence[str]) -> Iterator[Cloud]:
 
 
 def _first_line(error: Exception) -> str:
-    """Return what it says, without the statement that a database failed at."""
+    """Return the first line of a message, without the SQL statement that may follow."""
     return printable((str(error) or type(error).__name__).splitlines()[0])
 
 
 def configure(files: Sequence[str]) -> None:
-    """Read Nova's whole configuration into the object that all of Nova reads.
+    """Read Nova's configuration into ``nova.conf.CONF``, and install the seams of CPU policies.
 
-    And have flavors mean here what they mean to its services.
+    With the seams, a flavor means the same to a command as to Nova's services.
 
-    :raises SeamMismatch: we do not fit this Nova.
+    :raises SeamMismatch: this release of Nova has other functions than the seams
+        expect.
     """
     config.parse_args(["cpu-tiers"], default_config_files=list(files) or None)
     objects.register_all()
-    install(cpu_policies.SEAMS, level=logging.DEBUG)  # a command talks to a person
+    # A service logs at INFO which seams it installs; a command keeps that from its user.
+    install(cpu_policies.SEAMS, level=logging.DEBUG)
 
 
 def compute_nodes_of_host(cloud: Cloud, host: str) -> tuple[ComputeNode, ...]:
-    """Return what a nova-compute runs: with libvirt, the host itself.
+    """Return the compute nodes of a nova-compute service; with libvirt there is one.
 
-    :raises InvalidInput: Nova does not know it.
+    :raises InvalidInput: Nova does not know the host.
     """
     try:
-        found = cloud.of_host(host)
-        return _compute_nodes(found, objects.ComputeNodeList.get_all_by_host(found, host))
+        cell_context = cloud.of_host(host)
+        return _compute_nodes(
+            cell_context, objects.ComputeNodeList.get_all_by_host(cell_context, host)
+        )
     except (exception.NotFound, exception.HostMappingNotFound) as error:
         raise InvalidInput.of(
             f"host {host}",
@@ -175,13 +181,13 @@ def compute_nodes_of_host(cloud: Cloud, host: str) -> tuple[ComputeNode, ...]:
 
 
 def compute_nodes_of_server(cloud: Cloud, uuid: str) -> tuple[ComputeNode, ...]:
-    """Return where a server is; nothing where it is on no host.
+    """Return the compute node of a server; nothing if the server is on no host.
 
-    :raises InvalidInput: Nova does not know it.
+    :raises InvalidInput: Nova does not know the server.
     """
     try:
-        found = cloud.of_server(uuid)
-        server = objects.Instance.get_by_uuid(found, uuid)
+        cell_context = cloud.of_server(uuid)
+        server = objects.Instance.get_by_uuid(cell_context, uuid)
     except (exception.NotFound, exception.InvalidUUID) as error:
         raise InvalidInput.of(
             f"server {uuid}", "Nova has no server of that uuid", "give the ID of `server list`"
@@ -195,15 +201,15 @@ def compute_nodes_of_server(cloud: Cloud, uuid: str) -> tuple[ComputeNode, ...]:
 
 
 def all_compute_nodes(cloud: Cloud) -> Iterator[ComputeNode]:
-    """Yield every host of the cloud."""
-    for found in cloud.all():
-        yield from _compute_nodes(found, objects.ComputeNodeList.get_all(found))
+    """Yield every compute node of the cloud."""
+    for cell_context in cloud.all():
+        yield from _compute_nodes(cell_context, objects.ComputeNodeList.get_all(cell_context))
 
 
-def _compute_nodes(found: Any, compute_nodes: Any) -> tuple[ComputeNode, ...]:
+def _compute_nodes(cell_context: Any, compute_nodes: Any) -> tuple[ComputeNode, ...]:
     return tuple(
         ComputeNode(
-            context=found,
+            context=cell_context,
             host=compute_node.host,
             name=compute_node.hypervisor_hostname,
             uuid=compute_node.uuid,
@@ -213,6 +219,6 @@ def _compute_nodes(found: Any, compute_nodes: Any) -> tuple[ComputeNode, ...]:
 
 
 def _in_cell(cell: Any) -> Any:
-    found = context.get_admin_context()
-    context.set_target_cell(found, cell)
-    return found
+    cell_context = context.get_admin_context()
+    context.set_target_cell(cell_context, cell)
+    return cell_context

@@ -1,8 +1,8 @@
-"""What consumers of a host lack, worked out from outside of its nova-compute.
+"""The missing resources of a host's consumers, computed outside of nova-compute.
 
-Two questions: what a start of nova-compute that reports shares would do
-(decision D8), and what is missing on a host as it is. Both ask Nova whose the
-allocations are, as the driver does, and Placement for the rest.
+For two commands: ``reshape plan`` tells which shares nova-compute would add when it starts to
+report shares (decision D8), and ``allocation heal`` adds what is missing on a host as it is. Both
+ask Nova for the owners of the allocations, as the driver does, and Placement for the rest.
 """
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
@@ -17,7 +17,7 @@ from nova.scheduler.utils import resources_from_flavor
 
 from cpu_tiers.accounting import healing
 from cpu_tiers.accounting.healing import Addition
-from cpu_tiers.accounting.holdings import total_of
+from cpu_tiers.accounting.holdings import ConsumerId, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall, missing_shares
 from cpu_tiers.accounting.relocation import OF_NODES, Resident
 from cpu_tiers.errors import InvalidInput
@@ -37,29 +37,29 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealPlan:
-    """What the consumers of a host get, and whether there is room for it.
+    """The amounts that the consumers of a host get, and whether there is room.
 
     :param host: the name of the root provider.
-    :param shares: the inventories it was worked out for, by provider.
+    :param shares: the inventories of shares that the plan is for, by provider.
     :param has_nodes: the host reports its NUMA nodes.
     """
 
     host: str
-    shares: Mapping[str, Mapping[str, Inventory]] = field(default_factory=dict)
+    shares: Mapping[ProviderName, Mapping[str, Inventory]] = field(default_factory=dict)
     has_nodes: bool = False
     additions: tuple[Addition, ...] = ()
 
     @property
     def fits(self) -> bool:
-        """Tell whether there is room for all."""
+        """Tell whether there is room for all additions."""
         return not any(addition.limits for addition in self.additions)
 
 
 def plan_reshape(client: PlacementClient, compute_node: ComputeNode, multiplier: int) -> HealPlan:
-    """Return what nova-compute does at a start with ``report_vcpu_shares``.
+    """Return the plan of nova-compute for its next start with ``report_vcpu_shares``.
 
-    :param multiplier: its ``[libvirt] vcpu_share_multiplier``.
-    :raises InvalidInput: Placement has nothing of the host to go by.
+    :param multiplier: ``[libvirt] vcpu_share_multiplier`` of the host.
+    :raises InvalidInput: Placement has no inventory of the host.
     """
     host = _read(client, compute_node)
     if host is None or not any(provider.inventories for provider in host.tree.providers):
@@ -68,13 +68,14 @@ def plan_reshape(client: PlacementClient, compute_node: ComputeNode, multiplier:
             f"Placement has no inventory of it (provider {compute_node.uuid})",
             "start its nova-compute, which reports one",
         )
-    shares = {
-        provider.name: {VCPU_SHARES: shares_inventory(provider.inventories[VCPU], multiplier)}
+    vcpus = {
+        ProviderName(provider.name): provider.inventories[VCPU]
         for provider in host.tree.providers
         if VCPU in provider.inventories
     }
-    shortfalls = find_share_shortfalls(compute_node, total_of(host.held)) if shares else ()
-    additions = healing.plan_share_additions(shares, host.held, shortfalls)
+    shares = {p: {VCPU_SHARES: shares_inventory(vcpu, multiplier)} for p, vcpu in vcpus.items()}
+    shortfalls = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
+    additions = healing.plan_share_additions(shares, host.holdings, shortfalls)
     return HealPlan(
         host=compute_node.name, shares=shares, has_nodes=host.has_nodes, additions=additions
     )
@@ -83,9 +84,9 @@ def plan_reshape(client: PlacementClient, compute_node: ComputeNode, multiplier:
 def plan_heal(
     client: PlacementClient, compute_node: ComputeNode, servers: Collection[str] = ()
 ) -> HealPlan:
-    """Return what servers lack on a host that reports shares, or its NUMA nodes.
+    """Return the plan for the servers of a host with shares or NUMA nodes.
 
-    :param servers: look at these alone; empty: at all.
+    :param servers: only the servers with these uuids; all servers if it is empty.
     """
     host = _read(client, compute_node)
     return _heal(client, compute_node, host, servers) if host else HealPlan(host=compute_node.name)
@@ -94,11 +95,12 @@ def plan_heal(
 def heal(
     client: PlacementClient, compute_node: ComputeNode, servers: Collection[str] = ()
 ) -> HealPlan:
-    """Write what servers lack, all of a host at once; return what it was.
+    """Write the missing resources of a host's servers, in one request; return the plan.
 
-    Nothing is written unless there is room for all.
+    Nothing is written unless there is room for all additions.
 
-    :raises GenerationConflict: somebody else wrote in between, again and again.
+    :raises GenerationConflict: others wrote the allocations in between, at each
+        attempt.
     """
 
     def attempt() -> HealPlan:
@@ -119,16 +121,16 @@ def _heal(
     host: PlacementHost,
     servers: Collection[str],
 ) -> HealPlan:
-    shares = healing.shares_of(host.tree)
+    shares = healing.share_inventories(host.tree)
     if not shares and not host.has_nodes:
         return HealPlan(host=compute_node.name)
-    lacking = find_share_shortfalls(compute_node, total_of(host.held)) if shares else ()
-    residents, without = _without_allocations(client, compute_node, host)
+    lacking = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
+    residents, whole = _without_allocations(client, compute_node, host)
     additions = healing.plan_additions(
         host.tree,
-        host.held,
-        (shortfall for shortfall in lacking if not servers or shortfall.owner.server in servers),
-        (shortfall for shortfall in without if not servers or shortfall.owner.server in servers),
+        host.holdings,
+        [shortfall for shortfall in lacking if not servers or shortfall.owner.server in servers],
+        [shortfall for shortfall in whole if not servers or shortfall.owner.server in servers],
         residents,
     )
     return HealPlan(
@@ -138,13 +140,9 @@ def _heal(
 
 def _without_allocations(
     client: PlacementClient, compute_node: ComputeNode, host: PlacementHost
-) -> tuple[Mapping[str, Resident], list[Shortfall]]:
-    """Return the servers that run on the host and hold nothing anywhere, and what they ask for.
-
-    A server in the middle of a task is left to that task, as Nova's own
-    ``heal_allocations`` leaves it.
-    """
-    servers = {
+) -> tuple[Mapping[ConsumerId, Resident], list[Shortfall]]:
+    """Return residents and shortfalls of the host's servers without any allocation."""
+    servers: dict[ConsumerId, Any] = {
         server.uuid: server
         for server in objects.InstanceList.get_by_host_and_node(
             compute_node.context,
@@ -152,11 +150,12 @@ def _without_allocations(
             compute_node.name,
             expected_attrs=["flavor", "system_metadata"],
         )
+        # A server in a task is left to that task, as by nova-manage placement heal_allocations.
         if server.task_state is None
-        and server.uuid not in host.held
+        and server.uuid not in host.holdings
         and not client.consumer(server.uuid).allocations
     }
-    residents = find_residents(compute_node, servers.keys(), host.held.keys())
+    residents = find_residents(compute_node, servers.keys(), host.holdings.keys())
     shortfalls = []
     for uuid, resident in residents.items():
         try:
@@ -168,7 +167,10 @@ def _without_allocations(
 
 
 def _whole_shortfall(server: Any, owner: Owner, reported: Collection[str]) -> Shortfall:
-    """Return what a server asks for: of what nodes have as it was given it, else what Nova says.
+    """Return everything that a server should hold.
+
+    CPUs and memory are computed as for a claim of nova-scheduler, and all other
+    classes by Nova's own function.
 
     :param reported: the resource classes that the host has.
     :raises InvalidInput: the flavor cannot be read.
@@ -184,6 +186,6 @@ def _whole_shortfall(server: Any, owner: Owner, reported: Collection[str]) -> Sh
 
 
 def _read(client: PlacementClient, compute_node: ComputeNode) -> PlacementHost | None:
-    """Return a host as Placement has it; ``None`` where that does not know it yet."""
+    """Return a host as Placement has it; ``None`` if Placement does not know it yet."""
     host = read_host(client, compute_node.name)
     return host if host and host.uuid(compute_node.name) == compute_node.uuid else None

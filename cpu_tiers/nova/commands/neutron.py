@@ -1,4 +1,4 @@
-"""Neutron's ports, read and written as Nova's own services do it."""
+"""Neutron's ports, read and written through Nova's own client of Neutron."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,21 +18,22 @@ _FAULTS = (ClientException, exception.NovaException, neutron.neutron_client_exc.
 
 
 class NeutronUnavailable(CpuTiersError):
-    """Neutron does not answer, or nova.conf does not lead there."""
+    """Neutron does not answer, or ``[neutron]`` of nova.conf is wrong."""
 
 
 class Ports:
-    """The ports of Neutron that ask for something.
+    """The ports of Neutron that request resources.
 
-    A Neutron that lacks ``resource_request`` has none.
+    Without the Neutron extension for ``resource_request``, no port does.
 
-    :param context: an administrator's: others are not shown what a port asks for.
+    :param context: of an administrator, because Neutron shows the
+        ``resource_request`` of a port to nobody else.
     :raises NeutronUnavailable: now, or when ports are read.
     """
 
     def __init__(self, context: Any) -> None:
-        """Find Neutron by ``[neutron]`` of nova.conf."""
-        with _told():
+        """Connect to Neutron by ``[neutron]`` of nova.conf."""
+        with _translated_errors():
             self._client = neutron.get_client(context, admin=True)
 
     def of_host(self, host: str) -> dict[str, tuple[Port, ...]]:
@@ -47,17 +48,17 @@ class Ports:
         return self._read({"device_id": uuid}).get(uuid, ())
 
     def _read(self, filters: Mapping[str, str]) -> dict[str, tuple[Port, ...]]:
-        with _told():
+        with _translated_errors():
             bodies = self._client.list_ports(**filters, fields=_FIELDS)["ports"]
-        found: dict[str, tuple[Port, ...]] = {}
+        ports: dict[str, tuple[Port, ...]] = {}
         for body in bodies:
             if body.get(constants.RESOURCE_REQUEST):
                 server = body.get("device_id") or ""
-                found[server] = (*found.get(server, ()), _to_port(body))
-        return found
+                ports[server] = (*ports.get(server, ()), _to_port(body))
+        return ports
 
     def record(self, binding: PortBinding) -> None:
-        """Write into a port's profile which providers serve it; the rest of it stays.
+        """Write the providers of a port into its profile; all other keys of the profile stay.
 
         :raises PortGone: there is no such port.
         :raises PortNotRecorded: Neutron refuses, or does not answer.
@@ -72,7 +73,11 @@ class Ports:
 
 
 def _to_port(body: Mapping[str, Any]) -> Port:
-    """Return a port; a profile that is no object is kept where its reader complains of it."""
+    """Return a port.
+
+    A profile that is no JSON object is kept as its ``allocation``, where
+    :func:`~cpu_tiers.accounting.port_bindings.read_binding` refuses it.
+    """
     profile = body.get(constants.BINDING_PROFILE) or {}
     return Port(
         id=body["id"],
@@ -82,7 +87,7 @@ def _to_port(body: Mapping[str, Any]) -> Port:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     try:
         yield
     except _FAULTS as error:

@@ -1,9 +1,8 @@
-"""What consumers hold of a host's root, worked out from Nova's database alone.
+"""The amounts of a host's root by consumer, computed from Nova's database alone.
 
-For the time when Placement is down: in a fast-forward upgrade the whole control
-plane is, but for the database. Nova's database says which servers are on the
-host or on their way, and of which flavor. What it does not say is found out
-when a plan is carried out, which compares.
+For a fast-forward upgrade, when the control plane is down except for the database. Nova's database
+tells which servers are on the host or on their way, and with which flavors. Their real
+allocations are only in Placement: the plan is compared with Placement before it is carried out.
 """
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
@@ -13,6 +12,7 @@ from typing import Any
 
 from nova import objects
 
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.accounting.missing_shares import Owner, missing_shares
 from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.errors import FaultList, InvalidInput
@@ -26,19 +26,21 @@ _EVACUATED = ("accepted", "pre-migrating", "done")
 """The statuses in which a server still holds the host that it was evacuated from."""
 
 
-def find_holdings(compute_node: ComputeNode, tree: ProviderTree) -> dict[str, dict[str, int]]:
-    """Return what each consumer of a host holds of its root, by resource class.
+def find_root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[ConsumerId, Amounts]:
+    """Return the amounts of a host's root that each consumer must hold.
 
-    Only classes that NUMA nodes have; shares where the host reports them.
+    Only the resource classes of NUMA nodes. Shares only if the host reports shares.
 
-    :param tree: the host's. Where it has no PCPU, dedicated CPUs are VCPU.
-    :raises InvalidInput: with every consumer of which Nova does not tell.
+    :param tree: the provider tree of the host. If it has no PCPU, dedicated CPUs
+        are VCPU.
+    :raises InvalidInput: with every consumer of which Nova's database does not
+        tell the flavor.
     """
     reported = {name for provider in tree.providers for name in provider.inventories}
     consumers = _consumers(compute_node)
     faults = FaultList()
-    owners: dict[str, Owner] = {}
-    held: dict[str, dict[str, int]] = {}
+    owners: dict[ConsumerId, Owner] = {}
+    amounts: dict[ConsumerId, Amounts] = {}
     for uuid, record in find_consumer_records(compute_node, consumers, consumers).items():
         with faults:
             owner = record.owner
@@ -49,18 +51,18 @@ def find_holdings(compute_node: ComputeNode, tree: ProviderTree) -> dict[str, di
                     "plan without --offline, or when the resize is over",
                 )
             owners[uuid] = owner
-            held[uuid] = held_by_flavor(owner, has_pcpu=PCPU in reported)
+            amounts[uuid] = held_by_flavor(owner, has_pcpu=PCPU in reported)
     faults.raise_if_any()
     if VCPU_SHARES in reported:
-        for shortfall in missing_shares(held, owners):
-            held[shortfall.consumer] |= shortfall.resources
-    return held
+        for shortfall in missing_shares(amounts, owners):
+            amounts[shortfall.consumer] = {**amounts[shortfall.consumer], **shortfall.resources}
+    return amounts
 
 
-def _consumers(compute_node: ComputeNode) -> frozenset[str]:
-    """Return who holds something of a host: servers, and migrations that keep a source."""
+def _consumers(compute_node: ComputeNode) -> frozenset[ConsumerId]:
+    """Return the consumers of a host: servers, and migrations that hold a source."""
     context, host, name = compute_node.context, compute_node.host, compute_node.name
-    found = {
+    consumers: set[ConsumerId] = {
         server.uuid
         for server in objects.InstanceList.get_by_host_and_node(
             context, host, name, expected_attrs=[]
@@ -69,13 +71,13 @@ def _consumers(compute_node: ComputeNode) -> frozenset[str]:
     moves = [move for move in moves_of(compute_node) if move.migration_type != "evacuation"]
     for move in moves:
         if move.source_node == name:
-            found = found - {move.instance_uuid} | {move.uuid}
-    found |= {move.instance_uuid for move in moves if move.dest_node == name}
-    return frozenset(found | _evacuated(compute_node))
+            consumers = consumers - {move.instance_uuid} | {move.uuid}
+    consumers |= {move.instance_uuid for move in moves if move.dest_node == name}
+    return frozenset(consumers | _evacuated(compute_node))
 
 
-def _evacuated(compute_node: ComputeNode) -> set[str]:
-    """Return the servers that hold both the host that failed and another one."""
+def _evacuated(compute_node: ComputeNode) -> set[ConsumerId]:
+    """Return the servers with allocations of a failed host and of the new host."""
     filters = {"migration_type": "evacuation", "status": list(_EVACUATED)}
     moves: list[Any] = objects.MigrationList.get_by_filters(
         compute_node.context, {"host": compute_node.host, **filters}
@@ -89,21 +91,21 @@ def _evacuated(compute_node: ComputeNode) -> set[str]:
 
 
 def held_by_flavor(owner: Owner, *, has_pcpu: bool) -> dict[str, int]:
-    """Return what a server of a flavor is given of what NUMA nodes have.
+    """Return the amounts of a flavor, of the resource classes of NUMA nodes.
 
-    :param has_pcpu: the host has PCPU; where not, dedicated CPUs are VCPU.
+    :param has_pcpu: the host has PCPU. If it has not, dedicated CPUs are VCPU.
     :raises InvalidInput: the flavor cannot be read.
     """
     server = ServerRequest(owner.flavor, owner.image)
     claimed: dict[str, int] = {}
     for group in sizes.translate(server):
         claimed |= group.resources
-    if PCPU in claimed and not has_pcpu:  # Nova asks such hosts for VCPU instead
+    if PCPU in claimed and not has_pcpu:  # nova-scheduler requests VCPU of such hosts instead
         claimed = {**claimed, PCPU: 0, VCPU: owner.flavor.vcpus}
     return {n: amount for n in sorted(OF_NODES) if (amount := _stated(server, n, claimed))}
 
 
 def _stated(server: ServerRequest, name: str, claimed: Mapping[str, int]) -> int:
-    """Return an amount; what the flavor states itself wins, as in Nova."""
+    """Return an amount; a ``resources:`` extra spec of the flavor wins, as in Nova."""
     stated = server.own_groups.amount(name)
     return claimed.get(name, 0) if stated is None else stated

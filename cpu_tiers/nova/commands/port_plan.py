@@ -1,6 +1,6 @@
-"""What the ports of a host's servers lack, and giving it to them.
+"""The shortfalls of the ports of a host's servers, to list or to allocate.
 
-Beside :mod:`~cpu_tiers.nova.commands.heal_plan`, which does so for shares.
+For ``allocation heal``, after :mod:`~cpu_tiers.nova.commands.heal_plan`, the same for shares.
 """
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
@@ -12,7 +12,7 @@ from typing import Any
 from nova import exception, objects
 from nova.compute import vm_states
 
-from cpu_tiers.accounting.holdings import Portion, joined, total
+from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName, sum_portions
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.unserved_ports import HostTree, PortShortfall
 from cpu_tiers.model.port import Port
@@ -25,29 +25,29 @@ from cpu_tiers.placement.port_healing import ServerPorts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortVerdict:
-    """What a port lacks, or why it cannot get that here.
+    """The shortfall of a port, or the reason why the port cannot be healed here.
 
-    :param providers: the names of those that serve it.
-    :param goes_to: what the server is given for the port, by provider's name.
+    :param providers: the names of the providers that serve the port.
+    :param goes_to: the amounts that the server gets for the port.
     """
 
     owner: Owner
     shortfall: PortShortfall
     providers: tuple[str, ...]
-    goes_to: Portion
+    goes_to: Portion[ProviderName]
 
     @property
     def adds(self) -> dict[str, int]:
-        """What the server is given for the port, by class."""
-        return total(self.goes_to)
+        """The amounts that the server gets for the port, by resource class."""
+        return self.goes_to.total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortPlan:
-    """What the ports of a host lack.
+    """The verdicts on the ports of a host.
 
     :param host: the name of the root provider.
-    :param asking: how many ports there ask for something.
+    :param asking: the number of ports on the host that request resources.
     """
 
     host: str
@@ -56,14 +56,14 @@ class PortPlan:
 
 
 class HostPorts:
-    """The servers of a host whose ports ask for something.
+    """The servers of a host whose ports request resources.
 
-    :param servers: look at these alone; empty: at all.
+    :param servers: only the servers with these uuids; all servers if it is empty.
     :raises NeutronUnavailable: Neutron cannot be asked.
     """
 
     def __init__(self, compute_node: ComputeNode, servers: Collection[str] = ()) -> None:
-        """Read the ports; nothing is written before that is done."""
+        """Read the ports from Neutron, so that a failure comes before anything is written."""
         self._node = compute_node
         self._neutron = Ports(compute_node.context)
         self._by_server = {
@@ -73,30 +73,31 @@ class HostPorts:
         }
 
     def plan(self, client: PlacementClient, will_hold: Collection[str] = ()) -> PortPlan:
-        """Return what they lack.
+        """Return what the ports lack.
 
-        :param will_hold: servers whose whole allocation is about to be written.
+        :param will_hold: servers whose allocations are all about to be written.
         """
-        pending: dict[str, dict[str, int]] = {}
+        pending: Portion[ProviderId] = Portion()
 
-        def shortfalls(tree: HostTree, server: ServerPorts) -> tuple[PortShortfall, ...]:
-            found = port_healing.plan_ports(client, tree, server, pending)
-            if not any(shortfall.limit for shortfall in found):
-                pending.update(joined([pending, *(shortfall.lacks for shortfall in found)]))
-            return found
+        def plan_server(tree: HostTree, server: ServerPorts) -> tuple[PortShortfall, ...]:
+            nonlocal pending
+            shortfalls = port_healing.plan_ports(client, tree, server, pending)
+            if not any(shortfall.limit for shortfall in shortfalls):
+                pending += sum_portions(shortfall.lacks for shortfall in shortfalls)
+            return shortfalls
 
-        return self._each(client, shortfalls, will_hold)
+        return self._each(client, plan_server, will_hold)
 
     def heal(self, client: PlacementClient) -> PortPlan:
-        """Give them what they lack, server by server; return what it was."""
+        """Allocate what the ports lack, server by server; return what they lacked."""
 
-        def shortfalls(tree: HostTree, server: ServerPorts) -> tuple[PortShortfall, ...]:
+        def heal_server(tree: HostTree, server: ServerPorts) -> tuple[PortShortfall, ...]:
             uuid = server.owner.server
             return port_healing.heal_ports(
                 client, tree, lambda: self._again(uuid), self._neutron.record
             )
 
-        return self._each(client, shortfalls, ())
+        return self._each(client, heal_server, ())
 
     def _each(self, client: PlacementClient, do: _Do, will_hold: Collection[str]) -> PortPlan:
         compute_node = self._node
@@ -120,7 +121,7 @@ class HostPorts:
                 yield _server_ports(server, self._by_server[server.uuid])
 
     def _again(self, uuid: str) -> ServerPorts | None:
-        """Read a server and its ports anew."""
+        """Return a server and its ports as they are now; ``None`` if it has left the host."""
         compute_node = self._node
         try:
             server = objects.Instance.get_by_uuid(
@@ -140,9 +141,10 @@ _ATTRIBUTES = ["flavor", "system_metadata"]
 
 
 def _is_at_rest(server: Any) -> bool:
-    """Tell whether a server's allocation is nobody else's business just now.
+    """Tell whether no task or resize of Nova may change the allocations of a server now.
 
-    A resize that waits for its user may be reverted, to what was held before.
+    A resize that waits to be confirmed may be reverted, and Nova then restores
+    the allocations of before.
     """
     return server.task_state is None and server.vm_state != vm_states.RESIZED
 
@@ -156,7 +158,7 @@ def _server_ports(server: Any, ports: tuple[Port, ...]) -> ServerPorts:
 
 
 def _interfaces(server: Any, ports: Iterable[Port]) -> dict[str, str]:
-    """Return the interface whose virtual function a port has, by the port's id."""
+    """Return the interface whose virtual function a port has, by the id of the port."""
     slots = {port.id: port.binding_profile.get("pci_slot") for port in ports}
     if not any(slots.values()):
         return {}
@@ -167,6 +169,9 @@ def _interfaces(server: Any, ports: Iterable[Port]) -> dict[str, str]:
 
 def _verdict(owner: Owner, shortfall: PortShortfall, tree: HostTree) -> PortVerdict:
     serving = shortfall.binding.providers.values() if shortfall.binding else ()
-    names = sorted({tree.names.get(uuid, uuid) for uuid in serving})
-    goes_to = {tree.names.get(uuid, uuid): amounts for uuid, amounts in shortfall.lacks.items()}
-    return PortVerdict(owner=owner, shortfall=shortfall, providers=tuple(names), goes_to=goes_to)
+    return PortVerdict(
+        owner=owner,
+        shortfall=shortfall,
+        providers=tuple(sorted({tree.name(uuid) for uuid in serving})),
+        goes_to=shortfall.lacks.renamed(tree.name),
+    )

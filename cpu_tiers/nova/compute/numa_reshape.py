@@ -12,7 +12,14 @@ from typing import Any
 
 from nova import exception
 
-from cpu_tiers.accounting.holdings import Portion, joined
+from cpu_tiers.accounting.holdings import (
+    Amounts,
+    ConsumerId,
+    Portion,
+    ProviderId,
+    ProviderName,
+    sum_portions,
+)
 from cpu_tiers.accounting.relocation import OF_NODES, Relocation, ServersDoNotFit, relocate
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
@@ -25,19 +32,18 @@ LOG = logging.getLogger(__name__)
 
 def allocations_to_move(
     host: HostReport, allocations: Mapping[str, Any]
-) -> dict[str, dict[str, int]]:
+) -> dict[ConsumerId, Amounts]:
     """Return what each consumer has of the root and should have of NUMA nodes.
 
     :param host: with the tree as the host is going to report it. The shares that a
         provider.yaml gives the root are not in the tree yet, and are not moved.
-    :returns: consumer to resource class to amount.
     """
     root = host.root
     moving = OF_NODES - root.inventory.keys()
     if host.file_with_shares(root):
         moving -= {VCPU_SHARES}
     amounts = {
-        consumer: {
+        ConsumerId(consumer): {
             name: amount
             for name, amount in body["allocations"][root.uuid]["resources"].items()
             if name in moving
@@ -58,8 +64,8 @@ def move_servers(
     :raises nova.exception.ReshapeFailed: each server that finds no place is named.
     """
     moving = allocations_to_move(host, allocations)
-    uuids = {name: host.tree.data(name).uuid for name in present}
-    residents = find_residents(host.compute_node, moving)
+    uuids = {ProviderName(name): ProviderId(host.tree.data(name).uuid) for name in present}
+    residents = find_residents(host.compute_node, moving.keys())
     try:
         moves = relocate(_tree(host, present), moving, residents, _used(allocations, uuids))
     except ServersDoNotFit as error:
@@ -79,10 +85,12 @@ def _tree(host: HostReport, present: Collection[str]) -> ProviderTree:
     return tree_of(replace(state, providers=providers), host.name)
 
 
-def _used(allocations: Mapping[str, Any], uuids: Mapping[str, str]) -> Portion:
-    """Return the sum of the allocations of each node, by name and resource class."""
-    return joined(
-        {name: body["allocations"][uuid]["resources"]}
+def _used(
+    allocations: Mapping[str, Any], uuids: Mapping[ProviderName, ProviderId]
+) -> Portion[ProviderName]:
+    """Return the sum of the allocations of each node."""
+    return sum_portions(
+        Portion({name: body["allocations"][uuid]["resources"]})
         for body in allocations.values()
         for name, uuid in uuids.items()
         if uuid in body["allocations"]
@@ -90,15 +98,18 @@ def _used(allocations: Mapping[str, Any], uuids: Mapping[str, str]) -> Portion:
 
 
 def _carry_out(
-    move: Relocation, allocations: dict[str, Any], root: str, uuids: Mapping[str, str]
+    move: Relocation,
+    allocations: dict[str, Any],
+    root: ProviderId,
+    uuids: Mapping[ProviderName, ProviderId],
 ) -> None:
     """Edit the allocations of one consumer, in Nova's shape."""
-    before = {uuid: allocation["resources"] for uuid, allocation in allocations.items()}
+    before = Portion.by_id({uuid: body["resources"] for uuid, body in allocations.items()})
     after = move.carried_out(before, root, uuids.__getitem__)
-    for uuid in before.keys() - after.keys():
-        del allocations[uuid]
-    for uuid, resources in after.items():
+    for released in before.keys() - after.keys():
+        del allocations[released]
+    for uuid, resources in after.to_json().items():
         # Nova ignores the other keys of an allocation, such as the generation of its provider.
         allocations.setdefault(uuid, {})["resources"] = resources
     for name, moved in move.resources.items():
-        LOG.info("%s moves to %s with %s", move.name, name, moved)
+        LOG.info("%s moves to %s with %s", move.name, name, dict(moved))

@@ -10,12 +10,12 @@ from typing import Any
 
 from nova import exception
 
-from cpu_tiers.accounting.holdings import total_of
+from cpu_tiers.accounting.holdings import Holdings, ProviderId
 from cpu_tiers.accounting.missing_shares import (
     SharesDoNotFit,
     Shortfall,
+    check_rooms,
     divide_by_vcpu,
-    find_rooms,
     refuse_what_does_not_fit,
 )
 from cpu_tiers.errors import FaultList
@@ -106,18 +106,18 @@ def shares_to_keep(host: HostReport) -> dict[str, Mapping[str, float]]:
 
 def find_missing_shares(
     host: HostReport, allocations: Mapping[str, Any]
-) -> dict[str, tuple[Shortfall, ...]]:
+) -> dict[ProviderId, tuple[Shortfall, ...]]:
     """Return the missing shares of the host's consumers, by the uuid of the provider.
 
     :param allocations: of all consumers of the host, in Nova's shape.
     """
     held = _holdings(allocations, {data.uuid for data in host.providers})
-    return divide_by_vcpu(consumers.find_share_shortfalls(host.compute_node, total_of(held)), held)
+    return divide_by_vcpu(consumers.find_share_shortfalls(host.compute_node, held.amounts), held)
 
 
 def shares_to_add(
     host: HostReport, allocations: Mapping[str, Any]
-) -> dict[str, tuple[Shortfall, ...]]:
+) -> dict[ProviderId, tuple[Shortfall, ...]]:
     """Return the shares to add for consumers, by the uuid of the provider.
 
     Consumers of a provider without shares, and so without shared CPUs, get no shares. The root of
@@ -136,7 +136,7 @@ def shares_to_add(
 
 def refuse_shares_without_room(
     host: HostReport,
-    shortfalls: Mapping[str, tuple[Shortfall, ...]],
+    shortfalls: Mapping[ProviderId, tuple[Shortfall, ...]],
     allocations: Mapping[str, Any],
 ) -> None:
     """Check that the missing shares fit beside the allocated shares.
@@ -147,13 +147,15 @@ def refuse_shares_without_room(
     :param host: with the tree as the host is going to report it.
     :raises nova.exception.ReshapeFailed: each server that has no room is named.
     """
-    reporting = {data.uuid: data for data in host.providers if VCPU_SHARES in data.inventory}
+    reporting = {
+        ProviderId(data.uuid): data for data in host.providers if VCPU_SHARES in data.inventory
+    }
     inventories = {
         uuid: {VCPU_SHARES: read_inventory(data.inventory[VCPU_SHARES])}
         for uuid, data in reporting.items()
     }
     to_check = {uuid: of_provider for uuid, of_provider in shortfalls.items() if uuid in reporting}
-    verdicts = find_rooms(inventories, _holdings(allocations, reporting.keys()), to_check)
+    verdicts = check_rooms(inventories, _holdings(allocations, reporting.keys()).total, to_check)
     faults = FaultList()
     for uuid, of_provider in verdicts.items():
         with faults:
@@ -167,7 +169,7 @@ def refuse_shares_without_room(
 
 
 def add_shares(
-    shortfalls: Mapping[str, tuple[Shortfall, ...]], allocations: dict[str, dict[str, Any]]
+    shortfalls: Mapping[ProviderId, tuple[Shortfall, ...]], allocations: dict[str, dict[str, Any]]
 ) -> None:
     """Add the missing shares to the allocations of consumers, in place as Nova wants it."""
     for uuid, of_provider in shortfalls.items():
@@ -177,16 +179,15 @@ def add_shares(
             LOG.info("%s gets %d %s", shortfall.owner.name, shortfall.shares, VCPU_SHARES)
 
 
-def _holdings(
-    allocations: Mapping[str, Any], providers: Collection[str]
-) -> dict[str, dict[str, Mapping[str, int]]]:
-    """Return the amounts of each consumer by provider, for some of the providers."""
-    holdings = {
-        consumer: {
-            uuid: allocation["resources"]
-            for uuid, allocation in body["allocations"].items()
-            if uuid in providers
+def _holdings(allocations: Mapping[str, Any], providers: Collection[str]) -> Holdings[ProviderId]:
+    """Return the holdings of some of the providers."""
+    return Holdings.by_id(
+        {
+            consumer: {
+                uuid: allocation["resources"]
+                for uuid, allocation in body["allocations"].items()
+                if uuid in providers
+            }
+            for consumer, body in allocations.items()
         }
-        for consumer, body in allocations.items()
-    }
-    return {consumer: portion for consumer, portion in holdings.items() if portion}
+    )

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from keystoneauth1.exceptions import ConnectFailure
 
+from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.allocations import claim, delete, move, roll_back
@@ -201,7 +202,7 @@ class Cloud:
         if not ways:
             return False
         chosen, held = self.random.choice(ways), self.client.consumer(server.uuid).allocations
-        add(self.client, server.uuid, chosen.allocations)
+        add(self.client, server.uuid, Portion.by_id(chosen.allocations))
         release(self.client, server.uuid, held)
         server.host = next(uuid for uuid in chosen.allocations if uuid in self.hosts)
         server.bindings = bind(ports, chosen)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cpu_tiers.accounting.healing import Addition
-from cpu_tiers.accounting.holdings import Holdings
+from cpu_tiers.accounting.holdings import ConsumerId, Holdings, Portion, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
@@ -182,8 +182,8 @@ def test_usages_are_what_is_claimed(client: PlacementClient, host: str) -> None:
 def additions(consumer: str, server: str, host: str = "compute1", **resources: int) -> Addition:
     flavor = Flavor(name="gold", vcpus=1, memory_mb=512)
     owner = Owner(name="web", server=server, flavor=flavor, project_id="p", user_id="u")
-    shortfall = Shortfall(consumer=consumer, owner=owner, resources=resources)
-    return Addition(shortfall=shortfall, goes_to={host: resources})
+    shortfall = Shortfall(consumer=ConsumerId(consumer), owner=owner, resources=resources)
+    return Addition(shortfall=shortfall, goes_to=Portion.by_name({host: resources}))
 
 
 def read(client: PlacementClient, name: str = "compute1") -> PlacementHost:
@@ -196,7 +196,7 @@ def test_add_to_what_is_held_and_to_nothing(client: PlacementClient, host: str) 
     give_memory(client, host)
     claim_as(client, SERVER, vcpus(host, 3))
     found = read(client)
-    assert found.held == {SERVER: {"compute1": {"VCPU": 3}}}
+    assert found.holdings == {SERVER: {"compute1": {"VCPU": 3}}}
     add(
         client,
         found,
@@ -223,16 +223,16 @@ def test_add_is_for_all_or_for_none(client: PlacementClient, host: str) -> None:
 @pytest.mark.parametrize(
     "believed",
     [
-        pytest.param({SERVER: {"compute1": {"VCPU": 2}}}, id="it was resized"),
-        pytest.param({}, id="it has come"),
+        pytest.param(Holdings.by_name({SERVER: {"compute1": {"VCPU": 2}}}), id="it was resized"),
+        pytest.param(Holdings[ProviderName](), id="it has come"),
     ],
 )
 def test_add_to_one_that_holds_something_else_by_now(
-    client: PlacementClient, host: str, believed: Holdings
+    client: PlacementClient, host: str, believed: Holdings[ProviderName]
 ) -> None:
     claim_as(client, SERVER, vcpus(host, 3))
     with pytest.raises(GenerationConflict, match="web was given other allocations"):
-        add(client, replace(read(client), held=believed), [additions(SERVER, SERVER, VCPU=1)])
+        add(client, replace(read(client), holdings=believed), [additions(SERVER, SERVER, VCPU=1)])
     assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
 
 

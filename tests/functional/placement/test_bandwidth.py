@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.accounting.port_bindings import bind, parent_interfaces, read_binding
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.port import Port
@@ -62,7 +63,7 @@ def test_ports_of_two_kinds_are_served_by_two_devices(cloud: PlacementClient) ->
 def test_two_virtual_functions_of_one_card_add_up(cloud: PlacementClient) -> None:
     bindings = boot(cloud, SERVER, "c1", vf("p1", 500), vf("p2", 700))
     nic = uuid(cloud, ENS_5)
-    assert cloud.consumer(SERVER).allocations[nic] == {EGRESS: 1200, INGRESS: 1200}
+    assert cloud.consumer(SERVER).allocations.to_json()[nic] == {EGRESS: 1200, INGRESS: 1200}
     assert bindings["p1"].portion == {nic: {EGRESS: 500, INGRESS: 500}}
     assert bindings["p2"].portion == {nic: {EGRESS: 700, INGRESS: 700}}
 
@@ -251,7 +252,7 @@ def test_a_resize_on_the_same_host(cloud: PlacementClient) -> None:
 def test_an_evacuation_holds_both_hosts_until_the_first_is_back(cloud: PlacementClient) -> None:
     boot(cloud, SERVER, "c1", port("p1", 1000))
     source = cloud.consumer(SERVER).allocations
-    add(cloud, SERVER, on(cloud, "c2", port("p1", 1000)).allocations)
+    add(cloud, SERVER, Portion.by_id(on(cloud, "c2", port("p1", 1000)).allocations))
     assert (used(cloud, BR_0), used(cloud, f"c2:{OVS}:br-0")) == (1000, 1000)
     release(cloud, SERVER, source)
     assert (used(cloud, BR_0), used(cloud, f"c2:{OVS}:br-0")) == (0, 1000)

@@ -168,7 +168,7 @@ def test_each_query_finds_its_hosts(client: PlacementClient) -> None:
     for tree in (numa_host(draw, "numa"), plain_host("plain"), plain_host("never", NON_NUMA)):
         sync(client, tree)
     roots = {name: client.find_provider(name) for name in ("numa", "plain", "never")}
-    names = {root.uuid: name for name, root in roots.items() if root}
+    names: dict[str, str] = {root.uuid: name for name, root in roots.items() if root}
     with_node, without = server(1, {"hw:numa_nodes": "1"}), server(1, {})
     other = fallback(with_node)
     assert other is not None

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from cpu_tiers.accounting.holdings import ConsumerId
 from cpu_tiers.accounting.relocation import Resident, ServersDoNotFit
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
 from cpu_tiers.model.candidates import AllocationRequest
@@ -73,15 +74,15 @@ def guest(*cells: tuple[str, str, int], on: tuple[int, ...], size: int | None = 
     )
 
 
-RESIDENTS = {
+RESIDENTS: Mapping[str, Resident] = {
     NUMA: guest(("0", "", 1024), ("1-2", "", 2048), on=(1, 0)),
     HUGE: guest(("", "0-1", 1024), on=(1,), size=2048),
     MIGRATION: guest(("0", "", 512), on=(0,)),  # the source of MOVING
 }
 
 
-def ask(consumers: Collection[str]) -> Mapping[str, Resident]:
-    return {uuid: resident for uuid, resident in RESIDENTS.items() if uuid in consumers}
+def ask(consumers: Collection[ConsumerId]) -> Mapping[ConsumerId, Resident]:
+    return {uuid: RESIDENTS[uuid] for uuid in consumers if uuid in RESIDENTS}
 
 
 MOVES = relocations_by_residents(ask)
@@ -237,7 +238,7 @@ def test_somebody_writes_in_between(
 def test_a_server_that_goes_in_between(client: PlacementClient, root: str) -> None:
     gone: list[bool] = []
 
-    def ask_slowly(consumers: Collection[str]) -> Mapping[str, Resident]:
+    def ask_slowly(consumers: Collection[ConsumerId]) -> Mapping[ConsumerId, Resident]:
         if not gone:
             gone.append(delete(client, PLAIN))
         return ask(consumers)
@@ -259,7 +260,7 @@ def test_who_does_not_fit_is_named_and_nothing_changes(
         reshape(client, tree(True), MOVES)
     (fault,) = caught.value.faults
     assert fault.where.startswith(f"consumer {big}")
-    assert "cn_NUMA0: 7 VCPU, and one server may have 6" in fault.given
+    assert "cn_NUMA0: 7 VCPU: one server may have at most 6 (max_unit)" in fault.given
     assert writes(seen) == []
 
 

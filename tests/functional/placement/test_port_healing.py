@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.port_bindings import PortBinding
 from cpu_tiers.accounting.unserved_ports import PortShortfall
@@ -62,11 +63,11 @@ class Host:
         }
 
     def plan(self, *ports: Port, **pending: Any) -> tuple[PortShortfall, ...]:
-        tree = read_tree(self.client, uuid(self.client, "c1"))
-        return plan_ports(self.client, tree, self.server(*ports), pending)
+        tree = read_tree(self.client, ProviderId(uuid(self.client, "c1")))
+        return plan_ports(self.client, tree, self.server(*ports), Portion.by_id(pending))
 
     def heal(self, *ports: Port, policy: str | None = None) -> tuple[PortShortfall, ...]:
-        tree = read_tree(self.client, uuid(self.client, "c1"))
+        tree = read_tree(self.client, ProviderId(uuid(self.client, "c1")))
         return heal_ports(
             self.client, tree, lambda: self.server(*ports, policy=policy), self.record
         )
@@ -182,16 +183,16 @@ def test_a_plan_counts_what_it_has_promised(host: Host) -> None:
     pending = {uuid(host.client, BR_0): {EGRESS: 2500}}
     assert not limits(host.plan(port("p1", 500), **pending))
     (told,) = limits(host.plan(port("p1", 501), **pending)).values()
-    assert told == f"{BR_0}: 501 {EGRESS}, and 500 of 3000 are left"
+    assert told == f"{BR_0}: 501 {EGRESS}: only 500 of 3000 are left"
 
 
 def test_a_server_that_holds_nothing(host: Host) -> None:
-    tree = read_tree(host.client, uuid(host.client, "c1"))
+    tree = read_tree(host.client, ProviderId(uuid(host.client, "c1")))
     nobody = host.server(port("p1", 1), server=OTHER)
-    (shortfall,) = plan_ports(host.client, tree, nobody, {})
+    (shortfall,) = plan_ports(host.client, tree, nobody, Portion())
     assert "holds no allocation" in shortfall.limit
     assert "nova-manage" in shortfall.advice
-    (shortfall,) = plan_ports(host.client, tree, replace(nobody, will_hold=True), {})
+    (shortfall,) = plan_ports(host.client, tree, replace(nobody, will_hold=True), Portion())
     assert not shortfall.limit
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.allocations import claim, delete, move, roll_back
@@ -55,7 +56,7 @@ def test_detach_frees_the_ports_part_alone(
     client: PlacementClient, host: str, nic: str, server: Server
 ) -> None:
     before = server()
-    release(client, SERVER, {nic: {EGRESS: 1000, INGRESS: 1000}})
+    release(client, SERVER, Portion.by_id({nic: {EGRESS: 1000, INGRESS: 1000}}))
     after = server()
     assert after.allocations == {host: {"VCPU": 2}, nic: {EGRESS: 1000, INGRESS: 1000}}
     assert (after.project_id, after.user_id, after.consumer_type) == (
@@ -63,9 +64,9 @@ def test_detach_frees_the_ports_part_alone(
         before.user_id,
         before.consumer_type,
     )
-    release(client, SERVER, {nic: {EGRESS: 1000, INGRESS: 500}})
+    release(client, SERVER, Portion.by_id({nic: {EGRESS: 1000, INGRESS: 500}}))
     assert server().allocations == {host: {"VCPU": 2}, nic: {INGRESS: 500}}
-    release(client, SERVER, {nic: {INGRESS: 500}})
+    release(client, SERVER, Portion.by_id({nic: {INGRESS: 500}}))
     assert server().allocations == {host: {"VCPU": 2}}
     assert client.usages(nic) == {EGRESS: 0, INGRESS: 0}
 
@@ -82,7 +83,7 @@ def test_a_port_is_freed_once(
     fault: str,
 ) -> None:
     faults += [("POST /allocations", fault)] * 2
-    release(client, SERVER, {nic: {EGRESS: 1000, INGRESS: 1000}})
+    release(client, SERVER, Portion.by_id({nic: {EGRESS: 1000, INGRESS: 1000}}))
     assert faults == []
     assert server().allocations == {host: {"VCPU": 2}, nic: {EGRESS: 1000, INGRESS: 1000}}
 
@@ -94,7 +95,7 @@ def test_the_last_of_a_consumer_is_freed_once(
     request = AllocationRequest(allocations={host: {"VCPU": 2}})
     claim(client, SERVER, request, project_id="project", user_id="user")
     faults.append(("POST /allocations", fault))
-    release(client, SERVER, {host: {"VCPU": 2}})
+    release(client, SERVER, Portion.by_id({host: {"VCPU": 2}}))
     assert client.consumer(SERVER).allocations == {}
 
 
@@ -102,7 +103,7 @@ def test_two_detaches_at_once_free_both_ports(
     client: PlacementClient, nic: str, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other port asks for the same: what we wanted to write is there, but not from us."""
-    portion = {nic: {EGRESS: 1000, INGRESS: 1000}}
+    portion = Portion.by_id({nic: {EGRESS: 1000, INGRESS: 1000}})
     honest = client.set_consumers
 
     def overtaken(*consumers: Consumer) -> None:
@@ -120,7 +121,7 @@ def test_what_is_not_held_is_not_freed(
 ) -> None:
     before = server().allocations
     with pytest.raises(ConsumerMismatch) as error:
-        release(client, SERVER, {nic: {EGRESS: 2001, "VCPU": 1}, host: {"VCPU": 1}})
+        release(client, SERVER, Portion.by_id({nic: {EGRESS: 2001, "VCPU": 1}, host: {"VCPU": 1}}))
     assert f"does not hold 2001 of {EGRESS} on {nic}, 1 of VCPU on {nic}" in str(error.value)
     assert server().allocations == before
     assert not [line for line in seen if line == "POST /allocations"][1:]  # but for the claim
@@ -128,20 +129,20 @@ def test_what_is_not_held_is_not_freed(
 
 def test_a_server_that_is_gone_holds_nothing(client: PlacementClient, nic: str) -> None:
     with pytest.raises(ConsumerMismatch, match="does not hold anything"):
-        release(client, SERVER, {nic: {EGRESS: 1}})
+        release(client, SERVER, Portion.by_id({nic: {EGRESS: 1}}))
 
 
 def test_nothing_is_freed_without_a_write(client: PlacementClient, seen: list[str]) -> None:
-    release(client, SERVER, {})
+    release(client, SERVER, Portion.by_id({}))
     assert seen == []
 
 
 def test_add(client: PlacementClient, host: str, nic: str, server: Server) -> None:
-    add(client, SERVER, {nic: {EGRESS: 500}, host: {"VCPU": 1}})
+    add(client, SERVER, Portion.by_id({nic: {EGRESS: 500}, host: {"VCPU": 1}}))
     assert server().allocations == {host: {"VCPU": 3}, nic: {EGRESS: 2500, INGRESS: 2000}}
     with pytest.raises(InsufficientCapacity):
-        add(client, SERVER, {nic: {EGRESS: 501}})  # 2500 + 501 > 3000
-    assert server().allocations[nic] == {EGRESS: 2500, INGRESS: 2000}
+        add(client, SERVER, Portion.by_id({nic: {EGRESS: 501}}))  # 2500 + 501 > 3000
+    assert server().allocations[ProviderId(nic)] == {EGRESS: 2500, INGRESS: 2000}
 
 
 @pytest.mark.parametrize("fault", ["answer lost", "silence", "closed", "JSON 409"])
@@ -153,8 +154,8 @@ def test_a_portion_is_added_once(
     fault: str,
 ) -> None:
     faults += [("POST /allocations", fault)] * 2
-    add(client, SERVER, {nic: {EGRESS: 100}})
-    assert server().allocations[nic] == {EGRESS: 2100, INGRESS: 2000}
+    add(client, SERVER, Portion.by_id({nic: {EGRESS: 100}}))
+    assert server().allocations[ProviderId(nic)] == {EGRESS: 2100, INGRESS: 2000}
 
 
 def after_the_first_send(
@@ -190,9 +191,9 @@ def test_an_answer_that_is_lost_while_others_write_is_not_guessed(
     faults.append(("POST /allocations", "answer lost"))
     after_the_first_send(client, monkeypatch, lambda: write_anew(client))
     with pytest.raises(ConsumerMismatch, match="was lost, and others have written it since"):
-        change(client, SERVER, {nic: {EGRESS: 100}})
+        change(client, SERVER, Portion.by_id({nic: {EGRESS: 100}}))
     once = 2100 if change is add else 1900
-    assert server().allocations[nic] == {EGRESS: once, INGRESS: 2000}
+    assert server().allocations[ProviderId(nic)] == {EGRESS: once, INGRESS: 2000}
 
 
 def test_one_write_of_somebody_else_is_not_taken_for_ours(
@@ -207,18 +208,18 @@ def test_one_write_of_somebody_else_is_not_taken_for_ours(
 
     def overtaken(*consumers: Consumer) -> None:
         monkeypatch.undo()
-        add(client, SERVER, {nic: {INGRESS: 7}})
+        add(client, SERVER, Portion.by_id({nic: {INGRESS: 7}}))
         faults.append(("POST /allocations", "closed"))
         honest(*consumers)
 
     monkeypatch.setattr(client, "set_consumers", overtaken)
-    add(client, SERVER, {nic: {EGRESS: 100}})
-    assert server().allocations[nic] == {EGRESS: 2100, INGRESS: 2007}
+    add(client, SERVER, Portion.by_id({nic: {EGRESS: 100}}))
+    assert server().allocations[ProviderId(nic)] == {EGRESS: 2100, INGRESS: 2007}
 
 
 def test_a_new_consumer_is_claimed_for_and_not_added_to(client: PlacementClient, nic: str) -> None:
     with pytest.raises(ConsumerMismatch, match="does not hold anything"):
-        add(client, SERVER, {nic: {EGRESS: 1}})
+        add(client, SERVER, Portion.by_id({nic: {EGRESS: 1}}))
 
 
 @pytest.mark.parametrize(
@@ -235,7 +236,7 @@ def test_at_last_it_gives_up(
     before = server().allocations
     faults += [("POST /allocations", fault)] * 4
     with pytest.raises(kind):
-        release(client, SERVER, {nic: {EGRESS: 1000}})
+        release(client, SERVER, Portion.by_id({nic: {EGRESS: 1000}}))
     assert server().allocations == before
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
@@ -21,7 +22,7 @@ def report(client: PlacementClient, name: str, parent: str | None = None, **tota
 
 
 def hold(client: PlacementClient, uuid: str, **held: dict[str, int]) -> None:
-    allocations = {provider.replace("_", "-"): amounts for provider, amounts in held.items()}
+    allocations = Portion.by_id({p.replace("_", "-"): amounts for p, amounts in held.items()})
     client.set_consumers(
         Consumer(uuid=uuid, allocations=allocations, project_id="project", user_id="user")
     )

@@ -9,6 +9,7 @@ from unittest import mock
 
 from nova import context, objects
 
+from cpu_tiers.accounting.holdings import ConsumerId, ProviderId, ProviderName
 from cpu_tiers.nova.consumers import ComputeNode
 from cpu_tiers.nova.residents import find_residents
 from cpu_tiers.placement.client import PlacementClient
@@ -109,12 +110,12 @@ class TestHeal(Heals):
         (node,) = (name for name, held in self.held(pinned).items() if "PCPU" in held)
         for server in (pinned, small):
             self.placement.delete(f"/allocations/{server}")
-        stranger = self.record({self.providers("one")[node]["uuid"]: {"PCPU": 1}})
+        stranger = self.claim({self.providers("one")[node]["uuid"]: {"PCPU": 1}})
         self.heal("--apply", status=1)
         rows = {row["consumer"]: (row["fits"], row["reason"]) for row in self.said.rows}
         assert rows[small] == (True, "")
         given = f"512 MEMORY_MB in pages of 2048 kB, 2 PCPU on NUMA node {node[-1]}; 2 PCPU"
-        assert rows[pinned] == (False, f"{given}, and 1 of 2 are left")
+        assert rows[pinned] == (False, f"{given}: only 1 of 2 are left")
         assert f"({pinned}), flavor pinned: asks one for {given}" in self.said.error
         assert "one: nothing is written" in self.said.error
         assert self.held(small) == {}
@@ -131,7 +132,7 @@ class TestHeal(Heals):
         found.flavor.vcpus = 3
         found.save()
         self.heal("--apply", status=1)
-        assert "no NUMA node can hold that alone (one_NUMA0: 3 VCPU, and " in self.said.error
+        assert "no NUMA node can hold all of it (one_NUMA0: 3 VCPU: " in self.said.error
         assert self.held(server) == {}
 
 
@@ -188,7 +189,7 @@ class TestSharesLater(Heals):
         (node,) = (name for name, held in self.held(gold).items() if "VCPU" in held)
         self.flags(vcpu_share_multiplier=50, group="libvirt")  # 100 of each node, twice
         self.reporting(True)
-        limit = f"asks {node} for 200 {SHARES}, and one server may have 100 (max_unit)"
+        limit = f"asks {node} for 200 {SHARES}: one server may have at most 100 (max_unit)"
         assert self.refused("one") == {gold: limit}
 
 
@@ -202,7 +203,12 @@ class TestElsewhere(Moves):
         server = self.boot_on("one", self.flavor("large", large, vcpus=2))
         self.go_down("one")
         self._evacuate_server({"id": server}, expected_host="two", expected_state="ACTIVE")
-        node = ComputeNode(context=context.get_admin_context(), host="one", name="one", uuid=one)
+        node = ComputeNode(
+            context=context.get_admin_context(),
+            host="one",
+            name=ProviderName("one"),
+            uuid=ProviderId(one),
+        )
         self.check(node, server)
         # On its way between others, the new one with other pins
         found = objects.Instance.get_by_uuid(node.context, server, ["numa_topology"])
@@ -230,7 +236,7 @@ class TestElsewhere(Moves):
         self.check(node, server)
 
     def check(self, node: ComputeNode, server: str) -> None:
-        (resident,) = find_residents(node, [server]).values()
+        (resident,) = find_residents(node, [ConsumerId(server)]).values()
         assert resident.pinning is None
         assert resident.topology is not None
         assert resident.topology.page_size == "large"  # not what it was given on the other host

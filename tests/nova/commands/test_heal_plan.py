@@ -88,8 +88,8 @@ class TestReshapePlan(Commands):
         said = self.run_command("reshape", "plan", "--host", "one", status=1)
         assert {row["consumer"]: row["reason"] for row in said.rows} == {
             bronze: "",
-            silver: f"60 {SHARES}, and 50 of 80 are left",
-            gold: f"100 {SHARES}, and one server may have 80 (max_unit)",
+            silver: f"60 {SHARES}: only 50 of 80 are left",
+            gold: f"100 {SHARES}: one server may have at most 80 (max_unit)",
         }
         assert {row["consumer"] for row in said.rows if row["fits"]} == {bronze}
         self.reporting(True)
@@ -276,7 +276,7 @@ class TestHeal(Heals):
         fits = self.boot_on("two", self.tier("bronze", "1"))
         said = self.run_command("allocation", "heal", "--apply", status=1)
         # The smaller is let in first: 640 - 300 = 340
-        assert f"({gold}), flavor gold: asks one for 400 {SHARES}, and 340 of 640" in said.error
+        assert f"({gold}), flavor gold: asks one for 400 {SHARES}: only 340 of 640" in said.error
         assert "one: nothing is written" in said.error
         assert self.allocated(gold) == self.allocated(other) == {"one": None}
         assert self.allocated(fits) == {"two": 1}
@@ -326,7 +326,9 @@ class TestHealWithoutAllocations(Heals):
         self.placement.delete(f"/allocations/{server}")
         large = self.boot_on("one", self.flavor("large", vcpus=16))  # all that there are
         said = self.run_command("allocation", "heal", "--apply", status=1)
-        assert f"({server}), flavor small: asks one for 1 VCPU, and 0 of 16 are left" in said.error
+        assert (
+            f"({server}), flavor small: asks one for 1 VCPU: only 0 of 16 are left" in said.error
+        )
         assert large not in said.error
         assert self.allocated(server) == {}
 

@@ -130,8 +130,9 @@ class TestRefusals(Moves):
         generations = self.generations("one")
         said = self.ask("plan", "--save", path, status=1)
         given = (
-            "holds 512 MEMORY_MB, 3 VCPU; no NUMA node can hold that alone (one_NUMA0: 3 VCPU,"
-            " and one server may have 2; one_NUMA1: 3 VCPU, and one server may have 2)"
+            "holds 512 MEMORY_MB, 3 VCPU; no NUMA node can hold all of it"
+            " (one_NUMA0: 3 VCPU: one server may have at most 2 (max_unit);"
+            " one_NUMA1: 3 VCPU: one server may have at most 2 (max_unit))"
         )
         assert {row["consumer"]: row["reason"] for row in said.rows} == {large: given, small: ""}
         assert f"({large}), flavor large: {given}; move it to " in said.error

@@ -2,8 +2,13 @@
 
 from collections.abc import Mapping
 
-from cpu_tiers.accounting.healing import Addition, plan_additions, plan_share_additions, shares_of
-from cpu_tiers.accounting.holdings import Holdings
+from cpu_tiers.accounting.healing import (
+    Addition,
+    plan_additions,
+    plan_share_additions,
+    share_inventories,
+)
+from cpu_tiers.accounting.holdings import ConsumerId, Holdings, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
 from cpu_tiers.accounting.relocation import OF_NODES, Resident
 from cpu_tiers.model.cpu_set import CpuSet
@@ -37,12 +42,13 @@ def tree(**of_root: int) -> ProviderTree:
 
 
 TREE = tree(DISK_GB=10)
+NOTHING = Holdings[ProviderName]()
 
 
 def shortfall(consumer: str, **resources: int) -> Shortfall:
     flavor = Flavor(name="f", vcpus=1, memory_mb=1)
     owner = Owner(name=f"server {consumer}", server=consumer, flavor=flavor)
-    return Shortfall(consumer=consumer, owner=owner, resources=resources)
+    return Shortfall(consumer=ConsumerId(consumer), owner=owner, resources=resources)
 
 
 def by_consumer(additions: tuple[Addition, ...]) -> dict[str, tuple[object, Mapping[str, str]]]:
@@ -52,27 +58,27 @@ def by_consumer(additions: tuple[Addition, ...]) -> dict[str, tuple[object, Mapp
 
 
 def test_shares_go_where_vcpu_is_and_the_gain_is_all_of_them() -> None:
-    held: Holdings = {"a": {"cn_NUMA0": {"VCPU": 1}, "cn_NUMA1": {"VCPU": 3}}}
-    (addition,) = plan_additions(TREE, held, [shortfall("a", **{SHARES: 100})], [], {})
+    holdings = Holdings.by_name({"a": {"cn_NUMA0": {"VCPU": 1}, "cn_NUMA1": {"VCPU": 3}}})
+    (addition,) = plan_additions(TREE, holdings, [shortfall("a", **{SHARES: 100})], [], {})
     assert addition.goes_to == {"cn_NUMA0": {SHARES: 25}, "cn_NUMA1": {SHARES: 75}}  # 1 to 3
     assert addition.shortfall.resources == {SHARES: 100}
     assert addition.limits == {}
 
 
 def test_what_finds_no_room_is_named_by_node() -> None:
-    held: Holdings = {"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn_NUMA0": {SHARES: 301}}}
-    (addition,) = plan_additions(TREE, held, [shortfall("a", **{SHARES: 100})], [], {})
-    assert addition.limits == {"cn_NUMA0": f"100 {SHARES}, and 99 of 400 are left"}
+    holdings = Holdings.by_name({"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn_NUMA0": {SHARES: 301}}})
+    (addition,) = plan_additions(TREE, holdings, [shortfall("a", **{SHARES: 100})], [], {})
+    assert addition.limits == {"cn_NUMA0": f"100 {SHARES}: only 99 of 400 are left"}
     (fault,) = addition.faults
-    assert fault.given == f"asks cn_NUMA0 for 100 {SHARES}, and 99 of 400 are left"
+    assert fault.given == f"asks cn_NUMA0 for 100 {SHARES}: only 99 of 400 are left"
 
 
 def test_one_that_holds_nothing_goes_to_a_node_with_what_others_lack_taken_into_account() -> None:
-    held: Holdings = {"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn_NUMA1": {"VCPU": 2}}}
+    holdings = Holdings.by_name({"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn_NUMA1": {"VCPU": 2}}})
     lacking = [shortfall("a", **{SHARES: 390})]
     whole = [shortfall("c", VCPU=1, MEMORY_MB=512, DISK_GB=2, **{SHARES: 20})]
     # of the shares 10 are left on the first node, where most VCPU is
-    assert by_consumer(plan_additions(TREE, held, lacking, whole, {})) == {
+    assert by_consumer(plan_additions(TREE, holdings, lacking, whole, {})) == {
         "a": ({"cn_NUMA0": {SHARES: 390}}, {}),
         "c": (
             {
@@ -87,13 +93,13 @@ def test_one_that_holds_nothing_goes_to_a_node_with_what_others_lack_taken_into_
 
 def test_one_that_finds_no_node_and_one_that_finds_no_disk() -> None:
     large, disk = shortfall("a", VCPU=5), shortfall("b", VCPU=1, DISK_GB=11)
-    found = by_consumer(plan_additions(TREE, {}, [], [large, disk], {}))
+    found = by_consumer(plan_additions(TREE, NOTHING, [], [large, disk], {}))
     goes_to, limits = found["a"]
     assert goes_to == {}
-    assert limits["cn"].startswith("5 VCPU; no NUMA node can hold that alone (cn_NUMA0: 5 VCPU, ")
+    assert limits["cn"].startswith("5 VCPU; no NUMA node can hold all of it (cn_NUMA0: 5 VCPU: ")
     goes_to, limits = found["b"]
-    assert limits == {"cn": "11 DISK_GB, and one server may have 10 (max_unit)"}
-    assert plan_additions(TREE, {}, [], [shortfall("c", VCPU=1)], {})[0].goes_to == {
+    assert limits == {"cn": "11 DISK_GB: one server may have at most 10 (max_unit)"}
+    assert plan_additions(TREE, NOTHING, [], [shortfall("c", VCPU=1)], {})[0].goes_to == {
         "cn_NUMA0": {"VCPU": 1}
     }
 
@@ -106,19 +112,20 @@ def test_a_guest_of_two_nodes_that_finds_neither_is_named_with_both() -> None:
     pinning = Pinning(cells=tuple(CellPinning(host_cell=n) for n in (0, 1)))
     resident = Resident(topology=GuestTopology(cells=cells), pinning=pinning)
     whole = shortfall("a", VCPU=2, MEMORY_MB=2051)
-    (addition,) = plan_additions(TREE, {}, [], [whole], {"a": resident})
-    parts = (
-        "1 VCPU, 1025 MEMORY_MB on NUMA node 0; 1025 MEMORY_MB, and one server may have 1024",
-        "1 VCPU, 1026 MEMORY_MB on NUMA node 1; 1026 MEMORY_MB, and one server may have 1024",
-    )
+    (addition,) = plan_additions(TREE, NOTHING, [], [whole], {ConsumerId("a"): resident})
+    parts = [
+        f"1 VCPU, {mb} MEMORY_MB on NUMA node {node}; {mb} MEMORY_MB: one server may have at most"
+        " 1024 (max_unit)"
+        for node, mb in enumerate((1025, 1026))
+    ]
     assert addition.limits == {"cn": "; ".join(parts)}
 
 
-def test_shares_of_a_provider_yaml_stay_on_the_root() -> None:
+def test_share_inventories_a_provider_yaml_stay_on_the_root() -> None:
     host = tree(**{SHARES: 640})
-    held: Holdings = {"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn": {SHARES: 600}}}
+    holdings = Holdings.by_name({"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn": {SHARES: 600}}})
     lacking = [shortfall("a", **{SHARES: 40})]
-    assert by_consumer(plan_additions(host, held, lacking, [], {})) == {
+    assert by_consumer(plan_additions(host, holdings, lacking, [], {})) == {
         "a": ({"cn": {SHARES: 40}}, {})
     }
 
@@ -129,17 +136,24 @@ def test_a_host_that_reports_no_nodes_has_it_all_on_the_root() -> None:
         managed_classes=OF_NODES,
     )
     whole = shortfall("a", VCPU=5, MEMORY_MB=512, PCPU=1)
-    assert by_consumer(plan_additions(host, {}, [], [whole], {})) == {
+    assert by_consumer(plan_additions(host, NOTHING, [], [whole], {})) == {
         "a": (
             {"cn": whole.resources},
-            {"cn": "5 VCPU, and one server may have 4 (max_unit); 1 PCPU, and there is none"},
+            {
+                "cn": "5 VCPU: one server may have at most 4 (max_unit);"
+                " 1 PCPU: there is no inventory of it"
+            },
         )
     }
 
 
 def test_shares_that_move_along_need_no_room_where_they_are() -> None:
-    held: Holdings = {"a": {"cn": {"VCPU": 1}, "gone": {"VCPU": 1}}}
+    holdings = Holdings.by_name({"a": {"cn": {"VCPU": 1}, "gone": {"VCPU": 1}}})
     (addition,) = plan_share_additions(
-        shares_of(TREE), held, [shortfall("a", **{SHARES: 100})], along="cn"
+        share_inventories(TREE),
+        holdings,
+        [shortfall("a", **{SHARES: 100})],
+        along=ProviderName("cn"),
     )
-    assert (addition.goes_to, addition.limits) == ({"cn": {SHARES: 50}}, {})
+    assert addition.goes_to == {"cn": {SHARES: 50}}
+    assert addition.limits == {}

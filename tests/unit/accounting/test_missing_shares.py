@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 import pytest
 
+from cpu_tiers.accounting.holdings import ConsumerId, Holdings
 from cpu_tiers.accounting.missing_shares import (
     Owner,
     SharesDoNotFit,
     Shortfall,
+    check_room,
     divide_by_vcpu,
-    find_room,
     missing_shares,
     refuse_what_does_not_fit,
 )
@@ -19,6 +20,7 @@ from cpu_tiers.model.inventory import Inventory
 SHARES = "CUSTOM_VCPU_SHARES"
 MULTIPLIER = "quota:cpu_shares_multiplier"
 PLAIN = "quota:cpu_shares"
+C = ConsumerId("c")
 DEDICATED = Image(name="rt", properties={"hw_cpu_policy": "dedicated"})
 
 
@@ -45,7 +47,7 @@ def owner(specs: Mapping[str, str], *, vcpus: int = 2, image: Image | None = Non
 def test_a_flavor_decides_what_is_missing(
     specs: Mapping[str, str], vcpus: int, amount: int | None
 ) -> None:
-    shortfalls = missing_shares({"c": {"VCPU": vcpus}}, {"c": owner(specs, vcpus=vcpus)})
+    shortfalls = missing_shares({C: {"VCPU": vcpus}}, {C: owner(specs, vcpus=vcpus)})
     assert [shortfall.shares for shortfall in shortfalls] == ([] if amount is None else [amount])
 
 
@@ -59,40 +61,43 @@ def test_a_flavor_decides_what_is_missing(
     ],
 )
 def test_what_is_held_decides_who_is_asked(held: Mapping[str, int]) -> None:
-    assert missing_shares({"c": held}, {"c": owner({MULTIPLIER: "100"})}) == ()
+    assert missing_shares({C: held}, {C: owner({MULTIPLIER: "100"})}) == ()
 
 
 def test_an_image_can_make_a_server_dedicated() -> None:
     pinned = owner({MULTIPLIER: "100"}, image=DEDICATED)
-    assert missing_shares({"c": {"VCPU": 2}}, {"c": pinned}) == ()
+    assert missing_shares({C: {"VCPU": 2}}, {C: pinned}) == ()
 
 
 def test_a_consumer_that_nobody_knows_lacks_nothing() -> None:
-    assert missing_shares({"c": {"VCPU": 2}}, {}) == ()
+    assert missing_shares({C: {"VCPU": 2}}, {}) == ()
 
 
 def shortfall(consumer: str, amount: int) -> Shortfall:
-    return Shortfall(consumer=consumer, owner=owner({}), resources={SHARES: amount})
+    return Shortfall(consumer=ConsumerId(consumer), owner=owner({}), resources={SHARES: amount})
 
 
 def test_demands_are_divided_as_vcpu_is_held() -> None:
-    held = {
-        "a": {"n0": {"VCPU": 1}, "n1": {"VCPU": 3}, "n2": {"PCPU": 4}},
-        "b": {"n1": {"VCPU": 2}},
-        "c": {"n0": {"VCPU": 9}, "n1": {"VCPU": 1}},
-    }
+    holdings = Holdings.by_name(
+        {
+            "a": {"n0": {"VCPU": 1}, "n1": {"VCPU": 3}, "n2": {"PCPU": 4}},
+            "b": {"n1": {"VCPU": 2}},
+            "c": {"n0": {"VCPU": 9}, "n1": {"VCPU": 1}},
+        }
+    )
     # 10 by 1 and 3 is 2.5 and 7.5: one unit is left, the first of equals gets it
-    found = divide_by_vcpu((shortfall("a", 10), shortfall("b", 7), shortfall("c", 1)), held)
-    assert found == {
+    divided = divide_by_vcpu((shortfall("a", 10), shortfall("b", 7), shortfall("c", 1)), holdings)
+    assert divided == {
         "n0": (shortfall("a", 3), shortfall("c", 1)),  # 0.9 and 0.1 of 1
         "n1": (shortfall("a", 7), shortfall("b", 7)),
     }
 
 
 def refused(shares: Inventory, used: int, *shortfalls: Shortfall) -> list[str]:
-    held = {"old": {"VCPU": 1, SHARES: used}, "none": {"VCPU": 1}}
     try:
-        refuse_what_does_not_fit("one", find_room({SHARES: shares}, held, shortfalls))
+        refuse_what_does_not_fit(
+            "one", check_room({SHARES: shares}, {"VCPU": 2, SHARES: used}, shortfalls)
+        )
     except SharesDoNotFit as error:
         return [fault.given for fault in error.faults]
     return []
@@ -107,30 +112,29 @@ def test_all_that_fits_is_let_in() -> None:
 def test_the_largest_are_named_whatever_their_order() -> None:
     shares = Inventory(total=100, max_unit=100)  # 100 - 30 = 70 are left
     assert refused(shares, 30, shortfall("a", 60), shortfall("b", 40), shortfall("c", 20)) == [
-        f"asks one for 60 {SHARES}, and 10 of 100 are left"  # 70 - 20 - 40
+        f"asks one for 60 {SHARES}: only 10 of 100 are left"  # 70 - 20 - 40
     ]
 
 
 def test_one_server_may_not_exceed_a_unit() -> None:
     shares = Inventory(total=50, max_unit=50, allocation_ratio=4.0)  # 200
     assert refused(shares, 0, shortfall("a", 60), shortfall("b", 50)) == [
-        f"asks one for 60 {SHARES}, and one server may have 50 (max_unit)"
+        f"asks one for 60 {SHARES}: one server may have at most 50 (max_unit)"
     ]
 
 
 def test_units_that_an_operator_has_given_count() -> None:
     shares = Inventory(total=400, max_unit=400, min_unit=50, step_size=25)
-    reason = "and that is no amount to have (min_unit 50, step_size 25)"
     assert refused(shares, 0, shortfall("a", 25), shortfall("b", 60), shortfall("c", 75)) == [
-        f"asks one for 25 {SHARES}, {reason}",
-        f"asks one for 60 {SHARES}, {reason}",
+        f"asks one for 25 {SHARES}: less than min_unit 50",
+        f"asks one for 60 {SHARES}: not a multiple of step_size 25",
     ]
 
 
 def test_nothing_is_left_where_too_much_is_held() -> None:
     shares = Inventory(total=50, max_unit=50)
     assert refused(shares, 80, shortfall("a", 10)) == [
-        f"asks one for 10 {SHARES}, and 0 of 50 are left"
+        f"asks one for 10 {SHARES}: only 0 of 50 are left"
     ]
 
 
@@ -140,15 +144,15 @@ def test_a_server_that_holds_nothing_needs_room_for_all_of_it() -> None:
         "MEMORY_MB": Inventory(total=2048, reserved=512, max_unit=2048),
         SHARES: Inventory(total=400, max_unit=400),
     }
-    held = {"old": {"VCPU": 1, "MEMORY_MB": 1024, SHARES: 100}}
+    used = {"VCPU": 1, "MEMORY_MB": 1024, SHARES: 100}
     wants = [
         {"VCPU": 1, "MEMORY_MB": 512, SHARES: 100},  # the 512 MiB that are left
         {"VCPU": 2, "MEMORY_MB": 512, SHARES: 200},
         {"VCPU": 1, "VGPU": 1, SHARES: 300},
     ]
-    shortfalls = [Shortfall(consumer="c", owner=owner({}), resources=want) for want in wants]
-    assert [verdict.limit for verdict in find_room(inventories, held, shortfalls)] == [
+    shortfalls = [Shortfall(consumer=C, owner=owner({}), resources=want) for want in wants]
+    assert [verdict.limit for verdict in check_room(inventories, used, shortfalls)] == [
         "",
-        "512 MEMORY_MB, and 0 of 1536 are left",
-        f"1 VGPU, and there is none; 300 {SHARES}, and 200 of 400 are left",
+        "512 MEMORY_MB: only 0 of 1536 are left",
+        f"1 VGPU: there is no inventory of it; 300 {SHARES}: only 200 of 400 are left",
     ]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu_tiers.accounting import packing
-from cpu_tiers.accounting.packing import Amounts, Packing, PackingItem, pack
+from cpu_tiers.accounting.packing import Packing, PackingItem, Room, pack
 
 
 def item(consumer: str, *allowed: int, **amounts: int) -> PackingItem:
@@ -71,7 +71,7 @@ def test_it_gives_up_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.gave_up
 
 
-def every_way(found: Sequence[PackingItem], rooms: Sequence[Amounts]) -> bool:
+def every_way(found: Sequence[PackingItem], rooms: Sequence[Room]) -> bool:
     """Tell whether some way fits, by trying all."""
     for bins in itertools.product(*(sorted(item.allowed) for item in found)):
         if fits(found, rooms, bins):
@@ -79,9 +79,7 @@ def every_way(found: Sequence[PackingItem], rooms: Sequence[Amounts]) -> bool:
     return False
 
 
-def fits(
-    found: Sequence[PackingItem], rooms: Sequence[Amounts], bins: Sequence[int | None]
-) -> bool:
+def fits(found: Sequence[PackingItem], rooms: Sequence[Room], bins: Sequence[int | None]) -> bool:
     pairs = [(item.consumer, b) for item, b in zip(found, bins, strict=True)]
     used = [
         {k: sum(t.amounts[k] for t, b in zip(found, bins, strict=True) if b == n) for k in "cm"}
@@ -95,7 +93,7 @@ def fits(
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[list[PackingItem], list[Amounts]]:
+def problems(draw: st.DrawFn) -> tuple[list[PackingItem], list[Room]]:
     rooms = draw(st.lists(st.fixed_dictionaries({"c": st.integers(0, 9), "m": st.integers(0, 9)}),
                           min_size=1, max_size=3))  # fmt: skip
     amounts = st.fixed_dictionaries({"c": st.integers(0, 6), "m": st.integers(0, 6)})
@@ -118,7 +116,7 @@ def problems(draw: st.DrawFn) -> tuple[list[PackingItem], list[Amounts]]:
 @settings(max_examples=400, deadline=None)
 @given(problems())
 def test_a_packing_is_found_exactly_where_there_is_one(
-    problem: tuple[list[PackingItem], list[Amounts]],
+    problem: tuple[list[PackingItem], list[Room]],
 ) -> None:
     found, rooms = problem
     packed = pack(found, rooms)

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.holdings import ProviderId, ProviderName
 from cpu_tiers.accounting.port_bindings import PortBinding, bind, parent_interfaces, read_binding
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
@@ -78,7 +79,8 @@ def test_a_port_that_asks_for_nothing_has_no_binding() -> None:
 def test_a_trait_alone_is_mapped_and_takes_nothing() -> None:
     port = Port(id="p1", resource_request={"required": ["CUSTOM_BEST_EFFORT_BW"]})
     binding = bind([port], chosen({}, p1=(NIC,)))["p1"]
-    assert (binding.allocation, binding.portion) == (NIC, {})
+    assert binding.allocation == NIC
+    assert not binding.portion
 
 
 def test_a_mapping_that_misses_groups_is_one_error() -> None:
@@ -109,13 +111,13 @@ def test_a_profile_says_what_a_candidate_said(port: Port) -> None:
     binding = read_binding(port)
     assert binding is not None
     assert binding.allocation == port.binding_profile["allocation"]
-    assert binding.portion[NIC] == {EGRESS: 1000}
+    assert binding.portion.to_json()[NIC] == {EGRESS: 1000}
 
 
 def test_a_port_that_was_bound_before_neutron_had_groups() -> None:
     request = {"request_groups": [{"id": "a", "resources": {EGRESS: 10}}]}
     port = Port(id="p1", resource_request=request, binding_profile={"allocation": NIC})
-    assert read_binding(port) == PortBinding(port=port, providers={"a": NIC})
+    assert read_binding(port) == PortBinding(port=port, providers={"a": ProviderId(NIC)})
 
 
 def test_nothing_is_read_of_a_port_that_asks_for_nothing() -> None:
@@ -139,9 +141,9 @@ def test_a_profile_that_does_not_say_it(port: Port) -> None:
 
 
 NAMES = {
-    NIC: "c1:NIC Switch agent:ens5",
-    NIC_2: "c1:NIC Switch agent:ens6",
-    AGENT: "c1:NIC Switch agent",
+    ProviderId(NIC): ProviderName("c1:NIC Switch agent:ens5"),
+    ProviderId(NIC_2): ProviderName("c1:NIC Switch agent:ens6"),
+    ProviderId(AGENT): ProviderName("c1:NIC Switch agent"),
 }
 
 
@@ -168,8 +170,9 @@ def test_pci_requests_take_their_devices_from_the_provider_of_their_port() -> No
 )
 def test_a_provider_whose_name_tells_no_interface(names: dict[str, str], said: str) -> None:
     bindings = bind([flat("p1", 1)], chosen({NIC: {EGRESS: 1}}, p1=(NIC,)))
+    provider_names = {ProviderId(uuid): ProviderName(name) for uuid, name in names.items()}
     with pytest.raises(InvalidInput, match=f"PCI request of port p1: the providers .*{said}"):
-        parent_interfaces(["p1"], bindings, names)
+        parent_interfaces(["p1"], bindings, provider_names)
 
 
 def test_a_port_on_two_devices_at_once() -> None:

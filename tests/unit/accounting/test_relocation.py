@@ -4,17 +4,18 @@ Each node has 8 GiB of small pages and 4 GiB of 2 MiB pages, 4 dedicated CPUs
 and, of the 8 CPUs, 800 shares that count double, too.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.relocation import (
-    Held,
     Resident,
     ServersDoNotFit,
     assign_to_nodes,
@@ -26,6 +27,8 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import page_traits
+
+T = TypeVar("T")
 
 
 def node(number: int) -> list[ResourceProvider]:
@@ -87,8 +90,13 @@ def resources(memory_mb: int, **others: int) -> dict[str, int]:
     return {**others, "MEMORY_MB": memory_mb}
 
 
-def places(held: Held, **residents: Resident) -> Mapping[str, Held]:
-    return {r.consumer: r.resources for r in relocate(TREE, held, residents)}
+def by_consumer(held: Mapping[str, T]) -> dict[ConsumerId, T]:
+    return {ConsumerId(name): value for name, value in held.items()}
+
+
+def places(held: Mapping[str, Amounts], **residents: Resident) -> Mapping[str, Any]:
+    relocations = relocate(TREE, by_consumer(held), by_consumer(residents))
+    return {r.consumer: r.resources for r in relocations}
 
 
 def test_nobody_holds_anything_of_the_root() -> None:
@@ -171,14 +179,14 @@ def test_those_that_run_somewhere_come_first() -> None:
 
 
 def test_what_is_used_of_the_nodes_already() -> None:
-    used = {"cn_NUMA0_PAGES_4": {"MEMORY_MB": 8000}}
-    (a,) = relocate(TREE, {"a": resources(512, VCPU=1)}, {}, used)
-    assert a.resources["cn_NUMA1_PAGES_4"] == {"MEMORY_MB": 512}
+    used = Portion.by_name({"cn_NUMA0_PAGES_4": {"MEMORY_MB": 8000}})
+    (a,) = relocate(TREE, by_consumer({"a": resources(512, VCPU=1)}), {}, used)
+    assert a.resources.to_json()["cn_NUMA1_PAGES_4"] == {"MEMORY_MB": 512}
 
 
-def refused(held: Held, **residents: Resident) -> list[str]:
+def refused(held: Mapping[str, Amounts], **residents: Resident) -> list[str]:
     with pytest.raises(ServersDoNotFit) as caught:
-        relocate(TREE, held, residents)
+        relocate(TREE, by_consumer(held), by_consumer(residents))
     return [f"{fault.where}: {fault.given}" for fault in caught.value.faults]
 
 
@@ -188,12 +196,14 @@ def test_every_server_that_no_node_can_hold_alone() -> None:
         "b": resources(9000, VCPU=1),
         "c": resources(1024, VCPU=1),
     }
-    alone = "no NUMA node can hold that alone"
+    alone = "no NUMA node can hold all of it"
     assert refused(held, a=resident("a"), b=resident("b")) == [
-        f"server a, flavor f: holds 9 VCPU, 1024 MEMORY_MB; {alone} (cn_NUMA0: 9 VCPU, and one "
-        "server may have 8; cn_NUMA1: 9 VCPU, and one server may have 8)",
-        f"server b, flavor f: holds 1 VCPU, 9000 MEMORY_MB; {alone} (cn_NUMA0: 9000 MEMORY_MB, "
-        "and one server may have 8192; cn_NUMA1: 9000 MEMORY_MB, and one server may have 8192)",
+        f"server a, flavor f: holds 9 VCPU, 1024 MEMORY_MB; {alone} "
+        "(cn_NUMA0: 9 VCPU: one server may have at most 8 (max_unit); "
+        "cn_NUMA1: 9 VCPU: one server may have at most 8 (max_unit))",
+        f"server b, flavor f: holds 1 VCPU, 9000 MEMORY_MB; {alone} "
+        "(cn_NUMA0: 9000 MEMORY_MB: one server may have at most 8192 (max_unit); "
+        "cn_NUMA1: 9000 MEMORY_MB: one server may have at most 8192 (max_unit))",
     ]
 
 
@@ -218,23 +228,15 @@ def test_those_that_do_not_fit_where_they_run() -> None:
     )
     assert [fault.partition("; ")[2] for fault in found] == [
         "it runs on NUMA node 7, which the host does not report",
-        "1025 MEMORY_MB in pages of 2048 kB, and it comes in steps of 2",
-        "512 MEMORY_MB in pages of 1048576 kB, and there is none",
+        "1025 MEMORY_MB in pages of 2048 kB: not a multiple of step_size 2",
+        "512 MEMORY_MB in pages of 1048576 kB: there is no inventory of it",
     ]
 
 
 def test_a_consumer_that_nova_does_not_know() -> None:
-    (a,) = relocate(TREE, {"a": resources(512, VCPU=1)}, {})
+    (a,) = relocate(TREE, by_consumer({"a": resources(512, VCPU=1)}), {})
     assert a.name == "consumer a, which Nova does not know"
     assert refused({"a": resources(512, VCPU=9)})[0].startswith("consumer a, which Nova does not")
-
-
-def total(held: Held) -> dict[str, int]:
-    amounts: dict[str, int] = {}
-    for resources in held.values():
-        for name, amount in resources.items():
-            amounts[name] = amounts.get(name, 0) + amount
-    return amounts
 
 
 @st.composite
@@ -261,13 +263,13 @@ def test_nothing_is_lost_and_no_node_is_too_full(
 ) -> None:
     held, residents = drawn
     try:
-        found = relocate(TREE, held, residents)
+        relocations = relocate(TREE, by_consumer(held), by_consumer(residents))
     except ServersDoNotFit:
         return
-    assert {r.consumer: r.amounts for r in found} == held
+    assert {r.consumer: r.amounts for r in relocations} == held
     providers = {provider.name: provider.inventories for provider in TREE.providers}
-    used: dict[str, dict[str, int]] = {}
-    for relocation in found:
+    used: Counter[tuple[str, str]] = Counter()
+    for relocation in relocations:
         nodes = {name.partition("_PAGES")[0] for name in relocation.resources}
         if relocation.consumer not in residents:
             assert len(nodes) == 1
@@ -276,10 +278,9 @@ def test_nothing_is_lost_and_no_node_is_too_full(
                 inventory = providers[name][resource_class]
                 assert amount % inventory.step_size == 0
                 assert amount <= inventory.max_unit
-            used[name] = total({"before": used.get(name, {}), "now": amounts})
-    for name, amounts in used.items():
-        for resource_class, amount in amounts.items():
-            assert amount <= providers[name][resource_class].capacity
+                used[name, resource_class] += amount
+    for (node_name, resource_class), amount in used.items():
+        assert amount <= providers[node_name][resource_class].capacity
 
 
 def test_large_pages_that_nobody_has_chosen_are_those_of_which_there_are_most() -> None:
@@ -287,13 +288,14 @@ def test_large_pages_that_nobody_has_chosen_are_those_of_which_there_are_most() 
     one_gib = pages("cn_NUMA0", 1048576, Inventory(total=3072, max_unit=3072, step_size=1024))
     tree = replace(TREE, providers=(*TREE.providers, one_gib))
     held = {"a": resources(1024, VCPU=1)}
-    (found,) = relocate(tree, held, {"a": resident("a", cells, page_size="large")})
+    a = resident("a", cells, page_size="large")
+    (relocation,) = relocate(tree, by_consumer(held), by_consumer({"a": a}))
     # 2 x 4096 MiB in pages of 2 MiB, 3072 MiB in pages of 1 GiB
-    assert [*found.resources][1].endswith("_PAGES_2048")
+    assert [*relocation.resources][1].endswith("_PAGES_2048")
 
 
 def test_where_all_find_a_place_but_one_they_are_told_apart() -> None:
     held = {"a": resources(512, VCPU=1), "b": resources(512, VCPU=9)}  # 8 to one server
-    found = assign_to_nodes(TREE, held, {})
-    assert [one.consumer for one in found.relocations] == ["a"]
-    assert [one.consumer for one in found.unplaced] == ["b"]
+    assignment = assign_to_nodes(TREE, by_consumer(held), {})
+    assert [relocation.consumer for relocation in assignment.relocations] == ["a"]
+    assert [part.consumer for part in assignment.unplaced] == ["b"]

@@ -4,18 +4,25 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.unserved_ports import HostTree, find_port_shortfalls
 from cpu_tiers.model.port import Port
 
+HOST, AGENT, A, B = (ProviderId(uuid) for uuid in ("host", "agent", "a", "b"))
 TREE = HostTree(
-    root="host",
-    names={"host": "c1", "agent": "c1:ovs", "a": "c1:ovs:br-a", "b": "c1:ovs:br-b"},
-    parents={"agent": "host", "a": "agent", "b": "agent"},
+    root=HOST,
+    names={
+        HOST: ProviderName("c1"),
+        AGENT: ProviderName("c1:ovs"),
+        A: ProviderName("c1:ovs:br-a"),
+        B: ProviderName("c1:ovs:br-b"),
+    },
+    parents={AGENT: HOST, A: AGENT, B: AGENT},
     traits={
-        "host": frozenset(),
-        "agent": frozenset({"CUSTOM_NORMAL"}),
-        "a": frozenset({"CUSTOM_NORMAL", "CUSTOM_NET"}),
-        "b": frozenset({"CUSTOM_NORMAL", "CUSTOM_NET", "CUSTOM_OLD"}),
+        HOST: frozenset(),
+        AGENT: frozenset({"CUSTOM_NORMAL"}),
+        A: frozenset({"CUSTOM_NORMAL", "CUSTOM_NET"}),
+        B: frozenset({"CUSTOM_NORMAL", "CUSTOM_NET", "CUSTOM_OLD"}),
     },
 )
 
@@ -46,7 +53,7 @@ def shortfalls(
     :param interface: of each port, where that is known.
     """
     interfaces = {port.id: interface for port in ports} if interface else {}
-    found = find_port_shortfalls(ports, held, TREE, interfaces)
+    found = find_port_shortfalls(ports, Portion.by_id(held), TREE, interfaces)
     return {
         shortfall.port.id: (
             shortfall.lacks,
@@ -144,6 +151,6 @@ def test_what_cannot_be_told(faulty: Port, limit: str) -> None:
 def test_what_may_be_the_flavors_is_not_the_ports(held: int, lacks: bool) -> None:
     """5 of the flavor, 10 of the port: 15."""
     (shortfall,) = find_port_shortfalls(
-        [port("p", 10)], {"a": {"CUSTOM_BW": held}}, TREE, {}, {"CUSTOM_BW": 5}
+        [port("p", 10)], Portion.by_id({"a": {"CUSTOM_BW": held}}), TREE, {}, {"CUSTOM_BW": 5}
     )
     assert (shortfall.binding is None) == lacks
