@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from cpu_tiers.accounting.holdings import ProviderName
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.nova.compute.tracker_run import TrackerRun
 from cpu_tiers.nova.consumers import ComputeNode
@@ -67,7 +68,7 @@ class HostReport:
         return ComputeNode(
             context=self.run.context,
             host=self.run.tracker.host,
-            name=self.name,
+            name=ProviderName(self.name),
             uuid=self.root.uuid,
         )
 

@@ -5,18 +5,20 @@ from typing import Any
 import pytest
 from nova import exception
 
+from cpu_tiers.accounting.holdings import ConsumerId, ProviderId
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.nova.compute import shares_inventory
 from tests.nova.compute.reports import SHARES, host_report, record, shares_file
 
-ROOT, NODE0, NODE1 = "uuid of one", "uuid of one_NUMA0", "uuid of one_NUMA1"
+ROOT = ProviderId("uuid of one")
+NODE0, NODE1 = "uuid of one_NUMA0", "uuid of one_NUMA1"
 
 
 def shortfall(consumer: str, shares: int) -> Shortfall:
     flavor = Flavor(name="gold", vcpus=1, memory_mb=1)
     owner = Owner(name=f"server {consumer}", server=consumer, flavor=flavor)
-    return Shortfall(consumer=consumer, owner=owner, resources={SHARES: shares})
+    return Shortfall(consumer=ConsumerId(consumer), owner=owner, resources={SHARES: shares})
 
 
 def allocated(**resources: dict[str, int]) -> dict[str, Any]:
