@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cpu_tiers.accounting.healing import Addition
+from cpu_tiers.accounting.holdings import ConsumerId, Portion
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
 from cpu_tiers.cli.formatting import FormattedValue
 from cpu_tiers.cli.shortfall_rows import COLUMNS, HEAL_COLUMNS, heal_rows, refusals, rows
@@ -15,8 +16,9 @@ GOLD = Flavor(name="gold", vcpus=1, memory_mb=1)
 def addition(consumer: str, limits: dict[str, str] | None = None) -> Addition:
     owner = Owner(name=f"server {consumer}", server=f"{consumer}-uuid", flavor=GOLD)
     resources = {"VCPU": 1, "VCPU_SHARES": 100}
-    shortfall = Shortfall(consumer=consumer, owner=owner, resources=resources)
-    return Addition(shortfall=shortfall, goes_to={"one_NUMA0": resources}, limits=limits or {})
+    shortfall = Shortfall(consumer=ConsumerId(consumer), owner=owner, resources=resources)
+    goes_to = Portion.by_name({"one_NUMA0": resources})
+    return Addition(shortfall=shortfall, goes_to=goes_to, limits=limits or {})
 
 
 def plan(*additions: Addition) -> Any:
