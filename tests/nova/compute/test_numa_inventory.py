@@ -131,7 +131,7 @@ class TestTree(Hosts):
         self.flags(file_backed_memory=4096, group="libvirt")
         with pytest.raises(exception.InvalidConfiguration) as caught:
             self.start_host("one")
-        assert "file_backed_memory is of no NUMA node" in str(caught.value)
+        assert "file-backed memory belongs to no NUMA node" in str(caught.value)
 
     def test_cpus_that_are_offline_are_not_counted(self) -> None:
         self.nodes(True)
