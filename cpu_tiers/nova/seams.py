@@ -40,12 +40,15 @@ class Seam:
     :param parameters: the names of the function's parameters, with ``self`` or ``cls``.
     :param wrap: takes the original function and returns the wrapper. ``None`` for a
         function that cpu-tiers calls or overrides, and therefore only verifies.
+    :param other_parameters: the parameters that the function has in other releases of Nova.
+        The wrapper works with all of them.
     """
 
     module: str
     path: str
     parameters: tuple[str, ...]
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
+    other_parameters: tuple[tuple[str, ...], ...] = ()
 
     def __str__(self) -> str:
         """Return the full name of Nova's function."""
@@ -110,7 +113,7 @@ def _find(seam: Seam) -> tuple[Any, str, Any]:
     # The innermost function is Nova's own: a wrapper, of cpu-tiers or of another tool, may
     # have any parameters.
     parameters = tuple(inspect.signature(inspect.unwrap(_function(attribute))).parameters)
-    if parameters != seam.parameters:
+    if parameters not in (seam.parameters, *seam.other_parameters):
         raise SeamMismatch(_message(seam, f"its parameters are {', '.join(parameters)}"))
     return owner, name, attribute
 
@@ -121,8 +124,9 @@ def _function(attribute: Any) -> Any:
 
 
 def _message(seam: Seam, difference: str) -> str:
+    expected = " or ".join(map(", ".join, (seam.parameters, *seam.other_parameters)))
     return (
         f"cpu-tiers does not fit Nova {version('nova')}: {seam} was expected with the "
-        f"parameters {', '.join(seam.parameters)}, but {difference}. Install a release of "
-        "cpu-tiers for this Nova, or take cpu-tiers out of nova.conf"
+        f"parameters {expected}, but {difference}. Install a release of cpu-tiers "
+        "for this Nova, or take cpu-tiers out of nova.conf"
     )

@@ -106,6 +106,45 @@ def test_many_threads_wrap_once(module: ModuleType) -> None:
     assert module.Service().name("") == "service" * 2
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        pytest.param(("text",), id="the parameters of this release"),
+        pytest.param(("text", "quiet"), id="the parameters of the releases before"),
+    ],
+)
+def test_a_function_with_other_parameters_in_other_releases(
+    module: ModuleType, parameters: tuple[str, ...]
+) -> None:
+    known = ("text", "quiet"), ("text",)
+    others = tuple(names for names in known if names != parameters)
+    install(
+        [
+            Seam(
+                module="fake_nova",
+                path="plain",
+                parameters=parameters,
+                wrap=double,
+                other_parameters=others,
+            )
+        ]
+    )
+    assert module.plain("a") == "aa"
+
+
+def test_none_of_the_parameters_of_a_seam_fit(module: ModuleType) -> None:
+    of_two_releases = Seam(
+        module="fake_nova",
+        path="plain",
+        parameters=("text", "quiet"),
+        wrap=double,
+        other_parameters=(("words",),),
+    )
+    with pytest.raises(SeamMismatch, match="parameters text, quiet or words, but its parameters"):
+        install([of_two_releases])
+    assert module.plain("a") == "a"
+
+
 def test_an_outer_wrapper_of_another_does_not_hide_ours(module: ModuleType) -> None:
     install([PLAIN])
     module.plain = double(module.plain)  # type: ignore[attr-defined]
