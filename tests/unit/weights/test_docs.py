@@ -82,7 +82,7 @@ def test_the_hosts_stand_best_first(scoring: str) -> None:
 def test_the_arithmetic(whose: str, what: str, formula: str, result: str) -> None:
     assert calculate(ast.parse(formula, mode="eval").body) == pytest.approx(float(result))
     names = re.findall(r"\w+", whose)
-    for scoring in SCORINGS.keys() & names or SCORINGS:
+    for scoring in {"literal", "boring"} & set(names) or ("literal", "boring"):
         for name in {"plain", "gpu", "small"} & set(names):
             host = forest(scoring).explain(name)
             numbers = {
