@@ -4,7 +4,7 @@ This is :func:`~cpu_tiers.placement.sync.sync` with two additions: the host must
 Placement with the name in the agent's report, and devices missing in the report are
 deleted, unless servers use them.
 
-Spec: bandwidth-resource-provider, "Neutron agent first start", "… restart",
+Spec: bandwidth-resource-provider, "Neutron agent first start", "Neutron agent restart",
 "Finding the compute RP".
 """
 

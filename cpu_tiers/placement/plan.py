@@ -171,8 +171,7 @@ def _refuse_other_parents(state: State, tree: ProviderTree) -> None:
 def refuse_vanishing_nodes(state: State, tree: ProviderTree) -> None:
     """Refuse a tree without NUMA nodes, if Placement has NUMA nodes of the host in use.
 
-    Spec: numa-topology-with-rps. A NUMA-aware host cannot be turned back into a host
-    that does not report its NUMA nodes.
+    A NUMA-aware host cannot be turned back into a host that does not report its NUMA nodes.
 
     :raises ReportingCannotBeDisabled: Placement has NUMA nodes of the host.
     """
