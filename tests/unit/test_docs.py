@@ -1,0 +1,171 @@
+"""What the documentation says of the code is so."""
+
+import ast
+import functools
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from tests.unit.references import ROOT, modules, texts
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "tox.ini").exists(), reason="installed without the repository"
+)
+
+PROJECT = ROOT / "pyproject.toml"
+
+
+def page(name: str) -> str:
+    """Return the text of a page of the documentation."""
+    return texts("docs")[f"docs/{name}.rst"]
+
+
+def imports(module: str) -> Iterator[str]:
+    """Yield the modules of cpu_tiers that a module imports, also inside of functions."""
+    for node in ast.walk(modules()[module]):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            while name and name not in modules():
+                name = name.rpartition(".")[0]
+            while name.startswith("cpu_tiers."):
+                yield name
+                name = name.rpartition(".")[0]
+
+
+def loaded(starts: Iterable[str]) -> frozenset[str]:
+    """Return the modules that are imported, directly or not, when ``starts`` are imported."""
+    seen: set[str] = set()
+    waiting = list(starts)
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += imports(module)
+            waiting += [module.rpartition(".")[0]] if module.count(".") > 1 else []
+    return frozenset(seen)
+
+
+def entry_points(*groups: str) -> list[str]:
+    """Return the modules of the entry points in some groups of pyproject.toml."""
+    found = tomllib.loads(PROJECT.read_text())["project"]["entry-points"]
+    return [value.partition(":")[0] for group in groups for value in found[group].values()]
+
+
+PLUGINS = ("cpu_tiers.translators", "cpu_tiers.inventory", "cpu_tiers.domain_xml")
+LOADED = {
+    "nova-scheduler": loaded(
+        ["cpu_tiers.nova.scheduler.weigher", *entry_points("cpu_tiers.translators")]
+    ),
+    "nova-compute": loaded(
+        [
+            "cpu_tiers.nova.compute.driver",
+            "cpu_tiers.nova.compute.launcher",
+            *entry_points("cpu_tiers.inventory"),
+        ]
+    ),
+    "nova-api": loaded(["cpu_tiers.nova.api.validators"]),
+    "commands": loaded(
+        [
+            "cpu_tiers.cli.app",
+            "cpu_tiers.cli.status",
+            *entry_points("cpu_tiers.commands", "oslo.config.opts", *PLUGINS),
+        ]
+    ),
+}
+
+
+def table_of_rooms() -> dict[str, list[str]]:
+    """Return, for each room in the table of the house, the cells of its row."""
+    table = page("house").split(".. list-table::")[1].split("\n\nnova-compute sends")[0]
+    rows = [
+        re.findall(r"^   [* ] - ?(.*)$", row, re.M)
+        for row in re.split(r"^(?=   \*)", table, flags=re.M)
+    ]
+    return {
+        room: cells for rooms, *cells in rows[2:] for room in re.findall(r"``([\w.]+)/?``", rooms)
+    }
+
+
+def test_the_house_has_every_room() -> None:
+    files = {path.name for path in (ROOT / "cpu_tiers").iterdir() if path.name[0] not in "_."}
+    rooms = {name for name in files if "py" not in name.split(".")[1:2] or name != "py.typed"}
+    assert table_of_rooms().keys() == rooms - {"py.typed"}
+    described = re.findall(r"^``([\w./]+?)/?``$", page("house"), re.MULTILINE)
+    assert sorted(described) == sorted(table_of_rooms())
+
+
+@pytest.mark.parametrize("room", sorted(table_of_rooms().keys() - {"nova"}))
+def test_the_house_says_which_program_loads_a_room(room: str) -> None:
+    name = f"cpu_tiers.{room.removesuffix('.py')}"
+    assert dict(zip(LOADED, table_of_rooms()[room], strict=True)) == {
+        program: "yes" if any(f"{module}.".startswith(f"{name}.") for module in modules_) else ""
+        for program, modules_ in LOADED.items()
+    }
+
+
+def test_the_house_names_the_modules_that_no_program_loads() -> None:
+    unused = {
+        name
+        for name in modules()
+        if name.startswith("cpu_tiers.") and not any(name in seen for seen in LOADED.values())
+    }
+    named = re.findall(
+        r"``(cpu_tiers/\w+/\w+)\.py``", page("house").split("for the code of others")[1]
+    )
+    assert {name.replace("/", ".") for name in named} == unused
+
+
+def test_the_house_has_the_layers_of_the_import_rules() -> None:
+    contracts = tomllib.loads(PROJECT.read_text())["tool"]["importlinter"]["contracts"]
+    layers = [set(layer.split(" | ")) for layer in contracts[0]["layers"]]
+    (stated,) = re.findall(r"The layers, from the top: (.*?)\. A room", page("house"), re.DOTALL)
+    assert [set(re.findall(r"``(\w+)``", layer)) for layer in stated.split(";")] == layers
+
+
+@functools.cache
+def log_messages() -> frozenset[str]:
+    """Return the text of every line that cpu-tiers writes to a log, with %s for what varies."""
+    calls = (node for tree in modules().values() for node in ast.walk(tree))
+    return frozenset(
+        argument.value.replace("%d", "%s").replace("%r", "%s")
+        for call in calls
+        if isinstance(call, ast.Call) and ast.unparse(call.func).startswith("LOG.")
+        for argument in call.args
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    )
+
+
+VARIES = r"\b(CUSTOM_VCPU_SHARES|FUNCTION|HOST|NUMBER|PROVIDER|REASON|SERVER|URL|UUID|VERSION)\b"
+LINES = re.findall(r"^``(.*)``$", page("debugging"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_log_line_on_the_page_about_debugging_is_written_by_the_code(line: str) -> None:
+    beginning = re.sub(VARIES, "%s", line)
+    assert any(message.startswith(beginning) for message in log_messages())
+
+
+def test_the_page_about_debugging_has_log_lines() -> None:
+    assert len(LINES) >= 12
+
+
+def test_every_page_is_in_the_contents() -> None:
+    listed = set(re.findall(r"^   ([\w/-]+)$", page("index") + page("decisions"), re.MULTILINE))
+    pages = {
+        name.removeprefix("docs/").removesuffix(".rst")
+        for name in texts("docs")
+        if name.endswith(".rst")
+    }
+    assert pages - listed == {"index"}
+
+
+def test_the_terms_of_the_glossary_are_in_order() -> None:
+    terms = re.findall(r"\n\n   (\S.*)\n", page("glossary"))
+    assert len(terms) >= 40
+    assert terms == sorted(terms, key=str.lower)
