@@ -53,8 +53,8 @@ def loaded(starts: Iterable[str]) -> frozenset[str]:
 
 def entry_points(*groups: str) -> list[str]:
     """Return the modules of the entry points in some groups of pyproject.toml."""
-    found = tomllib.loads(PROJECT.read_text())["project"]["entry-points"]
-    return [value.partition(":")[0] for group in groups for value in found[group].values()]
+    by_group = tomllib.loads(PROJECT.read_text())["project"]["entry-points"]
+    return [value.partition(":")[0] for group in groups for value in by_group[group].values()]
 
 
 PLUGINS = ("cpu_tiers.translators", "cpu_tiers.inventory", "cpu_tiers.domain_xml")
