@@ -22,7 +22,7 @@ Command = Callable[..., Any]
         ({"hw:cpu_policy": "mixed"}, {}, "set either hw:cpu_dedicated_mask or"),
         ({"hw:numa_nodes": "2"}, {}, "nodes of unequal size need hw:numa_cpus.N"),
         ({"hw:mem_page_size": "big"}, {}, "extra spec hw:mem_page_size: got 'big'"),
-        ({"resources1:VGPU": "1", "resources2:VGPU": "1"}, {}, "set none, or isolate"),
+        ({"resources1:VGPU": "1", "resources2:VGPU": "1"}, {}, "set none, or set isolate"),
     ],
 )
 def test_flavors(
