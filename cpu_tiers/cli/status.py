@@ -13,7 +13,7 @@ from oslo_upgradecheck.upgradecheck import main as run
 
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.placement.session import connect
-from cpu_tiers.placement.survey import HostReport, survey
+from cpu_tiers.placement.survey import HostSurvey, survey
 
 _MOST_NAMES = 50
 
@@ -27,9 +27,9 @@ class Checks(UpgradeCommands):
         """Keep the configuration; oslo.upgradecheck reads its files before the first check."""
         super().__init__()
         self._conf = conf
-        self._reports: tuple[HostReport, ...] | CpuTiersError | None = None
+        self._reports: tuple[HostSurvey, ...] | CpuTiersError | None = None
 
-    def _on_hosts(self, check: Callable[[Sequence[HostReport]], Result]) -> Result:
+    def _on_hosts(self, check: Callable[[Sequence[HostSurvey]], Result]) -> Result:
         # Both checks need all hosts, so Placement is asked only once.
         if self._reports is None:
             self._reports = self._survey()
@@ -37,7 +37,7 @@ class Checks(UpgradeCommands):
             return Result(Code.FAILURE, str(self._reports))
         return check(self._reports)
 
-    def _survey(self) -> tuple[HostReport, ...] | CpuTiersError:
+    def _survey(self) -> tuple[HostSurvey, ...] | CpuTiersError:
         try:
             with connect(self._conf) as client:
                 return survey(client)
@@ -53,7 +53,7 @@ class Checks(UpgradeCommands):
     _upgrade_checks = (("NUMA reporting", _numa), ("VCPU_SHARES reporting", _shares))
 
 
-def check_numa(hosts: Sequence[HostReport]) -> Result:
+def check_numa(hosts: Sequence[HostSurvey]) -> Result:
     """Warn about hosts where the option for NUMA reporting is not set.
 
     Spec: numa-topology-with-rps, "Optionally configured NUMA resources".
@@ -69,7 +69,7 @@ def check_numa(hosts: Sequence[HostReport]) -> Result:
     )
 
 
-def check_shares(hosts: Sequence[HostReport]) -> Result:
+def check_shares(hosts: Sequence[HostSurvey]) -> Result:
     """Warn if some hosts report shares and other hosts do not.
 
     A scheduler that requests shares cannot use hosts without shares.
@@ -86,7 +86,7 @@ def check_shares(hosts: Sequence[HostReport]) -> Result:
     )
 
 
-def _of_all(names: Sequence[str], hosts: Sequence[HostReport]) -> str:
+def _of_all(names: Sequence[str], hosts: Sequence[HostSurvey]) -> str:
     return f"{len(names)} of {len(hosts)} hosts"
 
 

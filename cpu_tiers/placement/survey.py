@@ -11,7 +11,7 @@ from cpu_tiers.placement.records import Provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostReport:
+class HostSurvey:
     """The report of a host to Placement: a provider tree with ``VCPU`` or ``PCPU``.
 
     :param is_numa_aware: the value of ``enable_numa_reporting_to_placement`` on the
@@ -26,7 +26,7 @@ class HostReport:
     has_shares: bool
 
 
-def survey(client: PlacementClient) -> tuple[HostReport, ...]:
+def survey(client: PlacementClient) -> tuple[HostSurvey, ...]:
     """Return the compute hosts, sorted by name.
 
     It takes a request for each root provider and each NUMA node, and up to five more.
@@ -46,7 +46,7 @@ def survey(client: PlacementClient) -> tuple[HostReport, ...]:
         aware = True if provider.uuid in nodes else None
         if {VCPU, PCPU} & classes:
             reports.append(
-                HostReport(
+                HostSurvey(
                     name=provider.name,
                     is_numa_aware=False if provider.uuid in declined else aware,
                     has_vcpu=VCPU in classes,

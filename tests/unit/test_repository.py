@@ -1,5 +1,6 @@
 """What the repository says in two places is the same."""
 
+import ast
 import re
 from configparser import ConfigParser
 from importlib.metadata import entry_points
@@ -75,3 +76,13 @@ def test_every_command_is_documented() -> None:
     assert len(commands) >= 7
     for name in commands:
         assert f"``cpu-tiers {name.replace('_', ' ')}" in page
+
+
+def test_no_two_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in (ROOT / "cpu_tiers").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert len(places) >= 100
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}

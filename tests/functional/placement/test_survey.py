@@ -5,7 +5,7 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Inventories, Traits
-from cpu_tiers.placement.survey import HostReport, survey
+from cpu_tiers.placement.survey import HostSurvey, survey
 
 
 def provider(
@@ -34,8 +34,8 @@ def test_hosts_are_told_apart_by_their_providers(embedded: PlacementClient) -> N
     agent = provider(embedded, "agent only")
     provider(embedded, "agent only:br-ex", "VCPU", parent=agent)  # a child, but not a NUMA node
 
-    def report(name: str, aware: bool | None, vcpu: bool, shares: bool) -> HostReport:
-        return HostReport(name=name, is_numa_aware=aware, has_vcpu=vcpu, has_shares=shares)
+    def report(name: str, aware: bool | None, vcpu: bool, shares: bool) -> HostSurvey:
+        return HostSurvey(name=name, is_numa_aware=aware, has_vcpu=vcpu, has_shares=shares)
 
     assert survey(embedded) == (
         report("aware", aware=True, vcpu=True, shares=True),

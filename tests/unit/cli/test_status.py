@@ -1,13 +1,13 @@
 from oslo_upgradecheck.upgradecheck import Code
 
 from cpu_tiers.cli.status import check_numa, check_shares
-from cpu_tiers.placement.survey import HostReport
+from cpu_tiers.placement.survey import HostSurvey
 
 
 def host(
     name: str, aware: bool | None = None, *, vcpu: bool = True, shares: bool = False
-) -> HostReport:
-    return HostReport(name=name, is_numa_aware=aware, has_vcpu=vcpu, has_shares=shares)
+) -> HostSurvey:
+    return HostSurvey(name=name, is_numa_aware=aware, has_vcpu=vcpu, has_shares=shares)
 
 
 def test_undecided_hosts_are_named() -> None:
