@@ -118,7 +118,12 @@ the same flavor, and ``hw:cpu_emulator_threads``."""
 MATRIX = Seam(
     module="nova.compute.api",
     path="API._validate_flavor_image_numa_pci",
-    parameters=("image", "flavor", "validate_numa", "validate_pci"),
+    parameters=(
+        "image",
+        "flavor",
+        "validate_numa=True",
+        "validate_pci=False",
+    ),
     wrap=_refuse_conflicts,
 )
 """The seam for nova-api: refuses flavor ``mixed`` with image ``shared``, which Nova accepts. Boot,

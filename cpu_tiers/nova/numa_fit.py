@@ -190,9 +190,9 @@ SEAMS = (
             "host_topology",
             "instance_topology",
             "provider_mapping",
-            "limits",
-            "pci_requests",
-            "pci_stats",
+            "limits=None",
+            "pci_requests=None",
+            "pci_stats=None",
         ),
         wrap=_constrain,
     ),
@@ -204,7 +204,12 @@ SEAMS = (
     Seam(
         module="nova.pci.stats",
         path="PciDeviceStats.support_requests",
-        parameters=("self", "requests", "provider_mapping", "numa_cells"),
+        parameters=(
+            "self",
+            "requests",
+            "provider_mapping",
+            "numa_cells=None",
+        ),
     ),
 )
 """The seams for nova-scheduler and nova-compute."""

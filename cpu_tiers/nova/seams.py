@@ -37,7 +37,8 @@ class Seam:
     :param module: the module with the function, such as ``nova.scheduler.utils``.
     :param path: the qualified name of the function in the module, such as
         ``ResourceRequest.from_request_spec``.
-    :param parameters: the names of the function's parameters, with ``self`` or ``cls``.
+    :param parameters: the function's parameters as its ``def`` has them, without annotations:
+        with ``self`` or ``cls``, with defaults (``limits=None``), and with ``*`` and ``/``.
     :param wrap: takes the original function and returns the wrapper. ``None`` for a
         function that cpu-tiers calls or overrides, and therefore only verifies.
     :param other_parameters: the parameters that the function has in other releases of Nova.
@@ -112,10 +113,22 @@ def _find(seam: Seam) -> tuple[Any, str, Any]:
         raise SeamMismatch(_message(seam, "it does not exist")) from error
     # The innermost function is Nova's own: a wrapper, of cpu-tiers or of another tool, may
     # have any parameters.
-    parameters = tuple(inspect.signature(inspect.unwrap(_function(attribute))).parameters)
-    if parameters not in (seam.parameters, *seam.other_parameters):
-        raise SeamMismatch(_message(seam, f"its parameters are {', '.join(parameters)}"))
+    parameters = _parameters(inspect.unwrap(_function(attribute)))
+    if parameters not in map(", ".join, (seam.parameters, *seam.other_parameters)):
+        raise SeamMismatch(_message(seam, f"its parameters are {parameters}"))
     return owner, name, attribute
+
+
+def _parameters(function: Callable[..., Any]) -> str:
+    """Return the parameters of a function as its ``def`` has them, without annotations.
+
+    Kinds and defaults count: a wrapper hands on the default that it was written with, and
+    passes arguments by position.
+    """
+    signature = inspect.signature(function)
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    text = str(signature.replace(parameters=plain, return_annotation=signature.empty))
+    return text.removeprefix("(").removesuffix(")")
 
 
 def _function(attribute: Any) -> Any:

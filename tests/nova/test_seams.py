@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -143,6 +144,61 @@ def test_none_of_the_parameters_of_a_seam_fit(module: ModuleType) -> None:
     with pytest.raises(SeamMismatch, match="parameters text, quiet or words, but its parameters"):
         install([of_two_releases])
     assert module.plain("a") == "a"
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters", "wrong"),
+    [
+        pytest.param(
+            lambda text, quiet=False: text,
+            ("text", "quiet=False"),
+            ("text", "quiet"),
+            id="a default",
+        ),
+        pytest.param(
+            lambda text, quiet=True: text,
+            ("text", "quiet=True"),
+            ("text", "quiet=False"),
+            id="a default that was turned around",
+        ),
+        pytest.param(
+            lambda text, *, quiet: text,
+            ("text", "*", "quiet"),
+            ("text", "quiet"),
+            id="a parameter that is given by name only",
+        ),
+        pytest.param(
+            lambda text, /, quiet: text,
+            ("text", "/", "quiet"),
+            ("text", "quiet"),
+            id="a parameter that is given by position only",
+        ),
+        pytest.param(lambda *text: text, ("*text",), ("text",), id="any number of parameters"),
+    ],
+)
+def test_defaults_and_kinds_of_parameters_count(
+    module: ModuleType,
+    function: Callable[..., Any],
+    parameters: tuple[str, ...],
+    wrong: tuple[str, ...],
+) -> None:
+    module.plain = function  # type: ignore[attr-defined]
+    with pytest.raises(
+        SeamMismatch, match=f"its parameters are {re.escape(', '.join(parameters))}"
+    ):
+        install([seam("plain", *wrong)])
+    assert module.plain is function
+    install([seam("plain", *parameters)])
+    assert module.plain is not function
+
+
+def test_annotations_do_not_count(module: ModuleType) -> None:
+    def plain(text: str, quiet: "bool" = False) -> str:
+        return text
+
+    module.plain = plain  # type: ignore[attr-defined]
+    install([seam("plain", "text", "quiet=False")])
+    assert module.plain("a") == "aa"
 
 
 def test_an_outer_wrapper_of_another_does_not_hide_ours(module: ModuleType) -> None:

@@ -46,12 +46,21 @@ _USED = (
     seams.Seam(
         module=_MODULE,
         path="LibvirtDriver.__init__",
-        parameters=("self", "virtapi", "read_only"),
+        parameters=(
+            "self",
+            "virtapi",
+            "read_only=False",
+        ),
     ),
     seams.Seam(
         module=_MODULE,
         path="LibvirtDriver.update_provider_tree",
-        parameters=("self", "provider_tree", "nodename", "allocations"),
+        parameters=(
+            "self",
+            "provider_tree",
+            "nodename",
+            "allocations=None",
+        ),
     ),
     seams.Seam(
         module=_MODULE,

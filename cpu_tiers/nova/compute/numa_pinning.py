@@ -79,7 +79,14 @@ SEAMS = (
     Seam(
         module="nova.compute.resource_tracker",
         path="ResourceTracker.instance_claim",
-        parameters=("self", "context", "instance", "nodename", "allocations", "limits"),
+        parameters=(
+            "self",
+            "context",
+            "instance",
+            "nodename",
+            "allocations",
+            "limits=None",
+        ),
         wrap=_pin,
     ),
     Seam(
@@ -93,9 +100,9 @@ SEAMS = (
             "nodename",
             "migration",
             "allocations",
-            "move_type",
-            "image_meta",
-            "limits",
+            "move_type=None",
+            "image_meta=None",
+            "limits=None",
         ),
         wrap=_pin,
     ),

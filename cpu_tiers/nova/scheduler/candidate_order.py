@@ -126,8 +126,8 @@ def select_seam(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Sea
             "instance_uuids",
             "alloc_reqs_by_rp_uuid",
             "provider_summaries",
-            "allocation_request_version",
-            "return_alternates",
+            "allocation_request_version=None",
+            "return_alternates=False",
         ),
         wrap=wrap,
     )

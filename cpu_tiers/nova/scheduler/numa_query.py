@@ -89,7 +89,12 @@ SEAMS = (
     Seam(
         module="nova.scheduler.utils",
         path="resources_from_request_spec",
-        parameters=("ctxt", "spec_obj", "host_manager", "enable_pinning_translate"),
+        parameters=(
+            "ctxt",
+            "spec_obj",
+            "host_manager",
+            "enable_pinning_translate=True",
+        ),
         wrap=_change_request,
     ),
 )

@@ -226,7 +226,7 @@ SEAMS = (
             "project_id",
             "user_id",
             "allocation_request_version",
-            "consumer_generation",
+            "consumer_generation=None",
         ),
         wrap=_claim,
     ),
@@ -239,7 +239,13 @@ SEAMS = (
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.post",
-        parameters=("self", "url", "data", "version", "global_request_id"),
+        parameters=(
+            "self",
+            "url",
+            "data",
+            "version=None",
+            "global_request_id=None",
+        ),
     ),
 )
 """The seams for nova-scheduler."""
