@@ -14,7 +14,8 @@ import fixtures
 
 from cpu_tiers.cli import app
 from cpu_tiers.nova.options import CONF
-from tests.nova.reshapes import Reshapes
+from tests.nova.computes import Computes
+from tests.nova.kinds import STARTS_TO_REPORT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,30 +26,44 @@ class Said:
     error: str
 
 
-class Commands(Reshapes):
-    """Computes that report no shares yet, and ``cpu-tiers`` beside them."""
+class CommandLine:
+    """``cpu-tiers`` beside the services of a test."""
 
-    def run_command(self, *arguments: str, status: int = 0) -> Said:
+    def __init__(self, cloud: Computes) -> None:
+        self.cloud = cloud
+
+    def run(self, *arguments: str, status: int = 0) -> Said:
         """Run a command that lists as a person runs it, and expect an exit status.
 
         Nova's configuration is that of the fixtures; its file says where Placement is.
         """
         argv = ["--config-file", str(self.nova_conf()), *arguments, "-f", "json"]
         with mock.patch("cpu_tiers.nova.commands.cloud.configure"), streams() as (out, error):
-            found = app.main(argv)
-        assert found == status, out.getvalue() + error.getvalue()
+            code = app.main(argv)
+        assert code == status, out.getvalue() + error.getvalue()
         assert "Traceback" not in error.getvalue()
         return Said(rows=json.loads(out.getvalue() or "[]"), error=error.getvalue())
 
     def nova_conf(self) -> Path:
-        placement = self.placement.fixture
-        path = Path(self.useFixture(fixtures.TempDir()).path, "nova.conf")
+        """Write a nova.conf that says where Placement is; return its path."""
+        placement = self.cloud.placement.fixture
+        path = Path(self.cloud.useFixture(fixtures.TempDir()).path, "nova.conf")
         path.write_text(
             f"[placement]\nauth_type = admin_token\nendpoint = {placement.endpoint}\n"
             f"token = {placement.token}\nendpoint_override = {placement.endpoint}\n"
             f"[libvirt]\nvcpu_share_multiplier = {CONF.libvirt.vcpu_share_multiplier}\n"
         )
         return path
+
+
+class Commands(Computes):
+    """Computes that report no shares yet, and ``cpu-tiers`` beside them."""
+
+    kind = STARTS_TO_REPORT
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.commands = CommandLine(self)
 
 
 @contextlib.contextmanager

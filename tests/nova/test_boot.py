@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
+from tests.nova.faults import no_bad_query
 
 BOTH = {MULTIPLIER: "2.5", "quota:cpu_shares": "100"}
 PLAIN = "quota:cpu_shares"
@@ -43,7 +44,7 @@ class TestBoot(Cloud):
 
     def test_no_host_reports_shares_yet(self) -> None:
         self.start_host("one")
-        with self.no_bad_query():
+        with no_bad_query():
             self.boot(self.tier("gold", "100"), state="ERROR")
         assert SHARES in self._get_all_resource_classes()
         self.boot(self.flavor("plain"))

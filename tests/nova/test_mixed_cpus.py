@@ -6,7 +6,7 @@ shared.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 from unittest import mock
 
 import fixtures
@@ -21,6 +21,7 @@ from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
 from tests.nova.cloud import WEIGHER
 from tests.nova.computes import MULTIPLIER, SHARES, Computes
+from tests.nova.kinds import Kind
 
 AMOUNTS = {"hw:numa_nodes": "2", "resources:VCPU": "3", "resources:PCPU": "5"}
 ISOLATED = {**AMOUNTS, "resources:PCPU": "6", "hw:cpu_emulator_threads": "isolate"}
@@ -30,28 +31,32 @@ FLOATING = {0: "0-1", 1: "0-1", 4: "7-8"}
 OTHER_IMAGE = "a2459075-d96c-40d5-893e-577ff92e721c"
 
 
+def hardware() -> Any:
+    """Return a host of two NUMA nodes with seven CPUs each."""
+    return fakelibvirt.HostInfo(cpu_nodes=2, cpu_sockets=1, cpu_cores=7, cpu_threads=1)
+
+
+NODES_OF_SEVEN = Kind(
+    weighers=(WEIGHER,),
+    scheduler_options={"query_placement_for_vcpu_shares": True},
+    filters=("NUMATopologyFilter",),
+    options={"compute": {"cpu_shared_set": "0-1,7-8", "cpu_dedicated_set": "2-6,9-13"}},
+    hardware=hardware,
+    copies_disks=False,
+)
+
+
 class MixedCpus(Computes):
     """Two hosts; the flavors are the spec's guest, asked for in several ways."""
 
     microversion = "latest"
-    weighers: tuple[str, ...] = (WEIGHER,)
-    scheduler_options: ClassVar[Mapping[str, Any]] = {"query_placement_for_vcpu_shares": True}
-    ADDITIONAL_FILTERS: ClassVar[list[str]] = ["NUMATopologyFilter"]
+    kind = NODES_OF_SEVEN
 
     def setUp(self) -> None:
         super().setUp()
         self.flavors: dict[str, str] = {}
-        copy_disks = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
-        self.useFixture(fixtures.MockPatch(copy_disks, return_value="{}"))  # there are none
-        self.flags(cpu_shared_set="0-1,7-8", cpu_dedicated_set="2-6,9-13", group="compute")
         for name in ("one", "two"):
             self.start_host(name)
-
-    def start_host(self, name: str) -> str:
-        cpus = fakelibvirt.HostInfo(cpu_nodes=2, cpu_sockets=1, cpu_cores=7, cpu_threads=1)
-        self.start_compute(name, host_info=cpus)
-        uuid: str = self.compute_rp_uuids[name]
-        return uuid
 
     def of(self, specs: Mapping[str, str]) -> str:
         """Make a flavor of 8 vCPUs, unless there is one; return its id."""

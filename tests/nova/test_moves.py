@@ -3,11 +3,15 @@
 import fixtures
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from tests.nova.cloud import SHARES, Cloud
+from tests.nova.cloud import SHARES, STOCK
+from tests.nova.computes import Computes
 
 
-class Moves(Cloud):
+class Moves(Computes):
     """Two hosts and a gold server of 2 vCPUs on the first: 200 shares."""
+
+    kind = STOCK
+    microversion = "latest"
 
     def setUp(self) -> None:
         super().setUp()

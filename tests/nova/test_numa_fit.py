@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from nova import objects
 from nova.pci.stats import PciDeviceStats
@@ -17,6 +17,7 @@ from nova.virt import hardware
 
 from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.nova import numa_fit
+from tests.draws import drawn
 from tests.nova.topologies import host_cell, instance_topology, nova_places
 
 ORIGINAL = inspect.unwrap(hardware.numa_fit_instance_to_host)
@@ -46,7 +47,7 @@ def draw(seed: int) -> tuple[random.Random, Any, Any]:
     return rng, objects.NUMATopology(cells=cells), instance_topology(rng)
 
 
-@settings(max_examples=1500, deadline=None)
+@drawn(1500)
 @given(st.integers(min_value=0))
 def test_where_nova_can_place_a_guest_on_its_cells_so_can_we(seed: int) -> None:
     rng, host, guest = draw(seed)
@@ -60,7 +61,7 @@ def test_where_nova_can_place_a_guest_on_its_cells_so_can_we(seed: int) -> None:
     assert theirs is None or ours is not None
 
 
-@settings(max_examples=1500, deadline=None)
+@drawn(1500)
 @given(st.integers(min_value=0))
 def test_a_guest_is_where_and_on_the_pages_that_were_allocated(seed: int) -> None:
     rng, host, guest = draw(seed)

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from nova import objects
 from nova.conf import CONF
@@ -22,6 +22,7 @@ from cpu_tiers.nova.convert_numa import (
     to_instance_topology,
     to_pinning,
 )
+from tests.draws import drawn
 from tests.nova.topologies import host_cell, instance_topology, nova_places
 
 RATIO = 1.5
@@ -44,7 +45,7 @@ def usage(host: objects.NUMATopology) -> list[Any]:
     ]
 
 
-@settings(max_examples=1500, deadline=None)
+@drawn(1500)
 @given(st.integers(min_value=0))
 def test_whatever_nova_can_place_we_can(seed: int) -> None:
     rng = random.Random(seed)

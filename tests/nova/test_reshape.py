@@ -7,7 +7,18 @@ from unittest import mock
 from nova import exception
 
 from tests.nova.computes import OURS, PLAIN, SHARES
-from tests.nova.reshapes import CLIENT, PLACEMENT, POWER_OFF, RESHAPE, RPC, Reshapes
+from tests.nova.faults import placement_away
+from tests.nova.reshapes import (
+    CLIENT,
+    PLACEMENT,
+    POWER_OFF,
+    RESHAPE,
+    RPC,
+    Reshapes,
+    live_migrate_from_one,
+    resize_from_one,
+    start_reporting,
+)
 
 
 class Killed(BaseException):
@@ -29,19 +40,19 @@ class TestReshape(Reshapes):
         none = self.boot_on("one", self.flavor("none"))
         pinned_specs = {PLAIN: "70", "hw:cpu_policy": "dedicated"}
         pinned = self.boot_on("one", self.flavor("pinned", pinned_specs, vcpus=2))
-        assert self.report("one") == 1
+        assert start_reporting(self, "one") == 1
         assert self.allocated(gold) == {"one": 200}  # 100 x 2
         assert self.allocated(bronze) == {"one": 8}  # 2.5 x 3 = 7.5
         assert self.allocated(plain) == {"one": 70}
         assert self.allocated(none) == {"one": None}
         assert self.allocated(pinned) == {"one": None}  # no shared vCPU
         assert self.inventory("one") is not None
-        assert self.report("one") == 0
+        assert start_reporting(self, "one") == 0
 
     def test_an_empty_host_just_reports(self) -> None:
         self.start_host("one")
         self.boot_on("one", self.flavor("none"))
-        assert self.report("one") == 0
+        assert start_reporting(self, "one") == 0
         assert self.inventory("one") is not None
 
     def test_servers_that_came_before_the_scheduler_asked_get_theirs_at_the_next_start(
@@ -51,14 +62,14 @@ class TestReshape(Reshapes):
         self.start_host("one")
         server = self.boot_on("one", self.tier("gold", "100"))
         assert self.allocated(server) == {"one": None}
-        assert self.report("one") == 1
+        assert start_reporting(self, "one") == 1
         assert self.allocated(server) == {"one": 100}
 
     def test_outside_of_a_start_nothing_is_reshaped_or_reported(self) -> None:
         self.start_host("one")
         server = self.boot_on("one", self.tier("gold", "100"))
         self.reporting(True)
-        with self.placement_away():
+        with placement_away():
             self.restart("one")
         self._run_periodics()
         assert self.inventory("one") is None
@@ -67,7 +78,7 @@ class TestReshape(Reshapes):
         self.boot_on("one", self.flavor("none"))  # builds go on
         assert self.inventory("one") is None
         self.flags(vcpu_share_multiplier=100, group="libvirt")
-        assert self.report("one") == 1
+        assert start_reporting(self, "one") == 1
         assert self.allocated(server) == {"one": 100}
 
 
@@ -79,7 +90,7 @@ class TestHandOver(Reshapes):
         self.start_host("one")
         server = self.boot_on("one", self.tier("gold", "100"))
         self.no_provider_yaml()
-        assert self.report("one") == 1
+        assert start_reporting(self, "one") == 1
         inventory = self.inventory("one")
         assert inventory is not None
         assert inventory["total"] == 1600  # 16 x 100
@@ -88,7 +99,7 @@ class TestHandOver(Reshapes):
     def test_a_file_takes_over_from_the_driver(self) -> None:
         self.start_host("one")
         server = self.boot_on("one", self.tier("gold", "100"))
-        self.report("one")
+        start_reporting(self, "one")
         self.reporting(False)
         self.provider_yaml("one", 1600)
         for driver in (OURS, "libvirt.LibvirtDriver"):
@@ -113,7 +124,7 @@ class TestStrangers(Reshapes):
         }
         assert self.placement.put(f"/allocations/{stranger}", body, version="1.28").status == 204
         server = self.boot_on("one", self.tier("gold", "100"))
-        assert self.report("one") == 1
+        assert start_reporting(self, "one") == 1
         assert self.allocated(stranger) == {"one": None}
         assert self.allocated(server) == {"one": 100}
         assert f"Nova knows no flavor of consumer {stranger} on one" in self.stdlog.logger.output
@@ -123,43 +134,43 @@ class TestMoves(Reshapes):
     """A migration holds the source with the old flavor, the server holds the destination."""
 
     def test_a_resize_that_waits_for_its_user(self) -> None:
-        server, migration = self.resize()
-        assert self.report("one", "two") == 2
+        server, migration = resize_from_one(self)
+        assert start_reporting(self, "one", "two") == 2
         assert self.allocated(migration) == {"one": 50}  # 25 x 2, the old flavor
         assert self.allocated(server) == {"two": 300}  # 100 x 3, the new one
-        assert self.report("one", "two") == 0
+        assert start_reporting(self, "one", "two") == 0
         self._revert_resize({"id": server})
         assert self.allocated(server) == {"one": 50}
         assert self.allocated(migration) == {}
 
     def test_a_confirmed_resize_leaves_the_destination(self) -> None:
-        server, migration = self.resize()
-        assert self.report("one", "two") == 2
+        server, migration = resize_from_one(self)
+        assert start_reporting(self, "one", "two") == 2
         self._confirm_resize({"id": server})
         assert self.allocated(server) == {"two": 300}
         assert self.allocated(migration) == {}
 
     def test_a_resize_on_one_host(self) -> None:
-        server, migration = self.resize(same_host=True)
-        assert self.report("one") == 1
+        server, migration = resize_from_one(self, same_host=True)
+        assert start_reporting(self, "one") == 1
         assert self.allocated(migration) == {"one": 50}
         assert self.allocated(server) == {"one": 300}
 
     def test_a_resize_that_the_source_has_not_heard_of(self) -> None:
-        server, migration = self.resize(stop="resize_instance")
-        assert self.report("one", "two") == 2
+        server, migration = resize_from_one(self, stop="resize_instance")
+        assert start_reporting(self, "one", "two") == 2
         assert self.allocated(migration) == {"one": 50}
         assert self.allocated(server) == {"two": 300}
 
     def test_a_resize_that_the_destination_has_not_finished(self) -> None:
-        server, migration = self.resize(stop="finish_resize")
-        assert self.report("one", "two") == 2
+        server, migration = resize_from_one(self, stop="finish_resize")
+        assert start_reporting(self, "one", "two") == 2
         assert self.allocated(migration) == {"one": 50}
         assert self.allocated(server) == {"two": 300}
 
     def test_a_resize_that_the_destination_has_not_heard_of_waits(self) -> None:
-        server, migration = self.resize(stop="prep_resize")
-        assert self.report("one", "two") == 1
+        server, migration = resize_from_one(self, stop="prep_resize")
+        assert start_reporting(self, "one", "two") == 1
         assert self.allocated(migration) == {"one": 50}
         assert self.allocated(server) == {"two": None}
         assert f"Nova knows no flavor of consumer {server} on two" in self.stdlog.logger.output
@@ -179,24 +190,24 @@ class TestMoves(Reshapes):
                 self.api.post_server_action(server, {"migrate": None})
                 self._wait_for_assert(lost.assert_called)
             moves.append((server, self.migration_of(server)))
-        assert self.report("two", "one") == 2
+        assert start_reporting(self, "two", "one") == 2
         for server, migration in moves:
             assert self.allocated(migration) == {"one": 200}  # 100 x 2, here and there
             assert self.allocated(server) == {"two": 200}
-        assert self.report("two", "one") == 0
+        assert start_reporting(self, "two", "one") == 0
 
     def test_an_evacuation_that_the_destination_has_not_heard_of(self) -> None:
         server = self.evacuate(stop=True)
-        assert self.report("two") == 1
+        assert start_reporting(self, "two") == 1
         # Nova keeps what is on the dead host until that comes back.
         assert self.allocated(server) == {"one": None, "two": 200}
-        assert self.report("two") == 0
+        assert start_reporting(self, "two") == 0
 
     def test_an_evacuation_and_the_dead_host_comes_back(self) -> None:
         server = self.evacuate()
-        assert self.report("two") == 1
+        assert start_reporting(self, "two") == 1
         assert self.allocated(server) == {"one": None, "two": 200}
-        assert self.report("one") == 0  # it removes what it lost, and lacks nothing
+        assert start_reporting(self, "one") == 0  # it removes what it lost, and lacks nothing
         assert self.allocated(server) == {"two": 200}
 
     def evacuate(self, *, stop: bool = False) -> str:
@@ -218,8 +229,8 @@ class TestMoves(Reshapes):
         return server
 
     def test_a_live_migration_on_its_way(self) -> None:
-        server, migration = self.live_migration()
-        assert self.report("one", "two") == 2
+        server, migration = live_migrate_from_one(self)
+        assert start_reporting(self, "one", "two") == 2
         assert self.allocated(migration) == {"one": 50}
         assert self.allocated(server) == {"two": 50}
 
@@ -245,7 +256,7 @@ class TestDoesNotFit(Reshapes):
         self.reporting(False)  # the way back that the message names
         self.restart("one")
         self.flags(vcpu_share_multiplier=100, group="libvirt")  # and the way on
-        assert self.report("one") == 1
+        assert start_reporting(self, "one") == 1
         assert self.allocated(gold) == {"one": 100}
 
 
@@ -264,13 +275,13 @@ class TestKilled(Reshapes):
         assert inventory is not None
         assert inventory["total"] == 1600  # 16 x 100
         assert self.allocated(server) == {"one": 200}  # 100 x 2
-        assert self.report("one") == 0
+        assert start_reporting(self, "one") == 0
 
     def test_before_the_call(self) -> None:
         server = self.killed("_reshape", killed)
         assert self.allocated(server) == {"one": None}
         assert self.inventory("one") is None
-        assert self.report("one") == 1
+        assert start_reporting(self, "one") == 1
         self.finished(server)
 
     def test_during_the_call(self) -> None:
@@ -279,12 +290,12 @@ class TestKilled(Reshapes):
             raise Killed
 
         server = self.killed("_reshape", answer_lost)
-        assert self.report("one") == 0
+        assert start_reporting(self, "one") == 0
         self.finished(server)
 
     def test_after_the_call(self) -> None:
         server = self.killed("set_traits_for_provider", killed)
-        assert self.report("one") == 0
+        assert start_reporting(self, "one") == 0
         self.finished(server)
 
 
@@ -302,6 +313,6 @@ class TestOvercommitted(Reshapes):
             assert self.inventory("one") is None
             assert self.allocated(servers[0]) == {"one": None}
             self.flags(cpu_allocation_ratio=1.125)  # the way on: 16 x 1.125 = 18
-        assert self.report("one") == 1
+        assert start_reporting(self, "one") == 1
         for server in servers:
             assert self.allocated(server) == {"one": 60}

@@ -55,6 +55,6 @@ class TestElsewhere(Moves):
         assert resident.pinning is None
         assert resident.topology is not None
         assert resident.topology.page_size == "large"  # not what it was given on the other host
-        goes_to = self.goes_to(host=node.name)[server]
+        goes_to = self.commands.goes_to(host=node.name)[server]
         assert sorted(goes_to.values(), key=str) == [{"MEMORY_MB": 512}, {"PCPU": 2}]
         assert any(name.endswith("_PAGES_2048") for name in goes_to)

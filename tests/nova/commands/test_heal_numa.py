@@ -10,19 +10,22 @@ from unittest import mock
 from nova import context, objects
 
 from cpu_tiers.placement.client import PlacementClient
-from tests.nova.computes import MULTIPLIER
+from tests.nova.computes import MULTIPLIER, Computes
 from tests.nova.networks import BRIDGE, EGRESS, PORT_IDS, Neutron, add_devices, bandwidth
 from tests.nova.networks import placement_of as client_of
 from tests.nova.numa.hosts import SHARES
-from tests.nova.numa.moves import NUMA, PINNED, Moves
+from tests.nova.numa.moves import MOVING, NUMA, PINNED, MoveCommands
 
 ODD = {**NUMA, MULTIPLIER: "12.5"}
 """With 2 vCPUs 25 shares: 12.5 of each node, and the first takes what is odd."""
 
 
-class Heals(Moves):
+class Heals(Computes):
+    kind = MOVING
+
     def setUp(self) -> None:
         super().setUp()
+        self.commands = MoveCommands(self)
         self.reporting(True)
 
     def become_aware(self) -> None:
@@ -32,7 +35,7 @@ class Heals(Moves):
 
     def heal(self, mode: str, *arguments: str, status: int = 0) -> dict[str, Mapping[str, Any]]:
         """Return where what is added goes, by consumer."""
-        self.said = self.run_command(
+        self.said = self.commands.run(
             "allocation", "heal", mode, "--skip-ports", *arguments, status=status
         )
         return {row["consumer"]: row["goes_to"] for row in self.said.rows}
@@ -107,7 +110,7 @@ class TestHeal(Heals):
         (node,) = (name for name, held in self.held(pinned).items() if "PCPU" in held)
         for server in (pinned, small):
             self.placement.delete(f"/allocations/{server}")
-        stranger = self.claim({self.providers("one")[node]["uuid"]: {"PCPU": 1}})
+        stranger = self.tree.claim({self.tree.providers("one")[node]["uuid"]: {"PCPU": 1}})
         self.heal("--apply", status=1)
         rows = {row["consumer"]: (row["fits"], row["reason"]) for row in self.said.rows}
         assert rows[small] == (True, "")
@@ -146,7 +149,7 @@ class TestPorts(Heals):
         neutron.ask(PORT_IDS[0], bandwidth(10))
         self.placement.delete(f"/allocations/{server}")
         for mode in ("--plan", "--apply"):
-            rows = self.run_command("allocation", "heal", mode).rows
+            rows = self.commands.run("allocation", "heal", mode).rows
             found = {row["port"]: row["goes_to"] for row in rows}
             assert found.pop(PORT_IDS[0]) == {BRIDGE.format("one"): {EGRESS: 10}}
             assert found[""].keys() == held.keys()
@@ -164,19 +167,19 @@ class TestSharesLater(Heals):
         self.become_aware()
         before = {server: self.held(server) for server in (odd, gold)}
         self.reporting(True)
-        planned = self.goes_to()
+        planned = self.commands.goes_to()
         assert planned[odd] == {"one_NUMA0": {SHARES: 13}, "one_NUMA1": {SHARES: 12}}
         assert [*planned[gold].values()] == [{SHARES: 100}]
-        self.wanted = "false"  # with another nova.conf than the host's: shares alone
-        said = self.run_command("reshape", "plan", "--host", "one")
+        self.commands.wanted = "false"  # with another nova.conf than the host's: shares alone
+        said = self.commands.run("reshape", "plan", "--host", "one")
         assert {row["consumer"]: row["goes_to"] for row in said.rows} == planned
         assert "one_NUMA1: vcpu_share_multiplier 100 gives 200 shares" in said.error  # 2 CPUs
-        self.wanted = "true"
+        self.commands.wanted = "true"
         self.restart("one")
         for server, held in before.items():
             gained = {name: amounts.get(SHARES) for name, amounts in self.held(server).items()}
             assert gained == {n: planned[server].get(n, {}).get(SHARES) for n in held}
-        assert self.goes_to() == {}
+        assert self.commands.goes_to() == {}
 
     def test_who_does_not_fit(self) -> None:
         self.reporting(False)
@@ -187,4 +190,4 @@ class TestSharesLater(Heals):
         self.flags(vcpu_share_multiplier=50, group="libvirt")  # 100 of each node, twice
         self.reporting(True)
         limit = f"asks {node} for 200 {SHARES}: one server may have at most 100 (max_unit)"
-        assert self.refused("one") == {gold: limit}
+        assert self.commands.refused("one") == {gold: limit}

@@ -11,9 +11,15 @@ from nova.tests.fixtures.nova import IndirectionAPIFixture
 from oslo_messaging import ExpectedException
 
 from cpu_tiers.placement.client import PlacementClient
-from tests.nova.command_line import Commands
-from tests.nova.computes import PLAIN, SHARES
-from tests.nova.reshapes import PLACEMENT
+from tests.nova.command_line import CommandLine, Commands
+from tests.nova.computes import PLAIN, SHARES, Computes
+from tests.nova.kinds import STARTS_TO_REPORT
+from tests.nova.reshapes import (
+    PLACEMENT,
+    live_migrate_from_one,
+    resize_from_one,
+    start_reporting,
+)
 
 NOWHERE = "5f5a0a4e-0000-4000-8000-000000000001"
 
@@ -25,7 +31,7 @@ class TestReshapePlan(Commands):
         return {consumer: held["resources"] for consumer, held in body["allocations"].items()}
 
     def planned(self, host: str, *, status: int = 0) -> dict[str, int]:
-        rows = self.run_command("reshape", "plan", "--host", host, status=status).rows
+        rows = self.commands.run("reshape", "plan", "--host", host, status=status).rows
         assert all(row["host"] == host for row in rows)
         return {row["consumer"]: row["adds"][SHARES] for row in rows}
 
@@ -33,7 +39,7 @@ class TestReshapePlan(Commands):
         """Plan, restart, and compare the plan with what the restart changed."""
         before, planned = self.held_on(host), self.planned(host)
         assert self.held_on(host) == before
-        self.report(host)
+        start_reporting(self, host)
         done = {
             consumer: {
                 name: amount - before[consumer].get(name, 0) for name, amount in now.items()
@@ -58,24 +64,24 @@ class TestReshapePlan(Commands):
         assert self.planned_and_done("one") == {gold: 200, bronze: 8, plain: 70}
 
     def test_a_resize_that_waits_for_its_user(self) -> None:
-        server, migration = self.resize()
+        server, migration = resize_from_one(self)
         assert self.planned_and_done("one") == {migration: 50}  # 25 x 2, the old flavor
         assert self.planned_and_done("two") == {server: 300}  # 100 x 3, the new one
 
     def test_a_resize_on_one_host(self) -> None:
-        server, migration = self.resize(same_host=True)
-        said = self.run_command("reshape", "plan", "--host", "one")
+        server, migration = resize_from_one(self, same_host=True)
+        said = self.commands.run("reshape", "plan", "--host", "one")
         rows = {row["consumer"]: (row["server"], row["flavor"]) for row in said.rows}
         assert rows == {migration: (server, "bronze"), server: (server, "gold")}
         assert self.planned_and_done("one") == {migration: 50, server: 300}
 
     def test_a_resize_that_the_destination_has_not_heard_of(self) -> None:
-        _, migration = self.resize(stop="prep_resize")
+        _, migration = resize_from_one(self, stop="prep_resize")
         assert self.planned_and_done("one") == {migration: 50}
         assert self.planned_and_done("two") == {}
 
     def test_a_live_migration_on_its_way(self) -> None:
-        server, migration = self.live_migration()
+        server, migration = live_migrate_from_one(self)
         assert self.planned_and_done("one") == {migration: 50}
         assert self.planned_and_done("two") == {server: 50}
 
@@ -85,7 +91,7 @@ class TestReshapePlan(Commands):
         bronze = self.boot_on("one", self.tier("bronze", "30"))
         silver = self.boot_on("one", self.tier("silver", "60"))
         gold = self.boot_on("one", self.tier("gold", "100"))
-        said = self.run_command("reshape", "plan", "--host", "one", status=1)
+        said = self.commands.run("reshape", "plan", "--host", "one", status=1)
         assert {row["consumer"]: row["reason"] for row in said.rows} == {
             bronze: "",
             silver: f"60 {SHARES}: only 50 of 80 are left",
@@ -100,7 +106,7 @@ class TestReshapePlan(Commands):
         assert "would refuse to start" in said.error
 
     def test_an_unknown_host(self) -> None:
-        said = self.run_command("reshape", "plan", "--host", "nowhere", status=1)
+        said = self.commands.run("reshape", "plan", "--host", "nowhere", status=1)
         assert said.rows == []
         assert said.error.startswith("host nowhere: Nova has no compute host of that name; ")
         assert "compute service list" in said.error
@@ -108,7 +114,7 @@ class TestReshapePlan(Commands):
     def test_nothing_to_do(self) -> None:
         self.start_host("one")
         self.boot_on("one", self.flavor("none"))
-        said = self.run_command("reshape", "plan", "--host", "one")
+        said = self.commands.run("reshape", "plan", "--host", "one")
         assert said.rows == []
         assert "vcpu_share_multiplier 100 gives 1600 shares" in said.error  # 16 CPUs
         assert "No server lacks shares" in said.error
@@ -148,12 +154,12 @@ class TestWithoutADatabase(Commands):
         with mock.patch(
             "cpu_tiers.nova.commands.cloud.rpcapi.ConductorAPI", return_value=conductor
         ):
-            said = self.run_command(*arguments, status=status)
+            said = self.commands.run(*arguments, status=status)
         base.NovaObject.indirection_api = None
         return said
 
     def test_the_conductor_is_asked(self) -> None:
-        server, migration = self.resize(same_host=True)
+        server, migration = resize_from_one(self, same_host=True)
         said = self.ask("reshape", "plan", "--host", "one")
         assert {row["consumer"]: row["adds"] for row in said.rows} == {
             migration: {SHARES: 50},
@@ -178,16 +184,19 @@ class TestWithoutADatabase(Commands):
         assert "no server of that uuid" in said.error
 
 
-class Heals(Commands):
+class Heals(Computes):
     """Hosts that report by provider.yaml, with Nova's own driver."""
+
+    kind = STARTS_TO_REPORT
 
     def setUp(self) -> None:
         super().setUp()
+        self.commands = CommandLine(self)
         self.flags(compute_driver="libvirt.LibvirtDriver")
         self.provider_yaml("$COMPUTE_NODE", 640)
 
     def heal(self, *arguments: str, status: int = 0) -> dict[str, Mapping[str, int]]:
-        rows = self.run_command("allocation", "heal", *arguments, status=status).rows
+        rows = self.commands.run("allocation", "heal", *arguments, status=status).rows
         return {row["consumer"]: row["adds"] for row in rows}
 
 
@@ -205,7 +214,7 @@ class TestHeal(Heals):
         assert self.allocated(gold) == {"one": 200}
         assert self.allocated(silver) == {"two": 50}
         with mock.patch.object(PlacementClient, "set_consumers") as written:
-            said = self.run_command("allocation", "heal", "--apply")
+            said = self.commands.run("allocation", "heal", "--apply")
         assert said.rows == []
         assert "Hosts that report shares: 2; ports that ask for something: 0; " in said.error
         written.assert_not_called()
@@ -222,7 +231,7 @@ class TestHeal(Heals):
         assert after["user_id"] == before["user_id"]
 
     def test_a_migration_keeps_the_source_of_its_server(self) -> None:
-        server, migration = self.resize()
+        server, migration = resize_from_one(self)
         assert self.heal("--apply") == {migration: {SHARES: 50}, server: {SHARES: 300}}
         assert self.allocated(migration) == {"one": 50}
         assert self.allocated(server) == {"two": 300}
@@ -240,7 +249,7 @@ class TestHeal(Heals):
         assert self.heal("--plan", "--host", "two") == {there: {SHARES: 100}}
         assert self.heal("--apply", "--server", here) == {here: {SHARES: 100}}
         assert self.heal("--plan", "--host", "one", "--host", "two").keys() == {other, there}
-        said = self.run_command("allocation", "heal", "--plan", "--server", NOWHERE, status=1)
+        said = self.commands.run("allocation", "heal", "--plan", "--server", NOWHERE, status=1)
         assert f"server {NOWHERE}: Nova has no server of that uuid" in said.error
 
     def test_a_host_that_reports_no_shares(self) -> None:
@@ -248,7 +257,7 @@ class TestHeal(Heals):
         self.start_host("one")
         self.boot_on("one", self.tier("gold", "100"))
         assert self.heal("--plan") == {}
-        said = self.run_command("allocation", "heal", "--apply", "--host", "one", status=1)
+        said = self.commands.run("allocation", "heal", "--apply", "--host", "one", status=1)
         assert "host one: it reports no shares" in said.error
 
     def test_a_host_that_has_promised_more_vcpu_than_its_ratio_now_allows(self) -> None:
@@ -258,7 +267,7 @@ class TestHeal(Heals):
         self.flags(cpu_allocation_ratio=1.0)  # 16 VCPU, 18 are held
         self.restart("one")
         if PLACEMENT < 14:
-            said = self.run_command("allocation", "heal", "--apply", status=1)
+            said = self.commands.run("allocation", "heal", "--apply", status=1)
             assert "Unable to create allocation for 'VCPU'" in said.error
             assert self.allocated(servers[0]) == {"one": None}
             self.flags(cpu_allocation_ratio=1.125)  # the way on: 16 x 1.125 = 18
@@ -274,7 +283,7 @@ class TestHeal(Heals):
         other = self.boot_on("one", self.tier("silver", "100", vcpus=3))  # 300, and 240 are left
         self.start_host("two")
         fits = self.boot_on("two", self.tier("bronze", "1"))
-        said = self.run_command("allocation", "heal", "--apply", status=1)
+        said = self.commands.run("allocation", "heal", "--apply", status=1)
         # The smaller is let in first: 640 - 300 = 340
         assert f"({gold}), flavor gold: asks one for 400 {SHARES}: only 340 of 640" in said.error
         assert "one: nothing is written" in said.error
@@ -325,7 +334,7 @@ class TestHealWithoutAllocations(Heals):
         server = self.boot_on("one", self.flavor("small"))
         self.placement.delete(f"/allocations/{server}")
         large = self.boot_on("one", self.flavor("large", vcpus=16))  # all that there are
-        said = self.run_command("allocation", "heal", "--apply", status=1)
+        said = self.commands.run("allocation", "heal", "--apply", status=1)
         assert (
             f"({server}), flavor small: asks one for 1 VCPU: only 0 of 16 are left" in said.error
         )
@@ -363,7 +372,7 @@ class TestConflicts(Heals):
         self.start_host("one")
         server = self.boot_on("one", self.tier("gold", "100"))
         with self.conflict(server, 99):
-            said = self.run_command("allocation", "heal", "--apply", status=1)
+            said = self.commands.run("allocation", "heal", "--apply", status=1)
         assert self.writes == 4
         assert "409" in said.error or "conflict" in said.error.lower()
         assert self.allocated(server) == {"one": None}

@@ -3,35 +3,41 @@
 from typing import Any
 from unittest import mock
 
-from tests.nova.computes import MULTIPLIER
+from tests.nova.computes import MULTIPLIER, Computes
 from tests.nova.numa.hosts import SHARES
-from tests.nova.numa.moves import NUMA, PINNED, Moves
-from tests.nova.reshapes import CLIENT, POWER_OFF
+from tests.nova.numa.moves import MOVING, NUMA, PINNED, MoveCommands, Moves
+from tests.nova.reshapes import CLIENT, POWER_OFF, live_migrate_from_one, resize_from_one
 
 
-class Applied(Moves):
+class Applied(Computes):
+    kind = MOVING
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.commands = MoveCommands(self)
+
     def planned_and_done(self, host: str = "one") -> dict[str, Any]:
         """Plan both ways, carry it out, and compare; the restart then writes nothing."""
-        path = self.folder / "plan.json"
-        planned = self.goes_to(host=host)
-        assert self.offline("--save", path, host=host) == planned
+        path = self.commands.folder / "plan.json"
+        planned = self.commands.goes_to(host=host)
+        assert self.commands.offline("--save", path, host=host) == planned
         before = {consumer: self.held(consumer) for consumer in planned}
         self.computes[host].stop()
-        changes = self.ask("apply", path, host=host).rows
+        changes = self.commands.ask("apply", path, host=host).rows
         assert len([c for c in changes if c["what"].startswith("allocations of")]) == len(planned)
         for consumer, resources in planned.items():
             others = {name: held for name, held in before[consumer].items() if name != host}
             assert self.held(consumer) == resources | others
-        said = self.ask("apply", path, host=host)
+        said = self.commands.ask("apply", path, host=host)
         assert said.rows == []
         assert "nothing was changed" in said.error
-        generations = self.generations(host)
+        generations = self.tree.generations(host)
         self.nodes(True)
         with mock.patch.object(CLIENT, "_reshape") as reshaped:
             self.restart(host)
         reshaped.assert_not_called()
-        assert self.generations(host) == generations
-        assert self.goes_to(host=host) == {}
+        assert self.tree.generations(host) == generations
+        assert self.commands.goes_to(host=host) == {}
         return planned
 
 
@@ -58,7 +64,7 @@ class TestPlanAndApply(Applied):
         numa = self.boot_on("one", self.flavor("numa", NUMA | {MULTIPLIER: "10"}, vcpus=2))
         self.boot_on("one", self.flavor("pinned", PINNED | {MULTIPLIER: "10"}, vcpus=2))
         self.reporting(True)
-        added = {row["consumer"]: row["adds"] for row in self.ask("plan").rows}
+        added = {row["consumer"]: row["adds"] for row in self.commands.ask("plan").rows}
         assert {c: adds for c, adds in added.items() if adds} == {
             gold: {SHARES: 50},  # 25 x 2
             numa: {SHARES: 20},  # 10 x 2, one half for each node; no dedicated vCPU claims any
@@ -68,12 +74,12 @@ class TestPlanAndApply(Applied):
         assert planned[numa]["one_NUMA0"] == planned[numa]["one_NUMA1"] == {"VCPU": 1, SHARES: 10}
 
     def test_the_driver_does_what_was_planned(self) -> None:
-        _, migration = self.live_migration()
+        _, migration = live_migrate_from_one(self)
         for name, specs in (("numa", NUMA), ("pinned", PINNED), ("plain", {})):
             self.boot_on("one", self.flavor(name, {MULTIPLIER: "10", **specs}, vcpus=2))
         self.reporting(True)
-        planned = self.goes_to()
-        assert planned == self.offline()
+        planned = self.commands.goes_to()
+        assert planned == self.commands.offline()
         assert len(planned) == 4
         shares = [held[SHARES] for held in planned[migration].values() if SHARES in held]
         assert shares == [50]  # 25 x 2, the old flavor
@@ -82,10 +88,10 @@ class TestPlanAndApply(Applied):
         assert {consumer: self.held(consumer) for consumer in planned} == planned
 
     def test_a_resize_that_waits_for_its_user(self) -> None:
-        server, migration = self.resize()
+        server, migration = resize_from_one(self)
         assert self.planned_and_done("one").keys() == {migration}
         # 3 vCPUs on nodes of 2 shared CPUs: that server does not fit there
-        assert self.refused("two").keys() == {server}
+        assert self.commands.refused("two").keys() == {server}
 
     def test_a_resize_on_one_host(self) -> None:
         self.flags(allow_resize_to_same_host=True)
@@ -98,7 +104,7 @@ class TestPlanAndApply(Applied):
         assert planned[server]["one_NUMA0"] == {"PCPU": 2}
 
     def test_a_live_migration_on_its_way(self) -> None:
-        server, migration = self.live_migration()
+        server, migration = live_migrate_from_one(self)
         assert self.planned_and_done("one").keys() == {migration}
         assert self.planned_and_done("two").keys() == {server}
 
@@ -124,9 +130,9 @@ class TestRefusals(Moves):
         self.start_host("one")
         large = self.boot_on("one", self.flavor("large", vcpus=3))
         small = self.boot_on("one", self.flavor("small"))
-        path = self.folder / "plan.json"
-        generations = self.generations("one")
-        said = self.ask("plan", "--save", path, status=1)
+        path = self.commands.folder / "plan.json"
+        generations = self.tree.generations("one")
+        said = self.commands.ask("plan", "--save", path, status=1)
         given = (
             "holds 512 MEMORY_MB, 3 VCPU; no NUMA node can hold all of it"
             " (one_NUMA0: 3 VCPU: one server may have at most 2 (max_unit);"
@@ -136,19 +142,21 @@ class TestRefusals(Moves):
         assert f"({large}), flavor large: {given}; move it to " in said.error
         assert "nova-compute would refuse to start" in said.error
         assert not path.exists()
-        assert self.generations("one") == generations
-        assert self.refused("one", "--offline") == {large: given}
+        assert self.tree.generations("one") == generations
+        assert self.commands.refused("one", "--offline") == {large: given}
 
     def test_arguments_and_nova_conf_that_do_not_go_together(self) -> None:
         self.start_host("one")
-        said = self.run_command("reshape", "plan", "--host", "one", status=1)
+        said = self.commands.run("reshape", "plan", "--host", "one", status=1)
         assert "give --capabilities FILE or --connect URI" in said.error
-        path = self.folder / "plan.json"
-        self.offline("--save", path)
-        self.wanted = "false"
+        path = self.commands.folder / "plan.json"
+        self.commands.offline("--save", path)
+        self.commands.wanted = "false"
         for arguments in (("plan",), ("plan", "--offline"), ("apply", path)):
-            said = self.ask(*arguments, status=1)
+            said = self.commands.ask(*arguments, status=1)
             assert "nova.conf, [compute] enable_numa_reporting_to_placement: not tr" in said.error
-        self.wanted = "true"
-        said = self.ask("plan", "--save", self.folder / "no" / "plan.json", status=1)
+        self.commands.wanted = "true"
+        said = self.commands.ask(
+            "plan", "--save", self.commands.folder / "no" / "plan.json", status=1
+        )
         assert "plan.json: cannot be written (No such file or directory)" in said.error

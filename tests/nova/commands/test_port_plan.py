@@ -13,8 +13,9 @@ from nova.tests.fixtures import NeutronFixture
 from nova.tests.fixtures.neutron import neutron_client_exc
 
 from cpu_tiers.placement.client import PlacementClient
-from tests.nova.command_line import Commands
-from tests.nova.computes import SHARES
+from tests.nova.command_line import CommandLine
+from tests.nova.computes import SHARES, Computes
+from tests.nova.kinds import STARTS_TO_REPORT
 from tests.nova.networks import (
     AGENT,
     BRIDGE,
@@ -33,9 +34,12 @@ P1, P2, P3, *_ = PORT_IDS
 ONE = BRIDGE.format("one")
 
 
-class Heals(Commands):
+class Heals(Computes):
+    kind = STARTS_TO_REPORT
+
     def setUp(self) -> None:
         super().setUp()
+        self.commands = CommandLine(self)
         self.neutron = self.useFixture(Neutron(self))
         self.client = placement_of(self)
         self.start_host("one")
@@ -52,7 +56,7 @@ class Heals(Commands):
 
     def heal(self, *arguments: str, status: int = 0) -> dict[str, Any]:
         """Return what is added, by port."""
-        self.said = self.run_command("allocation", "heal", *arguments, status=status)
+        self.said = self.commands.run("allocation", "heal", *arguments, status=status)
         return {row["port"]: row["adds"] for row in self.said.rows}
 
     def devices_of(self, server: str) -> dict[str, dict[str, int]]:

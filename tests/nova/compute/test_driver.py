@@ -12,6 +12,7 @@ from cpu_tiers.nova import seams
 from cpu_tiers.nova.compute import guest_weight, tracker_run
 from cpu_tiers.nova.seams import SeamMismatch
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES, Computes
+from tests.nova.faults import placement_away
 
 POWER_OFF = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
 
@@ -174,7 +175,7 @@ class TestReportingStaysOn(Computes):
         self.start_host("one")
         present = self.inventory("one")
         self.reporting(False)
-        with self.placement_away():
+        with placement_away():
             self.restart("one")
         self._run_periodics()
         assert self.inventory("one") == present

@@ -6,11 +6,14 @@ from unittest import mock
 from nova import exception
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from tests.nova.compute.test_numa_pinning import PINNED, TWO, NumaComputes
+from tests.nova.computes import Computes
 from tests.nova.numa.agreement import check_agreement, held_of_nodes
+from tests.nova.numa.pinning import PINNED, PINNING, TWO
 
 
-class Diskless(NumaComputes):
+class Diskless(Computes):
+    kind = PINNING
+
     def setUp(self) -> None:
         super().setUp()
         self.start_host("one")

@@ -16,8 +16,8 @@ import requests
 from keystoneauth1.exceptions import ConnectFailure
 from nova.scheduler.client.report import SchedulerReportClient
 
-from tests.nova.compute.test_numa_pinning import PINNED, TWO, NumaComputes
 from tests.nova.computes import OURS, Computes
+from tests.nova.numa.pinning import PINNED, TWO, NumaComputes
 
 NOVAS = "libvirt.LibvirtDriver"
 AWAY = ConnectFailure("connection refused")

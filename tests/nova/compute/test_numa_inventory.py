@@ -16,7 +16,8 @@ from cpu_tiers import extensions
 from cpu_tiers.inventory import Host, InventoryOptions
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.numa import large_pages_trait, no_numa_trait, node_trait, small_pages_trait
-from tests.nova.numa.hosts import ROOT, SHARES, Hosts
+from tests.nova.faults import placement_away
+from tests.nova.numa.hosts import ROOT, SHARES, Hosts, hardware
 
 REFUSED = "one reports its NUMA nodes (one_NUMA1_PAGES_4, one_NUMA1, one_NUMA0_PAGES_4, one_NUMA0)"
 
@@ -34,7 +35,7 @@ class TestTree(Hosts):
         self.flags(cpu_allocation_ratio=2.0, ram_allocation_ratio=1.5)
         self.flags(reserved_host_cpus=1, reserved_host_memory_mb=1000)
         self.start_host("one")
-        assert self.inventories("one") == {
+        assert self.tree.inventories("one") == {
             "one": {"DISK_GB": record(128)},
             "one_NUMA0": {
                 "VCPU": record(4, reserved=1, allocation_ratio=2.0),  # the first takes what is odd
@@ -47,7 +48,7 @@ class TestTree(Hosts):
             },
             "one_NUMA1_PAGES_4": {"MEMORY_MB": record(8192, reserved=500, allocation_ratio=1.5)},
         }
-        assert self.parents("one") == {
+        assert self.tree.parents("one") == {
             "one": None,
             "one_NUMA0": "one",
             "one_NUMA0_PAGES_4": "one_NUMA0",
@@ -55,19 +56,19 @@ class TestTree(Hosts):
             "one_NUMA1_PAGES_4": "one_NUMA1",
         }
         for node in ("one_NUMA0", "one_NUMA1"):
-            assert self.traits("one", node) == {node_trait()}
-            assert self.traits("one", f"{node}_PAGES_4") == {
+            assert self.tree.traits("one", node) == {node_trait()}
+            assert self.tree.traits("one", f"{node}_PAGES_4") == {
                 small_pages_trait(),
                 "CUSTOM_MEMORY_PAGE_SIZE_4",
             }
-        assert {"COMPUTE_NODE", node_trait(), no_numa_trait()} & self.traits("one", "one") == {
-            "COMPUTE_NODE"
-        }
+        assert {"COMPUTE_NODE", node_trait(), no_numa_trait()} & self.tree.traits(
+            "one", "one"
+        ) == {"COMPUTE_NODE"}
 
     def test_one_node_and_four(self) -> None:
         self.nodes(True)
         self.start_host("one", nodes=1)
-        assert self.totals("one") == {
+        assert self.tree.totals("one") == {
             "one": {"DISK_GB": 128},
             "one_NUMA0": {"VCPU": 8},
             "one_NUMA0_PAGES_4": {"MEMORY_MB": 16384},
@@ -77,7 +78,7 @@ class TestTree(Hosts):
         for cell in range(4):
             parts[f"four_NUMA{cell}"] = {"VCPU": 2}
             parts[f"four_NUMA{cell}_PAGES_4"] = {"MEMORY_MB": 4096}
-        assert self.totals("four") == parts
+        assert self.tree.totals("four") == parts
 
     def test_huge_pages(self) -> None:
         self.nodes(True)
@@ -86,7 +87,7 @@ class TestTree(Hosts):
         # 5 GiB, 1 GiB and 2 GiB of the first node; all of the second in small pages
         sizes = [(4, 1310720), (2048, 512), (1048576, 2)], [(4, 2097152)]
         self.start_host("one", mempages=[fakelibvirt.create_mempages(cell) for cell in sizes])
-        assert self.inventories("one") == {
+        assert self.tree.inventories("one") == {
             "one": {"DISK_GB": record(128)},
             "one_NUMA0": {"VCPU": record(4)},
             "one_NUMA0_PAGES_4": {"MEMORY_MB": record(5120, allocation_ratio=1.5)},
@@ -95,28 +96,28 @@ class TestTree(Hosts):
             "one_NUMA1": {"VCPU": record(4)},
             "one_NUMA1_PAGES_4": {"MEMORY_MB": record(8192, allocation_ratio=1.5)},
         }
-        assert self.traits("one", "one_NUMA0_PAGES_2048") == {
+        assert self.tree.traits("one", "one_NUMA0_PAGES_2048") == {
             large_pages_trait(),
             "CUSTOM_MEMORY_PAGE_SIZE_2048",
         }
-        before = self.generations("one")
+        before = self.tree.generations("one")
         self._run_periodics()
         self.restart("one")
-        assert self.generations("one") == before
+        assert self.tree.generations("one") == before
 
     def test_a_dedicated_set(self) -> None:
         self.nodes(True)
         self.reporting(True)
         self.flags(cpu_shared_set="0-1,4-5", cpu_dedicated_set="2-3", group="compute")
         self.start_host("one")
-        totals = self.totals("one")
+        totals = self.tree.totals("one")
         assert totals["one_NUMA0"] == {"VCPU": 2, SHARES: 200, "PCPU": 2}
         assert totals["one_NUMA1"] == {"VCPU": 2, SHARES: 200}
         assert totals["one"] == {"DISK_GB": 128}
-        before = self.generations("one")
+        before = self.tree.generations("one")
         self._run_periodics()
         self.restart("one")
-        assert self.generations("one") == before
+        assert self.tree.generations("one") == before
 
     def test_a_set_that_the_cells_do_not_have_stops_the_start(self) -> None:
         self.nodes(True)
@@ -137,7 +138,7 @@ class TestTree(Hosts):
         self.nodes(True)
         with mock.patch.object(host.Host.get_online_cpus, "return_value", set(range(7))):
             self.start_host("one")
-        assert self.totals("one")["one_NUMA1"] == {"VCPU": 3}  # 4, 5 and 6
+        assert self.tree.totals("one")["one_NUMA1"] == {"VCPU": 3}  # 4, 5 and 6
 
     def test_what_plugins_report(self) -> None:
         def report(of: Host, options: InventoryOptions) -> list[ResourceProvider]:
@@ -156,20 +157,21 @@ class TestTree(Hosts):
         self.nodes(True)
         with mock.patch.object(extensions, "load", loaded):
             self.start_host("one")
-        totals = self.totals("one")
+        totals = self.tree.totals("one")
         assert totals["one"] == {"DISK_GB": 128, "CUSTOM_SLOT": 3}
         assert totals["one_NUMA1"] == {"VCPU": 4, "CUSTOM_SLOT": 3}
 
 
 class TestRatios(Hosts):
     def set_ratio(self, provider: str, name: str, ratio: float) -> None:
-        url = f"/resource_providers/{self.providers('one')[provider]['uuid']}/inventories/{name}"
+        uuid = self.tree.providers("one")[provider]["uuid"]
+        url = f"/resource_providers/{uuid}/inventories/{name}"
         self.placement.put(url, {**self.placement.get(url).body, "allocation_ratio": ratio})
 
     def ratios(self, name: str) -> list[float]:
         return [
             records[name]["allocation_ratio"]
-            for records in self.inventories("one").values()
+            for records in self.tree.inventories("one").values()
             if name in records
         ]
 
@@ -193,10 +195,10 @@ class TestRatios(Hosts):
 
 class TestOption(Hosts):
     def is_marked(self) -> bool:
-        return no_numa_trait() in self.traits("one", "one")
+        return no_numa_trait() in self.tree.traits("one", "one")
 
     def is_numa_aware(self) -> bool:
-        return "VCPU" not in self.totals("one")["one"]
+        return "VCPU" not in self.tree.totals("one")["one"]
 
     def change(self, wanted: bool | None) -> tuple[bool, bool]:
         """Restart with the option; return what became of the host."""
@@ -208,29 +210,29 @@ class TestOption(Hosts):
         self.start_host("one")
         assert (self.is_marked(), self.is_numa_aware()) == (False, False)
         assert self.change(False) == (True, False)
-        before = self.generations("one")
+        before = self.tree.generations("one")
         self._run_periodics()
-        assert self.generations("one") == before
+        assert self.tree.generations("one") == before
         assert self.change(None) == (False, False)
         assert self.change(False) == (True, False)
-        assert list(self.totals("one")) == ["one"]
+        assert list(self.tree.totals("one")) == ["one"]
         assert self.change(True) == (False, True)
 
     def test_from_undecided_and_no_way_back(self) -> None:
         self.start_host("one")
         assert self.change(True) == (False, True)
-        before = self.inventories("one"), self.generations("one")
+        before = self.tree.inventories("one"), self.tree.generations("one")
         for wanted in (None, False):
             self.nodes(wanted)
             message = self.restart_refused("one", exception.InvalidConfiguration)
             assert message.startswith(REFUSED)
             assert "Set [compute] enable_numa_reporting_to_placement = true" in message
             for provider in ("one_NUMA0", "one_NUMA1_PAGES_4"):
-                assert self.providers("one")[provider]["uuid"] in message
-            with self.placement_away():  # the service runs when it comes back
+                assert self.tree.providers("one")[provider]["uuid"] in message
+            with placement_away():  # the service runs when it comes back
                 self.restart("one")
             self._run_periodics()
-            assert (self.inventories("one"), self.generations("one")) == before
+            assert (self.tree.inventories("one"), self.tree.generations("one")) == before
             assert REFUSED in self.stdlog.logger.output
 
     def test_the_way_that_the_refusal_names(self) -> None:
@@ -239,37 +241,37 @@ class TestOption(Hosts):
         self.nodes(None)
         self.restart_refused("one", exception.InvalidConfiguration)
         for name in ("one_NUMA1_PAGES_4", "one_NUMA1", "one_NUMA0_PAGES_4", "one_NUMA0"):
-            uuid = self.providers("one")[name]["uuid"]
+            uuid = self.tree.providers("one")[name]["uuid"]
             assert self.placement.delete(f"/resource_providers/{uuid}").status == 204
         self.restart("one")
-        assert self.totals("one") == {"one": {"DISK_GB": 128, **ROOT}}
+        assert self.tree.totals("one") == {"one": {"DISK_GB": 128, **ROOT}}
 
     def test_outside_of_a_start_the_root_keeps_its_own(self) -> None:
         self.start_host("one")
-        before = self.inventories("one")
+        before = self.tree.inventories("one")
         self.nodes(True)
-        with self.placement_away():
+        with placement_away():
             self.restart("one")
         self._run_periodics()
         self.boot_on("one", self.flavor("none"))  # builds go on
-        assert self.inventories("one") == before
+        assert self.tree.inventories("one") == before
         assert "one reports its NUMA nodes after a restart" in self.stdlog.logger.output
 
 
 class TestVanished(Hosts):
     def rebuild(self, nodes: int, mempages: Any = None) -> None:
         """Restart the host with other hardware."""
-        info = self.hardware(nodes, mempages)
+        info = hardware(nodes, mempages)
         self.computes["one"].driver._host.get_connection().host_info = info
         self.restart("one")
 
     def test_a_node_that_is_gone(self) -> None:
         self.nodes(True)
         self.start_host("one")
-        pages = self.providers("one")["one_NUMA1_PAGES_4"]["uuid"]
-        stranger = self.claim({pages: {"MEMORY_MB": 1}})
+        pages = self.tree.providers("one")["one_NUMA1_PAGES_4"]["uuid"]
+        stranger = self.tree.claim({pages: {"MEMORY_MB": 1}})
         self.rebuild(1)
-        assert self.totals("one") == {
+        assert self.tree.totals("one") == {
             "one": {"DISK_GB": 128},
             "one_NUMA0": {"VCPU": 8},
             "one_NUMA0_PAGES_4": {"MEMORY_MB": 16384},
@@ -280,15 +282,15 @@ class TestVanished(Hosts):
             assert f"one has no {name} any more, but it is in use" in self.stdlog.logger.output
         self.placement.delete(f"/allocations/{stranger}")
         self._run_periodics()
-        assert list(self.totals("one")) == ["one", "one_NUMA0", "one_NUMA0_PAGES_4"]
+        assert list(self.tree.totals("one")) == ["one", "one_NUMA0", "one_NUMA0_PAGES_4"]
 
     def test_a_page_size_that_is_gone(self) -> None:
         self.nodes(True)
         pages = fakelibvirt.create_mempages([(4, 3145728), (2048, 2048)])  # 12 and 4 GiB
         self.start_host("one", nodes=1, mempages=[pages])
-        assert "one_NUMA0_PAGES_2048" in self.totals("one")
+        assert "one_NUMA0_PAGES_2048" in self.tree.totals("one")
         self.rebuild(1)
-        assert self.totals("one") == {
+        assert self.tree.totals("one") == {
             "one": {"DISK_GB": 128},
             "one_NUMA0": {"VCPU": 8},
             "one_NUMA0_PAGES_4": {"MEMORY_MB": 16384},
@@ -299,13 +301,13 @@ class TestOthers(Hosts):
     def test_gpus_stay_where_they_are(self) -> None:
         self.flags(enabled_mdev_types=["nvidia-11"], group="devices")
         gpus = fakelibvirt.HostPCIDevicesInfo(num_pci=0, num_pfs=0, num_vfs=0, num_mdevcap=1)
-        self.start_compute("one", host_info=self.hardware(2), pci_info=gpus)
-        (gpu,) = (name for name, parent in self.parents("one").items() if parent == "one")
-        before = self.inventories("one")[gpu]
+        self.start_compute("one", host_info=hardware(2), pci_info=gpus)
+        (gpu,) = (name for name, parent in self.tree.parents("one").items() if parent == "one")
+        before = self.tree.inventories("one")[gpu]
         self.nodes(True)
         self.restart("one")
-        assert self.parents("one")[gpu] == "one"
-        assert self.inventories("one")[gpu] == before
+        assert self.tree.parents("one")[gpu] == "one"
+        assert self.tree.inventories("one")[gpu] == before
 
     def test_the_child_of_an_agent_stays_where_it_is(self) -> None:
         root = self.start_host("one")
@@ -316,13 +318,13 @@ class TestOthers(Hosts):
         inventory = {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 1000}}
         written = {"resource_provider_generation": 0, "inventories": inventory}
         assert self.placement.put(url, written).status == 200
-        before = self.generations("one")["one:agent"]
+        before = self.tree.generations("one")["one:agent"]
         self.nodes(True)
         self.restart("one")
         self._run_periodics()
-        assert self.parents("one")["one:agent"] == "one"
-        assert self.totals("one")["one:agent"] == {"NET_BW_EGR_KILOBIT_PER_SEC": 1000}
-        assert self.generations("one")["one:agent"] == before
+        assert self.tree.parents("one")["one:agent"] == "one"
+        assert self.tree.totals("one")["one:agent"] == {"NET_BW_EGR_KILOBIT_PER_SEC": 1000}
+        assert self.tree.generations("one")["one:agent"] == before
 
     def test_a_disabled_service_is_marked_on_the_root(self) -> None:
         self.nodes(True)
@@ -331,7 +333,11 @@ class TestOthers(Hosts):
         self.api.put_service(service["id"], {"status": "disabled"})
         self._run_periodics()
         disabled = "COMPUTE_STATUS_DISABLED"
-        marked = {name for name in self.providers("one") if disabled in self.traits("one", name)}
+        marked = {
+            name
+            for name in self.tree.providers("one")
+            if disabled in self.tree.traits("one", name)
+        }
         assert marked == {"one"}
 
 
@@ -342,10 +348,10 @@ class TestProviderYaml(Hosts):
         server = self.boot_on("one", self.flavor("own", {f"resources:{SHARES}": "70"}))
         self.nodes(True)
         self.restart("one")
-        before = self.generations("one")
+        before = self.tree.generations("one")
         self._run_periodics()
-        assert self.totals("one")["one"] == {"DISK_GB": 128, SHARES: 640}
-        assert self.generations("one") == before
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, SHARES: 640}
+        assert self.tree.generations("one") == before
         held = self.held(server)
         assert held["one"] == {SHARES: 70}
         assert held["one_NUMA0"] == {"VCPU": 1}
@@ -361,7 +367,7 @@ class TestProviderYaml(Hosts):
             assert f"{path.name} gives {provider} an inventory of {SHARES}" in str(caught.value)
         self.provider_yaml("one_NUMA7", 640)
         self.start_host("one")
-        assert self.totals("one")["one_NUMA1"] == {"VCPU": 4, SHARES: 400}
+        assert self.tree.totals("one")["one_NUMA1"] == {"VCPU": 4, SHARES: 400}
 
 
 class TestShares(Hosts):
@@ -370,14 +376,14 @@ class TestShares(Hosts):
         self.start_host("one")
         self.reporting(True)
         self.restart("one")
-        before = self.inventories("one"), self.generations("one")
-        assert self.totals("one")["one_NUMA1"] == {"VCPU": 4, SHARES: 400}
+        before = self.tree.inventories("one"), self.tree.generations("one")
+        assert self.tree.totals("one")["one_NUMA1"] == {"VCPU": 4, SHARES: 400}
         self.reporting(False)
         message = self.restart_refused("one", exception.InvalidConfiguration)
         assert message.startswith(f"one_NUMA0 reports {SHARES}, which must not vanish")
-        with self.placement_away():
+        with placement_away():
             self.restart("one")
         self._run_periodics()
-        assert (self.inventories("one"), self.generations("one")) == before
+        assert (self.tree.inventories("one"), self.tree.generations("one")) == before
         for node in ("one_NUMA0", "one_NUMA1"):
             assert f"{node} reports {SHARES}, which must not vanish" in self.stdlog.logger.output

@@ -1,81 +1,24 @@
 """Servers are pinned on what Placement allocated, however they came to a host."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 from unittest import mock
 
-import fixtures
-from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from cpu_tiers.conf import compute
 from cpu_tiers.guest.cell_places import NotAllocated, allocated_places
-from cpu_tiers.nova import options
-from tests.nova.cloud import WEIGHER
 from tests.nova.computes import Computes
-from tests.nova.numa.agreement import Node, cells_of, check_agreement, held_of_nodes, topology_of
-
-GIB_KB = 2**20
-IMAGE = "a2459075-d96c-40d5-893e-577ff92e721c"
-PINNED = {"hw:cpu_policy": "dedicated"}
-TWO = {"hw:numa_nodes": "2"}
-ONE_AND_THREE = {
-    **TWO,
-    "hw:numa_cpus.0": "0",
-    "hw:numa_mem.0": "128",
-    "hw:numa_cpus.1": "1-3",
-    "hw:numa_mem.1": "384",
-}
-
-
-class NumaComputes(Computes):
-    """Hosts of 12 CPUs in two nodes, each with two shared ones and four dedicated.
-
-    Each node has 1 GiB in pages of 4 kB and 1 GiB in pages of 2 MiB.
-    """
-
-    weighers = ("nova.scheduler.weights.all_weighers", WEIGHER)
-    scheduler_options: ClassVar[Mapping[str, Any]] = {
-        "query_placement_for_vcpu_shares": False,
-        "query_placement_for_numa": True,
-    }
-    ADDITIONAL_FILTERS = ("NUMATopologyFilter",)
-    nodes, cores = 2, 6
-    shared, dedicated = "0-1,6-7", "2-5,8-11"
-
-    def setUp(self) -> None:
-        super().setUp()
-        options.register(compute)
-        self.flags(
-            group="compute",
-            enable_numa_reporting_to_placement=True,
-            cpu_shared_set=self.shared,
-            cpu_dedicated_set=self.dedicated,
-        )
-        self.flags(reserved_host_memory_mb=0)
-        copy_disks = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
-        self.useFixture(fixtures.MockPatch(copy_disks, return_value="{}"))  # there are none
-
-    def start_host(self, name: str) -> str:
-        pages = [(4, GIB_KB // 4), (2048, GIB_KB // 2048)]
-        info = fakelibvirt.HostInfo(
-            cpu_nodes=self.nodes,
-            cpu_sockets=1,
-            cpu_cores=self.cores,
-            cpu_threads=1,
-            kB_mem=self.nodes * 2 * GIB_KB,
-            mempages=[fakelibvirt.create_mempages(pages) for _ in range(self.nodes)],
-        )
-        self.start_compute(name, host_info=info)
-        uuid: str = self.compute_rp_uuids[name]
-        return uuid
-
-    def where(self, server: str) -> list[Node]:
-        """Check that all agree on where a server is; return it."""
-        return check_agreement(self, server)
-
-    def pages(self, server: str) -> list[int | None]:
-        return [cell.pagesize for cell in topology_of(server).cells]
+from tests.nova.faults import placement_away
+from tests.nova.numa.agreement import cells_of, check_agreement, held_of_nodes, topology_of
+from tests.nova.numa.pinning import (
+    IMAGE,
+    ONE_AND_THREE,
+    PINNED,
+    PINNING,
+    TWO,
+    NumaComputes,
+    page_sizes,
+    pinning_kind,
+)
 
 
 class TestBoot(NumaComputes):
@@ -83,39 +26,39 @@ class TestBoot(NumaComputes):
         super().setUp()
         self.start_host("one")
 
-    def server(self, specs: dict[str, str], *, vcpus: int) -> str:
+    def booted(self, specs: dict[str, str], *, vcpus: int) -> str:
         flavor = self.flavor(f"flavor {len(self.api.get_flavors())}", specs, vcpus=vcpus)
         uuid: str = self.boot(flavor)["id"]
         return uuid
 
     def test_shared(self) -> None:
-        assert len(self.where(self.server({"hw:numa_nodes": "1"}, vcpus=2))) == 1
-        assert len(self.where(self.server(TWO, vcpus=2))) == 2
-        assert len(self.where(self.server(TWO, vcpus=4))) == 2
+        assert len(self.where(self.booted({"hw:numa_nodes": "1"}, vcpus=2))) == 1
+        assert len(self.where(self.booted(TWO, vcpus=2))) == 2
+        assert len(self.where(self.booted(TWO, vcpus=4))) == 2
 
     def test_pinned(self) -> None:
-        one = self.where(self.server(PINNED, vcpus=3))
-        other = self.where(self.server(PINNED, vcpus=3))
+        one = self.where(self.booted(PINNED, vcpus=3))
+        other = self.where(self.booted(PINNED, vcpus=3))
         assert {*one, *other} == {("one", 0), ("one", 1)}
-        assert len(self.where(self.server(PINNED | TWO, vcpus=2))) == 2
+        assert len(self.where(self.booted(PINNED | TWO, vcpus=2))) == 2
 
     def test_unequal_nodes_fit_in_one_way(self) -> None:
         """Three CPUs of one node are taken, so the node with three vCPUs is the other."""
-        ((_, taken),) = self.where(self.server(PINNED, vcpus=3))
-        found = self.where(self.server(PINNED | ONE_AND_THREE, vcpus=4))
+        ((_, taken),) = self.where(self.booted(PINNED, vcpus=3))
+        found = self.where(self.booted(PINNED | ONE_AND_THREE, vcpus=4))
         assert found == [("one", taken), ("one", 1 - taken)]
 
     def test_mixed(self) -> None:
         mixed = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"}
-        self.where(self.server(mixed, vcpus=3))
+        self.where(self.booted(mixed, vcpus=3))
         both = {**TWO, **mixed, "hw:cpu_dedicated_mask": "^0,^3"}
-        assert len(self.where(self.server(both, vcpus=6))) == 2
+        assert len(self.where(self.booted(both, vcpus=6))) == 2
 
     def test_isolated_emulator_threads(self) -> None:
         isolated = PINNED | {"hw:emulator_threads_policy": "isolate"}
-        found = self.where(self.server(isolated | ONE_AND_THREE, vcpus=4))
+        found = self.where(self.booted(isolated | ONE_AND_THREE, vcpus=4))
         assert len(found) == 2
-        assert len(self.where(self.server(isolated, vcpus=1))) == 1
+        assert len(self.where(self.booted(isolated, vcpus=1))) == 1
 
     def test_page_sizes(self) -> None:
         expected = {
@@ -124,10 +67,10 @@ class TestBoot(NumaComputes):
             "small": [4, 4],
         }
         for asked, sizes in expected.items():
-            server = self.server(PINNED | TWO | {"hw:mem_page_size": asked}, vcpus=2)
+            server = self.booted(PINNED | TWO | {"hw:mem_page_size": asked}, vcpus=2)
             assert len(self.where(server)) == 2
-            assert self.pages(server) == sizes
-        assert self.where(self.server({"hw:mem_page_size": "any"}, vcpus=1))
+            assert page_sizes(server) == sizes
+        assert self.where(self.booted({"hw:mem_page_size": "any"}, vcpus=1))
 
     def test_any_pages_until_there_are_none(self) -> None:
         """Four servers of 512 MiB per node; Nova alone would not leave the large pages."""
@@ -184,15 +127,14 @@ class TestBoot(NumaComputes):
         self.where(server["id"])
 
     def test_rebuild(self) -> None:
-        server = self.server(PINNED | ONE_AND_THREE, vcpus=4)
+        server = self.booted(PINNED | ONE_AND_THREE, vcpus=4)
         before = self.where(server), topology_of(server).obj_to_primitive()
         self._rebuild_server({"id": server}, IMAGE)
         assert (self.where(server), topology_of(server).obj_to_primitive()) == before
 
 
 class TestFourNodes(NumaComputes):
-    nodes, cores = 4, 3
-    shared, dedicated = "0,3,6,9", "1-2,4-5,7-8,10-11"
+    kind = pinning_kind(nodes=4, cores=3, shared="0,3,6,9", dedicated="1-2,4-5,7-8,10-11")
 
     def test_boot(self) -> None:
         self.start_host("one")
@@ -223,7 +165,7 @@ class TestRetry(NumaComputes):
 
     def test_a_host_has_to_report_after_its_start(self) -> None:
         self.start_host("one")
-        with self.placement_away():
+        with placement_away():
             self.restart("one")
         flavor = self.flavor("two", TWO, vcpus=2)
         refused = self.boot(flavor, state="ERROR")
@@ -255,8 +197,10 @@ class TestUpgrade(NumaComputes):
         assert topology_of(server["id"]).obj_to_primitive() == pins
 
 
-class Moves(NumaComputes):
+class Moves(Computes):
     """Two hosts, and a server in two nodes of the first; one of those has three CPUs taken."""
+
+    kind = PINNING
 
     def setUp(self) -> None:
         super().setUp()

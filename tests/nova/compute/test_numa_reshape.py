@@ -12,19 +12,29 @@ from nova import context, exception, objects
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from cpu_tiers.model.numa import node_trait
-from tests.nova.computes import MULTIPLIER, OURS
-from tests.nova.numa.hosts import ROOT, SHARES, Hosts
-from tests.nova.reshapes import CLIENT, POWER_OFF, RESHAPE, RPC
+from tests.nova.computes import MULTIPLIER, OURS, Computes
+from tests.nova.faults import placement_away
+from tests.nova.numa.hosts import NODES, ROOT, SHARES
+from tests.nova.reshapes import (
+    CLIENT,
+    POWER_OFF,
+    RESHAPE,
+    RPC,
+    count_reshapes,
+    live_migrate_from_one,
+)
 
 PINNED = {"hw:cpu_policy": "dedicated"}
 TWO_NODES = {"hw:numa_nodes": "2"}
 
 
-class Moves(Hosts):
+class Moves(Computes):
+    kind = NODES
+
     def switch(self, *hosts: str) -> int:
         """Restart hosts that are to report their nodes; return how often Placement reshaped."""
         self.nodes(True)
-        return self.reshapes(*hosts)
+        return count_reshapes(self, *hosts)
 
     def cells(self, server: str) -> list[int]:
         """Return the host cells of a guest, by Nova."""
@@ -75,11 +85,11 @@ class TestAtRest(Moves):
         held = self.held(disk)
         assert held.pop("one") == {"DISK_GB": 20}  # 10 and as much ephemeral
         assert held in (self.on_node(0, VCPU=1), self.on_node(1, VCPU=1))
-        assert self.totals("one")["one"] == {"DISK_GB": 128}
-        before = self.generations("one")
-        assert self.reshapes("one") == 0
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128}
+        before = self.tree.generations("one")
+        assert count_reshapes(self, "one") == 0
         self._run_periodics()
-        assert self.generations("one") == before
+        assert self.tree.generations("one") == before
 
     def test_servers_without_nodes_are_arranged_so_that_all_fit(self) -> None:
         self.start_host("one")
@@ -95,11 +105,11 @@ class TestAtRest(Moves):
     def test_an_empty_host_just_reports(self) -> None:
         self.start_host("one")
         assert self.switch("one") == 0
-        assert self.totals("one")["one"] == {"DISK_GB": 128}
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128}
 
     def test_a_consumer_that_nova_does_not_know_moves_too(self) -> None:
         one = self.start_host("one")
-        stranger = self.claim({one: {"VCPU": 1, "MEMORY_MB": 64}})
+        stranger = self.tree.claim({one: {"VCPU": 1, "MEMORY_MB": 64}})
         assert self.switch("one") == 1
         assert self.held(stranger) == self.on_node(0, memory_mb=64, VCPU=1)
 
@@ -110,13 +120,13 @@ class TestAtRest(Moves):
         assert self.held(first) == self.on_node(0, VCPU=3)
         self.flags(compute_driver="libvirt.LibvirtDriver")
         self.restart("one")
-        assert self.totals("one")["one"] == {"DISK_GB": 128, **ROOT}  # beside the nodes
-        second = self.claim({self.compute_rp_uuids["one"]: {"VCPU": 2, "MEMORY_MB": 64}})
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, **ROOT}  # beside the nodes
+        second = self.tree.claim({self.compute_rp_uuids["one"]: {"VCPU": 2, "MEMORY_MB": 64}})
         self.flags(compute_driver=OURS)
-        assert self.reshapes("one") == 1
+        assert count_reshapes(self, "one") == 1
         assert self.held(first) == self.on_node(0, VCPU=3)  # 1 of 4 is left there
         assert self.held(second) == self.on_node(1, memory_mb=64, VCPU=2)
-        assert self.totals("one")["one"] == {"DISK_GB": 128}
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128}
 
 
 class TestDoesNotFit(Moves):
@@ -130,7 +140,7 @@ class TestDoesNotFit(Moves):
         assert "one server may have at most 4" in message
         assert "Nothing was changed. Or start one without [compute]" in message
         assert small not in message
-        assert self.totals("one") == {"one": {"DISK_GB": 128, **ROOT}}
+        assert self.tree.totals("one") == {"one": {"DISK_GB": 128, **ROOT}}
         assert self.held(large) == {"one": {"VCPU": 5, "MEMORY_MB": 512}}
         self.nodes(None)  # the way back that the message names
         self.restart("one")
@@ -155,7 +165,7 @@ class TestShares(Moves):
             **self.on_node(first, memory_mb=256, VCPU=1, **{SHARES: 13}),
             **self.on_node(second, memory_mb=256, VCPU=1, **{SHARES: 12}),
         }
-        assert self.reshapes("one") == 0
+        assert count_reshapes(self, "one") == 0
 
     def test_after_nodes(self) -> None:
         self.start_host("one")
@@ -164,18 +174,18 @@ class TestShares(Moves):
         assert self.switch("one") == 1
         before = self.held(wide)
         self.reporting(True)
-        with self.placement_away():
+        with placement_away():
             self.restart("one")
         self._run_periodics()
         assert self.held(wide) == before
         assert f"one reports {SHARES} after a restart" in self.stdlog.logger.output
-        assert self.reshapes("one") == 1
+        assert count_reshapes(self, "one") == 1
         (shares,) = (r for r in self.held(gold).values() if SHARES in r)
         assert shares == {"VCPU": 2, SHARES: 200}
         found = {name: r[SHARES] for name, r in self.held(wide).items() if SHARES in r}
         assert sorted(found.values()) == [12, 13]
         assert found.keys() == {"one_NUMA0", "one_NUMA1"}
-        assert self.reshapes("one") == 0
+        assert count_reshapes(self, "one") == 0
 
     def test_what_does_not_fit_is_named_by_node(self) -> None:
         self.start_host("one")
@@ -189,7 +199,7 @@ class TestShares(Moves):
         # 60 of 200 are the first's
         assert f"({gold}), flavor gold: asks {node} for 200 {SHARES}" in message
         assert "140 of 200 are left" in message
-        assert not any(SHARES in records for records in self.totals("one").values())
+        assert not any(SHARES in records for records in self.tree.totals("one").values())
 
 
 class TestOnTheWay(Moves):
@@ -234,7 +244,7 @@ class TestOnTheWay(Moves):
         server, migration = self.start_resize()
         assert self.switch("one", "two") == 2
         self.expect(server, migration, host="two")
-        assert self.reshapes("one", "two") == 0
+        assert count_reshapes(self, "one", "two") == 0
         self._revert_resize({"id": server})
         (cell,) = self.cells(server)
         assert self.held(server) == self.on_node(cell, PCPU=2)
@@ -312,7 +322,7 @@ class TestOnTheWay(Moves):
         }
 
     def test_a_live_migration_of_a_server_without_nodes(self) -> None:
-        server, migration = self.live_migration()
+        server, migration = live_migrate_from_one(self)
         assert self.switch("one", "two") == 2
         for consumer, host in ((migration, "one"), (server, "two")):
             assert self.held(consumer) == {
@@ -337,10 +347,10 @@ class TestKilled(Moves):
 
     def finished(self, server: str) -> None:
         assert self.held(server) == self.on_node(0, VCPU=1)
-        assert self.totals("one")["one"] == {"DISK_GB": 128}
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128}
         for node in ("one_NUMA0", "one_NUMA1"):
-            assert self.traits("one", node) == {node_trait()}
-        assert self.reshapes("one") == 0
+            assert self.tree.traits("one", node) == {node_trait()}
+        assert count_reshapes(self, "one") == 0
 
     def test_before_the_transaction(self) -> None:
         def killed(*_: Any) -> None:
@@ -348,7 +358,7 @@ class TestKilled(Moves):
 
         server = self.killed(killed)
         assert self.held(server) == {"one": {"VCPU": 1, "MEMORY_MB": 512}}
-        assert self.reshapes("one") == 1
+        assert count_reshapes(self, "one") == 1
         self.finished(server)
 
     def test_after_the_transaction(self) -> None:
@@ -357,5 +367,5 @@ class TestKilled(Moves):
             raise Killed
 
         server = self.killed(answer_lost)
-        assert self.reshapes("one") == 0
+        assert count_reshapes(self, "one") == 0
         self.finished(server)

@@ -1,14 +1,12 @@
 """``cpu-tiers inventory`` and nova-compute report the same tree of a host."""
 
 import re
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.virt.libvirt import host
 
-from cpu_tiers.nova.options import CONF
 from tests.nova.computes import FAKE
 from tests.nova.numa.moves import Moves
 
@@ -23,28 +21,19 @@ class TestInventory(Moves):
         self.nodes(True)
         self.flags(reserved_host_memory_mb=513, ram_allocation_ratio=1.5)
 
-    def nova_conf(self) -> Path:
-        path = super().nova_conf()
-        text = path.read_text().replace("reserved_host_memory_mb = 0", "")
-        path.write_text(
-            f"{text}\n[DEFAULT]\nreserved_host_cpus = {CONF.reserved_host_cpus}\n"
-            "reserved_host_memory_mb = 513\nram_allocation_ratio = 1.5\n"
-        )
-        return path
-
     def sync(self) -> Any:
         """Return what ``inventory sync`` changes."""
-        path = str(self.folder / "one.xml")
+        path = str(self.commands.capabilities("one"))
         disk = ("--disk-gb", str(DISK_GB))
-        return self.run_command(
+        return self.commands.run(
             "inventory", "sync", "--capabilities", path, "--hostname", "one", *disk
         ).rows
 
     def test_sync_finds_nothing_to_change(self) -> None:
         self.start_host("one")
-        before = self.generations("one")
+        before = self.tree.generations("one")
         assert self.sync() == []
-        assert self.generations("one") == before
+        assert self.tree.generations("one") == before
 
     def test_cpus_that_are_offline(self) -> None:
         """libvirt leaves them out of its capabilities, as the kernel leaves them out of nodes."""
@@ -55,14 +44,14 @@ class TestInventory(Moves):
             mock.patch.object(host.Host.get_online_cpus, "return_value", set(range(7))),
         ):
             self.start_host("one")
-            assert self.totals("one")["one_NUMA1"]["VCPU"] == 3
+            assert self.tree.totals("one")["one_NUMA1"]["VCPU"] == 3
             assert self.sync() == []
 
     def test_dedicated_cpus_that_nova_powers_down(self) -> None:
         with without_cpu("3", from_call=2):
             self.start_host("one")
             self._run_periodics()
-        assert self.totals("one")["one_NUMA0"]["PCPU"] == 2
+        assert self.tree.totals("one")["one_NUMA0"]["PCPU"] == 2
 
 
 def without_cpu(number: str, *, from_call: int = 1) -> Any:

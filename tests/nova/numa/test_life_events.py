@@ -8,18 +8,22 @@ from nova import exception
 from nova.cmd import manage
 from nova.compute import rpcapi
 
-from tests.nova.compute.test_numa_pinning import ONE_AND_THREE, PINNED, TWO
+from tests.nova.computes import Computes
 from tests.nova.numa.agreement import cells_of
-from tests.nova.numa.lives import Lives
+from tests.nova.numa.lives import Life
+from tests.nova.numa.pinning import ONE_AND_THREE, PINNED, PINNING, TWO
 
 
-class TestMany(Lives):
+class TestMany(Computes):
     """Two hosts, each with four dedicated CPUs on each of two nodes."""
+
+    kind = PINNING
 
     def setUp(self) -> None:
         super().setUp()
-        self.start("one")
-        self.start("two")
+        self.life = Life(self)
+        self.life.start("one")
+        self.life.start("two")
 
     def boot_many(self, flavor: str, count: int, state: str, **values: Any) -> list[Any]:
         """Boot servers in one request; return those that it made."""
@@ -34,18 +38,18 @@ class TestMany(Lives):
         """Boot servers, and one more, for which there must be no room anywhere."""
         servers = self.boot_many(flavor, count, "ACTIVE", **values)
         for self.server in servers:
-            self.is_on(self.host_of(self.server))
-        full = self.used()
+            self.life.is_on(self.host_of(self.server))
+        full = self.life.used()
         (over,) = self.boot_many(flavor, 1, "ERROR", **values)
         assert "No valid host was found" in self.fault_of(over)
-        assert self.used() == full
+        assert self.life.used() == full
         return [*servers, over]
 
     def empty(self, servers: list[Any]) -> None:
         *others, self.server = servers
         for one in others:
             self._delete_server(one)
-        self.end()
+        self.life.end()
 
     def test_until_both_hosts_are_full(self) -> None:
         for specs, vcpus, count in (
@@ -69,10 +73,16 @@ class TestMany(Lives):
         self.empty(self.boot_many(self.flavor("two", PINNED, vcpus=2), 9, "ERROR"))
 
 
-class TestRestart(Lives):
+class TestRestart(Computes):
+    kind = PINNING
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.life = Life(self)
+
     def test_a_server_that_comes_while_its_host_restarts(self) -> None:
         """What was sent to the service waits for it in the queue."""
-        self.start("one")
+        self.life.start("one")
         flavor = self.flavor("unequal", PINNED | ONE_AND_THREE, vcpus=4)
         body = self._build_server(flavor_id=flavor, networks="none")
         with mock.patch.object(rpcapi.ComputeAPI, "build_and_run_instance") as waiting:
@@ -81,37 +91,39 @@ class TestRestart(Lives):
         args, kwargs = waiting.call_args
         rpcapi.ComputeAPI().build_and_run_instance(*args, **kwargs)
         self._wait_for_state_change(self.server, "ACTIVE")
-        self.is_on("one")
+        self.life.is_on("one")
         self.restart("one")
-        self.is_on("one")
-        self.end()
+        self.life.is_on("one")
+        self.life.end()
 
 
-class TestDelete(Lives):
+class TestDelete(Computes):
     """A server is deleted while it moves."""
 
+    kind = PINNING
     disk_gb = 1
-    kind: bool | None = True
+    reporting_nodes: bool | None = True
 
     def setUp(self) -> None:
         super().setUp()
-        self.start("one", self.kind)
+        self.life = Life(self)
+        self.life.start("one", self.reporting_nodes)
         flavor = self.flavor("two", PINNED | TWO, vcpus=2, disk_gb=self.disk_gb)
         self.narrow = flavor
         self.server = self.boot(flavor)
-        self.start("two", self.kind)
+        self.life.start("two", self.reporting_nodes)
         self.wide = self.flavor("wide", PINNED | ONE_AND_THREE, vcpus=4, disk_gb=self.disk_gb)
 
     def test_a_resize_that_waits_for_its_user(self) -> None:
         self._resize_server(self.server, self.wide)
         assert self.host_of(self.server) == "two"
-        self.end()
+        self.life.end()
 
     def test_a_resize_on_its_way(self) -> None:
         for call in ("prep_resize", "resize_instance", "finish_resize"):
             self.delete_before(call)
             self.server = self.boot(self.narrow, host="one")
-        self.end()
+        self.life.end()
 
     def delete_before(self, call: str) -> None:
         """Delete the server before a service hears of the next step of its resize.
@@ -124,21 +136,21 @@ class TestDelete(Lives):
         self._delete_server(self.server)
         allocations = self.placement.get(f"/allocations/{self.server['id']}").body["allocations"]
         assert allocations == {}
-        assert {name for name in self.used() if name.startswith("two")} == set()
+        assert {name for name in self.life.used() if name.startswith("two")} == set()
         args, kwargs = waiting.call_args
         with contextlib.suppress(exception.InstanceNotFound):
             getattr(rpcapi.ComputeAPI(), call)(*args, **kwargs)
-        is_left = bool(self.used())
+        is_left = bool(self.life.used())
         found = manage.PlacementCommands().audit(delete=True)
         assert found == (4 if is_left else 0)  # 4: it found something, and deleted it
-        assert self.used() == {}
+        assert self.life.used() == {}
 
     def test_an_evacuation(self) -> None:
         self.go_down("one")
         self._evacuate_server(self.server, expected_host="two", expected_state="ACTIVE")
         self._delete_server(self.server)
-        self.is_back("one")
-        assert self.used() == {}
+        self.life.is_back("one")
+        assert self.life.used() == {}
 
 
 class TestDeleteWithoutDisk(TestDelete):
@@ -148,4 +160,4 @@ class TestDeleteWithoutDisk(TestDelete):
 class TestDeleteOnOldHosts(TestDelete):
     """As Nova itself has it."""
 
-    kind = None
+    reporting_nodes = None

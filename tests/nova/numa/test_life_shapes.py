@@ -3,12 +3,21 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from tests.nova.compute.test_numa_pinning import GIB_KB, ONE_AND_THREE, PINNED, TWO
-from tests.nova.computes import MULTIPLIER, SHARES
+from tests.nova.computes import MULTIPLIER, SHARES, Computes
 from tests.nova.numa.agreement import cells_of
-from tests.nova.numa.lives import Lives
+from tests.nova.numa.lives import Life
+from tests.nova.numa.pinning import (
+    GIB_KB,
+    ONE_AND_THREE,
+    PAGES_KB,
+    PINNED,
+    PINNING,
+    TWO,
+    page_sizes,
+    pinning_kind,
+)
 
 Specs = Mapping[str, str]
 
@@ -21,7 +30,13 @@ def unequal(*nodes: tuple[str, int]) -> dict[str, str]:
     return specs
 
 
-class Shapes(Lives):
+class Shapes(LibvirtMigrationMixin, Computes):
+    kind = PINNING
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.life = Life(self)
+
     def move(self, *specs: Specs, vcpus: int) -> None:
         """Boot a server of each flavor, move it to the other host and end it."""
         for one in specs:
@@ -29,25 +44,24 @@ class Shapes(Lives):
             flavor = self.flavor(f"flavor {number}", one, vcpus=vcpus, disk_gb=number % 2)
             self.server = self.boot(flavor)
             source = self.host_of(self.server)
-            self.is_on(source)
+            self.life.is_on(source)
             (other,) = self.computes.keys() - {source}
-            self.live_migrate(source, other)
-            self.is_on(other)
+            self.life.live_migrate(source, other)
+            self.life.is_on(other)
             self._migrate_server(self.server)
             self._confirm_resize(self.server)
-            self.is_on(source)
-            self.end()
+            self.life.is_on(source)
+            self.life.end()
 
 
 class TestFourNodes(Shapes):
     """Hosts of four nodes, each with one shared CPU and two dedicated ones."""
 
-    nodes, cores = 4, 3
-    shared, dedicated = "0,3,6,9", "1-2,4-5,7-8,10-11"
+    kind = pinning_kind(nodes=4, cores=3, shared="0,3,6,9", dedicated="1-2,4-5,7-8,10-11")
 
     def test_three_and_four_nodes(self) -> None:
-        self.start("one")
-        self.start("two")
+        self.life.start("one")
+        self.life.start("two")
         three = unequal(("0", 64), ("1,2", 192), ("3", 256))
         self.move(PINNED | three, vcpus=4)
         self.move(unequal(("0", 64), ("2", 192), ("1", 256)), vcpus=3)
@@ -58,52 +72,40 @@ class TestFourNodes(Shapes):
 
 class TestEmulatorThreads(Shapes):
     def test_isolated(self) -> None:
-        self.start("one")
-        self.start("two")
+        self.life.start("one")
+        self.life.start("two")
         isolated = {"hw:cpu_emulator_threads": "isolate"}
         mixed = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0,^3"}
         self.move(PINNED | ONE_AND_THREE | isolated, mixed | TWO | isolated, vcpus=4)
 
     def test_room_for_them_is_on_the_first_node(self) -> None:
         """Four dedicated CPUs for three vCPUs and the threads, then four for four vCPUs."""
-        self.start("one")
+        self.life.start("one")
         isolated = PINNED | {"hw:cpu_emulator_threads": "isolate"}
         nodes = unequal(("0-2", 256), ("3-6", 256))
         self.server = self.boot(self.flavor("full", isolated | nodes, vcpus=7))
-        self.is_on("one")
+        self.life.is_on("one")
         assert all(cell.avail_pcpus == 0 for cell in cells_of("one").values())
-        self.end()
+        self.life.end()
         nodes = unequal(("0-3", 256), ("4-6", 256))
         self.server = self.boot(self.flavor("over", isolated | nodes, vcpus=7), state="ERROR")
         assert "No valid host was found" in self.fault_of(self.server)
-        self.end()
+        self.life.end()
 
 
 class TestTooManyNodes(Shapes):
     def test_more_than_a_host_has(self) -> None:
-        self.start("one")
+        self.life.start("one")
         three = unequal(("0", 128), ("1", 128), ("2", 256))
         self.server = self.boot(self.flavor("three", three, vcpus=3), state="ERROR")
         assert "No valid host was found" in self.fault_of(self.server)
-        self.end()
+        self.life.end()
 
 
 class TestPages(Shapes):
     """Each node has 1 GiB in each of three page sizes."""
 
-    def start_host(self, name: str) -> str:
-        pages = [(4, GIB_KB // 4), (2048, GIB_KB // 2048), (GIB_KB, 1)]
-        info = fakelibvirt.HostInfo(
-            cpu_nodes=self.nodes,
-            cpu_sockets=1,
-            cpu_cores=self.cores,
-            cpu_threads=1,
-            kB_mem=self.nodes * 3 * GIB_KB,
-            mempages=[fakelibvirt.create_mempages(pages) for _ in range(self.nodes)],
-        )
-        self.start_compute(name, host_info=info)
-        uuid: str = self.compute_rp_uuids[name]
-        return uuid
+    kind = pinning_kind(pages_kb=(*PAGES_KB, GIB_KB))
 
     def gib(self, nodes: int, size: str) -> str:
         """Make a flavor with 1 GiB in each node; return its id."""
@@ -118,33 +120,33 @@ class TestPages(Shapes):
         return flavor
 
     def test_each_size(self) -> None:
-        self.start("one")
-        self.start("two")
+        self.life.start("one")
+        self.life.start("two")
         sizes = {"1GB": GIB_KB, "2MB": 2048, "small": 4, "large": GIB_KB, "any": GIB_KB}
         for asked, size_kb in sizes.items():
             self.server = self.boot(self.gib(2, asked), host="one")
-            self.is_on("one")
-            assert self.pages(self.server["id"]) == [size_kb] * 2
-            self.live_migrate("one", "two")
-            self.is_on("two")
-            assert self.pages(self.server["id"]) == [size_kb] * 2
+            self.life.is_on("one")
+            assert page_sizes(self.server["id"]) == [size_kb] * 2
+            self.life.live_migrate("one", "two")
+            self.life.is_on("two")
+            assert page_sizes(self.server["id"]) == [size_kb] * 2
             self._migrate_server(self.server)
             self._confirm_resize(self.server)
-            self.is_on("one")
-            self.end()
+            self.life.is_on("one")
+            self.life.end()
 
     def test_until_there_are_none(self) -> None:
         """Of large pages there are 4 GiB, 1 GiB on each node in each of two sizes."""
-        self.start("one")
+        self.life.start("one")
         flavor = self.gib(1, "large")
         servers = [self.boot(flavor) for _ in range(4)]
         for self.server in servers:
-            self.is_on("one")
+            self.life.is_on("one")
         failed = self.boot(flavor, state="ERROR")
         assert "No valid host was found" in self.fault_of(failed)
         for one in (*servers, failed):
             self._delete_server(one)
-        assert self.used() == {}
+        assert self.life.used() == {}
 
 
 class TestTiers(Shapes):
@@ -164,36 +166,36 @@ class TestTiers(Shapes):
 
     def test_life(self) -> None:
         self.flags(initial_cpu_allocation_ratio=4.0)
-        self.start("one")
-        self.start("two")
+        self.life.start("one")
+        self.life.start("two")
         gold = {MULTIPLIER: "50", **unequal(("0", 128), ("1,2", 384))}
         self.server = self.boot(self.flavor("gold", gold, vcpus=3, disk_gb=1), host="one")
         for host in ("one", "two", "one"):
             if host != self.host_of(self.server):
                 self._migrate_server(self.server)
                 self._confirm_resize(self.server)
-            self.is_on(host)
+            self.life.is_on(host)
             assert self.shares() == [50, 100]  # 1 and 2 vCPUs
             assert self.domain_shares(self.server["id"], host) == "150"
-        self.live_migrate("one", "two")
-        self.is_on("two")
+        self.life.live_migrate("one", "two")
+        self.life.is_on("two")
         silver = {MULTIPLIER: "10", "hw:numa_nodes": "1"}
         self._resize_server(self.server, self.flavor("silver", silver, vcpus=2, disk_gb=1))
         self._confirm_resize(self.server)
-        self.is_on("one")
+        self.life.is_on("one")
         assert self.shares() == [20]
         assert self.domain_shares(self.server["id"], "one") == "20"
-        self.end()
+        self.life.end()
 
     def test_more_shares_than_a_node_has(self) -> None:
         """A node has 2 CPUs x 100 x 1.0 = 200 shares, and each vCPU is to have 101."""
         self.flags(initial_cpu_allocation_ratio=1.0)
-        self.start("one")
+        self.life.start("one")
         dear = {MULTIPLIER: "101", "hw:numa_nodes": "1"}
         self.server = self.boot(self.flavor("dear", dear, vcpus=2), state="ERROR")
         assert "No valid host was found" in self.fault_of(self.server)
-        self.end()
+        self.life.end()
         self.server = self.boot(self.flavor("fair", dear | TWO, vcpus=2))
-        self.is_on("one")
+        self.life.is_on("one")
         assert self.shares() == [101, 101]
-        self.end()
+        self.life.end()

@@ -9,6 +9,7 @@ import pytest
 
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.candidate_order import by_host
+from tests.nova.faults import no_bad_query
 from tests.nova.scheduler.reporting_hosts import ONE, TWO, ReportingHosts
 
 
@@ -31,7 +32,7 @@ class TestMatrix(ReportingHosts):
 class TestBoot(ReportingHosts):
     def test_a_server_without_disk_holds_its_nodes(self) -> None:
         self.start_host("one")
-        with self.no_bad_query():
+        with no_bad_query():
             server = self.boot(self.flavor("two", TWO, vcpus=4))
         assert self.placed(server) == {
             f"one_NUMA{cell}{pages}": amounts
@@ -67,7 +68,7 @@ class TestBoot(ReportingHosts):
             {"aggregate": {"name": "az2", "availability_zone": "az2"}}
         )
         self.api.add_host_to_aggregate(aggregate["id"], "two")
-        with self.no_bad_query():
+        with no_bad_query():
             server = self.boot(self.flavor("two", TWO, vcpus=2), az="az2")
         assert self.nodes_of(server) == {"two_NUMA0", "two_NUMA1"}
 

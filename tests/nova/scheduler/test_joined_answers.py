@@ -13,6 +13,7 @@ from nova.scheduler import utils
 from nova.scheduler.client import report
 
 from tests.nova.computes import SHARES
+from tests.nova.faults import no_bad_query
 from tests.nova.networks import (
     BRIDGE,
     EGRESS,
@@ -88,7 +89,7 @@ class TestOthers(ReportingHosts):
         neutron.ask(PORT_IDS[0], bandwidth(1000))
         self.start_host("one")
         add_devices(placement_of(self), "one")
-        with self.no_bad_query():
+        with no_bad_query():
             server = self._create_server(
                 flavor_id=self.flavor("two", TWO, vcpus=2), networks=[{"port": PORT_IDS[0]}]
             )
@@ -112,7 +113,7 @@ class TestOthers(ReportingHosts):
         )
         self.api.add_host_to_aggregate(aggregate["id"], "one")
         specs = {f"resources1:{SHARES}": "10", "group_policy": "isolate"}
-        with self.no_bad_query():
+        with no_bad_query():
             server = self.boot(self.flavor("own", {**TWO, **specs}, vcpus=2), az="az1")
         assert self.placed(server)["one"] == {SHARES: 10}
 
@@ -152,7 +153,7 @@ class TestFailure(ReportingHosts):
     def test_pages_that_no_host_has(self) -> None:
         self.start_host("one")
         flavor = self.flavor("huge", {"hw:mem_page_size": "1MB"})
-        with self.no_bad_query():
+        with no_bad_query():
             server = self.boot(flavor, state="ERROR")
         assert self.fault_of(server) == (
             "No valid host was found. flavor huge, extra spec hw:mem_page_size: asks for pages of"

@@ -17,6 +17,7 @@ from cpu_tiers.nova.scheduler import resource_request
 from cpu_tiers.translators import BUILT_IN, ServerRequest
 from cpu_tiers.translators.contract import functions_that_request
 from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
+from tests.nova.faults import no_bad_query
 
 LICENCES = """
     from cpu_tiers.errors import InvalidInput
@@ -111,7 +112,7 @@ class TestPlugin(Cloud):
 
     def test_names_are_made_in_placement_before_they_are_asked_for(self) -> None:
         self.start_host("one")
-        with self.no_bad_query():
+        with no_bad_query():
             for kind in ("site", "audited", "floating"):
                 self.licensed(kind, state="ERROR")
         assert {"CUSTOM_LICENCE", "CUSTOM_DONGLE"} <= set(self._get_all_resource_classes())

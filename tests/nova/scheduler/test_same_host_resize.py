@@ -15,12 +15,15 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import options
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import same_host_resize
-from tests.nova.compute.test_numa_pinning import ONE_AND_THREE, PINNED, TWO, NumaComputes
+from tests.nova.computes import Computes
 from tests.nova.numa.agreement import cells_of, held_of_nodes, topology_of
+from tests.nova.numa.pinning import ONE_AND_THREE, PINNED, PINNING, TWO
 
 
-class Resizes(NumaComputes):
+class Resizes(Computes):
     """One host of two nodes with four dedicated CPUs each; servers have no disk there."""
+
+    kind = PINNING
 
     def setUp(self) -> None:
         super().setUp()

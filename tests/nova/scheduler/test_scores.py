@@ -19,7 +19,7 @@ SMALL = "CUSTOM_MEMORY_PAGE_SIZE_SMALL"
 
 class TestWeighed(ReportingHosts):
     scheduler_options: ClassVar[Mapping[str, Any]] = {
-        **ReportingHosts.scheduler_options,
+        **ReportingHosts.kind.scheduler_options,
         "resource_provider_weight_multiplier": 1.0,
         "resource_provider_scoring": "boring",
         "resource_provider_traits": ["HW_NUMA_ROOT", SMALL],

@@ -12,21 +12,26 @@ from nova.scheduler.host_manager import HostState
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.scores import RequestScores
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
-from tests.nova.cloud import SHARES, Cloud
+from tests.nova.cloud import STOCK
+from tests.nova.computes import SHARES, Computes
+from tests.nova.faults import reading_is_an_error
 
 MULTIPLIER = "resource_provider_weight_multiplier"
 
 
-class Weighed(Cloud):
+class Weighed(Computes):
     """Only the shares and the GPUs of hosts count, so that a test can add up."""
 
+    kind = STOCK
+    microversion = "latest"
     scheduler_options: ClassVar[Mapping[str, Any]] = {
         MULTIPLIER: 1.0,
         "resource_provider_resources": [SHARES, "CUSTOM_GPU"],
         "resource_provider_traits": ["CUSTOM_NONE"],
     }
 
-    def boot_on(self, flavor: str) -> str:
+    def chosen(self, flavor: str) -> str:
+        """Boot a server; return the host that the scheduler chose."""
         return self.host_of(self.boot(flavor))
 
     def boot_many(self, flavor: str, number: int) -> list[str]:
@@ -46,20 +51,20 @@ class TestScoring(Weighed):
     def test_boring_spares_the_gpu(self) -> None:
         # plain (1 - 100/800) / 1 = 0.875, gpu (0.875 + 0) / 2 = 0.4375
         self.configure(resource_provider_scoring="boring")
-        assert self.boot_on(self.tier("gold", "100")) == "plain"
+        assert self.chosen(self.tier("gold", "100")) == "plain"
 
     def test_literal_fills_the_gpu_host(self) -> None:
         # plain 0.875, gpu (0.875 + 1) / 2 = 0.9375
         self.configure(resource_provider_scoring="literal")
-        assert self.boot_on(self.tier("gold", "100")) == "gpu"
+        assert self.chosen(self.tier("gold", "100")) == "gpu"
 
     def test_a_negative_multiplier_prefers_the_worst(self) -> None:
         self.configure(resource_provider_scoring="boring", **{MULTIPLIER: -1.0})
-        assert self.boot_on(self.tier("gold", "100")) == "gpu"
+        assert self.chosen(self.tier("gold", "100")) == "gpu"
 
     def test_a_server_that_asks_for_the_gpu_gets_it(self) -> None:
         self.configure(resource_provider_scoring="boring")
-        assert self.boot_on(self.flavor("gpu", {"resources:CUSTOM_GPU": "1"})) == "gpu"
+        assert self.chosen(self.flavor("gpu", {"resources:CUSTOM_GPU": "1"})) == "gpu"
 
 
 class TestMultiplier(Weighed):
@@ -78,29 +83,29 @@ class TestMultiplier(Weighed):
 
     def test_zero_reads_nothing(self) -> None:
         self.configure(**{MULTIPLIER: 0.0})
-        with self.reading_is_an_error():
+        with reading_is_an_error():
             self.boot_many(self.gold, 2)
 
     def test_zero_for_every_host_reads_nothing(self) -> None:
         for host in self.computes:
             self.aggregate(host, "0.0")
-        with self.reading_is_an_error():
+        with reading_is_an_error():
             self.boot(self.gold)
 
     def test_an_aggregate_overrides_the_option(self) -> None:
         # plain 0.0 x 0.875, gpu 1.0 x 0.4375
         self.aggregate("plain", "0.0")
-        assert self.boot_on(self.gold) == "gpu"
+        assert self.chosen(self.gold) == "gpu"
 
     def test_an_aggregate_overrides_zero(self) -> None:
         # plain 0.0 x 0.875, gpu 2.0 x 0.4375
         self.configure(**{MULTIPLIER: 0.0})
         self.aggregate("gpu", "2.0")
-        assert self.boot_on(self.gold) == "gpu"
+        assert self.chosen(self.gold) == "gpu"
 
     def test_an_aggregate_that_makes_no_sense_is_passed_over(self) -> None:
         self.aggregate("plain", "much")
-        assert self.boot_on(self.gold) == "plain"
+        assert self.chosen(self.gold) == "plain"
 
 
 @pytest.fixture
@@ -190,13 +195,13 @@ class TestOneRequest(Weighed):
 
     def test_with_a_single_host_nobody_weighs(self) -> None:
         self.start_host("one", **{SHARES: 800})
-        with self.reading_is_an_error():
+        with reading_is_an_error():
             assert self.boot_many(self.tier("gold", "100"), 2) == ["one", "one"]
 
     def test_a_rebuild_has_no_answer_to_weigh(self) -> None:
         self.start_host("one", **{SHARES: 800})
         server = self.boot(self.tier("gold", "100"))
         self.start_host("two", **{SHARES: 800})
-        with self.reading_is_an_error():
+        with reading_is_an_error():
             self._rebuild_server(server, "a2459075-d96c-40d5-893e-577ff92e721c")
         assert self.allocated(server["id"]) == {"one": 100}

@@ -142,8 +142,8 @@ def test_faults_of_all_ports_and_of_the_flavor_at_once() -> None:
 
 def test_thousands_of_ports_are_refused_at_once() -> None:
     ports = [port(f"p{number}") for number in range(5000)]
-    start = time.monotonic()
+    start = time.process_time()  # not what others use of the machine
     with pytest.raises(InvalidInput, match=r"ports: 5000 request groups; .* up to 256"):
         query(flavor(group_policy="none"), *ports)
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
     assert len(query(flavor(group_policy="none"), *ports[:256])) == 256 + 2

@@ -1,0 +1,35 @@
+"""How much the tests draw at random in one run, and from which seed.
+
+Tests that draw thousands of cases take minutes. A run draws a part of them, from
+a seed that changes every day: after ``CPU_TIERS_DAYS`` days (5 unless it is set)
+as many cases were drawn as ``CPU_TIERS_DAYS=1`` draws in one run. Every run says
+its seed in its header, and ``CPU_TIERS_SEED`` repeats it on another day.
+"""
+
+import datetime
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import seed, settings
+
+SEED = int(os.environ.get("CPU_TIERS_SEED") or f"{datetime.datetime.now(datetime.UTC):%Y%m%d}")
+DAYS = int(os.environ.get("CPU_TIERS_DAYS") or 5)
+
+
+def part(full: int) -> int:
+    """Return how many of all cases one run draws."""
+    return math.ceil(full / DAYS)
+
+
+def drawn(full: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator for tests of Hypothesis: it draws a part of all cases, from the seed.
+
+    There is no deadline for a case, because the machine may be busy.
+    """
+
+    def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
+        return seed(SEED)(settings(max_examples=part(full), deadline=None)(test))
+
+    return decorate
