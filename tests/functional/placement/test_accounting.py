@@ -21,11 +21,11 @@ from cpu_tiers.placement.allocations import claim, delete, move, roll_back
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.exchange import RetryPolicy, Transport
 from cpu_tiers.placement.portions import add, release
+from tests.draws import SEED, part
 from tests.functional.placement.networks import add_host, ask, port, uuid, vf
 
 # Each takes 50 to 100 ms; while you work on it, CPU_TIERS_OPERATIONS=100 tox -e functional -- …
-OPERATIONS = int(os.environ.get("CPU_TIERS_OPERATIONS", "2000"))
-SEED = int(os.environ.get("CPU_TIERS_SEED", "1"))
+OPERATIONS = int(os.environ.get("CPU_TIERS_OPERATIONS") or part(2000))
 HOSTS = ("c1", "c2", "c3")
 
 

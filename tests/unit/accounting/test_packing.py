@@ -4,11 +4,12 @@ import itertools
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_tiers.accounting import packing
 from cpu_tiers.accounting.packing import Packing, PackingItem, Room, pack
+from tests.draws import drawn
 
 
 def item(consumer: str, *allowed: int, **amounts: int) -> PackingItem:
@@ -113,7 +114,7 @@ def problems(draw: st.DrawFn) -> tuple[list[PackingItem], list[Room]]:
     return found, list(rooms)
 
 
-@settings(max_examples=400, deadline=None)
+@drawn(400)
 @given(problems())
 def test_a_packing_is_found_exactly_where_there_is_one(
     problem: tuple[list[PackingItem], list[Room]],

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion
@@ -27,6 +27,7 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import page_traits
+from tests.draws import drawn
 
 T = TypeVar("T")
 
@@ -256,7 +257,7 @@ def servers(draw: st.DrawFn) -> tuple[dict[str, dict[str, int]], dict[str, Resid
     return held, residents
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(servers())
 def test_nothing_is_lost_and_no_node_is_too_full(
     drawn: tuple[dict[str, dict[str, int]], dict[str, Resident]],

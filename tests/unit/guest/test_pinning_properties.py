@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from cpu_tiers.guest.assignment import assign
@@ -20,6 +20,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.guest import GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.host import Pages
 from cpu_tiers.model.policies import CpuPolicy, PageSize, ThreadPolicy
+from tests.draws import drawn
 
 LIMITS = Limits(cpu_allocation_ratio=1.5, ram_allocation_ratio=1.5)
 
@@ -243,7 +244,7 @@ def value_of(
     return value(guest, at, ranks, pack=chosen.pack)
 
 
-@settings(max_examples=3000, deadline=None)
+@drawn(3000)
 @given(st.integers(min_value=0))
 def test_the_best_pinning_is_found(seed: int) -> None:
     rng = random.Random(seed)

@@ -4,12 +4,13 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_tiers.weights import BORING, LITERAL, SCORINGS, Forest, Scoring
+from tests.draws import drawn
 
-UNHURRIED = settings(deadline=None)  # the machine may be busy
+UNHURRIED = drawn(200)
 
 CLASSES = st.sampled_from(["VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"])
 TRAITS = st.frozensets(st.sampled_from("ABCDEF"))

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import chain, combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_tiers.guest.entitlement import Contender, guaranteed_cpus
-
-MANY = settings(deadline=None, max_examples=1000)  # the machine may be busy
+from tests.draws import drawn
 
 CPU_SETS = st.frozensets(st.integers(0, 4), min_size=1, max_size=4)
 GUESTS = st.lists(
@@ -50,7 +49,7 @@ def by_definition(weights: list[int], sets: list[frozenset[int]]) -> list[Fracti
     return rates
 
 
-@MANY
+@drawn(1000)
 @given(GUESTS)
 def test_the_definition(guests: list[tuple[int, list[frozenset[int]]]]) -> None:
     weights = [weight * 60 // len(sets) for weight, sets in guests for _ in sets]
