@@ -70,7 +70,7 @@ class TestHeal(Heals):
         with mock.patch.object(PlacementClient, "set_consumers") as written:
             assert self.heal("--apply") == {}
         written.assert_not_called()
-        assert "Hosts that report shares: 1; " in self.said.error
+        assert "hosts that report shares: 1; " in self.said.error
 
     def test_shares_go_to_the_nodes_in_proportion_to_vcpu(self) -> None:
         self.start_host("one")

@@ -216,7 +216,7 @@ class TestHeal(Heals):
         with mock.patch.object(PlacementClient, "set_consumers") as written:
             said = self.commands.run("allocation", "heal", "--apply")
         assert said.rows == []
-        assert "Hosts that report shares: 2; ports that ask for something: 0; " in said.error
+        assert "hosts that report shares: 2; ports with a resource request: 0" in said.error
         written.assert_not_called()
 
     def test_the_rest_of_what_a_server_holds_stays(self) -> None:

@@ -159,7 +159,7 @@ class TestNeutron(Heals):
     def test_it_knows_no_such_thing(self) -> None:
         self.boot_with(P1)
         assert self.heal("--plan") == {}
-        assert "ports that ask for something: 0" in self.said.error
+        assert "ports with a resource request: 0" in self.said.error
 
     def test_it_is_down(self) -> None:
         away = ConnectFailure("connection refused")
