@@ -57,7 +57,7 @@ def nova_as_it_was() -> Iterator[None]:
 def pytest_collection_finish() -> None:
     """Have the garbage collector leave alone what Nova's modules hold.
 
-    Otherwise each full collection walks through all of it: a sixth of the CPU time of a test.
+    Otherwise each full collection walks through all of it.
     """
     gc.collect()
     gc.freeze()

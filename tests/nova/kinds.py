@@ -60,8 +60,8 @@ STARTS_TO_REPORT = Kind(
 class OneRouter(fixtures.Fixture):
     """Has nova-api make its routes and controllers once for ``/v2`` and ``/v2.1``.
 
-    To make them is a third of the time that a test needs before it starts. Both
-    paths have the same routes: what differs is a filter in front of them.
+    To make them takes a large part of a test's set-up. Both paths have the same
+    routes: what differs is a filter in front of them.
     """
 
     def _setUp(self) -> None:  # noqa: N802  # fixtures looks for this name
