@@ -251,7 +251,7 @@ class TestPackets(Computes):
         self.life.end()
 
 
-class TestKindsOfHosts(Computes):
+class TestKindsOfHosts(LibvirtMigrationMixin, Computes):
     """One reports its nodes, old reports none."""
 
     kind = PINNING
