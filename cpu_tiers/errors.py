@@ -6,8 +6,11 @@ place, so that a user can correct the whole document at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, ParamSpec, TypeVar
+
+_Arguments = ParamSpec("_Arguments")
+_Value = TypeVar("_Value")
 
 # A message may become the fault of a server or a log line, so its length is limited.
 _MOST_LINES = 20
@@ -88,8 +91,7 @@ class FaultList:
         faults = FaultList()
         with faults:
             check_extra_specs(flavor)
-        with faults:
-            check_sizes(flavor)
+        sizes = faults.read(read_sizes, flavor)  # None if the sizes have faults
         faults.raise_if_any()
     """
 
@@ -102,6 +104,20 @@ class FaultList:
         """Add a fault."""
         self.faults.append(Fault(where=where, given=given, allowed=allowed))
         self._kinds.add(InvalidInput)
+
+    def read(
+        self,
+        reader: Callable[_Arguments, _Value],
+        *args: _Arguments.args,
+        **kwargs: _Arguments.kwargs,
+    ) -> _Value | None:
+        """Return the result of a reader; if the reader raises faults, collect them.
+
+        :returns: ``None`` after faults, so that other readers can continue.
+        """
+        with self:
+            return reader(*args, **kwargs)
+        return None
 
     def __enter__(self) -> FaultList:
         """Begin a check whose faults are collected."""

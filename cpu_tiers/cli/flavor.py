@@ -21,6 +21,7 @@ from cpu_tiers.cli.request import (
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.extra_specs.server_faults import server_faults
 from cpu_tiers.guest.topology import dedicated_cpus, guest_topology, host_cpu_overhead
 from cpu_tiers.model.guest import GuestCell
 from cpu_tiers.model.numa import page_size_of
@@ -96,12 +97,14 @@ def _faults(
         server = ServerRequest(
             flavor=read_flavor(path), query_vcpu_shares=options.query_placement_for_vcpu_shares
         )
+        for fault in server_faults(server.flavor):
+            faults.add(*fault)
         with faults:
             query_numa = requests_numa_nodes(parsed_args, options, server)
             translate(server._replace(query_numa=query_numa), translators)
         if absent := absent_pages(server.flavor, None, traits):
             faults.add(*absent)
-    return dict.fromkeys(faults.faults)  # Two translators may find the same fault.
+    return dict.fromkeys(faults.faults)  # translate() finds the faults of server_faults(), too
 
 
 class FlavorShow(ShowCommand):

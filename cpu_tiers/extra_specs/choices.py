@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-from cpu_tiers.errors import InvalidInput
+from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 
 _Word = TypeVar("_Word", bound=str)
@@ -32,6 +32,20 @@ def image_choice(image: Image | None, key: str, words: tuple[_Word, ...]) -> _Wo
     if image is None or (text := image.properties.get(key)) is None:
         return None
     return _choice(image, key, text, words)
+
+
+def choices(
+    flavor: Flavor, key: str, image: Image | None, image_key: str, words: tuple[_Word, ...]
+) -> tuple[_Word | None, _Word | None]:
+    """Return the values of an extra spec and of the image property with the same meaning.
+
+    :raises InvalidInput: a value is not in ``words``; with the faults of both values.
+    """
+    faults = FaultList()
+    of_flavor = faults.read(flavor_choice, flavor, key, words)
+    of_image = faults.read(image_choice, image, image_key, words)
+    faults.raise_if_any()
+    return of_flavor, of_image
 
 
 def _choice(source: Flavor | Image, key: str, text: str, words: tuple[_Word, ...]) -> _Word:

@@ -47,23 +47,30 @@ def mixed_mask(flavor: Flavor, image: Image | None, every: CpuSet, *, realtime: 
         dedicated.
     :raises ConflictingExtraSpecs: both masks are set, or neither mask is set.
     """
-    mask = flavor.extra_specs.get(DEDICATED_MASK)
+    has_mask = DEDICATED_MASK in flavor.extra_specs
     by_realtime = realtime or _has_realtime_mask(flavor, image)
     where = f"flavor {flavor.name}, CPU policy mixed"
-    if (mask is not None) == by_realtime:
+    if has_mask == by_realtime:
         raise ConflictingExtraSpecs.of(
             where,
             f"{'both' if by_realtime else 'neither'} {DEDICATED_MASK} and a real-time mask",
             f"set either {DEDICATED_MASK} or {REALTIME_MASK}",
         )
-    if mask is not None:
-        dedicated = _mask(flavor, DEDICATED_MASK, mask, every)
-    else:
-        dedicated = realtime_mask(flavor, image, every)
+    dedicated = dedicated_mask(flavor, every) if has_mask else realtime_mask(flavor, image, every)
     if dedicated == every:
         given = f"all vCPUs {every} are dedicated"
         raise InvalidInput.of(where, given, "leave at least one vCPU shared")
     return dedicated
+
+
+def dedicated_mask(flavor: Flavor, every: CpuSet) -> CpuSet:
+    """Return the vCPUs of the dedicated mask of a flavor that has such a mask.
+
+    :param every: all vCPUs of the server.
+    :raises InvalidInput: the mask is malformed, is empty, or names a vCPU that the
+        server does not have.
+    """
+    return _mask(flavor, DEDICATED_MASK, flavor.extra_specs[DEDICATED_MASK], every)
 
 
 def realtime_mask(flavor: Flavor, image: Image | None, every: CpuSet) -> CpuSet:

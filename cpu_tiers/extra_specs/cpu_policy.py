@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cpu_tiers.errors import ConflictingExtraSpecs, FaultList, InvalidInput
-from cpu_tiers.extra_specs.choices import flavor_choice, image_choice
+from cpu_tiers.extra_specs.choices import choices
 from cpu_tiers.extra_specs.groups import OwnGroups
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import PCPU, VCPU
@@ -48,8 +48,7 @@ def cpu_policy(flavor: Flavor, image: Image | None) -> CpuPolicy | None:
     :raises InvalidInput: an unknown policy.
     :raises ConflictingExtraSpecs: flavor and image contradict each other.
     """
-    of_flavor = flavor_choice(flavor, POLICY, _POLICIES)
-    of_image = image_choice(image, IMAGE_POLICY, _POLICIES)
+    of_flavor, of_image = choices(flavor, POLICY, image, IMAGE_POLICY, _POLICIES)
     if image is not None and (of_flavor, of_image) in _CONFLICTS:
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name} and image {image.name}",
@@ -60,23 +59,36 @@ def cpu_policy(flavor: Flavor, image: Image | None) -> CpuPolicy | None:
 
 
 def requested_policy(
-    flavor: Flavor, image: Image | None, own: OwnGroups, emulator_cpus: int
-) -> RequestedPolicy:
+    flavor: Flavor, image: Image | None, own: OwnGroups, emulator_cpus: int | None
+) -> RequestedPolicy | None:
     """Return the policy of flavor or image, else the policy that VCPU and PCPU amounts imply.
 
     :param own: the flavor's own groups.
-    :param emulator_cpus: the PCPUs for emulator threads, beside the vCPUs.
+    :param emulator_cpus: the PCPUs for emulator threads, beside the vCPUs; ``None`` if their
+        policy has a fault.
+    :returns: ``None`` if ``own`` lacks an amount of VCPU or PCPU, because the amount has a
+        fault.
     :raises InvalidInput: the policy or the amounts do not fit the flavor.
     """
     policy = cpu_policy(flavor, image)
     if policy is not None:
         _refuse_own_amounts(flavor, policy, own)
         return RequestedPolicy(policy)
+    if _lacks_amounts(flavor, own):
+        return None
     vcpu, pcpu = own.amount(VCPU), own.amount(PCPU)
     if pcpu:
-        _check_sum(flavor, vcpu or 0, pcpu, emulator_cpus)
+        if emulator_cpus is not None:
+            _check_sum(flavor, vcpu or 0, pcpu, emulator_cpus)
         return RequestedPolicy("mixed", vcpu) if vcpu else RequestedPolicy("dedicated")
     return RequestedPolicy("shared") if vcpu else RequestedPolicy(None)
+
+
+def _lacks_amounts(flavor: Flavor, own: OwnGroups) -> bool:
+    """Return whether an extra spec for an amount of VCPU or PCPU was not readable."""
+    read = sum(name in group.resources for group in own.groups for name in (VCPU, PCPU))
+    given = (key for key in flavor.extra_specs if key.startswith("resources"))
+    return sum(key.endswith((f":{VCPU}", f":{PCPU}")) for key in given) > read
 
 
 def _check_sum(flavor: Flavor, vcpu: int, pcpu: int, emulator_cpus: int) -> None:

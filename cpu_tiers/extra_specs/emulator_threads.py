@@ -24,12 +24,9 @@ def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
     :raises ConflictingExtraSpecs: the two keys have different values.
     """
     faults = FaultList()
-    given = []
-    for key in KEYS:
-        with faults:
-            given.append(flavor_choice(flavor, key, POLICIES))
+    released = faults.read(_policy, flavor, RELEASED_KEY)
+    spec = faults.read(_policy, flavor, SPEC_KEY)
     faults.raise_if_any()
-    released, spec = given
     # Both keys with equal values are accepted: they do not contradict each other.
     if released and spec and released != spec:
         raise ConflictingExtraSpecs.of(
@@ -38,3 +35,7 @@ def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
             "both keys set the same policy: remove one of them",
         )
     return released or spec
+
+
+def _policy(flavor: Flavor, key: str) -> EmulatorThreadsPolicy | None:
+    return flavor_choice(flavor, key, POLICIES)

@@ -43,15 +43,21 @@ def parse_groups(flavor: Flavor) -> OwnGroups:
         Placement cannot have a class or trait of that name, or the group policy is
         unknown; all faults at once.
     """
-    drafts: dict[str, GroupDraft] = {}
     faults = FaultList()
+    groups = read_groups(flavor, faults)
+    faults.raise_if_any()
+    return groups
+
+
+def read_groups(flavor: Flavor, faults: FaultList) -> OwnGroups:
+    """Return the groups without the extra specs that have faults, and collect the faults."""
+    drafts: dict[str, GroupDraft] = {}
     for key, value in flavor.extra_specs.items():
         if key.startswith(("resources", "trait")):
             _parse_spec(flavor.spec(key), key, value, drafts, faults)
     policy = flavor.extra_specs.get(GROUP_POLICY)
     if policy not in (None, "none", "isolate"):
         faults.add(flavor.spec(GROUP_POLICY), f"got {policy!r}", "give none or isolate")
-    faults.raise_if_any()
     return OwnGroups(
         groups=tuple(draft.freeze(suffix) for suffix, draft in drafts.items()),
         group_policy=policy,

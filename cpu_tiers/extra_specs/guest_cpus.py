@@ -15,6 +15,7 @@ from cpu_tiers.extra_specs.cpu_masks import (
     DEDICATED_MASK,
     REALTIME,
     REALTIME_MASK,
+    dedicated_mask,
     is_realtime,
     mixed_mask,
     realtime_mask,
@@ -22,9 +23,9 @@ from cpu_tiers.extra_specs.cpu_masks import (
 from cpu_tiers.extra_specs.cpu_policy import RequestedPolicy, requested_policy
 from cpu_tiers.extra_specs.emulator_threads import KEYS as EMULATOR_KEYS
 from cpu_tiers.extra_specs.emulator_threads import emulator_threads_policy
-from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
-from cpu_tiers.extra_specs.numa import GuestNode, guest_nodes, node_count
-from cpu_tiers.extra_specs.page_size import page_size
+from cpu_tiers.extra_specs.groups import OwnGroups, read_groups
+from cpu_tiers.extra_specs.numa import GuestNode, asks_for_nodes, guest_nodes, node_count
+from cpu_tiers.extra_specs.page_size import asks_for_pages, page_size
 from cpu_tiers.extra_specs.round_robin import shared_round_robin
 from cpu_tiers.extra_specs.thread_policy import POLICY as THREAD_POLICY
 from cpu_tiers.extra_specs.thread_policy import thread_policy
@@ -67,14 +68,23 @@ class GuestCpus(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """What flavor and image request, each key read without regard to the others."""
+    """What flavor and image request, each key read without regard to the others.
 
-    cpus: RequestedPolicy
+    A key with a fault is read like a missing key. There is an exception: ``cpus`` is ``None``
+    if the CPU policy has a fault, and keys that need a certain policy are not refused then.
+    """
+
+    cpus: RequestedPolicy | None
     thread_policy: ThreadPolicy | None
     emulator_threads: EmulatorThreadsPolicy | None
-    realtime: bool
+    realtime: bool | None
     nodes: int | None
     page_size: PageSize | None
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the guest has dedicated vCPUs, or may have them after its faults are mended."""
+        return self.cpus is None or self.cpus.policy in ("dedicated", "mixed")
 
 
 def guest_cpus(
@@ -83,59 +93,45 @@ def guest_cpus(
     """Return the CPUs, the NUMA nodes and the memory pages of a guest.
 
     :param own: the flavor's own groups, if the caller has read them already.
-    :raises InvalidInput: with the faults of all keys; or, if each key is valid by
-        itself, with the faults of keys that contradict each other.
+    :raises InvalidInput: with the faults of all keys, and with the faults of keys that
+        contradict each other.
     """
-    own = parse_groups(flavor) if own is None else own
-    requested = _requested(flavor, image, own)
-    _check_policies(flavor, requested)
-    decided = GuestCpus(
+    faults = FaultList()
+    own = read_groups(flavor, faults) if own is None else own
+    requested = _requested(flavor, image, own, faults)
+    with faults:
+        _check_policies(flavor, requested)
+    guest = GuestCpus(
         # resources:VCPU=0 says that the server claims no VCPU, as flavors for bare metal do.
         counts=CpuCounts(shared=0 if own.amount(VCPU) == 0 else flavor.vcpus, dedicated=0),
-        policy=requested.cpus.policy,
+        policy=requested.cpus.policy if requested.cpus else None,
         thread_policy=requested.thread_policy,
         emulator_threads=requested.emulator_threads,
         page_size=requested.page_size,
     )
-    pinned = decided.policy in ("dedicated", "mixed")
-    # The conditions under which nova.virt.hardware.numa_get_constraints makes a topology.
-    if not (pinned or requested.nodes or requested.page_size or _has_persistent_memory(flavor)):
-        return decided
-    every = _every(flavor)
-    # As in Nova, dedicated vCPUs, pages and persistent memory need a topology of at least 1 node.
-    nodes = guest_nodes(flavor, image, requested.nodes or 1, every)
-    if not pinned:
-        return decided._replace(nodes=nodes)
-    dedicated = _dedicated(flavor, image, requested, nodes, every)
-    return decided._replace(
-        counts=CpuCounts(
-            shared=flavor.vcpus - len(dedicated),
-            dedicated=len(dedicated),
-            emulator=int(requested.emulator_threads == "isolate"),
-        ),
-        dedicated=dedicated,
-        realtime=_realtime(flavor, image, requested, dedicated, every),
-        nodes=nodes,
-    )
-
-
-def _requested(flavor: Flavor, image: Image | None, own: OwnGroups) -> _Request:
-    faults = FaultList()
-    emulator_threads = None
-    with faults:
-        emulator_threads = emulator_threads_policy(flavor)
-    with faults:
-        cpus = requested_policy(flavor, image, own, int(emulator_threads == "isolate"))
-    with faults:
-        threads = thread_policy(flavor, image, own)
-    with faults:
-        realtime = is_realtime(flavor)
-    with faults:
-        nodes = node_count(flavor, image)
-    with faults:
-        pages = page_size(flavor, image)
+    if _has_topology(flavor, image, requested):
+        with faults:
+            guest = _with_topology(flavor, image, requested, guest)
     faults.raise_if_any()
+    return guest
+
+
+def _requested(flavor: Flavor, image: Image | None, own: OwnGroups, faults: FaultList) -> _Request:
+    """Return what flavor and image request, and collect the faults of each key."""
+    threads = faults.read(thread_policy, flavor, image, own)
+    emulator_threads = faults.read(emulator_threads_policy, flavor)
+    emulator_cpus = None
+    if emulator_threads or not _sets_emulator_threads(flavor):
+        emulator_cpus = int(emulator_threads == "isolate")
+    cpus = faults.read(requested_policy, flavor, image, own, emulator_cpus)
+    realtime = faults.read(is_realtime, flavor)
+    nodes = faults.read(node_count, flavor, image)
+    pages = faults.read(page_size, flavor, image)
     return _Request(cpus, threads, emulator_threads, realtime, nodes, pages)
+
+
+def _sets_emulator_threads(flavor: Flavor) -> bool:
+    return any(key in flavor.extra_specs for key in EMULATOR_KEYS)
 
 
 def _check_policies(flavor: Flavor, requested: _Request) -> None:
@@ -143,6 +139,8 @@ def _check_policies(flavor: Flavor, requested: _Request) -> None:
 
     :raises InvalidInput: there are such keys.
     """
+    if requested.cpus is None:
+        return
     policy = requested.cpus.policy
     faults = FaultList()
     if policy in (None, "shared"):
@@ -160,6 +158,47 @@ def _check_policies(flavor: Flavor, requested: _Request) -> None:
         given = f"{flavor.extra_specs[DEDICATED_MASK]!r} and {other}"
         faults.add(flavor.spec(DEDICATED_MASK), given, "a mask needs hw:cpu_policy mixed")
     faults.raise_if_any()
+
+
+def _has_topology(flavor: Flavor, image: Image | None, requested: _Request) -> bool:
+    """Return whether a guest has a NUMA topology, as nova.virt.hardware.numa_get_constraints."""
+    return (
+        requested.is_pinned
+        or asks_for_nodes(flavor, image)
+        or asks_for_pages(flavor, image)
+        or _has_persistent_memory(flavor)
+    )
+
+
+def _with_topology(
+    flavor: Flavor, image: Image | None, requested: _Request, guest: GuestCpus
+) -> GuestCpus:
+    """Return the guest with its NUMA nodes and its dedicated vCPUs.
+
+    :raises InvalidInput: with the faults of nodes and masks.
+    """
+    faults = FaultList()
+    every = _every(flavor)
+    # As in Nova, dedicated vCPUs, pages and persistent memory need a topology of at least 1 node.
+    count = requested.nodes if asks_for_nodes(flavor, image) else 1
+    nodes = faults.read(guest_nodes, flavor, image, count, every)
+    dedicated = realtime = None
+    if requested.is_pinned:
+        dedicated = faults.read(_dedicated, flavor, image, requested, nodes, every)
+        realtime = faults.read(_realtime, flavor, image, requested, dedicated, every)
+    faults.raise_if_any()
+    guest = guest._replace(nodes=nodes or ())
+    if not dedicated:
+        return guest
+    return guest._replace(
+        counts=CpuCounts(
+            shared=flavor.vcpus - len(dedicated),
+            dedicated=len(dedicated),
+            emulator=int(requested.emulator_threads == "isolate"),
+        ),
+        dedicated=dedicated,
+        realtime=realtime or _NO_CPU,
+    )
 
 
 def _has_persistent_memory(flavor: Flavor) -> bool:
@@ -181,34 +220,53 @@ def _dedicated(
     flavor: Flavor,
     image: Image | None,
     requested: _Request,
-    nodes: tuple[GuestNode, ...],
+    nodes: tuple[GuestNode, ...] | None,
     every: CpuSet,
-) -> CpuSet:
+) -> CpuSet | None:
+    """Return the dedicated vCPUs, or ``None`` if other faults leave them unknown.
+
+    :param nodes: ``None`` if the NUMA nodes have faults.
+    :raises InvalidInput: a mask has a fault.
+    """
+    if requested.cpus is None:
+        # Of the policies, only mixed has a mask.
+        if DEDICATED_MASK in flavor.extra_specs:
+            dedicated_mask(flavor, every)
+        return None
     if requested.cpus.policy == "dedicated":
         return every
     if requested.cpus.shared:
+        if not nodes:
+            return None
         return CpuSet(every - shared_round_robin(nodes, requested.cpus.shared))
-    return mixed_mask(flavor, image, every, realtime=requested.realtime)
+    return mixed_mask(flavor, image, every, realtime=bool(requested.realtime))
 
 
 def _realtime(
-    flavor: Flavor, image: Image | None, requested: _Request, dedicated: CpuSet, every: CpuSet
+    flavor: Flavor,
+    image: Image | None,
+    requested: _Request,
+    dedicated: CpuSet | None,
+    every: CpuSet,
 ) -> CpuSet:
     """Return the real-time vCPUs.
 
+    :param dedicated: ``None`` if the dedicated vCPUs are unknown.
     :raises InvalidInput: some of them are not dedicated, or no vCPU is left to run
         the emulator threads.
     """
-    if not requested.realtime:
+    if requested.realtime is False:
         return _NO_CPU
     realtime = realtime_mask(flavor, image, every)
-    if not realtime <= dedicated:
+    if requested.realtime is None:  # only the faults of the mask count then
+        return _NO_CPU
+    if dedicated is not None and not realtime <= dedicated:
         raise InvalidInput.of(
             f"flavor {flavor.name}, real-time vCPUs {realtime}",
             f"the dedicated vCPUs are {dedicated}",
             "every real-time vCPU must be dedicated",
         )
-    if realtime == every and requested.emulator_threads is None:
+    if realtime == every and not _sets_emulator_threads(flavor):
         raise InvalidInput.of(
             f"flavor {flavor.name}, {REALTIME} of all vCPUs",
             "no vCPU is left for emulator threads",

@@ -69,36 +69,40 @@ def node_count(flavor: Flavor, image: Image | None) -> int | None:
 
 
 def guest_nodes(
-    flavor: Flavor, image: Image | None, count: int, every: CpuSet
+    flavor: Flavor, image: Image | None, count: int | None, every: CpuSet
 ) -> tuple[GuestNode, ...]:
     """Return the nodes, with the vCPUs and the memory that keys describe, else of equal size.
 
-    :param count: the number of nodes.
+    :param count: the number of nodes; ``None`` if the number itself has a fault. Only the keys
+        that describe nodes are checked then.
     :param every: all vCPUs of the server.
-    :raises InvalidInput: the CPUs or the memory of the nodes do not add up to the
-        flavor.
+    :raises InvalidInput: with every fault of the keys; or the CPUs or the memory of the nodes
+        do not add up to the flavor.
     :raises ConflictingExtraSpecs: flavor and image both describe the nodes.
     """
     faults = FaultList()
-    cpus: Sequence[_Setting] = ()
-    memory: Sequence[_Setting] = ()
-    with faults:
-        cpus = _listed(flavor, image, CPUS, IMAGE_CPUS)
-    with faults:
-        memory = _listed(flavor, image, MEMORY, IMAGE_MEMORY)
+    cpus = faults.read(_listed, flavor, image, CPUS, IMAGE_CPUS) or []
+    memory = faults.read(_listed, flavor, image, MEMORY, IMAGE_MEMORY) or []
     faults.raise_if_any()
-    if not cpus and not memory:
-        return _equal_nodes(flavor, count)
     # A flavor with hw:numa_mem.1 and without hw:numa_mem.0 is a mistake, not a request for
     # equal memory.
     has_memory = memory or _has_any_memory(flavor, image)
+    if not cpus and not has_memory:
+        return () if count is None else _equal_nodes(flavor, count)
+    count = max(1, len(cpus), len(memory)) if count is None else count
     if len(cpus) != count or (has_memory and len(memory) != count):
-        raise InvalidInput.of(
+        faults.add(
             f"flavor {flavor.name}, {count} NUMA nodes",
             f"{CPUS}.N of {len(cpus)} nodes and {MEMORY}.N of {len(memory)}",
             "describe the CPUs and the memory of every node, or of none",
         )
-    return _described_nodes(flavor, cpus, memory or _equal_memory(flavor, count), every)
+    complete = not faults.faults
+    cpu_sets = _read_cpus(cpus, every, faults, complete=complete)
+    if complete and not memory:
+        memory = faults.read(_equal_memory, flavor, count) or []
+    amounts = _read_memory(flavor, memory, faults, complete=complete)
+    faults.raise_if_any()
+    return tuple(map(GuestNode, cpu_sets, amounts))
 
 
 def _from_both(flavor: Flavor, key: str, image_key: str) -> InvalidInput:
@@ -154,49 +158,52 @@ def _equal_memory(flavor: Flavor, count: int) -> list[_Setting]:
     return [_Setting(f"flavor {flavor.name}, ram", str(flavor.memory_mb // count))] * count
 
 
-def _described_nodes(
-    flavor: Flavor, cpus: Sequence[_Setting], memory: Sequence[_Setting], every: CpuSet
-) -> tuple[GuestNode, ...]:
-    faults = FaultList()
-    nodes = []
-    for (where, text), (memory_where, memory_text) in zip(cpus, memory, strict=True):
-        with faults:
-            node_cpus = CpuSet.parse(text, where=where)
-        if re.fullmatch(r"[1-9][0-9]{0,9}", memory_text):
-            memory_mb = int(memory_text)
-        else:
-            faults.add(memory_where, f"got {memory_text!r}", "give MiB, a whole number from 1")
-        if not faults.faults:
-            nodes.append(GuestNode(node_cpus, memory_mb))
-    faults.raise_if_any()
-    with faults:
-        _check_cpus(cpus, nodes, every)
-    total = sum(node.memory_mb for node in nodes)
-    if total != flavor.memory_mb:
-        faults.add(
-            f"flavor {flavor.name}, {MEMORY}.N",
-            f"{total} MiB in all",
-            f"the nodes must have the {flavor.memory_mb} MiB of the flavor",
-        )
-    faults.raise_if_any()
-    return tuple(nodes)
+def _read_cpus(
+    settings: Sequence[_Setting], every: CpuSet, faults: FaultList, *, complete: bool
+) -> list[CpuSet]:
+    """Return the vCPUs of the nodes, and check that each vCPU is in exactly one node.
 
-
-def _check_cpus(settings: Sequence[_Setting], nodes: Sequence[GuestNode], every: CpuSet) -> None:
-    """Check that each vCPU of the server is in exactly one node.
-
-    :raises InvalidInput: a vCPU is in no node or in two nodes, or does not exist.
+    :param complete: whether the settings describe all nodes; otherwise another node may have
+        the vCPUs that are missing.
     """
-    faults = FaultList()
+    cpu_sets = []
     seen: set[int] = set()
-    for (where, text), (cpus, _) in zip(settings, nodes, strict=True):
+    for where, text in settings:
+        cpus = faults.read(CpuSet.parse, text, where=where)
+        if cpus is None:
+            continue
         if not cpus <= every:
             faults.add(where, repr(text), f"the server has the vCPUs {every}")
         if not seen.isdisjoint(cpus):
             faults.add(where, f"{text!r}", f"the vCPUs {CpuSet(seen & cpus)} are in another node")
         seen |= cpus
-    if missing := CpuSet(every - seen):
+        cpu_sets.append(cpus)
+    missing = CpuSet(every - seen)
+    if complete and missing and len(cpu_sets) == len(settings):
         faults.add(
             settings[0].where, f"no node has the vCPUs {missing}", "put each vCPU into a node"
         )
-    faults.raise_if_any()
+    return cpu_sets
+
+
+def _read_memory(
+    flavor: Flavor, settings: Sequence[_Setting], faults: FaultList, *, complete: bool
+) -> list[int]:
+    """Return the memory of the nodes in MiB, and check that the sum is the flavor's memory.
+
+    :param complete: whether the settings describe all nodes.
+    """
+    amounts = []
+    for where, text in settings:
+        if re.fullmatch(r"[1-9][0-9]{0,9}", text):
+            amounts.append(int(text))
+        else:
+            faults.add(where, f"got {text!r}", "give MiB, a whole number from 1")
+    total = sum(amounts)
+    if complete and len(amounts) == len(settings) and amounts and total != flavor.memory_mb:
+        faults.add(
+            f"flavor {flavor.name}, {MEMORY}.N",
+            f"{total} MiB in all",
+            f"the nodes must have the {flavor.memory_mb} MiB of the flavor",
+        )
+    return amounts

@@ -10,7 +10,8 @@ import re
 from collections.abc import Collection
 from decimal import Decimal
 
-from cpu_tiers.errors import ConflictingExtraSpecs, Fault, InvalidInput
+from cpu_tiers.errors import ConflictingExtraSpecs, Fault, FaultList, InvalidInput
+from cpu_tiers.extra_specs.choices import properties
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import MAX_AMOUNT
 from cpu_tiers.model.numa import page_size_of, page_trait
@@ -27,6 +28,11 @@ _BYTES = {None: 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 _ALLOWED = "give small, large, any, a size in kB, or a size with its unit, such as 2MB"
 
 
+def asks_for_pages(flavor: Flavor, image: Image | None) -> bool:
+    """Return whether flavor or image set a page size, valid or not."""
+    return KEY in flavor.extra_specs or IMAGE_KEY in properties(image)
+
+
 def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
     """Return the page size, or ``None`` if neither flavor nor image request a size.
 
@@ -34,11 +40,26 @@ def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
     :raises ConflictingExtraSpecs: the image requests a size, and the flavor does not
         leave the choice to the image.
     """
+    faults = FaultList()
     of_flavor = flavor.extra_specs.get(KEY)
-    size = None if of_flavor is None else _parse(of_flavor, flavor.spec(KEY))
-    if image is None or IMAGE_KEY not in image.properties:
-        return size
-    of_image = image.properties[IMAGE_KEY]
+    size = None if of_flavor is None else faults.read(_parse, of_flavor, flavor.spec(KEY))
+    if image is not None and IMAGE_KEY in image.properties:
+        of_image = image.properties[IMAGE_KEY]
+        if not faults.faults:
+            _check_choice(flavor, of_flavor, size, image, of_image)
+        size = faults.read(_parse, of_image, image.spec(IMAGE_KEY))
+    faults.raise_if_any()
+    return size
+
+
+def _check_choice(
+    flavor: Flavor, of_flavor: str | None, size: PageSize | None, image: Image, of_image: str
+) -> None:
+    """Refuse the size of an image if the flavor does not leave the choice to the image.
+
+    :param size: the size that ``of_flavor`` means.
+    :raises ConflictingExtraSpecs: the flavor has another value, or none.
+    """
     if size not in ("any", "large"):
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name} and image {image.name}",
@@ -47,7 +68,6 @@ def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
             else f"the image has {IMAGE_KEY} {of_image!r}, the flavor no {KEY}",
             f"an image may choose a size if the flavor has {KEY} any or large",
         )
-    return _parse(of_image, image.spec(IMAGE_KEY))
 
 
 def absent_pages(flavor: Flavor, image: Image | None, traits: Collection[str]) -> Fault | None:

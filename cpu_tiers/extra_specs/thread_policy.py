@@ -8,8 +8,8 @@ Pure.
 
 from __future__ import annotations
 
-from cpu_tiers.errors import ConflictingExtraSpecs
-from cpu_tiers.extra_specs.choices import flavor_choice, image_choice, properties
+from cpu_tiers.errors import ConflictingExtraSpecs, FaultList
+from cpu_tiers.extra_specs.choices import choices, properties
 from cpu_tiers.extra_specs.groups import OwnGroups
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.policies import ThreadPolicy
@@ -30,8 +30,10 @@ def thread_policy(flavor: Flavor, image: Image | None, own: OwnGroups) -> Thread
     :raises ConflictingExtraSpecs: flavor and image, or policy and trait,
         contradict each other.
     """
-    policy = policy_by_key(flavor, image)
-    by_trait = _policy_by_trait(flavor, image, own)
+    faults = FaultList()
+    policy = faults.read(policy_by_key, flavor, image)
+    by_trait = faults.read(_policy_by_trait, flavor, image, own)
+    faults.raise_if_any()
     if policy and by_trait:
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name}, {POLICY} or the image's {IMAGE_POLICY}, and {_TRAIT}",
@@ -47,8 +49,7 @@ def policy_by_key(flavor: Flavor, image: Image | None) -> ThreadPolicy | None:
     :raises InvalidInput: an unknown policy.
     :raises ConflictingExtraSpecs: flavor and image contradict each other.
     """
-    of_flavor = flavor_choice(flavor, POLICY, _POLICIES)
-    of_image = image_choice(image, IMAGE_POLICY, _POLICIES)
+    of_flavor, of_image = choices(flavor, POLICY, image, IMAGE_POLICY, _POLICIES)
     if image is not None and of_image and of_flavor not in (None, "prefer", of_image):
         raise ConflictingExtraSpecs.of(
             f"flavor {flavor.name} and image {image.name}",

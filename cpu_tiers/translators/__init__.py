@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 from cpu_tiers.translators import bandwidth, image_traits, numa, shares, sizes, thread_policy
-from cpu_tiers.translators.compose import claimed, compose
+from cpu_tiers.translators.compose import check_own_groups, claimed, compose
 from cpu_tiers.translators.contract import ServerRequest, Translator
 
 __all__ = ["BUILT_IN", "ServerRequest", "Translator", "claims", "fallback", "translate"]
@@ -46,6 +46,10 @@ def translate(
     with faults:
         server.own_groups  # noqa: B018  # read here, so that its faults come first
     contributions = _contributions(server, translators, faults)
+    if faults.faults:
+        with faults:
+            check_own_groups(server.flavor, server.own_groups, needs_policy=not server.query_numa)
+        faults.raise_if_any()
     own, has_nodes = numa.own_groups(server), bool(server.nodes)
     return compose(server.flavor, own, contributions, traits_on_root=has_nodes)
 
@@ -73,7 +77,9 @@ def claims(server: ServerRequest, translators: Mapping[str, Translator]) -> Cand
     :raises InvalidInput: with the faults of all translators.
     :raises ExtensionError: two translators claim the same class.
     """
-    contributions = _contributions(server, translators, FaultList())
+    faults = FaultList()
+    contributions = _contributions(server, translators, faults)
+    faults.raise_if_any()
     if not any(contributions.values()):
         return CandidateQuery(groups=())
     return claimed(server.own_groups, contributions)
@@ -82,13 +88,9 @@ def claims(server: ServerRequest, translators: Mapping[str, Translator]) -> Cand
 def _contributions(
     server: ServerRequest, translators: Mapping[str, Translator], faults: FaultList
 ) -> Mapping[str, tuple[RequestGroup | SameSubtree, ...]]:
-    """Return the groups of each translator by the translator's name.
-
-    :raises InvalidInput: with the ``faults`` so far and the faults of all translators.
-    """
+    """Return the groups of each translator by the translator's name, and collect all faults."""
     contributions = {}
     for name, translator in translators.items():
         with faults:
             contributions[name] = tuple(translator(server))
-    faults.raise_if_any()
     return contributions

@@ -1,6 +1,6 @@
 """Merges the groups of all translators and the flavor's own groups into a query."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError, FaultList, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
@@ -150,12 +150,37 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
             "name a group of the query",
         )
     if len(suffixed) > 1 and query.group_policy is None:
-        faults.add(
-            flavor.spec(GROUP_POLICY),
-            f"not set, with {len(suffixed)} groups: {', '.join(suffixed)}",
-            "set none, or set isolate to give each group a provider of its own",
-        )
+        _add_missing_policy(flavor, suffixed, faults)
     faults.raise_if_any()
+
+
+def check_own_groups(flavor: Flavor, own: OwnGroups, *, needs_policy: bool) -> None:
+    """Refuse a flavor's own groups that are wrong whatever groups translators add.
+
+    :param needs_policy: whether a ``group_policy`` is needed for several groups of the flavor.
+        A query for NUMA nodes has a policy in any case.
+    :raises InvalidInput: a trait is both required and forbidden, or the policy is missing.
+    """
+    faults = FaultList()
+    for group in own.groups:
+        with faults:
+            check_traits(_place(flavor.name, group), group.required & group.forbidden)
+    suffixed = [group.suffix for group in own.groups if group.suffix and group.resources]
+    if needs_policy and len(suffixed) > 1 and own.group_policy is None:
+        _add_missing_policy(flavor, suffixed, faults)
+    faults.raise_if_any()
+
+
+def _add_missing_policy(flavor: Flavor, suffixed: Sequence[str], faults: FaultList) -> None:
+    faults.add(
+        flavor.spec(GROUP_POLICY),
+        f"not set, with {len(suffixed)} groups: {', '.join(suffixed)}",
+        "set none, or set isolate to give each group a provider of its own",
+    )
+
+
+def _place(flavor: str, group: RequestGroup) -> str:
+    return f"flavor {flavor}, group {group.suffix!r}" if group.suffix else f"flavor {flavor}"
 
 
 def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = ()) -> None:
@@ -166,7 +191,7 @@ def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = 
     :raises InvalidInput: the group has no resources, an amount is out of range, or a
         trait is both required and forbidden.
     """
-    where = f"flavor {flavor}, group {group.suffix!r}" if group.suffix else f"flavor {flavor}"
+    where = _place(flavor, group)
     check_traits(where, group.required & group.forbidden)
     if not group.resources and group.suffix not in in_subtrees:
         traits = ", ".join(sorted(group.required.union(group.forbidden, *group.any_of)))

@@ -23,9 +23,11 @@ A distribution adds a translator with an entry point of the namespace::
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
+from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
 from cpu_tiers.extra_specs.numa import GuestNode
@@ -72,7 +74,10 @@ class ServerRequest(_ServerRequest):
 
         :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.guest_cpus.guest_cpus`.
         """
-        return guest_cpus(self.flavor, self.image, self.own_groups)
+        own = None
+        with suppress(InvalidInput):  # guest_cpus finds the same faults, and others beside them
+            own = self.own_groups
+        return guest_cpus(self.flavor, self.image, own)
 
     @property
     def cpus(self) -> CpuCounts:

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.skipif(
 def test_the_examples_print_what_the_page_states(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
     codes = examples("library.rst")
-    # One for each section: translators, inventories, topology, pinning, usage, port rules.
-    assert len(codes) == 6
+    # Translators have two examples; inventories, topology, pinning, usage, port rules have one.
+    assert len(codes) == 7
     for code in codes:
         exec(code, names)  # noqa: S102  # the code is in this repository
         assert capsys.readouterr().out == stated_output(code) != ""

@@ -223,7 +223,26 @@ def test_every_fault_of_flavor_and_image_once() -> None:
         "flavor f, extra spec resources:VCPU",
         "image i, property trait:NOPE",
         "flavor f, extra spec quota:cpu_shares",
+        "image i, property hw_cpu_policy",
     ]
+
+
+def test_faults_of_groups_do_not_hide_behind_faults_of_keys() -> None:
+    groups = {"resources1:VGPU": "1", "resources2:VGPU": "1", "trait1:CUSTOM_A": "required"}
+    specs = {**groups, "hw:numa_nodes": "x", "quota:cpu_shares": "0"}
+    image = Image(name="i", properties={"trait:NOPE": "required"})
+    server = ServerRequest(flavor=Flavor(name="f", vcpus=1, memory_mb=1, extra_specs=specs))
+    with pytest.raises(InvalidInput) as caught:
+        translate(server._replace(image=image))
+    assert [fault.where for fault in caught.value.faults] == [
+        "image i, property trait:NOPE",
+        "flavor f, extra spec quota:cpu_shares",
+        "flavor f, extra spec hw:numa_nodes",
+        "flavor f, extra spec group_policy",
+    ]
+    with pytest.raises(InvalidInput) as caught:
+        translate(server._replace(query_numa=True))  # the query has a policy for its nodes
+    assert len(caught.value.faults) == 2
 
 
 def test_two_translators_of_one_class() -> None:
