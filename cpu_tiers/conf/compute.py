@@ -1,4 +1,4 @@
-"""``[compute]``: whether a host reports its NUMA nodes to Placement."""
+"""``[compute]``: reports of NUMA nodes to Placement, and CPU policies that Nova does not know."""
 
 from oslo_config import cfg
 
@@ -27,6 +27,27 @@ Related options:
 
 * ``[DEFAULT] reserved_host_cpus``, ``[DEFAULT] reserved_host_memory_mb`` and
   ``[DEFAULT] reserved_huge_pages``
+""",
+    ),
+    cfg.BoolOpt(
+        "extend_cpu_policies",
+        default=False,
+        help="""
+Accept CPU policies that Nova refuses or does not know:
+
+* ``resources:VCPU`` together with ``resources:PCPU`` on one flavor: a server with
+  shared and dedicated vCPUs.
+* ``hw:cpu_emulator_threads``: another name for ``hw:emulator_threads_policy``.
+
+nova-api also answers 400 to a server whose flavor has ``hw:cpu_policy=mixed`` and
+whose image has ``hw_cpu_policy=shared``.
+
+Set the same value for nova-api, for nova-scheduler and on every compute host,
+first on the compute hosts and last for nova-api. nova-scheduler and nova-compute
+read this option if they have loaded the weigher and the driver of cpu-tiers. If
+the option is off, Nova alone decides about such flavors: it refuses the amounts
+and ignores ``hw:cpu_emulator_threads``. Before turning the option off, resize the
+servers with such flavors.
 """,
     ),
 ]

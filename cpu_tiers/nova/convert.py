@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from nova import objects
 
+from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.nova import options
 
 # The properties of Nova's image that are plain values and that extra_specs/ reads. The
 # properties of single NUMA nodes are lists in Nova and keys with a number in Image.
@@ -29,8 +31,14 @@ def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
 def to_flavor(flavor: objects.Flavor) -> Flavor:
     """Return Nova's flavor as a :class:`~cpu_tiers.model.flavor.Flavor`.
 
+    Without ``[compute] extend_cpu_policies``, Nova's services ignore ``hw:cpu_emulator_threads``,
+    and the result does not have the extra spec.
+
     :raises InvalidInput: a size is out of range.
     """
+    specs = extra_specs(flavor)
+    if not options.extends_cpu_policies():
+        specs = {key: value for key, value in specs.items() if key != SPEC_KEY}
     return Flavor(
         name=flavor.name,
         vcpus=flavor.vcpus,
@@ -38,7 +46,7 @@ def to_flavor(flavor: objects.Flavor) -> Flavor:
         root_gb=flavor.root_gb,
         ephemeral_gb=flavor.ephemeral_gb,
         swap_mb=flavor.swap,
-        extra_specs=extra_specs(flavor),
+        extra_specs=specs,
     )
 
 

@@ -219,5 +219,6 @@ CONSUMES = Seam(
     path="HostState.consume_from_request",
     parameters=("self", "spec_obj"),
     wrap=_consume_allocated,
+    layer=1,
 )
 """The seam for nova-scheduler."""

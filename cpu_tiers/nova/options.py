@@ -19,3 +19,8 @@ def register(module: ModuleType) -> None:
     # service at its start if a value is bad, instead of failing in every request.
     for option in module.OPTIONS:
         CONF[module.GROUP][option.name]
+
+
+def extends_cpu_policies() -> bool:
+    """Tell whether ``[compute] extend_cpu_policies`` is on; ``False`` before its registration."""
+    return "extend_cpu_policies" in CONF.compute and CONF.compute.extend_cpu_policies

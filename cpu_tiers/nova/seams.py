@@ -1,33 +1,36 @@
 """Seams: functions of Nova that cpu-tiers wraps or relies on, each verified before use.
 
-A seam is installed once, even if Nova loads several classes of cpu-tiers in one
-service. If the parameters of a function in the installed Nova differ from the
-parameters of its seam, the service stops at its start with an error that names the
-function. Without the check, a wrapper could silently have no effect.
+A service installs the seams of its features (:mod:`cpu_tiers.nova.features`). A seam
+is installed once, even if Nova loads several classes of cpu-tiers in one service. If
+the parameters of a function in the installed Nova differ from the parameters of its
+seam, the service stops at its start with an error that names the function. Without
+the check, a wrapper could silently have no effect.
 """
 
 import importlib
 import inspect
-import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from cpu_tiers.errors import CpuTiersError
 
-LOG = logging.getLogger(__name__)
-
-_INSTALLING = threading.Lock()
+_CHANGING = threading.RLock()
 
 _MARK = "__cpu_tiers_seams__"
-"""The attribute of a wrapper with all seams around its function. ``functools.wraps`` of a
-wrapper from another tool, such as a profiler, copies the attribute to its own wrapper."""
+"""The attribute of a wrapper with a :class:`_Wrapper` for each seam around its function, the
+innermost first. ``functools.wraps`` of a wrapper from another tool, such as a profiler, copies
+the attribute to its own wrapper."""
 
 
 class SeamMismatch(CpuTiersError):
     """A function of the installed Nova is missing, or its parameters differ from a seam's."""
+
+
+class SeamCovered(CpuTiersError):
+    """A wrapper cannot be removed, because another tool has wrapped it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,8 @@ class Seam:
         function that cpu-tiers calls or overrides, and therefore only verifies.
     :param other_parameters: the parameters that the function has in other releases of Nova.
         The wrapper works with all of them.
+    :param layer: the place among several wrappers around the same function: the wrapper of layer
+        0 is the innermost, the wrapper of the highest layer is called first.
     """
 
     module: str
@@ -50,28 +55,57 @@ class Seam:
     parameters: tuple[str, ...]
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
     other_parameters: tuple[tuple[str, ...], ...] = ()
+    layer: int = 0
 
     def __str__(self) -> str:
         """Return the full name of Nova's function."""
         return f"{self.module}.{self.path}"
 
 
-def install(seams: Sequence[Seam], *, level: int = logging.INFO) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wrapper:
+    """An installed wrapper.
+
+    :param before: the attribute of Nova's class or module that the wrapper replaced.
+    """
+
+    seam: Seam
+    function: Callable[..., Any]
+    before: Any
+
+
+def install(seams: Iterable[Seam]) -> tuple[Seam, ...]:
     """Wrap each function of ``seams``, unless the function has this wrapper already.
 
     Several threads, native or green, may call this function at the same time.
 
-    :param level: the log level of the line about each wrapped function.
+    :returns: the seams whose functions were wrapped now.
     :raises SeamMismatch: a seam does not fit the installed Nova. No function is wrapped.
     """
-    with _INSTALLING:
+    by_layer = sorted(seams, key=lambda seam: seam.layer)
+    with _CHANGING:
         # All seams first, so that a mismatch leaves every function of Nova as it was.
-        verify(seams)
-        for seam in seams:
-            _wrap(seam, level)
+        verify(by_layer)
+        return tuple(seam for seam in by_layer if seam.wrap and _wrap(seam, seam.wrap))
 
 
-def verify(seams: Sequence[Seam]) -> None:
+def remove(seams: Iterable[Seam]) -> None:
+    """Take the wrappers of ``seams`` away again. Other seams around the same functions stay.
+
+    :raises SeamCovered: another tool has wrapped a function after cpu-tiers.
+    """
+    removed = frozenset(seams)
+    with _CHANGING:
+        for seam in removed:
+            _unwrap(seam, removed)
+
+
+def is_installed(seam: Seam) -> bool:
+    """Tell whether the function of a seam has the wrapper of the seam."""
+    return seam in [wrapper.seam for wrapper in _wrappers(_find(seam)[2])]
+
+
+def verify(seams: Iterable[Seam]) -> None:
     """Check that the functions of ``seams`` exist with the expected parameters.
 
     :raises SeamMismatch: a seam does not fit the installed Nova.
@@ -80,21 +114,38 @@ def verify(seams: Sequence[Seam]) -> None:
         _find(seam)
 
 
-def _wrap(seam: Seam, level: int) -> None:
-    """Wrap the function of a seam. Several seams may be around the same function."""
-    if seam.wrap is None:
-        return
+def _wrap(seam: Seam, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
+    """Wrap the function of a seam; return ``False`` if the function has the wrapper already."""
     owner, name, attribute = _find(seam)
-    function = _function(attribute)
-    installed: tuple[Seam, ...] = getattr(function, _MARK, ())
-    if seam in installed:
-        return
-    wrapper = seam.wrap(function)
-    setattr(wrapper, _MARK, (*installed, seam))
+    installed = _wrappers(attribute)
+    if seam in [wrapper.seam for wrapper in installed]:
+        return False
+    function = wrap(_function(attribute))
+    new = _Wrapper(seam=seam, function=function, before=attribute)
+    setattr(function, _MARK, (*installed, new))
     # A wrapper in place of a class method or a static method has to be of that kind, too, or
     # Nova would call the wrapper without the class, or with an instance too many.
-    setattr(owner, name, wrapper if function is attribute else type(attribute)(wrapper))
-    LOG.log(level, "cpu-tiers wraps %s of Nova %s", seam, version("nova"))
+    is_plain = _function(attribute) is attribute
+    setattr(owner, name, function if is_plain else type(attribute)(function))
+    return True
+
+
+def _unwrap(seam: Seam, removed: frozenset[Seam]) -> None:
+    """Put the function of a seam back, with the wrappers of all seams that are not removed."""
+    owner, name, attribute = _find(seam)
+    wrappers = _wrappers(attribute)
+    if seam not in [wrapper.seam for wrapper in wrappers]:
+        return
+    if wrappers[-1].function is not _function(attribute):
+        raise SeamCovered(f"{seam} was wrapped by another tool after cpu-tiers: unwrap it first")
+    setattr(owner, name, wrappers[0].before)
+    install(wrapper.seam for wrapper in wrappers if wrapper.seam not in removed)
+
+
+def _wrappers(attribute: Any) -> tuple[_Wrapper, ...]:
+    """Return the wrappers of cpu-tiers around a function, the innermost first."""
+    wrappers: tuple[_Wrapper, ...] = getattr(_function(attribute), _MARK, ())
+    return wrappers
 
 
 def _find(seam: Seam) -> tuple[Any, str, Any]:

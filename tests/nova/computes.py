@@ -23,6 +23,7 @@ from nova.tests.functional.libvirt import base
 
 from cpu_tiers.conf import compute, filter_scheduler, libvirt
 from cpu_tiers.nova import options
+from cpu_tiers.nova.scheduler.features import SCHEDULER
 from tests.nova.kinds import FAKE, OURS, REPORTS_SHARES, WEIGHER, KeepsTuning, Kind, OneRouter
 from tests.nova.numa.agreement import Node, check_agreement
 from tests.nova.provider_tree import SHARES, ProviderTree
@@ -57,6 +58,8 @@ class Computes(base.ServersTestBase):
     """Weighers of this class, instead of its kind's."""
     scheduler_options: ClassVar[Mapping[str, Any] | None] = None
     """Options of ``[filter_scheduler]`` of this class, instead of its kind's."""
+    extends_cpu_policies: ClassVar[bool] = False
+    """``[compute] extend_cpu_policies`` of all services."""
 
     def setUp(self) -> None:
         # Nova deletes every attribute in the end, and pytest wants to delete this one itself.
@@ -65,7 +68,6 @@ class Computes(base.ServersTestBase):
         self.useFixture(fixtures.MonkeyPatch("nova.conf.paths.state_path_def", installed_path))
         assert paths.state_path_def is installed_path
         self.useFixture(OneRouter())
-        validators.load_validators()  # as the API does when it starts
         self.ADDITIONAL_FILTERS = list(self.kind.filters)
         super().setUp()
         warnings.filterwarnings("error", module="cpu_tiers")  # Nova has set filters of its own
@@ -74,6 +76,9 @@ class Computes(base.ServersTestBase):
             self._use_our_driver()
 
     def _setup_scheduler_service(self) -> Any:
+        options.register(compute)
+        self.flags(group="compute", extend_cpu_policies=self.extends_cpu_policies)
+        validators.load_validators()  # as nova-api does when it starts
         options.register(filter_scheduler)
         weighers = self.kind.weighers if self.weighers is None else self.weighers
         self.configure(
@@ -98,8 +103,13 @@ class Computes(base.ServersTestBase):
             self.useFixture(fixtures.MockPatch(copy, return_value="{}"))
 
     def configure(self, **values: Any) -> None:
-        """Set options of ``[filter_scheduler]``."""
+        """Set options of ``[filter_scheduler]``, for the next start of nova-scheduler."""
         self.flags(group="filter_scheduler", **values)
+
+    def restart_scheduler(self, **values: Any) -> None:
+        """Set options of ``[filter_scheduler]``, and turn on their features."""
+        self.configure(**values)
+        SCHEDULER.start()
 
     def reporting(self, on: bool) -> None:
         """Set whether hosts report shares, from their next start on."""

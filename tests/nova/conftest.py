@@ -5,7 +5,6 @@ and when they run. A warning that our own code causes is still an error.
 """
 
 import gc
-import inspect
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,35 +22,24 @@ with warnings.catch_warnings():
     # Loads most of what warns.
     import nova.tests.functional.libvirt.base
 
-    # Loads our validators, which install seams.
+    # Loads our validators, which wait for nova.conf with a seam.
     import nova.api.validation.extra_specs.validators  # isort: skip
 
-from cpu_tiers.nova import cpu_policies, seams
+from cpu_tiers.nova import seams
 from tests.in_two import run_taken
 from tests.nova.wrapping import all_seams
 
 HERE = Path(__file__).parent
 SEAMS = all_seams()
 
-
-def take_out(seam: seams.Seam) -> None:
-    """Have Nova's own function again."""
-    owner, name, found = seams._find(seam)
-    own = inspect.unwrap(found)
-    setattr(owner, name, type(found)(own) if isinstance(found, staticmethod) else own)
-
-
-for seam in (*cpu_policies.SEAMS, cpu_policies.MATRIX):
-    take_out(seam)
+seams.remove(SEAMS)
 
 
 @pytest.fixture(autouse=True)
 def nova_as_it_was() -> Iterator[None]:
     """Take our seams out again: in one test all services share this process."""
-    found = [seams._find(seam) for seam in SEAMS]
     yield
-    for owner, name, function in found:
-        setattr(owner, name, function)
+    seams.remove(SEAMS)
 
 
 def pytest_collection_finish() -> None:

@@ -3,7 +3,7 @@
 test_hardware holds us against Nova as it is, and says what differs on purpose.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -11,10 +11,12 @@ import pytest
 from nova import exception, objects
 from nova.virt import hardware
 
+from cpu_tiers.conf import compute
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.model.flavor import Image
-from cpu_tiers.nova import cpu_policies
+from cpu_tiers.nova import cpu_policies, options
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import install
 from tests.nova.readings import by_nova, by_us, missing_memory, novas_plain, plain
 from tests.nova.servers import Case, draw
@@ -24,8 +26,12 @@ AMOUNTS = {"resources:VCPU": "3", "resources:PCPU": "5"}
 
 
 @pytest.fixture(autouse=True)
-def seams() -> None:
+def seams() -> Iterator[None]:
+    options.register(compute)
+    CONF.set_override("extend_cpu_policies", True, compute.GROUP)
     install(cpu_policies.SEAMS)
+    yield
+    CONF.clear_override("extend_cpu_policies", compute.GROUP)
 
 
 def flavor(specs: Mapping[str, str], vcpus: int = 8) -> Any:

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.nova.wrapping import all_seams, modules
 
 SNIPPET = Path(__file__).parents[2] / "etc" / "cpu-tiers" / "nova.conf.snippet"
@@ -20,9 +22,13 @@ from nova.scheduler.utils import ResourceRequest
 """
 
 
-def run(code: str) -> str:
+def execute(code: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", QUIET + code]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def run(code: str) -> str:
+    result = execute(code)
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -94,9 +100,24 @@ except SeamMismatch as error:
 
 
 API = """
-from nova.api.openstack.compute import routes
+import json, os, pathlib, sys, tempfile
+folder = pathlib.Path(tempfile.mkdtemp())
+(folder / "nova.conf").write_text(f"[compute]\\nextend_cpu_policies = {WANTED}\\n")
+(folder / "api-paste.ini").write_text(PASTE)
+os.environ["OS_NOVA_CONFIG_DIR"] = str(folder)
+sys.argv[1:] = []
+if IS_EARLY:  # as the script nova-api-wsgi of Nova 31 and 32
+    import nova.api.openstack.compute
+from nova.api.openstack import wsgi_app
+wsgi_app._setup_service = lambda host, name: None  # needs a database
+names = ("osapi_compute", "nova-api-os-compute")
+count = wsgi_app.init_application.__wrapped__.__code__.co_argcount  # 1 up to Nova 32
+application = wsgi_app.init_application(*names[:count])
+from nova.api.validation.extra_specs import validators
+print(type(validators.VALIDATORS["quota:cpu_shares_multiplier"]).__module__)
 """
 WRAPPED = """
+from nova import service
 from nova.compute.api import API
 from nova.virt import hardware
 def wrapped(function):
@@ -104,54 +125,51 @@ def wrapped(function):
 print(wrapped(hardware.numa_get_constraints), end=" ")
 print(wrapped(hardware.get_emulator_thread_policy_constraint), end=" ")
 print(wrapped(API._validate_flavor_image_numa_pci), end=" ")
-print(wrapped(ResourceRequest.from_request_spec))
+print(wrapped(service.setup_profiler))
+"""
+PASTE = """
+[composite:osapi_compute]
+use = call:nova.api.openstack.urlmap:urlmap_factory
+/v2.1: app
+[app:app]
+paste.app_factory = nova.api.openstack.compute:APIRouterV21.factory
 """
 
 
-def test_nova_api_installs_what_it_needs_when_it_loads_its_routes() -> None:
-    code = """
-from nova.api.validation.extra_specs import validators
-print(type(validators.VALIDATORS["quota:cpu_shares_multiplier"]).__module__)
+def start_api(*, wanted: bool, is_early: bool, before: str = "") -> str:
+    """Start nova-api as WSGI servers do, without its database; return its log and output.
+
+    :param is_early: import the package of the API before nova.conf is read.
+    """
+    code = f"{before}\nWANTED, IS_EARLY, PASTE = {wanted}, {is_early}, {PASTE!r}{API}{WRAPPED}"
+    done = execute(code)
+    return done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_nova_api_wraps_functions_if_the_option_is_on(is_early: bool) -> None:
+    output = start_api(wanted=True, is_early=is_early)
+    assert output.endswith("cpu_tiers.nova.api.validators\nTrue True True False\n"), output
+    assert output.count("cpu-tiers in nova-api has the features CPU policies") == 1
+
+
+def test_nova_api_knows_the_extra_specs_if_the_option_is_off() -> None:
+    output = start_api(wanted=False, is_early=True)
+    assert output.endswith("cpu_tiers.nova.api.validators\nFalse False False False\n"), output
+    assert "cpu-tiers in nova-api" not in output
+
+
+def test_a_nova_that_does_not_fit_stops_the_api() -> None:
+    before = """
+from nova.virt import hardware
+hardware.numa_get_constraints = lambda flavor, image_meta, more: None
 """
-    assert run(API + code + WRAPPED) == "cpu_tiers.nova.api.validators\nTrue True True False\n"
-
-
-def test_the_scheduler_installs_what_it_needs() -> None:
-    code = """
-nova.conf.CONF([], default_config_files=[])
-from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
-ResourceProviderWeigher()
-"""
-    assert run(code + WRAPPED) == "True True False True\n"
-
-
-def test_nova_compute_installs_what_it_needs() -> None:
-    code = """
-nova.objects.register_all()
-nova.conf.CONF([], default_config_files=[])
-from nova.virt.libvirt.driver import LibvirtDriver as Novas
-Novas.__init__ = lambda self, virtapi, read_only=False: None
-from cpu_tiers.nova.compute.driver import LibvirtDriver
-LibvirtDriver(None)
-"""
-    assert run(code + WRAPPED) == "True True False False\n"
+    output = start_api(wanted=True, is_early=False, before=before)
+    assert "SeamMismatch: cpu-tiers does not fit Nova" in output
+    assert "numa_get_constraints was expected with the parameters flavor, image_meta" in output
 
 
 def test_a_command_reads_flavors_as_the_services_do() -> None:
     assert run("from cpu_tiers.nova.commands.cloud import configure; configure([])" + WRAPPED) == (
         "True True False False\n"
     )
-
-
-def test_a_nova_that_does_not_fit_stops_the_api() -> None:
-    code = """
-from nova.virt import hardware
-hardware.numa_get_constraints = lambda flavor, image_meta, more: None
-try:
-    from nova.api.openstack.compute import routes
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-    says = run(code)
-    assert says.startswith("SeamMismatch cpu-tiers does not fit Nova")
-    assert "numa_get_constraints was expected with the parameters flavor, image_meta" in says

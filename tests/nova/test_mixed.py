@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterator
-from unittest import mock
 
 import fixtures
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
@@ -45,9 +44,11 @@ class Mixed(LibvirtMigrationMixin, Computes):
 @contextlib.contextmanager
 def as_nova_does() -> Iterator[None]:
     """Take our seam for live migrations out: old is a process of its own, and has none."""
-    owner, name, wrapped = seams._find(guest_weight.LIVE_MIGRATION)
-    with mock.patch.object(owner, name, wrapped.__wrapped__):
+    seams.remove([guest_weight.LIVE_MIGRATION])
+    try:
         yield
+    finally:
+        seams.install([guest_weight.LIVE_MIGRATION])
 
 
 class TestNobodyAsks(Mixed):
@@ -95,7 +96,7 @@ class TestAsking(Mixed):
     def setUp(self) -> None:
         super().setUp()
         self.servers = [self.boot_on("old", self.gold) for _ in range(3)]
-        self.configure(query_placement_for_vcpu_shares=True)
+        self.restart_scheduler(query_placement_for_vcpu_shares=True)
 
     def test_only_the_host_that_reports_is_a_candidate(self) -> None:
         server = self.boot(self.gold)["id"]

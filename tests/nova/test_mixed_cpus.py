@@ -51,6 +51,7 @@ class MixedCpus(Computes):
 
     microversion = "latest"
     kind = NODES_OF_SEVEN
+    extends_cpu_policies = True
 
     def setUp(self) -> None:
         super().setUp()

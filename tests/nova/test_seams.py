@@ -1,21 +1,31 @@
 """Wrapping functions: verified first, once, and all or none."""
 
 import functools
-import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from cpu_tiers.nova.api import validators
+from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.nova import options
+from cpu_tiers.nova.api import features
 from cpu_tiers.nova.compute import driver
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
-from cpu_tiers.nova.seams import Seam, SeamMismatch, install, verify
+from cpu_tiers.nova.seams import (
+    Seam,
+    SeamCovered,
+    SeamMismatch,
+    install,
+    is_installed,
+    remove,
+    verify,
+)
 from tests.nova.wrapping import all_seams, wrapped
 
 
@@ -233,24 +243,41 @@ def test_what_does_not_fit_is_refused_and_nothing_is_wrapped(
     assert module.plain("a") == "a"
 
 
-def test_what_is_only_verified_is_left_alone(
-    module: ModuleType, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_is_only_verified_is_left_alone(module: ModuleType) -> None:
     plain = module.plain
-    with caplog.at_level(logging.INFO, "cpu_tiers"):
-        install([Seam(module="fake_nova", path="plain", parameters=("text",))])
+    assert install([Seam(module="fake_nova", path="plain", parameters=("text",))]) == ()
     assert module.plain is plain
     assert vars(plain) == {}
-    assert caplog.messages == []
 
 
-def test_what_was_wrapped_is_logged_once(
-    module: ModuleType, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO, "cpu_tiers"):
-        install([PLAIN])
-        install([PLAIN])
-    assert caplog.messages == [f"cpu-tiers wraps fake_nova.plain of Nova {version('nova')}"]
+def test_a_removed_seam_leaves_the_others(module: ModuleType) -> None:
+    def shout(original: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.wraps(original)(lambda text: original(text) + "!")
+
+    plain = module.plain
+    loud = Seam(module="fake_nova", path="plain", parameters=("text",), wrap=shout, layer=1)
+    install([loud, PLAIN])
+    assert module.plain("a") == "aa!"
+    remove([PLAIN])
+    assert (is_installed(PLAIN), is_installed(loud)) == (False, True)
+    assert module.plain("a") == "a!"
+    remove([PLAIN, loud])
+    assert module.plain is plain
+
+
+def test_a_removed_seam_leaves_novas_own_attribute(module: ModuleType) -> None:
+    before = {name: vars(module.Service)[name] for name in ("made", "name", "plain")}
+    install([NAME, MADE, STATIC])
+    remove([NAME, MADE, STATIC])
+    assert {name: vars(module.Service)[name] for name in before} == before
+
+
+def test_a_seam_under_the_wrapper_of_another_tool_stays(module: ModuleType) -> None:
+    install([PLAIN])
+    module.plain = double(module.plain)  # type: ignore[attr-defined]
+    with pytest.raises(SeamCovered, match=r"fake_nova\.plain was wrapped by another tool"):
+        remove([PLAIN])
+    assert module.plain("a") == "aaaa"
 
 
 CPUS = (
@@ -264,9 +291,10 @@ PINS = (
 )
 SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
     "nova-api": (
-        validators.register,
+        features.API.start,
         (*CPUS, "nova.compute.api.API._validate_flavor_image_numa_pci"),
     ),
+    "nova-api before nova.conf is read": (features.start, ["nova.service.setup_profiler"]),
     "nova-scheduler": (
         ResourceProviderWeigher,
         (
@@ -306,7 +334,27 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
 }
 """What starts our part of each service, and the functions of Nova that it needs."""
 
+SWITCHES = {
+    "query_placement_for_vcpu_shares": filter_scheduler.GROUP,
+    "query_placement_for_numa": filter_scheduler.GROUP,
+    "enable_numa_reporting_to_placement": compute.GROUP,
+    "extend_cpu_policies": compute.GROUP,
+}
 
+
+@pytest.fixture
+def everything_on() -> Iterator[None]:
+    """Switch all features on."""
+    for module in (compute, filter_scheduler):
+        options.register(module)
+    for name, group in SWITCHES.items():
+        CONF.set_override(name, True, group)
+    yield
+    for name, group in SWITCHES.items():
+        CONF.clear_override(name, group)
+
+
+@pytest.mark.usefixtures("everything_on")
 @pytest.mark.parametrize(
     ("service", "path"), [(name, path) for name, (_, paths) in SERVICES.items() for path in paths]
 )

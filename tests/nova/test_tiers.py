@@ -230,6 +230,6 @@ class TestReshape(Tiers):
         for host in CPUS:
             self.restart(host)
         self.check_all(gold="one", silver="two", bronze="three")
-        self.configure(query_placement_for_vcpu_shares=True)
+        self.restart_scheduler(query_placement_for_vcpu_shares=True)
         server = self.boot(self.flavors["gold"])["id"]
         self.check(server, "gold", "two")  # 500/550/525

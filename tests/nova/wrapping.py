@@ -28,5 +28,4 @@ def _find() -> Iterator[seams.Seam]:
 
 def wrapped() -> list[str]:
     """Return the names of the functions that are wrapped now."""
-    found = {str(seam): seams._function(seams._find(seam)[2]) for seam in all_seams()}
-    return sorted(name for name, function in found.items() if hasattr(function, seams._MARK))
+    return sorted({str(seam) for seam in all_seams() if seams.is_installed(seam)})

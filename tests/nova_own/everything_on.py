@@ -5,7 +5,7 @@ environment, which oslo.config reads above any nova.conf.
 
 ``--stock`` switches nothing on, so that a failure can be told from one that
 Nova has by itself. (Its API loads our validators all the same, being an entry
-point of what is installed.) ``--numa`` has the scheduler ask for NUMA nodes,
+point of what is installed; they wrap nothing.) ``--numa`` has the scheduler ask for NUMA nodes,
 too, while no host reports any: a cloud in the middle of its upgrade.
 """
 
@@ -22,12 +22,15 @@ from nova.tests.functional.fixtures import PlacementApiClient
 from nova.virt import driver
 
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.nova.api.features import API
+from cpu_tiers.nova.seams import install
 
 OPTIONS = {
     "OS_FILTER_SCHEDULER__RESOURCE_PROVIDER_WEIGHT_MULTIPLIER": "1.0",
     "OS_FILTER_SCHEDULER__RESOURCE_PROVIDER_SCORING": "boring",
     "OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_VCPU_SHARES": "true",
     "OS_LIBVIRT__REPORT_VCPU_SHARES": "true",
+    "OS_COMPUTE__EXTEND_CPU_POLICIES": "true",
 }
 NUMA = {"OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_NUMA": "true"}
 
@@ -74,6 +77,7 @@ def _everything_on(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch)
         return
     for name, value in (OPTIONS | (NUMA if pytestconfig.option.numa else {})).items():
         monkeypatch.setenv(name, value)
+    install(seam for feature in API.features for seam in feature.seams)  # loaded before CONF
     weighers, load = HostWeightHandler.get_matching_classes, driver.load_compute_driver
 
     def get_matching_classes(self: HostWeightHandler, names: list[str]) -> Any:

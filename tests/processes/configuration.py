@@ -70,6 +70,7 @@ def nova(folder: Path, transport: str, placement_url: str, others_url: str) -> S
             "allow_resize_to_same_host": True,
             "resume_guests_state_on_host_boot": True,
         },
+        "compute": {"extend_cpu_policies": True},
         "oslo_concurrency": {"lock_path": folder},
         "placement": {**without_keystone, "endpoint": placement_url},
         "neutron": {

@@ -1,4 +1,4 @@
-"""Validators for the extra specs of cpu-tiers in nova-api, and the seams of nova-api.
+"""Validators for the extra specs of cpu-tiers in nova-api.
 
 Nova loads this module through the entry point ``nova.api.extra_spec_validators``
 and calls :func:`register` when nova-api starts, for all microversions. From
@@ -14,7 +14,7 @@ from nova.api.validation.extra_specs import base
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.emulator_threads import POLICIES, RELEASED_KEY, SPEC_KEY
 from cpu_tiers.extra_specs.shares import MAX_WEIGHT, MULTIPLIER, parse_multiplier
-from cpu_tiers.nova import cpu_policies, seams
+from cpu_tiers.nova.api import features
 
 
 class MultiplierValidator(base.ExtraSpecValidator):
@@ -30,14 +30,15 @@ class MultiplierValidator(base.ExtraSpecValidator):
 
 
 def register() -> list[base.ExtraSpecValidator]:
-    """Install the seams of nova-api and return the validators of cpu-tiers.
+    """Turn on the features of nova-api and return the validators of cpu-tiers.
 
+    nova-api knows the extra specs of cpu-tiers whether a feature is on or not.
     Nova's ``validators.load_validators`` calls this function. It only logs a failed
     import of this module, but lets an exception of this function stop nova-api.
 
     :raises SeamMismatch: cpu-tiers does not fit the installed Nova.
     """
-    seams.install((*cpu_policies.SEAMS, cpu_policies.MATRIX))
+    features.start()
     return [
         MultiplierValidator(
             name=MULTIPLIER,

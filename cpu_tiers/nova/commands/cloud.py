@@ -6,7 +6,6 @@ has no database: there the commands ask nova-conductor, and read the cell v2 of 
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
-import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -22,8 +21,9 @@ from oslo_db.exception import DBError
 from oslo_messaging import InvalidTransportURL, MessagingException
 from sqlalchemy.exc import SQLAlchemyError
 
+from cpu_tiers.conf import compute
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
-from cpu_tiers.nova import cpu_policies
+from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.consumers import ComputeNode
 from cpu_tiers.nova.seams import install
 
@@ -151,15 +151,17 @@ def _first_line(error: Exception) -> str:
 def configure(files: Sequence[str]) -> None:
     """Read Nova's configuration into ``nova.conf.CONF``, and install the seams of CPU policies.
 
-    With the seams, a flavor means the same to a command as to Nova's services.
+    With the seams, a flavor means the same to a command as to Nova's services. The seams are
+    installed whether ``[compute] extend_cpu_policies`` is on or not: a server with amounts of VCPU
+    and PCPU may be older than the time when the option was turned off.
 
     :raises SeamMismatch: this release of Nova has other functions than the seams
         expect.
     """
     config.parse_args(["cpu-tiers"], default_config_files=list(files) or None)
     objects.register_all()
-    # A service logs at INFO which seams it installs; a command keeps that from its user.
-    install(cpu_policies.SEAMS, level=logging.DEBUG)
+    options.register(compute)
+    install(cpu_policies.SEAMS)
 
 
 def compute_nodes_of_host(cloud: Cloud, host: str) -> tuple[ComputeNode, ...]:

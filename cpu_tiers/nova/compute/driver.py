@@ -17,23 +17,17 @@ from nova import exception
 from nova.virt.libvirt import driver
 
 from cpu_tiers import extensions
-from cpu_tiers.conf import compute, libvirt
+from cpu_tiers.conf import libvirt
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.inventory import Reporter
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.nova import cpu_policies, options, seams
-from cpu_tiers.nova.compute import (
-    leftover_allocations,
-    numa_inventory,
-    numa_pinning,
-    numa_reshape,
-    shares_inventory,
-    tracker_run,
-)
-from cpu_tiers.nova.compute.guest_weight import LIVE_MIGRATION, with_plain_shares
+from cpu_tiers.nova import options
+from cpu_tiers.nova.compute import numa_inventory, numa_reshape, shares_inventory, tracker_run
+from cpu_tiers.nova.compute.features import COMPUTE, NUMA_REPORTING
+from cpu_tiers.nova.compute.guest_weight import with_plain_shares
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
 from cpu_tiers.placement.steps import State
@@ -41,65 +35,18 @@ from cpu_tiers.placement.steps import State
 LOG = logging.getLogger(__name__)
 CONF = nova.conf.CONF
 
-_MODULE = "nova.virt.libvirt.driver"
-_USED = (
-    seams.Seam(
-        module=_MODULE,
-        path="LibvirtDriver.__init__",
-        parameters=(
-            "self",
-            "virtapi",
-            "read_only=False",
-        ),
-    ),
-    seams.Seam(
-        module=_MODULE,
-        path="LibvirtDriver.update_provider_tree",
-        parameters=(
-            "self",
-            "provider_tree",
-            "nodename",
-            "allocations=None",
-        ),
-    ),
-    seams.Seam(
-        module=_MODULE,
-        path="LibvirtDriver._update_guest_cputune",
-        parameters=("self", "guest", "flavor"),
-    ),
-    seams.Seam(
-        module=_MODULE,
-        path="LibvirtDriver._get_vcpu_available",
-        parameters=("self",),
-    ),
-    seams.Seam(
-        module=_MODULE,
-        path="LibvirtDriver._get_pcpu_available",
-        parameters=("self",),
-    ),
-)
-
 
 class LibvirtDriver(driver.LibvirtDriver):
     """Nova's libvirt driver, which also reports NUMA nodes and shares and gives guests weights."""
 
     def __init__(self, virtapi: Any, read_only: bool = False) -> None:
-        """Check that cpu-tiers fits the installed Nova, before anything is wrapped.
+        """Register the options of cpu-tiers and turn on the features of nova-compute.
 
         :raises SeamMismatch: a function of Nova has other parameters than cpu-tiers relies on.
+        :raises ConfigFileValueError: an option of cpu-tiers is malformed.
         """
-        seams.verify(_USED)
-        seams.install(
-            [
-                *cpu_policies.SEAMS,
-                tracker_run.SEAM,
-                LIVE_MIGRATION,
-                *numa_pinning.SEAMS,
-                *leftover_allocations.SEAMS,
-            ]
-        )
-        options.register(compute)
         options.register(libvirt)
+        COMPUTE.start()
         super().__init__(virtapi, read_only)
 
     def _update_guest_cputune(self, guest: Any, flavor: Any) -> None:
@@ -126,6 +73,9 @@ class LibvirtDriver(driver.LibvirtDriver):
             return
         host = HostReport(run=run, name=nodename, tree=provider_tree, allocations=allocations)
         decision = decide(host)
+        if decision.nodes:
+            # Also where nova.conf does not ask for nodes, and the host must go on to report them.
+            COMPUTE.turn_on([NUMA_REPORTING])
         before = host.state if decision.nodes else State(providers={})
         with _root_as_before(host, decision):
             if decision.nodes:

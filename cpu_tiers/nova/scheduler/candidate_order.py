@@ -114,7 +114,9 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
     return consume_from_request
 
 
-def select_seam(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Seam:
+def select_seam(
+    wrap: Callable[[Callable[..., Any]], Callable[..., Any]], *, layer: int = 0
+) -> Seam:
     """Return a seam around Nova's function that selects hosts after Placement has answered."""
     return Seam(
         module="nova.scheduler.manager",
@@ -130,16 +132,19 @@ def select_seam(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Sea
             "return_alternates=False",
         ),
         wrap=wrap,
+        layer=layer,
     )
 
 
 SEAMS = (
-    select_seam(_order),
+    select_seam(_order, layer=1),
     Seam(
         module="nova.scheduler.host_manager",
         path="HostState.consume_from_request",
         parameters=("self", "spec_obj"),
         wrap=_choose_again,
+        # Replaces the candidates of a host after scores and numa_fit have consumed the first.
+        layer=2,
     ),
 )
 """The seams that choose the NUMA nodes of a server among the NUMA nodes of a host."""

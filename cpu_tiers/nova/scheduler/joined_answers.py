@@ -133,5 +133,6 @@ SEAM = Seam(
     path="SchedulerReportClient.get_allocation_candidates",
     parameters=("self", "context", "resources"),
     wrap=_join_answers,
+    layer=1,  # sends several queries, and custom_names creates the names of each query
 )
 """The seam around the query for allocation candidates."""

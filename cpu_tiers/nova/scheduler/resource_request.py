@@ -18,9 +18,8 @@ from nova import exception, objects
 from cpu_tiers import extensions
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError, ExtensionError
-from cpu_tiers.extra_specs.shares import MULTIPLIER
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
+from cpu_tiers.nova.convert import to_flavor, to_image
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import custom_names
 from cpu_tiers.nova.seams import Seam
@@ -39,27 +38,9 @@ def claims_of(
         malformed: below microversion 2.86, nova-api accepts any value.
     :raises ExtensionError: two translators claim the same resource class.
     """
-    if not _looks_at_shares(request_spec.flavor):
-        translators = {
-            name: translator
-            for name, translator in translators.items()
-            if translator is not shares.translate
-        }
-    if not translators:
-        return CandidateQuery(groups=())
-    return claims(server_of(request_spec), translators)
-
-
-def _looks_at_shares(flavor: objects.Flavor) -> bool:
-    """Tell whether the translator of shares is called for a flavor.
-
-    While ``query_placement_for_vcpu_shares`` is off, the translator claims nothing and
-    only checks the extra specs. It is not called for a flavor without
-    ``quota:cpu_shares_multiplier``, so cpu-tiers refuses no flavor that only Nova's
-    extra specs describe.
-    """
-    query: bool = CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares
-    return query or MULTIPLIER in extra_specs(flavor)
+    server = server_of(request_spec)
+    wanted = translators if server.query_vcpu_shares else without_shares(translators)
+    return claims(server, wanted)
 
 
 def server_of(request_spec: objects.RequestSpec) -> ServerRequest:
@@ -84,6 +65,15 @@ def scheduler_translators() -> dict[str, Translator]:
         name: translator
         for name, translator in installed.items()
         if not functions_that_request(translator)
+    }
+
+
+def without_shares(translators: Mapping[str, Translator]) -> dict[str, Translator]:
+    """Return all translators except the translator of VCPU_SHARES."""
+    return {
+        name: translator
+        for name, translator in translators.items()
+        if translator is not shares.translate
     }
 
 

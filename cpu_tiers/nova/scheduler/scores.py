@@ -156,13 +156,16 @@ def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
     return consume_from_request
 
 
+ATTACHES = Seam(
+    module="nova.scheduler.manager",
+    path="SchedulerManager._get_all_host_states",
+    parameters=("self", "context", "spec_obj", "provider_summaries"),
+    wrap=_attach_scores,
+)
+"""The seam that gives host states ``provider_summaries`` and ``request_scores``."""
+
 SEAMS = (
-    Seam(
-        module="nova.scheduler.manager",
-        path="SchedulerManager._get_all_host_states",
-        parameters=("self", "context", "spec_obj", "provider_summaries"),
-        wrap=_attach_scores,
-    ),
+    ATTACHES,
     Seam(
         module="nova.scheduler.host_manager",
         path="HostState.consume_from_request",
@@ -170,4 +173,4 @@ SEAMS = (
         wrap=_claim,
     ),
 )
-"""The seams that give host states ``provider_summaries`` and ``request_scores``."""
+"""The seams of the weigher."""

@@ -1,7 +1,7 @@
 """The weigher of nova-scheduler, which scores hosts by their whole provider trees.
 
-nova.conf names only this class. Its constructor installs all seams of cpu-tiers for
-nova-scheduler::
+nova.conf names only this class. Its constructor installs the seams of the features that
+nova.conf switches on (:mod:`cpu_tiers.nova.scheduler.features`)::
 
     [filter_scheduler]
     weight_classes = nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher
@@ -16,38 +16,12 @@ from nova import objects
 from nova.scheduler import utils, weights
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.nova import cpu_policies, numa_fit, options
+from cpu_tiers.nova import options
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler import (
-    candidate_order,
-    custom_names,
-    joined_answers,
-    numa_query,
-    resource_request,
-    same_host_resize,
-    scores,
-)
+from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.scheduler.scores import scores_of
-from cpu_tiers.nova.seams import install
 
 MULTIPLIER = "resource_provider_weight_multiplier"
-
-_SEAMS = (
-    *cpu_policies.SEAMS,
-    resource_request.CLAIMS,
-    custom_names.SEAM,
-    *scores.SEAMS,
-    *numa_fit.SEAMS,
-    numa_fit.CONSUMES,
-    *same_host_resize.SEAMS,
-    # A seam that comes later in this tuple is around the earlier seams of the same function.
-    # joined_answers sends several queries, and custom_names creates the names of each query.
-    # candidate_order replaces the candidates of a host after scores and numa_fit have consumed
-    # the first candidate.
-    *numa_query.SEAMS,
-    joined_answers.SEAM,
-    *candidate_order.SEAMS,
-)
 
 
 class ResourceProviderWeigher(weights.BaseHostWeigher):
@@ -59,7 +33,7 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
     maxval = 1.0
 
     def __init__(self) -> None:
-        """Register the options of cpu-tiers and install the seams of nova-scheduler.
+        """Register the options of cpu-tiers and turn on the features of nova-scheduler.
 
         Nova's ``HostManager`` creates each weigher once, when nova-scheduler starts.
 
@@ -67,7 +41,7 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
         :raises ConfigFileValueError: an option of cpu-tiers is malformed.
         """
         options.register(filter_scheduler)
-        install(_SEAMS)
+        SCHEDULER.start()
 
     def weight_multiplier(self, host_state: Any) -> float:
         """Return the multiplier from an aggregate of the host, or else from nova.conf."""

@@ -71,6 +71,8 @@ class TestFourNodes(Shapes):
 
 
 class TestEmulatorThreads(Shapes):
+    extends_cpu_policies = True
+
     def test_isolated(self) -> None:
         self.life.start("one")
         self.life.start("two")

@@ -13,7 +13,7 @@ import pytest
 from nova import exception, objects
 from nova.scheduler import utils
 
-from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import numa_groups, numa_query, resource_request
@@ -56,8 +56,11 @@ def asking() -> Iterator[None]:
     """A scheduler that asks for nodes, and not for shares."""
     options.register(filter_scheduler)
     install((*cpu_policies.SEAMS, resource_request.CLAIMS, *numa_query.SEAMS))
+    options.register(compute)
+    CONF.set_override("extend_cpu_policies", True, compute.GROUP)
     CONF.set_override("query_placement_for_numa", True, filter_scheduler.GROUP)
     yield
+    CONF.clear_override("extend_cpu_policies", compute.GROUP)
     CONF.clear_override("query_placement_for_numa", filter_scheduler.GROUP)
     CONF.clear_override("query_placement_for_vcpu_shares", filter_scheduler.GROUP)
 

@@ -1,0 +1,48 @@
+"""The features of cpu-tiers in nova-compute.
+
+nova-compute has features only where ``[DEFAULT] compute_driver`` names the driver of
+cpu-tiers. The driver by itself, with every option off, gives a guest the weight of
+``quota:cpu_shares_multiplier``, which needs no report to Placement, and looks in each
+run of the resource tracker whether the host has reported NUMA nodes or shares before.
+"""
+
+from oslo_config import cfg
+
+from cpu_tiers.conf import compute
+from cpu_tiers.nova.compute import leftover_allocations, numa_pinning, overrides, tracker_run
+from cpu_tiers.nova.compute.guest_weight import LIVE_MIGRATION
+from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
+
+
+def _reports_nodes(conf: cfg.ConfigOpts) -> bool:
+    return bool(conf[compute.GROUP].enable_numa_reporting_to_placement)
+
+
+HOST_REPORT = Feature(
+    name="host report",
+    # Not only with an option for reporting: where the options were turned off, the inventories
+    # of the host in Placement must not vanish.
+    switch="``[DEFAULT] compute_driver`` names the driver",
+    seams=(*overrides.SEAMS, tracker_run.SEAM),
+    is_on=is_always_on,
+)
+GUEST_WEIGHTS = Feature(
+    name="guest weights",
+    switch="``[DEFAULT] compute_driver`` names the driver",
+    seams=(LIVE_MIGRATION,),
+    is_on=is_always_on,
+)
+NUMA_REPORTING = Feature(
+    name="NUMA reporting",
+    switch=(
+        "``[compute] enable_numa_reporting_to_placement``, or the host must continue to report"
+        " NUMA nodes"
+    ),
+    seams=(*numa_pinning.SEAMS, *leftover_allocations.SEAMS),
+    is_on=_reports_nodes,
+)
+
+COMPUTE = Service(
+    name="nova-compute",
+    features=(HOST_REPORT, GUEST_WEIGHTS, NUMA_REPORTING, CPU_POLICIES),
+)

@@ -1,0 +1,92 @@
+"""Features: the parts of cpu-tiers that nova.conf switches on, each with its seams.
+
+Each service of Nova has a table of its features (``features.py`` in
+``nova/scheduler/``, ``nova/compute/`` and ``nova/api/``). At its start the service
+installs the seams of the features that nova.conf switches on, and no other seam.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from oslo_config import cfg
+
+from cpu_tiers.conf import compute
+from cpu_tiers.nova import cpu_policies, options, seams
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """A part of cpu-tiers in a service of Nova.
+
+    :param name: the name in the log and in the documentation.
+    :param switch: the option or the fact that switches the feature on, for the documentation.
+    :param seams: all seams that the feature needs. Features may have seams in common.
+    :param is_on: tells from the configuration whether the feature is on.
+    """
+
+    name: str
+    switch: str
+    seams: tuple[Seam, ...]
+    is_on: Callable[[cfg.ConfigOpts], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A service of Nova with its features.
+
+    :param name: such as ``nova-scheduler``.
+    """
+
+    name: str
+    features: tuple[Feature, ...]
+
+    def start(self) -> None:
+        """Install the seams of the features that nova.conf switches on.
+
+        :raises SeamMismatch: a seam does not fit the installed Nova. No function is wrapped.
+        :raises ConfigFileValueError: an option is malformed.
+        """
+        options.register(compute)
+        self.turn_on([feature for feature in self.features if feature.is_on(CONF)])
+
+    def turn_on(self, features: Sequence[Feature]) -> None:
+        """Install the seams of features, and log all newly wrapped functions in a single line.
+
+        :raises SeamMismatch: a seam does not fit the installed Nova. No function is wrapped.
+        """
+        needed = dict.fromkeys(seam for feature in features for seam in feature.seams)
+        wrapped = sorted({str(seam) for seam in seams.install(needed)})
+        if wrapped:
+            LOG.info(
+                "cpu-tiers in %s has the features %s and wraps %s of Nova %s",
+                self.name,
+                ", ".join(feature.name for feature in features),
+                ", ".join(wrapped),
+                version("nova"),
+            )
+
+
+def is_always_on(_conf: cfg.ConfigOpts) -> bool:
+    """Return ``True``: the feature is on wherever nova.conf names the class of cpu-tiers."""
+    return True
+
+
+def extends_cpu_policies(conf: cfg.ConfigOpts) -> bool:
+    """Tell whether ``[compute] extend_cpu_policies`` is on."""
+    is_on: bool = conf.compute.extend_cpu_policies
+    return is_on
+
+
+CPU_POLICIES = Feature(
+    name="CPU policies",
+    switch="``[compute] extend_cpu_policies``",
+    seams=cpu_policies.SEAMS,
+    is_on=extends_cpu_policies,
+)
+"""The feature of nova-scheduler and nova-compute; nova-api has a seam more."""

@@ -1,0 +1,81 @@
+"""The features of cpu-tiers in nova-scheduler.
+
+nova-scheduler has features only where ``[filter_scheduler] weight_classes`` names the
+weigher of cpu-tiers, which Nova creates when nova-scheduler starts.
+"""
+
+from oslo_config import cfg
+
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova import numa_fit
+from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
+from cpu_tiers.nova.scheduler import (
+    candidate_order,
+    custom_names,
+    joined_answers,
+    numa_query,
+    resource_request,
+    same_host_resize,
+    scores,
+)
+
+
+def _queries_shares(conf: cfg.ConfigOpts) -> bool:
+    is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_vcpu_shares
+    return is_on
+
+
+def _queries_numa(conf: cfg.ConfigOpts) -> bool:
+    is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_numa
+    return is_on
+
+
+def _has_translators(_conf: cfg.ConfigOpts) -> bool:
+    """Tell whether nova-scheduler has to call a translator beside the translator of shares.
+
+    :raises ExtensionError: a translator does not load.
+    """
+    translators = resource_request.scheduler_translators()
+    return bool(resource_request.without_shares(translators))
+
+
+WEIGHER = Feature(
+    name="weigher",
+    # Not only where the multiplier in nova.conf differs from 0: the metadata of an aggregate can
+    # set another multiplier at any time.
+    switch="``[filter_scheduler] weight_classes`` names the weigher",
+    seams=scores.SEAMS,
+    is_on=is_always_on,
+)
+VCPU_SHARES = Feature(
+    name="vCPU shares",
+    switch="``[filter_scheduler] query_placement_for_vcpu_shares``",
+    seams=(resource_request.CLAIMS, custom_names.SEAM),
+    is_on=_queries_shares,
+)
+TRANSLATORS = Feature(
+    name="further translators",
+    switch="another distribution has a translator (:doc:`extending`)",
+    seams=(resource_request.CLAIMS, custom_names.SEAM),
+    is_on=_has_translators,
+)
+NUMA_QUERY = Feature(
+    name="NUMA query",
+    switch="``[filter_scheduler] query_placement_for_numa``",
+    seams=(
+        *numa_query.SEAMS,
+        custom_names.SEAM,
+        joined_answers.SEAM,
+        scores.ATTACHES,
+        *numa_fit.SEAMS,
+        numa_fit.CONSUMES,
+        *candidate_order.SEAMS,
+        *same_host_resize.SEAMS,
+    ),
+    is_on=_queries_numa,
+)
+
+SCHEDULER = Service(
+    name="nova-scheduler",
+    features=(WEIGHER, VCPU_SHARES, TRANSLATORS, NUMA_QUERY, CPU_POLICIES),
+)

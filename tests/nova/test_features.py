@@ -1,0 +1,227 @@
+"""Which functions of Nova each service wraps, by the options of its nova.conf."""
+
+import functools
+import logging
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from nova import service
+from nova.scheduler.client.report import SchedulerReportClient
+from nova.scheduler.host_manager import HostState
+from nova.scheduler.manager import SchedulerManager
+from nova.virt.libvirt import driver as novas
+
+from cpu_tiers import extensions
+from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.nova import options
+from cpu_tiers.nova.api import features as api
+from cpu_tiers.nova.compute import features as of_compute
+from cpu_tiers.nova.compute.driver import LibvirtDriver
+from cpu_tiers.nova.features import Feature, Service, is_always_on
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler import features as of_scheduler
+from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
+from cpu_tiers.nova.seams import Seam
+from tests.nova.wrapping import all_seams, wrapped
+
+SHARES = "filter_scheduler.query_placement_for_vcpu_shares"
+QUERY = "filter_scheduler.query_placement_for_numa"
+NODES = "compute.enable_numa_reporting_to_placement"
+POLICIES = "compute.extend_cpu_policies"
+EVERYTHING = (SHARES, QUERY, NODES, POLICIES)
+
+CPUS = {
+    "nova.virt.hardware.get_emulator_thread_policy_constraint",
+    "nova.virt.hardware.numa_get_constraints",
+}
+SCORES = {
+    "nova.scheduler.host_manager.HostState.consume_from_request",
+    "nova.scheduler.manager.SchedulerManager._get_all_host_states",
+}
+CLAIMS = {
+    "nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates",
+    "nova.scheduler.utils.ResourceRequest.from_request_spec",
+}
+PINS = {"nova.virt.hardware.numa_fit_instance_to_host"}
+DRIVER = {
+    "nova.compute.resource_tracker.ResourceTracker._update_to_placement",
+    "nova.virt.libvirt.migration._update_quota_xml",
+}
+
+
+def start_scheduler() -> None:
+    ResourceProviderWeigher()
+
+
+def start_compute() -> None:
+    LibvirtDriver(None)
+
+
+@pytest.fixture(autouse=True)
+def conf(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Register the options, and clear them after the test."""
+    monkeypatch.setattr(novas.LibvirtDriver, "__init__", no_host)
+    for module in (compute, filter_scheduler):
+        options.register(module)
+    yield
+    for name in EVERYTHING:
+        group, option = name.split(".")
+        CONF.clear_override(option, group)
+
+
+def no_host(self: object, virtapi: object, read_only: bool = False) -> None:
+    """Stand in for the constructor of Nova's driver."""
+
+
+def switch_on(*names: str) -> None:
+    for name in names:
+        group, option = name.split(".")
+        CONF.set_override(option, True, group)
+
+
+@pytest.mark.parametrize(
+    ("start", "switches", "functions"),
+    [
+        pytest.param(api.API.start, (), set(), id="nova-api"),
+        pytest.param(
+            api.API.start,
+            (POLICIES,),
+            CPUS | {"nova.compute.api.API._validate_flavor_image_numa_pci"},
+            id="nova-api, CPU policies",
+        ),
+        pytest.param(start_scheduler, (), SCORES, id="nova-scheduler: only what scores need"),
+        pytest.param(start_scheduler, (NODES,), SCORES, id="nova-scheduler, for nova-compute"),
+        pytest.param(start_scheduler, (SHARES,), SCORES | CLAIMS, id="nova-scheduler, shares"),
+        pytest.param(
+            start_scheduler,
+            (QUERY,),
+            SCORES
+            | PINS
+            | {
+                "nova.scheduler.client.report.SchedulerReportClient.claim_resources",
+                "nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates",
+                "nova.scheduler.manager.SchedulerManager._select_destinations",
+                "nova.scheduler.utils.resources_from_request_spec",
+            },
+            id="nova-scheduler, NUMA query",
+        ),
+        pytest.param(start_scheduler, (POLICIES,), SCORES | CPUS, id="nova-scheduler, policies"),
+        pytest.param(start_compute, (), DRIVER, id="nova-compute: the weight of guests"),
+        pytest.param(start_compute, (SHARES, QUERY), DRIVER, id="nova-compute, for a scheduler"),
+        pytest.param(
+            start_compute,
+            (NODES,),
+            DRIVER
+            | PINS
+            | {
+                "nova.compute.manager.ComputeManager._delete_allocation_after_move",
+                "nova.compute.manager.ComputeManager._revert_allocation",
+                "nova.compute.resource_tracker.ResourceTracker._move_claim",
+                "nova.compute.resource_tracker.ResourceTracker.instance_claim",
+            },
+            id="nova-compute, NUMA reporting",
+        ),
+        pytest.param(start_compute, (POLICIES,), DRIVER | CPUS, id="nova-compute, policies"),
+    ],
+)
+def test_a_service_wraps_what_its_options_need(
+    start: Callable[[], None], switches: tuple[str, ...], functions: set[str]
+) -> None:
+    switch_on(*switches)
+    start()
+    assert set(wrapped()) == functions
+
+
+def test_a_translator_of_another_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(namespace: str) -> Mapping[str, Any]:
+        return {"licences": lambda server: []}
+
+    monkeypatch.setattr(extensions, "load", load)
+    start_scheduler()
+    assert set(wrapped()) == SCORES | CLAIMS
+
+
+def test_nova_api_that_has_not_read_its_configuration_yet() -> None:
+    switch_on(POLICIES)
+    api.start()
+    assert wrapped() == ["nova.service.setup_profiler"]
+    service.setup_profiler("nova-api", "host")
+    assert set(wrapped()) == CPUS | {"nova.compute.api.API._validate_flavor_image_numa_pci"}
+
+
+def layers(function: Any) -> list[str]:
+    """Return the modules of cpu-tiers around a function of Nova, from the outside."""
+    files = []
+    while hasattr(function, "__wrapped__"):
+        files.append(Path(function.__code__.co_filename))
+        function = function.__wrapped__
+    return [file.stem for file in files if "cpu_tiers" in file.parts]
+
+
+def test_the_order_of_several_seams_around_one_function() -> None:
+    switch_on(*EVERYTHING)
+    start_scheduler()
+    assert {
+        function.__qualname__: layers(function)
+        for function in (
+            HostState.consume_from_request,
+            SchedulerManager._select_destinations,
+            SchedulerReportClient.get_allocation_candidates,
+        )
+    } == {
+        "HostState.consume_from_request": ["candidate_order", "numa_fit", "scores"],
+        "SchedulerManager._select_destinations": ["candidate_order", "same_host_resize"],
+        "SchedulerReportClient.get_allocation_candidates": ["joined_answers", "custom_names"],
+    }
+
+
+def test_no_two_seams_around_one_function_have_one_layer() -> None:
+    counted = Counter((str(seam), seam.layer) for seam in all_seams() if seam.wrap)
+    assert set(counted.values()) == {1}
+
+
+def test_every_seam_belongs_to_a_feature() -> None:
+    services = (api.API, of_scheduler.SCHEDULER, of_compute.COMPUTE)
+    of_features = {
+        seam for part in services for feature in part.features for seam in feature.seams
+    }
+    assert all_seams() - of_features == {api.CONFIGURED}
+
+
+def test_a_start_is_one_line_of_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake = ModuleType("fake_nova")
+    fake.plain, fake.kept = (lambda text: text), (lambda text: text)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fake_nova", fake)
+
+    def wrap_again(original: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.wraps(original)(lambda text: original(text))
+
+    def around(name: str) -> Seam:
+        return Seam(module="fake_nova", path=name, parameters=("text",), wrap=wrap_again)
+
+    parts = {"more": ("kept", "plain"), "less": ("plain",), "off": ("kept",)}
+    features = [
+        Feature(
+            name=name,
+            switch="",
+            seams=tuple(map(around, functions)),
+            is_on=is_always_on if name != "off" else lambda _: False,
+        )
+        for name, functions in parts.items()
+    ]
+    part = Service(name="nova-test", features=tuple(features))
+    with caplog.at_level(logging.INFO, "cpu_tiers"):
+        part.start()
+        part.start()
+    assert caplog.messages == [
+        "cpu-tiers in nova-test has the features more, less and wraps fake_nova.kept,"
+        f" fake_nova.plain of Nova {version('nova')}"
+    ]
