@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, P, Portion
 from cpu_tiers.accounting.inventory_limits import limit_of
 from cpu_tiers.errors import Fault, InvalidInput
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
-from cpu_tiers.translators.contract import ServerRequest
+from cpu_tiers.translators.contract import ServerRequest, as_existing
 from cpu_tiers.translators.shares import claimed_shares, divide
 
 LOG = logging.getLogger(__name__)
@@ -90,16 +91,16 @@ def missing_shares(
 ) -> tuple[Shortfall, ...]:
     """Return the missing shares of consumers.
 
-    A flavor with invalid extra specs requests no shares, and is logged: the
-    server exists, and must not fail now because of a rule that is newer.
+    A flavor whose extra specs for shares have a fault requests no shares, and is logged: the
+    server exists, and must not fail now because of a rule that is newer (decision D72).
 
     :param amounts: what each consumer holds, of a provider or of a whole host.
     :param owners: a consumer without an owner has no shortfall.
     """
     requested = {
-        consumer: _requested_shares(owner)
+        consumer: _requested_shares(owner, held[VCPU])
         for consumer, owner in owners.items()
-        if lacks_shares(amounts.get(consumer, {}))
+        if lacks_shares(held := amounts.get(consumer, {}))
     }
     return tuple(
         Shortfall(consumer=consumer, owner=owners[consumer], resources={VCPU_SHARES: shares})
@@ -184,9 +185,16 @@ def refuse_what_does_not_fit(provider: str, verdicts: Iterable[Verdict]) -> None
         raise SharesDoNotFit(faults)
 
 
-def _requested_shares(owner: Owner) -> int:
+def _requested_shares(owner: Owner, vcpus: int) -> int:
+    """Return the shares of a server that exists: what nova-scheduler claims in a move, too.
+
+    :param vcpus: the VCPU that the server holds, for a flavor whose CPUs have a fault.
+    """
+    server = ServerRequest(owner.flavor, owner.image)
     try:
-        return claimed_shares(ServerRequest(owner.flavor, owner.image))
+        return claimed_shares(server)
     except InvalidInput as error:
-        LOG.warning("%s gets no %s: %s", owner.name, VCPU_SHARES, error)
-        return 0
+        novas = GuestCpus(counts=CpuCounts(shared=vcpus, dedicated=0))
+        shares = claimed_shares(as_existing(server, novas))
+        LOG.warning("%s gets %s %s: %s", owner.name, shares or "no", VCPU_SHARES, error)
+        return shares

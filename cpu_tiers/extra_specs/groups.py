@@ -58,6 +58,7 @@ def read_groups(flavor: Flavor, faults: FaultList) -> OwnGroups:
     policy = flavor.extra_specs.get(GROUP_POLICY)
     if policy not in (None, "none", "isolate"):
         faults.add(flavor.spec(GROUP_POLICY), f"got {policy!r}", "give none or isolate")
+        policy = None
     return OwnGroups(
         groups=tuple(draft.freeze(suffix) for suffix, draft in drafts.items()),
         group_policy=policy,
@@ -82,7 +83,8 @@ def _parse_spec(
 
 
 def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: FaultList) -> None:
-    if not is_resource_class(name):
+    is_known = is_resource_class(name)
+    if not is_known:
         faults.add(
             where,
             f"unknown resource class {name!r}",
@@ -92,7 +94,7 @@ def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: 
         )
     if not re.fullmatch(_AMOUNT, value) or int(value) > MAX_AMOUNT:
         faults.add(where, f"got {value!r}", f"give a whole number from 0 to {MAX_AMOUNT}")
-    else:
+    elif is_known:
         draft.resources[name] = int(value)
 
 

@@ -6,6 +6,7 @@ no configuration, no Nova.
 """
 
 import re
+from contextlib import suppress
 from decimal import MAX_EMAX, MAX_PREC, ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
@@ -71,6 +72,17 @@ def parse_shares(flavor: Flavor) -> Shares | None:
         return _checked(flavor, MULTIPLIER, parse_multiplier(multiplier, flavor.spec(MULTIPLIER)))
     if shares is not None:
         return _checked(flavor, SHARES, _parse_domain_shares(shares, flavor.spec(SHARES)))
+    return None
+
+
+def effective_shares(flavor: Flavor) -> Shares | None:
+    """Return the shares of a server that exists: none if the shares of its flavor have a fault.
+
+    Every part of cpu-tiers that handles servers which exist calls this function: the claim of
+    a move, the weight of the guest, the reshape, ``allocation heal`` and the audit (decision D72).
+    """
+    with suppress(InvalidInput):
+        return parse_shares(flavor)
     return None
 
 

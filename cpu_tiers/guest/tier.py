@@ -1,12 +1,10 @@
 """Tiers of CPU performance, and the tier of a guest: its CPU shares for each vCPU."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.shares import MULTIPLIER, Shares, parse_shares
+from cpu_tiers.extra_specs.shares import MULTIPLIER, Shares, effective_shares, parse_shares
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
@@ -68,6 +66,4 @@ def flavor_shares(domain: Domain) -> Shares | None:
     flavor = Flavor(
         name=domain.flavor or "", vcpus=vcpus, memory_mb=1, extra_specs=domain.extra_specs
     )
-    with suppress(InvalidInput):
-        return parse_shares(flavor)
-    return None
+    return effective_shares(flavor)

@@ -11,6 +11,8 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 from nova import objects
 from nova.virt import hardware
 
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
+from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
@@ -73,6 +75,33 @@ def to_guest_topology(
         else None,
         page_size=_NAMED_SIZES.get(size, size) if size else None,
         realtime=realtime,
+    )
+
+
+def to_guest_cpus(topology: objects.InstanceNUMATopology | None, vcpus: int) -> GuestCpus:
+    """Return the CPUs and NUMA nodes of a guest as Nova has decided about them.
+
+    For a server whose flavor or image cpu-tiers refuses. Nova gives each guest with dedicated
+    vCPUs a topology, so all vCPUs of a guest without a topology are shared.
+
+    :param vcpus: the vCPUs of the flavor.
+    """
+    if topology is None:
+        return GuestCpus(counts=CpuCounts(shared=vcpus, dedicated=0))
+    guest = to_guest_topology(topology)
+    dedicated = CpuSet().union(*(cell.pcpuset for cell in guest.cells))
+    isolated = guest.emulator_threads_policy == "isolate" and bool(dedicated)
+    return GuestCpus(
+        counts=CpuCounts(
+            shared=vcpus - len(dedicated), dedicated=len(dedicated), emulator=int(isolated)
+        ),
+        policy=guest.cpu_policy,
+        emulator_threads=guest.emulator_threads_policy,
+        dedicated=CpuSet(dedicated),
+        nodes=tuple(
+            GuestNode(CpuSet(cell.cpuset | cell.pcpuset), cell.memory_mb) for cell in guest.cells
+        ),
+        page_size=guest.page_size,
     )
 
 

@@ -10,6 +10,7 @@ and D5.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
+import logging
 import re
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,8 @@ from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY, emulator_threads_po
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
 
 # Nova's hardware._get_vcpu_pcpu_resources reads amounts with these keys: without a suffix, or
 # with a number as the suffix.
@@ -62,21 +65,38 @@ def with_mask(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Flavo
 def _translate_amounts(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def numa_get_constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta) -> Any:
-        return original(with_mask(flavor, image_meta), image_meta)
+        try:
+            return original(with_mask(flavor, image_meta), image_meta)
+        except exception.NovaException as error:
+            if SPEC_KEY not in extra_specs(flavor):
+                raise
+            # Nova does not know the key, so it must not keep a server that exists from a move.
+            constraints = original(with_mask(_without(flavor, SPEC_KEY), image_meta), image_meta)
+            LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, SPEC_KEY, error)
+            return constraints
 
     return numa_get_constraints
+
+
+def _without(flavor: objects.Flavor, key: str) -> objects.Flavor:
+    other = flavor.obj_clone()  # the caller may save its flavor to the database
+    other.extra_specs = {k: v for k, v in extra_specs(flavor).items() if k != key}
+    return other
 
 
 def _read_both_keys(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_emulator_thread_policy_constraint(flavor: objects.Flavor) -> str | None:
-        if SPEC_KEY not in extra_specs(flavor):
-            policy: str | None = original(flavor)
-            return policy
-        try:
-            return emulator_threads_policy(to_flavor(flavor))
-        except InvalidInput as error:
-            raise exception.InvalidEmulatorThreadsPolicy(str(error)) from error
+        policy: str | None
+        if SPEC_KEY in extra_specs(flavor):
+            try:
+                policy = emulator_threads_policy(to_flavor(flavor))
+            except InvalidInput as error:
+                LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, SPEC_KEY, error)
+            else:
+                return policy
+        policy = original(flavor)
+        return policy
 
     return get_emulator_thread_policy_constraint
 

@@ -27,8 +27,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups, read_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
 from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.flavor import Flavor, Image
@@ -44,6 +44,7 @@ class _ServerRequest(NamedTuple):
     ports: tuple[Port, ...] = ()
     query_numa: bool = False
     as_fallback: bool = False
+    existing: GuestCpus | None = None
 
 
 class ServerRequest(_ServerRequest):
@@ -58,22 +59,31 @@ class ServerRequest(_ServerRequest):
         nodes of the guest, and keep guests without NUMA nodes away from hosts that
         report their NUMA nodes.
     :param as_fallback: request a host that does not report its NUMA nodes.
+    :param existing: the guest of a server that exists, and that no fault of its flavor may keep
+        from being moved (decision D72); ``None`` for a server that is going to be created or
+        resized. See :func:`as_existing`.
     """
 
     @cached_property
     def own_groups(self) -> OwnGroups:
         """The groups that the flavor states itself.
 
-        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.groups.parse_groups`.
+        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.groups.parse_groups`. Not for a
+            server that exists.
         """
+        if self.existing is not None:
+            return read_groups(self.flavor, FaultList())
         return parse_groups(self.flavor)
 
     @cached_property
     def guest(self) -> GuestCpus:
         """The CPUs, the NUMA nodes and the memory pages of the guest.
 
-        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.guest_cpus.guest_cpus`.
+        :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.guest_cpus.guest_cpus`. Not for a
+            server that exists.
         """
+        if self.existing is not None:
+            return self.existing
         own = None
         with suppress(InvalidInput):  # guest_cpus finds the same faults, and others beside them
             own = self.own_groups
@@ -98,6 +108,19 @@ class ServerRequest(_ServerRequest):
     def shared_of(self, node: GuestNode) -> int:
         """Return the number of shared vCPUs of a node."""
         return len(node.cpus - self.guest.dedicated)
+
+
+def as_existing(server: ServerRequest, novas: GuestCpus) -> ServerRequest:
+    """Return the server as a server that exists, whatever faults its flavor has.
+
+    :param novas: the guest as Nova runs it, for a flavor or image whose CPUs cpu-tiers refuses.
+    """
+    try:
+        own = read_groups(server.flavor, FaultList())  # without faulty extra specs, as Nova
+        guest = guest_cpus(server.flavor, server.image, own)
+    except InvalidInput:
+        guest = novas
+    return server._replace(existing=guest)
 
 
 Translator = Callable[[ServerRequest], Iterable[RequestGroup | SameSubtree]]

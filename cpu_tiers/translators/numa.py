@@ -26,7 +26,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
     """Return the groups of each node, or the traits that a host must not have.
 
     :raises InvalidInput: the memory of a node is not a multiple of the page size, or
-        amounts of the flavor differ from the sum of its nodes.
+        amounts of the flavor differ from the sum of its nodes. Not for a server that exists.
     """
     if server.as_fallback:
         return [RequestGroup(forbidden=frozenset({node_trait(), no_numa_trait()}))]
@@ -34,12 +34,8 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
         return []
     if not server.nodes:
         return [RequestGroup(forbidden=frozenset({node_trait()}))]
-    faults = FaultList()
-    with faults:
-        _check_pages(server)
-    with faults:
-        _check_own_amounts(server)
-    faults.raise_if_any()
+    if server.existing is None:
+        _check(server)
     isolate = server.own_groups.group_policy == "isolate"
     return [
         part
@@ -97,6 +93,15 @@ def own_groups(server: ServerRequest) -> OwnGroups:
         # Placement demands a policy if there are two suffixed groups, and nodes have several.
         group_policy=own.group_policy or "none",
     )
+
+
+def _check(server: ServerRequest) -> None:
+    faults = FaultList()
+    with faults:
+        _check_pages(server)
+    with faults:
+        _check_own_amounts(server)
+    faults.raise_if_any()
 
 
 def _check_own_amounts(server: ServerRequest) -> None:

@@ -5,7 +5,7 @@ Spec: cpu-performance-service-levels, "CPU Share Management"; decision D2.
 
 from collections.abc import Iterable, Sequence
 
-from cpu_tiers.extra_specs.shares import parse_shares
+from cpu_tiers.extra_specs.shares import Shares, effective_shares, parse_shares
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.translators.contract import ServerRequest
@@ -17,11 +17,13 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     The extra specs are checked even if the cloud does not request VCPU_SHARES, because
     the guest gets its weight from them in any case.
 
+    A server that exists claims none if its extra specs for shares have a fault (decision D72).
+
     :raises ConflictingExtraSpecs: both extra specs for shares are set.
     :raises InvalidInput: a value is not a number, or its weight is out of range.
     """
     if not server.query_vcpu_shares:
-        parse_shares(server.flavor)
+        _shares(server)
         return []
     claim = _claim(server)
     if not server.nodes:
@@ -69,5 +71,11 @@ def claimed_shares(server: ServerRequest) -> int:
 
 def _claim(server: ServerRequest) -> int:
     """Return the amount of the extra specs for shares, without regard to ``resources:…``."""
-    shares = parse_shares(server.flavor)
+    shares = _shares(server)
     return 0 if shares is None else shares.claim(server.cpus.shared)
+
+
+def _shares(server: ServerRequest) -> Shares | None:
+    return (
+        parse_shares(server.flavor) if server.existing is None else effective_shares(server.flavor)
+    )

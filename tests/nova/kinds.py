@@ -57,6 +57,22 @@ STARTS_TO_REPORT = Kind(
 """Hosts do not report shares yet; ``report`` has them begin."""
 
 
+def nodes_of_seven() -> Any:
+    """Return a host of two NUMA nodes with seven CPUs each."""
+    return fakelibvirt.HostInfo(cpu_nodes=2, cpu_sockets=1, cpu_cores=7, cpu_threads=1)
+
+
+NODES_OF_SEVEN = Kind(
+    weighers=(WEIGHER,),
+    scheduler_options={"query_placement_for_vcpu_shares": True},
+    filters=("NUMATopologyFilter",),
+    options={"compute": {"cpu_shared_set": "0-1,7-8", "cpu_dedicated_set": "2-6,9-13"}},
+    hardware=nodes_of_seven,
+    copies_disks=False,
+)
+"""Hosts with shared and dedicated CPUs on two NUMA nodes."""
+
+
 class OneRouter(fixtures.Fixture):
     """Has nova-api make its routes and controllers once for ``/v2`` and ``/v2.1``.
 

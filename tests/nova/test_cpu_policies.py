@@ -19,7 +19,7 @@ from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import install
 from tests.nova.readings import by_nova, by_us, missing_memory, novas_plain, plain
-from tests.nova.servers import Case, draw
+from tests.nova.servers import RELEASED_KEY, SPEC_KEY, Case, draw
 
 IMAGE = objects.ImageMeta(properties=objects.ImageMetaProps())
 AMOUNTS = {"resources:VCPU": "3", "resources:PCPU": "5"}
@@ -75,12 +75,38 @@ def test_amounts_become_a_mask() -> None:
     assert asked.extra_specs == before.extra_specs
 
 
-def test_what_makes_no_sense_is_an_error_that_the_api_answers_400_to() -> None:
+def test_amounts_that_make_no_sense_are_an_error_that_the_api_answers_400_to() -> None:
     with pytest.raises(exception.InvalidRequest, match="must add up to 9"):
         hardware.numa_get_constraints(flavor(AMOUNTS, vcpus=9), IMAGE)
-    twice = {"hw:cpu_emulator_threads": "share", "hw:emulator_threads_policy": "isolate"}
-    with pytest.raises(exception.InvalidEmulatorThreadsPolicy, match="remove one"):
-        hardware.get_emulator_thread_policy_constraint(flavor(twice))
+
+
+@pytest.mark.parametrize(
+    ("specs", "novas"),
+    [
+        pytest.param(
+            {SPEC_KEY: "share", RELEASED_KEY: "isolate"}, "isolate", id="Nova's own wins"
+        ),
+        pytest.param({SPEC_KEY: "nowhere"}, None, id="an unknown policy"),
+    ],
+)
+def test_a_key_that_nova_does_not_know_keeps_no_server_from_moving(
+    specs: dict[str, str], novas: str | None
+) -> None:
+    assert hardware.get_emulator_thread_policy_constraint(flavor(specs)) == novas
+    dedicated = flavor({"hw:cpu_policy": "dedicated", **specs})
+    assert hardware.numa_get_constraints(dedicated, IMAGE).emulator_threads_policy == novas
+
+
+def test_isolated_emulator_threads_without_a_cpu_for_them_are_ignored() -> None:
+    shared = {SPEC_KEY: "isolate"}
+    assert hardware.numa_get_constraints(flavor(shared), IMAGE) is None
+    exact = {SPEC_KEY: "isolate", "resources:PCPU": "8"}
+    constraints = hardware.numa_get_constraints(flavor(exact), IMAGE)
+    assert constraints.emulator_threads_policy is None
+    assert constraints.cells[0].pcpuset == set(range(8))
+    exact[RELEASED_KEY] = "isolate"  # Nova's own key is not ignored
+    with pytest.raises(exception.InvalidRequest, match="sufficient PCPUs"):
+        hardware.numa_get_constraints(flavor(exact), IMAGE)
 
 
 def differs(case: Case) -> bool:

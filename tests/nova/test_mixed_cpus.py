@@ -15,13 +15,11 @@ import requests
 from lxml import etree
 from nova import context, objects
 from nova.tests import fixtures as nova_fixtures
-from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api.client import OpenStackApiException
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from tests.nova.cloud import WEIGHER
 from tests.nova.computes import MULTIPLIER, SHARES, Computes
-from tests.nova.kinds import Kind
+from tests.nova.kinds import NODES_OF_SEVEN
 
 AMOUNTS = {"hw:numa_nodes": "2", "resources:VCPU": "3", "resources:PCPU": "5"}
 ISOLATED = {**AMOUNTS, "resources:PCPU": "6", "hw:cpu_emulator_threads": "isolate"}
@@ -29,21 +27,6 @@ DEDICATED = {"hw:numa_nodes": "2", "hw:cpu_policy": "dedicated"}
 MASK = {"hw:numa_nodes": "2", "hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "2-3,5-7"}
 FLOATING = {0: "0-1", 1: "0-1", 4: "7-8"}
 OTHER_IMAGE = "a2459075-d96c-40d5-893e-577ff92e721c"
-
-
-def hardware() -> Any:
-    """Return a host of two NUMA nodes with seven CPUs each."""
-    return fakelibvirt.HostInfo(cpu_nodes=2, cpu_sockets=1, cpu_cores=7, cpu_threads=1)
-
-
-NODES_OF_SEVEN = Kind(
-    weighers=(WEIGHER,),
-    scheduler_options={"query_placement_for_vcpu_shares": True},
-    filters=("NUMATopologyFilter",),
-    options={"compute": {"cpu_shared_set": "0-1,7-8", "cpu_dedicated_set": "2-6,9-13"}},
-    hardware=hardware,
-    copies_disks=False,
-)
 
 
 class MixedCpus(Computes):

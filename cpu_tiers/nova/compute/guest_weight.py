@@ -1,7 +1,8 @@
 """The weight of a guest by ``quota:cpu_shares_multiplier``, which Nova does not know.
 
 Nova gives a guest a weight only by ``quota:cpu_shares``. So the driver shows Nova a flavor with
-``quota:cpu_shares``, and a seam keeps the weight in a live migration.
+``quota:cpu_shares``, and a seam keeps the weight in a live migration. On a host that reports
+shares, a guest without a valid weight gets no weight, because its server claims no shares.
 
 Spec: cpu-performance-service-levels, "CPU Share Management".
 """
@@ -20,34 +21,32 @@ from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES
 from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.libvirt.cputune import set_shares
 from cpu_tiers.nova.convert import to_flavor
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
 
 
-def multiplied_shares(flavor: objects.Flavor) -> int | None:
-    """Return the weight by the multiplier of a flavor, or ``None`` without a multiplier.
-
-    A multiplier without a number, or beside ``quota:cpu_shares``, gives no weight and is logged.
-    Such a server may be older than the installation of cpu-tiers, and must still
-    start again.
-    """
-    if MULTIPLIER not in flavor.extra_specs:
-        return None
-    try:
-        return domain_shares(to_flavor(flavor))
-    except InvalidInput as error:
-        LOG.error("The guest gets no weight by its %s: %s", MULTIPLIER, error)
-        return None
-
-
 def with_plain_shares(flavor: objects.Flavor) -> objects.Flavor:
-    """Return a flavor whose ``quota:cpu_shares`` is the weight by its multiplier."""
-    shares = multiplied_shares(flavor)
-    if shares is None:
+    """Return a flavor whose ``quota:cpu_shares`` is the weight that the guest must have.
+
+    Extra specs with a fault give no weight and are logged: such a server may be older than
+    the installation of cpu-tiers, and must still start again (decision D72). On a host that does
+    not report shares, a flavor without a multiplier is left to Nova.
+    """
+    specs = flavor.extra_specs
+    reports_shares: bool = CONF.libvirt.report_vcpu_shares
+    if MULTIPLIER not in specs and not (reports_shares and SHARES in specs):
         return flavor
+    try:
+        weight = {SHARES: str(domain_shares(to_flavor(flavor)))}
+    except InvalidInput as error:
+        LOG.error("The guest gets no weight by its extra specs for shares: %s", error)
+        if not reports_shares:
+            return flavor
+        weight = {}
     plain = flavor.obj_clone()  # the caller's flavor is the one that Nova saves
-    plain.extra_specs = {**flavor.extra_specs, SHARES: str(shares)}
+    plain.extra_specs = {key: v for key, v in specs.items() if key != SHARES} | weight
     return plain
 
 
@@ -55,11 +54,15 @@ def _wrap(update_quota_xml: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(update_quota_xml)
     def weighted(instance: Any, xml_doc: Any) -> Any:
         """Set the weight of a guest that migrates live, also if the guest had none."""
-        shares = multiplied_shares(instance.flavor)
-        if shares is None:
+        plain = with_plain_shares(instance.flavor)
+        if plain is instance.flavor:
             return update_quota_xml(instance, xml_doc)
-        set_shares(xml_doc, shares)
-        return xml_doc
+        if SHARES in plain.extra_specs:
+            set_shares(xml_doc, int(plain.extra_specs[SHARES]))
+            return xml_doc
+        without_weight = instance.obj_clone()  # Nova saves the instance
+        without_weight.flavor = plain
+        return update_quota_xml(without_weight, xml_doc)
 
     return weighted
 

@@ -161,7 +161,8 @@ def _remove_claimed(request: Any, server: ServerRequest) -> None:
             # An amount of shares in the flavor is not divided among the NUMA nodes.
             if server.own_groups.amount(VCPU_SHARES) is None:
                 group.resources.pop(VCPU_SHARES, None)
-        elif group.is_empty():
+        # Placement answers 400 to traits without resources. A server that exists must not fail.
+        elif group.is_empty() or (server.existing is not None and not group.resources):
             del request._rg_by_id[suffix]
         else:
             check_group(server.flavor.name, _to_group(group))

@@ -14,11 +14,11 @@ from typing import Any
 from nova import exception, objects
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.model.numa import node_trait, page_trait
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.admission import existing_server, server_of
 from cpu_tiers.nova.scheduler.numa_groups import avoid_nodes, copy_of, request_nodes, to_fallback
-from cpu_tiers.nova.scheduler.resource_request import server_of
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
 
@@ -38,11 +38,21 @@ def node_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
 def _server(request_spec: objects.RequestSpec) -> ServerRequest | None:
     """Return the server; ``None`` if ``query_placement_for_numa`` is off.
 
-    :raises InvalidInput: flavor and image contradict each other.
+    :raises InvalidInput: the server is going to be created or resized, and flavor and image
+        contradict each other.
     """
     if not CONF[filter_scheduler.GROUP].query_placement_for_numa:
         return None
-    return server_of(request_spec)._replace(query_numa=True)
+    server = server_of(request_spec)._replace(query_numa=True)
+    try:
+        server.nodes  # noqa: B018  # read here, so that it cannot fail later
+    except InvalidInput as error:
+        return _existing(request_spec, error)
+    return server
+
+
+def _existing(request_spec: objects.RequestSpec, error: InvalidInput) -> ServerRequest:
+    return existing_server(request_spec, error)._replace(query_numa=True)
 
 
 def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,29 +65,49 @@ def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
         host_manager: Any,
         enable_pinning_translate: bool = True,
     ) -> Any:
-        request = original(ctxt, spec_obj, host_manager, enable_pinning_translate)
+        def request_of(*, pinning: bool = enable_pinning_translate) -> Any:
+            return original(ctxt, spec_obj, host_manager, pinning)
+
+        request = request_of()
         try:
             server = _server(spec_obj)
             if server is None:
                 return request
-            if not server.nodes:
-                return avoid_nodes(request)
-            # Nova sets this to False for its second query, which has VCPU in place of PCPU.
-            if not enable_pinning_translate:
-                return to_fallback(request)
-            fallbacks = [to_fallback(copy_of(request))]
-            if request.cpu_pinning_requested and not _pinned_need_pcpu():
-                # SchedulerManager.select_destinations sends its second query if this attribute
-                # is set. That query becomes one of the fallbacks, whose answers are joined.
-                request.cpu_pinning_requested = False
-                fallbacks.append(to_fallback(original(ctxt, spec_obj, host_manager, False)))
-            return request_nodes(request, server, fallbacks)
+            try:
+                return _changed(request, server, request_of, pinning=enable_pinning_translate)
+            except InvalidInput as error:
+                # A new request, since the request may be changed in part.
+                server = _existing(spec_obj, error)
+                return _changed(request_of(), server, request_of, pinning=enable_pinning_translate)
         except CpuTiersError as error:
             # nova-conductor's rebuild_instance handles NoValidHost. Another exception would
             # leave an evacuated server in the task state REBUILDING.
             raise exception.NoValidHost(reason=str(error)) from error
 
     return resources_from_request_spec
+
+
+def _changed(
+    request: Any, server: ServerRequest, request_of: Callable[..., Any], *, pinning: bool
+) -> Any:
+    """Return Nova's request with the NUMA nodes of a guest, or for a host without NUMA nodes.
+
+    :param request_of: makes another request of Nova for the server.
+    :param pinning: dedicated CPUs are requested as PCPU.
+    :raises InvalidInput: as :func:`~cpu_tiers.nova.scheduler.numa_groups.request_nodes`.
+    """
+    if not server.nodes:
+        return avoid_nodes(request)
+    # Nova sets this to False for its second query, which has VCPU in place of PCPU.
+    if not pinning:
+        return to_fallback(request)
+    fallbacks = [to_fallback(copy_of(request))]
+    if request.cpu_pinning_requested and not _pinned_need_pcpu():
+        # SchedulerManager.select_destinations sends its second query if this attribute
+        # is set. That query becomes one of the fallbacks, whose answers are joined.
+        request.cpu_pinning_requested = False
+        fallbacks.append(to_fallback(request_of(pinning=False)))
+    return request_nodes(request, server, fallbacks)
 
 
 def _pinned_need_pcpu() -> bool:

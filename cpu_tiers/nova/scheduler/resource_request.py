@@ -17,11 +17,11 @@ from nova import exception, objects
 
 from cpu_tiers import extensions
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.errors import CpuTiersError, ExtensionError
+from cpu_tiers.errors import CpuTiersError, ExtensionError, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.nova.convert import to_flavor, to_image
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import custom_names
+from cpu_tiers.nova.scheduler.admission import existing_server, server_of, valid_translators
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, shares
 from cpu_tiers.translators.compose import check_group
@@ -34,25 +34,24 @@ def claims_of(
     """Return the groups that translators add to Nova's request for a server.
 
     :param translators: the translators that nova-scheduler calls, by name.
-    :raises InvalidInput: flavor and image contradict each other, or an extra spec is
-        malformed: below microversion 2.86, nova-api accepts any value.
+    :raises InvalidInput: the server is going to be created or resized, and flavor and image
+        contradict each other, or an extra spec is malformed: below microversion 2.86, nova-api
+        accepts any value.
     :raises ExtensionError: two translators claim the same resource class.
     """
-    server = server_of(request_spec)
-    wanted = translators if server.query_vcpu_shares else without_shares(translators)
-    return claims(server, wanted)
+    try:
+        server = server_of(request_spec)
+        return claims(server, _wanted(server, translators))
+    except InvalidInput as error:
+        server = existing_server(request_spec, error)
+        wanted = _wanted(server, translators)
+        return claims(server, valid_translators(server, wanted))
 
 
-def server_of(request_spec: objects.RequestSpec) -> ServerRequest:
-    """Return the server of Nova's request spec.
-
-    :raises InvalidInput: a size of the flavor is out of range.
-    """
-    return ServerRequest(
-        flavor=to_flavor(request_spec.flavor),
-        image=to_image(request_spec.image if "image" in request_spec else None),
-        query_vcpu_shares=CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares,
-    )
+def _wanted(
+    server: ServerRequest, translators: Mapping[str, Translator]
+) -> Mapping[str, Translator]:
+    return translators if server.query_vcpu_shares else without_shares(translators)
 
 
 def scheduler_translators() -> dict[str, Translator]:

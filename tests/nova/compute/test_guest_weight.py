@@ -1,19 +1,20 @@
 """The weight of a guest by the multiplier of its flavor."""
 
-from types import SimpleNamespace
+import inspect
+from collections.abc import Iterator
 
 import pytest
 from lxml import etree
 from nova import objects
+from nova.virt.libvirt import migration
 
-from cpu_tiers.nova.compute.guest_weight import (
-    LIVE_MIGRATION,
-    multiplied_shares,
-    with_plain_shares,
-)
+from cpu_tiers.conf import libvirt
+from cpu_tiers.nova import options
+from cpu_tiers.nova.compute.guest_weight import LIVE_MIGRATION, with_plain_shares
 from tests.nova.computes import MULTIPLIER, PLAIN
 
 objects.register_all()
+update_quota_xml = inspect.unwrap(migration._update_quota_xml)
 
 
 def flavor(vcpus: int = 2, **specs: str) -> objects.Flavor:
@@ -22,12 +23,30 @@ def flavor(vcpus: int = 2, **specs: str) -> objects.Flavor:
     return objects.Flavor(name="f", vcpus=vcpus, **sizes, extra_specs=extra_specs)
 
 
+@pytest.fixture(autouse=True)
+def reports(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Set whether the host reports shares: it does not, unless a test says so."""
+    options.register(libvirt)
+    options.CONF.set_override("report_vcpu_shares", getattr(request, "param", False), "libvirt")
+    yield
+    options.CONF.clear_override("report_vcpu_shares", "libvirt")
+
+
+reporting = pytest.mark.parametrize("reports", [True], indirect=True)
+
+
+def weight(tier: objects.Flavor) -> str | None:
+    """Return the weight that Nova gives a guest by the flavor that the driver shows."""
+    shown: str | None = with_plain_shares(tier).extra_specs.get(PLAIN)
+    return shown
+
+
 @pytest.mark.parametrize(
-    ("vcpus", "multiplier", "weight"),
+    ("vcpus", "multiplier", "expected"),
     [
-        pytest.param(2, "100", 200, id="100 x 2"),
-        pytest.param(3, "2.5", 8, id="2.5 x 3 = 7.5, and a half is rounded up"),
-        pytest.param(1, "10000", 10000, id="the largest weight of cgroup v2"),
+        pytest.param(2, "100", "200", id="100 x 2"),
+        pytest.param(3, "2.5", "8", id="2.5 x 3 = 7.5, and a half is rounded up"),
+        pytest.param(1, "10000", "10000", id="the largest weight of cgroup v2"),
         pytest.param(2, "10000", None, id="10000 x 2 is above it"),
         pytest.param(1, "0", None, id="zero"),
         pytest.param(1, "-1", None, id="negative"),
@@ -36,23 +55,28 @@ def flavor(vcpus: int = 2, **specs: str) -> objects.Flavor:
         pytest.param(1, "", None, id="empty"),
     ],
 )
-def test_multiplied_shares(
-    vcpus: int, multiplier: str, weight: int | None, caplog: pytest.LogCaptureFixture
+def test_the_weight_of_a_multiplier(
+    vcpus: int, multiplier: str, expected: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tier = flavor(vcpus, cpu_shares_multiplier=multiplier)
-    assert multiplied_shares(tier) == weight
-    assert ("The guest gets no weight" in caplog.text) == (weight is None)
+    assert weight(flavor(vcpus, cpu_shares_multiplier=multiplier)) == expected
+    assert ("The guest gets no weight" in caplog.text) == (expected is None)
 
 
-def test_both_keys_give_no_weight_of_ours() -> None:
-    assert multiplied_shares(flavor(cpu_shares_multiplier="5", cpu_shares="70")) is None
-
-
-def test_a_flavor_without_a_multiplier_is_novas_business(caplog: pytest.LogCaptureFixture) -> None:
-    for plain in (flavor(), flavor(cpu_shares="70")):
-        assert multiplied_shares(plain) is None
+def test_a_host_without_shares_leaves_plain_shares_to_nova(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for plain in (flavor(), flavor(cpu_shares="70"), flavor(cpu_shares="16384")):
         assert with_plain_shares(plain) is plain
     assert not caplog.records
+    assert weight(flavor(cpu_shares_multiplier="5", cpu_shares="70")) == "70"
+
+
+@reporting
+def test_on_a_host_with_shares_no_weight_is_without_a_claim() -> None:
+    for faulty in ("0", "16384", "gold"):
+        assert weight(flavor(cpu_shares=faulty)) is None
+    assert weight(flavor(cpu_shares_multiplier="5", cpu_shares="70")) is None
+    assert weight(flavor(cpu_shares="70")) == "70"
 
 
 def test_nova_is_shown_a_flavor_with_plain_shares() -> None:
@@ -66,18 +90,12 @@ def test_nova_is_shown_a_flavor_with_plain_shares() -> None:
 
 class TestLiveMigration:
     def migrated(self, guest: str, tier: objects.Flavor) -> str | None:
-        """Return the weight in the XML for the destination; Nova's function is a stand-in."""
-
-        def without_shares(instance: object, document: etree._Element) -> etree._Element:
-            for cputune in document.findall("cputune"):
-                document.remove(cputune)
-            return document
-
+        """Return the weight in the XML for the destination."""
         assert LIVE_MIGRATION.wrap is not None
-        update = LIVE_MIGRATION.wrap(without_shares)
-        document = update(SimpleNamespace(flavor=tier), etree.fromstring(guest))
-        weight: str | None = document.findtext("cputune/shares")
-        return weight
+        update = LIVE_MIGRATION.wrap(update_quota_xml)
+        document = update(objects.Instance(flavor=tier), etree.fromstring(guest))
+        shares: str | None = document.findtext("cputune/shares")
+        return shares
 
     def test_the_weight_of_a_multiplier_is_kept(self) -> None:
         guest = "<domain><cputune><shares>200</shares></cputune></domain>"
@@ -90,3 +108,10 @@ class TestLiveMigration:
     def test_without_a_multiplier_novas_function_decides(self) -> None:
         guest = "<domain><cputune><shares>7</shares></cputune></domain>"
         assert self.migrated(guest, flavor()) is None
+
+    @reporting
+    def test_on_a_host_with_shares_a_faulty_weight_goes(self) -> None:
+        guest = "<domain><cputune><shares>16384</shares></cputune></domain>"
+        faulty = flavor(cpu_shares="16384")
+        assert self.migrated(guest, faulty) is None
+        assert faulty.extra_specs[PLAIN] == "16384"

@@ -1,0 +1,115 @@
+"""Tells a request that cpu-tiers may refuse from the move of a server that exists.
+
+nova-scheduler refuses a faulty flavor where a server is created or gets another flavor. A server
+that exists is moved whatever faults its flavor has (decision D72): it then claims nothing of the
+resource classes of which its flavor does not tell a valid amount.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import logging
+from collections.abc import Mapping
+
+from nova import context, objects
+
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.nova.convert import to_flavor, to_image
+from cpu_tiers.nova.convert_numa import to_guest_cpus
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.translators import ServerRequest, Translator
+from cpu_tiers.translators.contract import as_existing
+
+LOG = logging.getLogger(__name__)
+
+_WARNED = "cpu_tiers_warned"
+"""The attribute of a request spec whose faults are in the log. nova-scheduler computes the request
+several times for a server."""
+
+
+def server_of(request_spec: objects.RequestSpec) -> ServerRequest:
+    """Return the server of Nova's request spec.
+
+    :raises InvalidInput: a size of the flavor is out of range.
+    """
+    return ServerRequest(
+        flavor=to_flavor(request_spec.flavor),
+        image=to_image(request_spec.image if "image" in request_spec else None),
+        query_vcpu_shares=CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares,
+    )
+
+
+def existing_server(request_spec: objects.RequestSpec, error: InvalidInput) -> ServerRequest:
+    """Return the server of a move, as a server whose flavor no rule refuses; log its faults.
+
+    :param error: the faults.
+    :raises InvalidInput: the same error, if the request is not the move of a server that exists.
+    """
+    if is_admission(request_spec):
+        raise error
+    if not hasattr(request_spec, _WARNED):
+        setattr(request_spec, _WARNED, True)
+        LOG.warning(
+            "Server %s is moved though its flavor %s is faulty, and claims nothing of the resource"
+            " classes that the faults are about: %s",
+            _field(request_spec, "instance_uuid"),
+            request_spec.flavor.name,
+            error,
+        )
+    novas = to_guest_cpus(_field(request_spec, "numa_topology"), request_spec.flavor.vcpus)
+    return as_existing(server_of(request_spec), novas)
+
+
+def is_admission(request_spec: objects.RequestSpec) -> bool:
+    """Tell whether a server is going to be created, or to get another flavor.
+
+    nova-conductor restricts each move to the cell v2 of the server, or allows it to leave the
+    cell; nova-conductor does neither for a boot.
+    """
+    destination = _field(request_spec, "requested_destination")
+    cell = _field(destination, "cell") if destination else None
+    if not cell:
+        return not (destination and _field(destination, "allow_cross_cell_move"))
+    return _gets_another_flavor(request_spec, cell)
+
+
+def _gets_another_flavor(request_spec: objects.RequestSpec, cell: objects.CellMapping) -> bool:
+    """Tell whether nova-conductor has started a resize of the server.
+
+    Only the database knows: the request spec of a resize has the new flavor only. A failed read
+    counts as a move, which must go on.
+    """
+    filters = {
+        "instance_uuid": _field(request_spec, "instance_uuid"),
+        "migration_type": "resize",
+        "status": "pre-migrating",
+    }
+    try:
+        with context.target_cell(context.get_admin_context(), cell) as cell_context:
+            return bool(objects.MigrationList.get_by_filters(cell_context, filters).objects)
+    except Exception as error:
+        LOG.warning("Cannot read the migrations of %s: %r", filters["instance_uuid"], error)
+        return False
+
+
+def valid_translators(
+    server: ServerRequest, translators: Mapping[str, Translator]
+) -> Mapping[str, Translator]:
+    """Return the translators that can translate a server that exists.
+
+    A translator of another distribution may refuse the flavor. Its resources are not claimed then.
+    """
+    valid = {}
+    for name, translator in translators.items():
+        try:
+            tuple(translator(server))
+        except InvalidInput as error:
+            LOG.warning("The translator %s claims nothing: %s", name, error)
+        else:
+            valid[name] = translator
+    return valid
+
+
+def _field(value: objects.base.NovaObject, name: str) -> object:
+    """Return a field of an object of Nova; ``None`` if the field is not set."""
+    return getattr(value, name) if name in value else None
