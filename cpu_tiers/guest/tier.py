@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs.shares import MULTIPLIER, Shares, effective_shares, parse_shares
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor
@@ -58,12 +59,28 @@ def multiplier_of(domain: Domain) -> Fraction | None:
 def flavor_shares(domain: Domain) -> Shares | None:
     """Return the CPU shares from the flavor of a guest, or ``None`` without shares in the flavor.
 
-    Invalid extra specs set none: nova-compute starts such a guest without a weight as well.
+    Extra specs with a fault set none (decision D72).
     """
+    flavor = _flavor(domain)
+    return None if flavor is None else effective_shares(flavor)
+
+
+def shares_faults(domain: Domain) -> tuple[Fault, ...]:
+    """Return the faults of the extra specs for shares in the flavor of a guest."""
+    flavor = _flavor(domain)
+    try:
+        if flavor is not None:
+            parse_shares(flavor)
+    except InvalidInput as error:
+        return error.faults
+    return ()
+
+
+def _flavor(domain: Domain) -> Flavor | None:
+    """Return the flavor with vCPUs and extra specs, if Nova has written it into the domain."""
     if not domain.extra_specs:
         return None
     vcpus = max(1, len(domain.vcpu_sets))  # a Flavor has at least one vCPU
-    flavor = Flavor(
+    return Flavor(
         name=domain.flavor or "", vcpus=vcpus, memory_mb=1, extra_specs=domain.extra_specs
     )
-    return effective_shares(flavor)

@@ -7,6 +7,7 @@ its migration holds, and the new topology on the destination, which the server i
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from nova import objects
@@ -14,6 +15,7 @@ from nova import objects
 from cpu_tiers.accounting.holdings import ConsumerId
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.relocation import Resident
+from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.page_size import page_size
 from cpu_tiers.nova.consumers import (
     ComputeNode,
@@ -48,8 +50,10 @@ def _resident(compute_node: ComputeNode, record: ConsumerRecord, owner: Owner | 
     if is_placed:
         return Resident(owner=owner, topology=topology, pinning=to_pinning(novas))
     if owner is not None:
-        # Nova's topology has the page size that the guest has on another host.
-        topology = replace(topology, page_size=page_size(owner.flavor, owner.image))
+        # Nova's topology has the page size that the guest has on another host. The size stays if
+        # the flavor has a fault: the server exists (decision D72).
+        with suppress(InvalidInput):
+            topology = replace(topology, page_size=page_size(owner.flavor, owner.image))
     return Resident(owner=owner, topology=topology)
 
 

@@ -11,6 +11,7 @@ class Kind(Enum):
     WEIGHT_RANGE = "weight-range"
     NO_WEIGHT = "no-weight"
     UNTIERED = "untiered"
+    FLAVOR = "flavor"
     CLAIM = "claim"
     OVERCOMMITTED = "overcommitted"
     SHORT = "short"
@@ -51,6 +52,12 @@ _SAYS = {
         "the guest competes with the default weight of the kernel, however many vCPUs it has",
         "give its flavor quota:cpu_shares_multiplier and resize the server, or move the server"
         " to another host",
+    ),
+    Kind.FLAVOR: (
+        "the extra specs for shares have a fault: the guest has no tier, its server claims no"
+        " VCPU_SHARES, and a host that reports shares gives the guest the default weight",
+        "correct the flavor, and resize the server to the corrected flavor: the server has a copy"
+        " of the old flavor",
     ),
     Kind.CLAIM: (
         "the allocation in Placement does not match the guest: nova-scheduler may choose this"

@@ -4,20 +4,24 @@ from collections.abc import Iterator
 
 from cpu_tiers.guest.audit.evidence import Evidence, due_weight
 from cpu_tiers.guest.audit.finding import Finding, Kind
+from cpu_tiers.guest.tier import shares_faults
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, WEIGHTS, GuestCgroup, HostCgroups
 from cpu_tiers.model.domain import Domain
 
 
 def check_weights(evidence: Evidence) -> Iterator[Finding]:
-    """Yield guests with a wrong weight, an impossible weight, no weight or no tier.
+    """Yield guests with a wrong weight, an impossible weight, no weight, a faulty tier or no tier.
 
     A guest whose cgroup was not found is checked by its XML only.
     """
     domains = evidence.host.domains
     tiers = sum(due_weight(domain) is not None for domain in domains)
     for domain in domains:
+        faults = shares_faults(domain)
+        for fault in faults:
+            yield _finding(Kind.FLAVOR, domain, str(fault))
         # On a host without tiers the default weight of all guests is right.
-        if due_weight(domain) is None and tiers:
+        if due_weight(domain) is None and tiers and not faults:
             text = f"it has no tier; guests of this host with a tier: {tiers}"
             yield _finding(Kind.UNTIERED, domain, text)
         cgroup = evidence.cgroups and evidence.cgroups.guests.get(domain.uuid or "")

@@ -7,7 +7,6 @@ ask Nova for the owners of the allocations, as the driver does, and Placement fo
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
-import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,8 +30,6 @@ from cpu_tiers.placement import allocations
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.hosts import PlacementHost, read_host
-
-LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +145,7 @@ def _without_allocations(
             compute_node.context,
             compute_node.host,
             compute_node.name,
-            expected_attrs=["flavor", "system_metadata"],
+            expected_attrs=["flavor", "numa_topology", "system_metadata"],
         )
         # A server in a task is left to that task, as by nova-manage placement heal_allocations.
         if server.task_state is None
@@ -158,11 +155,8 @@ def _without_allocations(
     residents = find_residents(compute_node, servers.keys(), host.holdings.keys())
     shortfalls = []
     for uuid, resident in residents.items():
-        try:
-            if resident.owner:
-                shortfalls.append(_whole_shortfall(servers[uuid], resident.owner, host.classes))
-        except InvalidInput as error:
-            LOG.warning("%s gets nothing: %s", uuid, error)
+        if resident.owner:
+            shortfalls.append(_whole_shortfall(servers[uuid], resident.owner, host.classes))
     return residents, shortfalls
 
 
@@ -173,11 +167,10 @@ def _whole_shortfall(server: Any, owner: Owner, reported: Collection[str]) -> Sh
     classes by Nova's own function.
 
     :param reported: the resource classes that the host has.
-    :raises InvalidInput: the flavor cannot be read.
     """
     novas = resources_from_flavor(server, server.flavor)
     resources = {
-        **held_by_flavor(owner, has_pcpu=PCPU in reported),
+        **held_by_flavor(owner, server.numa_topology, has_pcpu=PCPU in reported),
         **{name: n for name, n in novas.items() if n and name not in OF_NODES},
     }
     lacking = missing_shares({server.uuid: resources}, {server.uuid: owner})

@@ -7,6 +7,7 @@ allocations are only in Placement: the plan is compared with Placement before it
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,8 +20,11 @@ from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.nova.consumers import ComputeNode, find_consumer_records, moves_of
+from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.translators import sizes
-from cpu_tiers.translators.contract import ServerRequest
+from cpu_tiers.translators.contract import ServerRequest, as_existing
+
+LOG = logging.getLogger(__name__)
 
 _EVACUATED = ("accepted", "pre-migrating", "done")
 """The statuses in which a server still holds the host that it was evacuated from."""
@@ -51,7 +55,9 @@ def find_root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[Con
                     "plan without --offline, or when the resize is over",
                 )
             owners[uuid] = owner
-            amounts[uuid] = held_by_flavor(owner, has_pcpu=PCPU in reported)
+            amounts[uuid] = held_by_flavor(
+                owner, record.server.numa_topology, has_pcpu=PCPU in reported
+            )
     faults.raise_if_any()
     if VCPU_SHARES in reported:
         for shortfall in missing_shares(amounts, owners):
@@ -90,13 +96,20 @@ def _evacuated(compute_node: ComputeNode) -> set[ConsumerId]:
     }
 
 
-def held_by_flavor(owner: Owner, *, has_pcpu: bool) -> dict[str, int]:
+def held_by_flavor(
+    owner: Owner, topology: objects.InstanceNUMATopology | None, *, has_pcpu: bool
+) -> dict[str, int]:
     """Return the amounts of a flavor, of the resource classes of NUMA nodes.
 
+    :param topology: decides about the CPUs of a server whose flavor has faults (decision D72).
     :param has_pcpu: the host has PCPU. If it has not, dedicated CPUs are VCPU.
-    :raises InvalidInput: the flavor cannot be read.
     """
     server = ServerRequest(owner.flavor, owner.image)
+    try:
+        server.guest  # noqa: B018  # read here, so that it cannot fail later
+    except InvalidInput as error:
+        LOG.warning("%s holds the CPUs that Nova gives it: %s", owner.name, error)
+        server = as_existing(server, to_guest_cpus(topology, owner.flavor.vcpus))
     claimed: dict[str, int] = {}
     for group in sizes.translate(server):
         claimed |= group.resources
