@@ -6,11 +6,11 @@ configuration.
 
 from oslo_config import cfg
 
-from cpu_tiers.conf import compute, filter_scheduler, libvirt
+from cpu_tiers.conf import api, compute, filter_scheduler, libvirt
 
 __all__ = ["list_opts"]
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options of cpu-tiers by group, for oslo-config-generator."""
-    return [(module.GROUP, module.OPTIONS) for module in (compute, filter_scheduler, libvirt)]
+    return [(module.GROUP, module.OPTIONS) for module in (api, compute, filter_scheduler, libvirt)]

@@ -19,7 +19,7 @@ from nova import exception, objects
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.cpu_masks import DEDICATED_MASK, REALTIME
-from cpu_tiers.extra_specs.cpu_policy import POLICY, cpu_policy
+from cpu_tiers.extra_specs.cpu_policy import POLICY
 from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY, emulator_threads_policy
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
@@ -101,23 +101,6 @@ def _read_both_keys(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_emulator_thread_policy_constraint
 
 
-def _refuse_conflicts(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def _validate_flavor_image_numa_pci(
-        image: Any, flavor: objects.Flavor, validate_numa: bool = True, validate_pci: bool = False
-    ) -> None:
-        original(image, flavor, validate_numa=validate_numa, validate_pci=validate_pci)
-        # Nova's get_cpu_policy_constraint accepts flavor "mixed" with image "shared"; the table
-        # of the spec does not (decision D4). nova-api answers 400 to ImageCPUPinningForbidden.
-        if extra_specs(flavor).get(POLICY) == "mixed":
-            try:
-                cpu_policy(to_flavor(flavor), to_image(objects.ImageMeta.from_dict(image)))
-            except InvalidInput as error:
-                raise exception.ImageCPUPinningForbidden(str(error)) from error
-
-    return _validate_flavor_image_numa_pci
-
-
 SEAMS = (
     Seam(
         module="nova.virt.hardware",
@@ -134,17 +117,3 @@ SEAMS = (
 )
 """The seams for nova-api, nova-scheduler, nova-compute and commands: amounts of VCPU and PCPU on
 the same flavor, and ``hw:cpu_emulator_threads``."""
-
-MATRIX = Seam(
-    module="nova.compute.api",
-    path="API._validate_flavor_image_numa_pci",
-    parameters=(
-        "image",
-        "flavor",
-        "validate_numa=True",
-        "validate_pci=False",
-    ),
-    wrap=_refuse_conflicts,
-)
-"""The seam for nova-api: refuses flavor ``mixed`` with image ``shared``, which Nova accepts. Boot,
-resize and rebuild call the function and moves do not, so a server that exists can be moved."""

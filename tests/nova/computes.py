@@ -21,7 +21,7 @@ from nova.api.validation.extra_specs import validators
 from nova.conf import paths
 from nova.tests.functional.libvirt import base
 
-from cpu_tiers.conf import compute, filter_scheduler, libvirt
+from cpu_tiers.conf import api, compute, filter_scheduler, libvirt
 from cpu_tiers.nova import options
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from tests.nova.kinds import FAKE, OURS, REPORTS_SHARES, WEIGHER, KeepsTuning, Kind, OneRouter
@@ -60,6 +60,8 @@ class Computes(base.ServersTestBase):
     """Options of ``[filter_scheduler]`` of this class, instead of its kind's."""
     extends_cpu_policies: ClassVar[bool] = False
     """``[compute] extend_cpu_policies`` of all services."""
+    refuses_faulty_flavors: ClassVar[bool] = False
+    """``[api] refuse_faulty_flavors`` of nova-api."""
 
     def setUp(self) -> None:
         # Nova deletes every attribute in the end, and pytest wants to delete this one itself.
@@ -78,6 +80,8 @@ class Computes(base.ServersTestBase):
     def _setup_scheduler_service(self) -> Any:
         options.register(compute)
         self.flags(group="compute", extend_cpu_policies=self.extends_cpu_policies)
+        options.register(api)
+        self.flags(group="api", refuse_faulty_flavors=self.refuses_faulty_flavors)
         validators.load_validators()  # as nova-api does when it starts
         options.register(filter_scheduler)
         weighers = self.kind.weighers if self.weighers is None else self.weighers

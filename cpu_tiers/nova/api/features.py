@@ -4,10 +4,21 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from cpu_tiers.nova import cpu_policies
+from oslo_config import cfg
+
+from cpu_tiers.conf import api
+from cpu_tiers.nova import cpu_policies, options
+from cpu_tiers.nova.api import flavor_admission
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, extends_cpu_policies
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam, install, remove
+
+
+def _refuses_faulty_flavors(conf: cfg.ConfigOpts) -> bool:
+    options.register(api)
+    is_on: bool = conf.api.refuse_faulty_flavors
+    return is_on
+
 
 API = Service(
     name="nova-api",
@@ -15,8 +26,14 @@ API = Service(
         Feature(
             name=CPU_POLICIES.name,
             switch=CPU_POLICIES.switch,
-            seams=(*cpu_policies.SEAMS, cpu_policies.MATRIX),
+            seams=(*cpu_policies.SEAMS, *flavor_admission.SEAMS),
             is_on=extends_cpu_policies,
+        ),
+        Feature(
+            name="flavor admission",
+            switch="``[api] refuse_faulty_flavors``",
+            seams=flavor_admission.SEAMS,
+            is_on=_refuses_faulty_flavors,
         ),
     ),
 )

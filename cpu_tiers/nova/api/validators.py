@@ -4,8 +4,8 @@ Nova loads this module through the entry point ``nova.api.extra_spec_validators`
 and calls :func:`register` when nova-api starts, for all microversions. From
 microversion 2.86 on, nova-api calls the validator of each extra spec separately.
 A validator therefore cannot find two extra specs that contradict each other: boot
-finds the contradiction (:mod:`cpu_tiers.nova.cpu_policies`), or else scheduling
-(:mod:`cpu_tiers.nova.scheduler.resource_request`).
+and resize find the contradiction (:mod:`cpu_tiers.nova.api.flavor_admission`), or else
+scheduling (:mod:`cpu_tiers.nova.scheduler.resource_request`).
 """
 
 from nova import exception

@@ -16,10 +16,8 @@ from typing import Any
 from nova import exception, objects
 
 from cpu_tiers import extensions
-from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError, ExtensionError, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import custom_names
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of, valid_translators
 from cpu_tiers.nova.seams import Seam
