@@ -3,8 +3,8 @@
 All services read the CPU policy of a flavor through functions of
 ``nova.virt.hardware``. The seams translate a policy of cpu-tiers into extra specs
 that Nova knows, and pass every flavor without such a policy on unchanged. Specs:
-use-pcpu-vcpu-in-one-instance, libvirt-emulator-threads-policy; decisions D4
-and D5.
+use-pcpu-vcpu-in-one-instance, libvirt-emulator-threads-policy and, for NUMA nodes that
+are described by their CPUs only, numa-topology-with-rps; decisions D4, D5 and D74.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -12,16 +12,17 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import functools
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nova import exception, objects
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.cpu_masks import DEDICATED_MASK, REALTIME
+from cpu_tiers.extra_specs.cpu_masks import DEDICATED_MASK, REALTIME, REALTIME_MASK
 from cpu_tiers.extra_specs.cpu_policy import POLICY
 from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY, emulator_threads_policy
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
+from cpu_tiers.extra_specs.numa import CPUS, IMAGE_CPUS, IMAGE_MEMORY, MEMORY
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.seams import Seam
 
@@ -33,45 +34,80 @@ _CPUS = re.compile(r"resources(?:[1-9][0-9]*)?:(VCPU|PCPU)")
 _POSITIVE = re.compile(r"0*[1-9][0-9]{0,9}")
 
 
-def with_mask(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Flavor:
-    """Return a flavor with ``hw:cpu_dedicated_mask`` in place of amounts of VCPU and PCPU.
+def equal_flavor(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Flavor:
+    """Return a flavor that Nova accepts and that describes the same guest.
 
-    Nova's ``hardware.numa_get_constraints`` refuses every flavor with an amount of
-    both classes. A flavor without both amounts is returned unchanged.
+    Nova's ``hardware.numa_get_constraints`` refuses three kinds of flavors of the specs:
 
-    :raises nova.exception.InvalidRequest: the extra specs of the flavor contradict
-        each other or the image.
+    * amounts of both VCPU and PCPU; they become ``hw:cpu_dedicated_mask``,
+    * the policy mixed with a real-time mask and without ``hw:cpu_realtime``; the mask becomes
+      ``hw:cpu_dedicated_mask``, too,
+    * ``hw:numa_cpus.N`` without ``hw:numa_mem.N``; the memory is divided evenly.
+
+    Every other flavor is returned unchanged.
+
+    :raises nova.exception.InvalidRequest: a flavor with amounts contradicts itself or the image.
     """
     specs = extra_specs(flavor)
+    amounts = _amounts_of_both(specs)
+    if not (amounts or _has_realtime_mask_only(specs, image) or _has_cpus_only(specs, image)):
+        return flavor
+    try:
+        guest = guest_cpus(to_flavor(flavor), to_image(image))
+    except InvalidInput as error:
+        if not amounts:
+            return flavor  # Nova decides, since it knows all keys of the flavor
+        raise exception.InvalidRequest(str(error)) from error
+    # Nova's numa_get_constraints refuses hw:cpu_realtime beside a mask. It does not need the
+    # key: the libvirt driver calls get_realtime_cpu_constraint with the original flavor.
+    dropped = {*amounts, REALTIME} if amounts else set()
+    equal = {key: value for key, value in specs.items() if key not in dropped}
+    if guest.policy == "mixed" and not (guest.realtime and not amounts):
+        equal |= {POLICY: "mixed", DEDICATED_MASK: str(guest.dedicated)}
+    if _has_cpus_only(specs, image):
+        equal |= {f"{MEMORY}.{n}": str(node.memory_mb) for n, node in enumerate(guest.nodes)}
+    translated = flavor.obj_clone()  # the caller may save its flavor to the database
+    translated.extra_specs = equal
+    return translated
+
+
+def _amounts_of_both(specs: Mapping[str, str]) -> frozenset[str]:
+    """Return the keys of amounts of VCPU and PCPU; none if only one of the classes has amounts."""
     amounts = {
         key: match[1]
         for key, value in specs.items()
         if (match := _CPUS.fullmatch(key)) and _POSITIVE.fullmatch(value)
     }
-    if len(set(amounts.values())) < 2:
-        return flavor
-    try:
-        cpus = guest_cpus(to_flavor(flavor), to_image(image))
-    except InvalidInput as error:
-        raise exception.InvalidRequest(str(error)) from error
-    # Nova's numa_get_constraints refuses hw:cpu_realtime beside a mask. It does not need the
-    # key: the libvirt driver calls get_realtime_cpu_constraint with the original flavor.
-    kept = {key: v for key, v in specs.items() if key not in amounts and key != REALTIME}
-    translated = flavor.obj_clone()  # the caller may save its flavor to the database
-    translated.extra_specs = {**kept, POLICY: "mixed", DEDICATED_MASK: str(cpus.dedicated)}
-    return translated
+    return frozenset(amounts if len(set(amounts.values())) == 2 else ())
 
 
-def _translate_amounts(original: Callable[..., Any]) -> Callable[..., Any]:
+def _has_realtime_mask_only(specs: Mapping[str, str], image: objects.ImageMeta) -> bool:
+    has_mask = REALTIME_MASK in specs or image.properties.get("hw_cpu_realtime_mask")
+    return bool(has_mask) and DEDICATED_MASK not in specs
+
+
+def _has_cpus_only(specs: Mapping[str, str], image: objects.ImageMeta) -> bool:
+    """Tell whether the CPUs of NUMA nodes are described, and the memory of no node is."""
+
+    def has(key: str, in_image: str) -> bool:
+        in_flavor = any(name.startswith(f"{key}.") for name in specs)
+        return in_flavor or bool(image.properties.get(in_image))
+
+    return has(CPUS, IMAGE_CPUS) and not has(MEMORY, IMAGE_MEMORY)
+
+
+def _translate_flavor(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def numa_get_constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta) -> Any:
         try:
-            return original(with_mask(flavor, image_meta), image_meta)
+            return original(equal_flavor(flavor, image_meta), image_meta)
         except exception.NovaException as error:
             if SPEC_KEY not in extra_specs(flavor):
                 raise
             # Nova does not know the key, so it must not keep a server that exists from a move.
-            constraints = original(with_mask(_without(flavor, SPEC_KEY), image_meta), image_meta)
+            constraints = original(
+                equal_flavor(_without(flavor, SPEC_KEY), image_meta), image_meta
+            )
             LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, SPEC_KEY, error)
             return constraints
 
@@ -101,12 +137,25 @@ def _read_both_keys(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_emulator_thread_policy_constraint
 
 
+def _claim_masked(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def _translate_pinning_policies(
+        self: Any, flavor: objects.Flavor, image: objects.ImageMeta
+    ) -> None:
+        # Nova claims amounts of the flavor elsewhere.
+        if not _amounts_of_both(extra_specs(flavor)):
+            flavor = equal_flavor(flavor, image)
+        original(self, flavor, image)
+
+    return _translate_pinning_policies
+
+
 SEAMS = (
     Seam(
         module="nova.virt.hardware",
         path="numa_get_constraints",
         parameters=("flavor", "image_meta"),
-        wrap=_translate_amounts,
+        wrap=_translate_flavor,
     ),
     Seam(
         module="nova.virt.hardware",
@@ -114,6 +163,12 @@ SEAMS = (
         parameters=("flavor",),
         wrap=_read_both_keys,
     ),
+    Seam(
+        module="nova.scheduler.utils",
+        path="ResourceRequest._translate_pinning_policies",
+        parameters=("self", "flavor", "image"),
+        wrap=_claim_masked,
+    ),
 )
-"""The seams for nova-api, nova-scheduler, nova-compute and commands: amounts of VCPU and PCPU on
-the same flavor, and ``hw:cpu_emulator_threads``."""
+"""The seams for nova-api, nova-scheduler, nova-compute and commands: flavors of the specs that
+Nova refuses, and ``hw:cpu_emulator_threads``. No seam refuses a flavor that Nova accepts."""

@@ -41,19 +41,12 @@ class Old(NamedTuple):
 
 OLD_SERVERS = (
     Old("1024 for each vCPU, as of old", {PLAIN: "16384"}),
-    Old("both keys", {PLAIN: "70", MULTIPLIER: "5"}),
     Old(
         "two policies for emulator threads",
         {SPEC_KEY: "share", RELEASED_KEY: "isolate", MULTIPLIER: "100"},
         booted={**DEDICATED, RELEASED_KEY: "isolate"},
         claims={"PCPU": 3},  # 2, and 1 of Nova's key
         weight="200",
-    ),
-    Old(
-        "isolated emulator threads without a CPU",
-        {SPEC_KEY: "isolate", "resources:PCPU": "2"},
-        booted={"resources:PCPU": "2"},
-        claims={"PCPU": 2},
     ),
     Old(
         "flavor mixed, image shared",
@@ -68,7 +61,7 @@ OLD_SERVERS = (
 """A server for each part of Nova and of cpu-tiers that could refuse to move it.
 
 Of faulty shares, a server claims none, and its guest has no weight. Of faulty CPUs, Nova decides,
-and the shares follow. tests/nova/scheduler/test_admission.py has more faults.
+and the shares follow. test_admission and test_cpu_policies have more faults.
 """
 
 

@@ -3,6 +3,7 @@
 test_hardware holds us against Nova as it is, and says what differs on purpose.
 """
 
+import inspect
 from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ from cpu_tiers.model.flavor import Image
 from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import install
-from tests.nova.readings import by_nova, by_us, missing_memory, novas_plain, plain
+from tests.nova.readings import by_nova, by_us, novas_plain, plain
 from tests.nova.servers import RELEASED_KEY, SPEC_KEY, Case, draw
 
 IMAGE = objects.ImageMeta(properties=objects.ImageMetaProps())
@@ -60,19 +61,64 @@ def flavor(specs: Mapping[str, str], vcpus: int = 8) -> Any:
 )
 def test_what_nova_knows_goes_to_it_untouched(specs: dict[str, str]) -> None:
     asked = flavor(specs)
-    assert cpu_policies.with_mask(asked, IMAGE) is asked
+    assert cpu_policies.equal_flavor(asked, IMAGE) is asked
 
 
 def test_amounts_become_a_mask() -> None:
     asked = flavor({**AMOUNTS, "hw:numa_nodes": "2", "resources:VGPU": "1"})
     before = asked.obj_clone()
-    assert cpu_policies.with_mask(asked, IMAGE).extra_specs == {
+    assert cpu_policies.equal_flavor(asked, IMAGE).extra_specs == {
         "hw:numa_nodes": "2",
         "resources:VGPU": "1",
         "hw:cpu_policy": "mixed",
         "hw:cpu_dedicated_mask": "2-3,5-7",
     }
     assert asked.extra_specs == before.extra_specs
+
+
+@pytest.mark.parametrize(
+    ("specs", "image", "equal"),
+    [
+        pytest.param(
+            {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0,1", "hw:numa_cpus.1": "2,3,4,5,6,7"},
+            {},
+            {"hw:numa_mem.0": "256", "hw:numa_mem.1": "256"},
+            id="the third example of the NUMA spec: 512 MiB on 2 nodes",
+        ),
+        pytest.param(
+            {"hw:cpu_policy": "mixed", "hw:cpu_realtime_mask": "^0-1"},
+            {},
+            {"hw:cpu_dedicated_mask": "2-7"},
+            id="the real-time mask of a flavor makes vCPUs dedicated",
+        ),
+        pytest.param(
+            {"hw:cpu_policy": "mixed", "hw:cpu_realtime_mask": "1"},
+            {"hw_cpu_realtime_mask": "3-7"},
+            {"hw:cpu_dedicated_mask": "3-7"},
+            id="the real-time mask of an image overrides it",
+        ),
+        pytest.param(
+            {"resources:VCPU": "3", "resources:PCPU": "5", "hw:numa_nodes": "2"}
+            | {"hw:numa_cpus.0": "0-3", "hw:numa_cpus.1": "4-7"},
+            {},
+            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "2-3,5-7"}
+            | {"hw:numa_mem.0": "256", "hw:numa_mem.1": "256"},
+            id="amounts and nodes",
+        ),
+    ],
+)
+def test_examples_of_the_specs_that_nova_alone_refuses(
+    specs: dict[str, str], image: dict[str, str], equal: dict[str, str]
+) -> None:
+    asked = flavor(specs)
+    properties = objects.ImageMeta.from_dict({"name": "i", "properties": image})
+    with pytest.raises(exception.NovaException):
+        inspect.unwrap(hardware.numa_get_constraints)(asked, properties)
+    kept = {key: value for key, value in specs.items() if not key.startswith("resources:")}
+    shown = cpu_policies.equal_flavor(asked, properties).extra_specs
+    assert shown == {**kept, **equal}
+    assert asked.extra_specs == specs
+    assert hardware.numa_get_constraints(asked, properties) is not None
 
 
 def test_amounts_that_make_no_sense_are_an_error_that_the_api_answers_400_to() -> None:
@@ -110,9 +156,12 @@ def test_isolated_emulator_threads_without_a_cpu_for_them_are_ignored() -> None:
 
 
 def differs(case: Case) -> bool:
-    """Tell whether Nova does not know at all what a server asks for."""
+    """Tell whether Nova alone refuses or overlooks what a server asks for."""
     amounts = {key.partition(":")[2] for key in case.specs if key.startswith("resources")}
-    return {"VCPU", "PCPU"} <= amounts or "hw:cpu_emulator_threads" in case.specs
+    mask = case.values("hw:cpu_realtime_mask") and "mixed" in case.values("hw:cpu_policy")
+    memory = case.values("hw:numa_cpus") and not case.values("hw:numa_mem")
+    by_amounts = {"VCPU", "PCPU"} <= amounts
+    return bool(by_amounts or "hw:cpu_emulator_threads" in case.specs or mask or memory)
 
 
 def test_random_servers() -> None:
@@ -126,11 +175,9 @@ def test_random_servers() -> None:
         if isinstance(ours, InvalidInput):
             refused += 1
             continue
-        by_mask = "hw:cpu_dedicated_mask" in case.specs or ours.realtime
-        no_realtime = ours.policy == "mixed" and not (by_mask or case.amount("VCPU"))
-        theirs = by_nova(case, {**case.specs, **missing_memory(case, ours)})
+        theirs = by_nova(case, case.specs)
         if isinstance(theirs, Exception):  # what Nova refuses all the same, see docs/cpus.rst
-            assert no_realtime or not ours.nodes, case
+            assert not ours.nodes, case
             continue
         assert novas_plain(theirs) == plain(guest_topology(ours)), case
         both += 1

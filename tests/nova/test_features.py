@@ -18,6 +18,7 @@ from nova.scheduler.manager import SchedulerManager
 from nova.virt.libvirt import driver as novas
 
 from cpu_tiers import extensions
+from cpu_tiers.conf import api as api_options
 from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import features as api
@@ -34,11 +35,18 @@ SHARES = "filter_scheduler.query_placement_for_vcpu_shares"
 QUERY = "filter_scheduler.query_placement_for_numa"
 NODES = "compute.enable_numa_reporting_to_placement"
 POLICIES = "compute.extend_cpu_policies"
-EVERYTHING = (SHARES, QUERY, NODES, POLICIES)
+REFUSE = "api.refuse_faulty_flavors"
+EVERYTHING = (SHARES, QUERY, NODES, POLICIES, REFUSE)
 
 CPUS = {
+    "nova.scheduler.utils.ResourceRequest._translate_pinning_policies",
     "nova.virt.hardware.get_emulator_thread_policy_constraint",
     "nova.virt.hardware.numa_get_constraints",
+}
+ADMISSION = {
+    "nova.compute.api.API._validate_and_build_base_options",
+    "nova.compute.api.API._validate_flavor_image_numa_pci",
+    "nova.compute.api.API._validate_numa_rebuild",
 }
 SCORES = {
     "nova.scheduler.host_manager.HostState.consume_from_request",
@@ -67,7 +75,7 @@ def start_compute() -> None:
 def conf(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Register the options, and clear them after the test."""
     monkeypatch.setattr(novas.LibvirtDriver, "__init__", no_host)
-    for module in (compute, filter_scheduler):
+    for module in (api_options, compute, filter_scheduler):
         options.register(module)
     yield
     for name in EVERYTHING:
@@ -92,9 +100,10 @@ def switch_on(*names: str) -> None:
         pytest.param(
             api.API.start,
             (POLICIES,),
-            CPUS | {"nova.compute.api.API._validate_flavor_image_numa_pci"},
+            CPUS | ADMISSION,
             id="nova-api, CPU policies",
         ),
+        pytest.param(api.API.start, (REFUSE,), ADMISSION, id="nova-api, faulty flavors"),
         pytest.param(start_scheduler, (), SCORES, id="nova-scheduler: only what scores need"),
         pytest.param(start_scheduler, (NODES,), SCORES, id="nova-scheduler, for nova-compute"),
         pytest.param(start_scheduler, (SHARES,), SCORES | CLAIMS, id="nova-scheduler, shares"),
@@ -152,7 +161,7 @@ def test_nova_api_that_has_not_read_its_configuration_yet() -> None:
     api.start()
     assert wrapped() == ["nova.service.setup_profiler"]
     service.setup_profiler("nova-api", "host")
-    assert set(wrapped()) == CPUS | {"nova.compute.api.API._validate_flavor_image_numa_pci"}
+    assert set(wrapped()) == CPUS | ADMISSION
 
 
 def layers(function: Any) -> list[str]:

@@ -99,6 +99,18 @@ class TestBoot(MixedCpus):
         self.check(server, "one")
         assert [cell.cpuset_reserved for cell in self.cells(server)] == [None, None]
 
+    def test_a_realtime_mask_without_realtime_vcpus(self) -> None:
+        specs = {"hw:numa_nodes": "2", "hw:cpu_policy": "mixed", "hw:cpu_realtime_mask": "2-3,5-7"}
+        server = self.boot_of(specs)
+        self.check(server, "one")
+        assert self.cputune(server).find("vcpusched") is None
+
+    def test_numa_nodes_by_their_cpus_only(self) -> None:
+        nodes = {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0,1", "hw:numa_cpus.1": "2,3,4,5,6,7"}
+        first, second = self.cells(self.boot_of(nodes))
+        assert (first.cpuset, first.memory) == ({0, 1}, 256)
+        assert (second.cpuset, second.memory) == ({2, 3, 4, 5, 6, 7}, 256)
+
     def test_as_by_novas_own_mask(self) -> None:
         ours, novas = self.boot_of(AMOUNTS), self.boot(self.of(MASK), host="two")
         self.check(novas, "two")

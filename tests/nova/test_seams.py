@@ -281,6 +281,7 @@ def test_a_seam_under_the_wrapper_of_another_tool_stays(module: ModuleType) -> N
 
 
 CPUS = (
+    "nova.scheduler.utils.ResourceRequest._translate_pinning_policies",
     "nova.virt.hardware.get_emulator_thread_policy_constraint",
     "nova.virt.hardware.numa_get_constraints",
 )
@@ -292,7 +293,12 @@ PINS = (
 SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
     "nova-api": (
         features.API.start,
-        (*CPUS, "nova.compute.api.API._validate_flavor_image_numa_pci"),
+        (
+            *CPUS,
+            "nova.compute.api.API._validate_and_build_base_options",
+            "nova.compute.api.API._validate_flavor_image_numa_pci",
+            "nova.compute.api.API._validate_numa_rebuild",
+        ),
     ),
     "nova-api before nova.conf is read": (features.start, ["nova.service.setup_profiler"]),
     "nova-scheduler": (
