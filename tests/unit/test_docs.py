@@ -141,7 +141,9 @@ def log_messages() -> frozenset[str]:
     )
 
 
-VARIES = r"\b(CUSTOM_VCPU_SHARES|FUNCTION|HOST|NUMBER|PROVIDER|REASON|SERVER|URL|UUID|VERSION)\b"
+VARIES = (
+    r"\b(CUSTOM_VCPU_SHARES|FUNCTION|HOST|NAME|NUMBER|PROVIDER|REASON|SERVER|URL|UUID|VERSION)\b"
+)
 LINES = re.findall(r"^``(.*)``$", page("debugging"), re.MULTILINE)
 
 

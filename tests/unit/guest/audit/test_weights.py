@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.guest.audit import Kind
+from cpu_tiers.guest.audit import Kind, audit
 from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.model.domain import Domain
 from tests.unit.guest.audit.hosts import cgroups, evidence, guest, only, summary
@@ -41,14 +41,6 @@ def test_nothing_is_wrong() -> None:
             id="old",
         ),
         pytest.param(
-            guest("gold", 30, multiplier="garbage"),
-            cgroups(gold=30),
-            "its XML has weight 30, its flavor no weight;"
-            " its cgroup has weight 30, it must have weight 100",
-            None,
-            id="a flavor without a tier: for a person to decide",
-        ),
-        pytest.param(
             GOLD, cgroups(), "", None, id="a guest whose cgroup was not found is not judged"
         ),
     ],
@@ -61,6 +53,15 @@ def test_a_wrong_weight(domain: Domain, found: HostCgroups, what: str, weight: i
     finding = only(host)
     assert (finding.kind, finding.where, finding.found) == (Kind.WEIGHT, "guest gold", what)
     assert (finding.uuid, finding.weight) == ("gold-uuid", weight)
+
+
+def test_a_faulty_flavor_gives_no_tier() -> None:
+    faulty = guest("gold", 30, multiplier="garbage")
+    fault, weight = audit(evidence(faulty, guest("silver", 50), found=cgroups(gold=30, silver=50)))
+    assert (fault.kind, fault.where, fault.weight) == (Kind.FLAVOR, "guest gold", None)
+    assert "got 'garbage'; give a decimal number" in fault.found
+    assert (weight.kind, weight.weight) == (Kind.WEIGHT, None)  # for a person to decide
+    assert weight.found.startswith("its XML has weight 30, its flavor no weight")
 
 
 @pytest.mark.parametrize(
