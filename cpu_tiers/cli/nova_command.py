@@ -39,14 +39,8 @@ class NovaCommand(NovaConfCommand):
 
         :raises NovaMissing: Nova is not installed beside cpu-tiers.
         """
-        # The wheel of cpu-tiers has a folder nova/ too (for nova/virt/cpu_tiers), so without
-        # Nova find_spec("nova") may find that namespace. Only Nova itself has nova.conf.
-        if find_spec("nova") is None or find_spec("nova.conf") is None:
-            raise NovaMissing(
-                f"cpu-tiers {self.cmd_name} needs Nova: install cpu-tiers in the Python that has"
-                " Nova, and run the command there"
-            )
-        with _quiet():
+        require_nova(f"cpu-tiers {self.cmd_name}")
+        with quiet():
             # Warnings are recorded, not filtered: eventlet puts filters of its own before ours
             # when Nova imports it. All modules that a command may need are imported here, so
             # that a later import inside of a command prints no warning either.
@@ -61,8 +55,22 @@ class NovaCommand(NovaConfCommand):
                 yield cloud
 
 
+def require_nova(command: str) -> None:
+    """Check that Nova can be imported.
+
+    :raises NovaMissing: Nova is not installed beside cpu-tiers.
+    """
+    # The wheel of cpu-tiers has a folder nova/ too (for nova/virt/cpu_tiers), so without
+    # Nova find_spec("nova") may find that namespace. Only Nova itself has nova.conf.
+    if find_spec("nova") is None or find_spec("nova.conf") is None:
+        raise NovaMissing(
+            f"{command} needs Nova: install cpu-tiers in the Python that has"
+            " Nova, and run the command there"
+        )
+
+
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Show only warnings and errors of Nova, because a command is not a service with a log."""
     loggers = [logging.getLogger(name) for name in ("nova", "oslo_service")]
     levels = [logger.level for logger in loggers]

@@ -11,6 +11,7 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run
 
+from cpu_tiers.cli.flavor_report import check_stored_flavors
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.survey import HostSurvey, survey
@@ -19,7 +20,7 @@ _MOST_NAMES = 50
 
 
 class Checks(UpgradeCommands):
-    """The checks of the Placement service that nova.conf names."""
+    """The checks of the Placement service and of the databases that nova.conf names."""
 
     display_title = "cpu-tiers upgrade check results"
 
@@ -50,7 +51,14 @@ class Checks(UpgradeCommands):
     def _shares(self) -> Result:
         return self._on_hosts(check_shares)
 
-    _upgrade_checks = (("NUMA reporting", _numa), ("VCPU_SHARES reporting", _shares))
+    def _flavors(self) -> Result:
+        return check_stored_flavors(self._conf.config_file or [], self._conf.config_dir or [])
+
+    _upgrade_checks = (
+        ("NUMA reporting", _numa),
+        ("VCPU_SHARES reporting", _shares),
+        ("Flavors and servers", _flavors),
+    )
 
 
 def check_numa(hosts: Sequence[HostSurvey]) -> Result:

@@ -7,9 +7,7 @@ has no database: there the commands ask nova-conductor, and read the cell v2 of 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
-from threading import Thread
 from typing import Any, Protocol
 
 import nova.conf
@@ -19,15 +17,20 @@ from nova.conductor import rpcapi
 from nova.objects import base
 from oslo_db.exception import DBError
 from oslo_messaging import InvalidTransportURL, MessagingException
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from cpu_tiers.conf import compute
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.nova import cpu_policies, options
+from cpu_tiers.nova.commands.in_time import in_time
 from cpu_tiers.nova.consumers import ComputeNode
 from cpu_tiers.nova.seams import install
 
 CONF = nova.conf.CONF
+
+
+_REFUSALS = (DBError, SQLAlchemyError, MessagingException, InvalidTransportURL)
+"""The errors of databases and of the message bus."""
 
 
 class NovaUnavailable(CpuTiersError):
@@ -105,19 +108,11 @@ def _answers_in_time(conductor: BaseAPI) -> None:
 
     :raises NovaUnavailable: it does not answer in time.
     """
-    # oslo.messaging bounds the time for an answer, but tries to connect for ever. So the question
-    # is asked in a thread that does not keep the command from ending.
-    answer: Future[object] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result(conductor.ping(context.get_admin_context(), "cpu-tiers"))
-        except Exception as error:
-            answer.set_exception(error)
-
-    Thread(target=ask, daemon=True).start()
     try:
-        answer.result(timeout=2 * CONF.rpc_response_timeout)
+        in_time(
+            lambda: conductor.ping(context.get_admin_context(), "cpu-tiers"),
+            2 * CONF.rpc_response_timeout,
+        )
     except TimeoutError as error:
         raise NovaUnavailable(
             "Nova cannot be asked: no message bus; check transport_url in nova.conf, or set"
@@ -133,32 +128,51 @@ def connect(files: Sequence[str]) -> Iterator[Cloud]:
         own commands read.
     :raises NovaUnavailable: at once, or later within the ``with`` block.
     """
-    try:
+    with asking():
         configure(files)
         yield Cells() if CONF.api_database.connection else Conductor()
-    except (DBError, SQLAlchemyError, MessagingException, InvalidTransportURL) as error:
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Turn the errors of databases and the message bus into an error for the user.
+
+    :raises NovaUnavailable: a database or nova-conductor does not answer.
+    """
+    try:
+        yield
+    except _REFUSALS as error:
         raise NovaUnavailable(
-            f"Nova cannot be asked: {_first_line(error)}; check [api_database] connection in"
+            f"Nova cannot be asked: {reason_of(error)}; check [api_database] connection in"
             " nova.conf, or transport_url where that is not set"
         ) from error
 
 
-def _first_line(error: Exception) -> str:
-    """Return the first line of a message, without the SQL statement that may follow."""
+def reason_of(error: Exception) -> str:
+    """Return the reason of a database or message bus, without SQL statements and passwords.
+
+    Of an unexpected error, only the type: its message may have the URL with the password.
+    """
+    if isinstance(error, ArgumentError):
+        return "Could not parse SQLAlchemy URL"  # some releases add the URL
+    if not isinstance(error, (*_REFUSALS, TimeoutError)):
+        return type(error).__name__
     return printable((str(error) or type(error).__name__).splitlines()[0])
 
 
-def configure(files: Sequence[str]) -> None:
+def configure(files: Sequence[str], folders: Sequence[str] = ()) -> None:
     """Read Nova's configuration into ``nova.conf.CONF``, and install the seams of CPU policies.
 
     With the seams, a flavor means the same to a command as to Nova's services. The seams are
     installed whether ``[compute] extend_cpu_policies`` is on or not: a server with amounts of VCPU
     and PCPU may be older than the time when the option was turned off.
 
+    :param folders: folders with configuration files, beside ``files``.
     :raises SeamMismatch: this release of Nova has other functions than the seams
         expect.
     """
-    config.parse_args(["cpu-tiers"], default_config_files=list(files) or None)
+    arguments = [argument for folder in folders for argument in ("--config-dir", folder)]
+    config.parse_args(["cpu-tiers", *arguments], default_config_files=list(files) or None)
     objects.register_all()
     options.register(compute)
     install(cpu_policies.SEAMS)

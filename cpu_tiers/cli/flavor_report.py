@@ -1,0 +1,94 @@
+"""The part of ``cpu-tiers-status upgrade check`` about flavors in Nova's databases."""
+
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from oslo_upgradecheck.upgradecheck import Code, Result
+
+from cpu_tiers.cli.nova_command import quiet, require_nova
+from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.translators.broken_rules import Amounts, BrokenRules
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.commands.flavor_findings import Finding, Inspection
+
+_SILENT_SECONDS = 2.0
+_COMMAND = "cpu-tiers-status upgrade check of flavors"
+
+
+class Progress:
+    """Prints lines to standard error, at most a line every two seconds, after two seconds."""
+
+    def __init__(self) -> None:
+        """Start the clock."""
+        self._last = time.monotonic()
+
+    def tell(self, line: str) -> None:
+        """Print a line, if the last line is two seconds old."""
+        now = time.monotonic()
+        if now - self._last >= _SILENT_SECONDS:
+            self._last = now
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+
+
+def check_stored_flavors(files: Sequence[str], folders: Sequence[str]) -> Result:
+    """Name the flavors and servers in Nova's databases that break rules of cpu-tiers.
+
+    :param files: the configuration files of Nova.
+    :param folders: folders with configuration files of Nova.
+    """
+    try:
+        require_nova(_COMMAND)
+        with quiet():
+            # As in nova_command.py: warnings are recorded, because eventlet puts filters of its
+            # own first.
+            with warnings.catch_warnings(record=True):
+                from cpu_tiers.nova.commands import flavor_findings
+            tell = Progress().tell
+            with flavor_findings.databases(files, folders):
+                flavors = flavor_findings.inspect_flavors(tell)
+                cells = list(flavor_findings.inspect_cells(tell))
+    except CpuTiersError as error:
+        return Result(Code.FAILURE, str(error))
+    return result_of(flavors, cells)
+
+
+def result_of(flavors: "Inspection", cells: Sequence["Inspection"]) -> Result:
+    """Return a warning with every flavor and server that breaks rules.
+
+    A cell without an answer is a failure, and is named first.
+    """
+    errors = [cell.error for cell in cells if cell.error]
+    findings = [*flavors.findings, *(finding for cell in cells for finding in cell.findings)]
+    if not findings and not errors:
+        return Result(Code.SUCCESS)
+    servers = sum(len(finding.servers) for cell in cells for finding in cell.findings)
+    lines = [
+        *errors,
+        f"{len(flavors.findings)} of {flavors.count} flavors and {servers} of"
+        f" {sum(cell.count for cell in cells)} servers break rules of cpu-tiers",
+        *(_line(finding, broken) for finding in findings for broken in finding.rules),
+    ]
+    return Result(Code.FAILURE if errors else Code.WARNING, ".\n".join(lines))
+
+
+def _line(finding: "Finding", broken: BrokenRules) -> str:
+    faults = "; ".join(map(str, broken.faults))
+    switch = f"with [filter_scheduler] {broken.option} = true"
+    if not finding.servers:
+        return f"{faults}: {switch}, the flavor cannot be used for a boot or a resize"
+    outcome = _outcome(broken.moved_with)
+    return f"{faults}: {switch}, {outcome}: {', '.join(finding.servers)}"
+
+
+def _outcome(moved_with: Amounts | None) -> str:
+    if moved_with is None:
+        return "no move, evacuation or unshelving is possible of the servers"
+    amounts = ", ".join(f"{amount} {name}" for name, amount in sorted(moved_with.items()))
+    return (
+        f"a move, evacuation or unshelving claims {amounts or 'nothing'} for each of the servers"
+    )

@@ -1,0 +1,146 @@
+"""The flavors of a cloud that break rules of cpu-tiers, and the servers with such flavors.
+
+Nova embeds the flavor in a server when the server is made or resized. A corrected flavor therefore
+helps only new servers.
+"""
+
+from __future__ import annotations  # Nova fills `objects` when a service starts
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from nova import context, objects
+
+from cpu_tiers.model.flavor import Image
+from cpu_tiers.nova.commands.cloud import CONF, NovaUnavailable, asking, configure, reason_of
+from cpu_tiers.nova.commands.in_time import each_in_time
+from cpu_tiers.nova.commands.stored_flavors import (
+    Properties,
+    embedded_flavor,
+    flavor_pages,
+    server_pages,
+    to_flavor,
+)
+from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators.broken_rules import BrokenRules, Read, broken_rules
+
+Tell = Callable[[str], None]
+"""Takes a line about the progress of a long read."""
+
+Servers = dict[tuple[str, Properties], list[str]]
+"""The names of servers, by the text of the embedded flavor and the properties of the image."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A flavor that breaks rules.
+
+    :param servers: the servers with this embedded flavor; none for a flavor of the API database.
+    """
+
+    rules: tuple[BrokenRules, ...]
+    servers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """The findings in a database of Nova.
+
+    :param count: the number of flavors in the API database, or of servers in a cell v2.
+    :param error: the cell v2 that did not answer, with the reason; ``None`` if all was read.
+    """
+
+    count: int
+    findings: tuple[Finding, ...]
+    error: str | None = None
+
+
+@contextmanager
+def databases(files: Sequence[str], folders: Sequence[str] = ()) -> Iterator[None]:
+    """Connect to Nova's databases.
+
+    :param files: the configuration files. If it is empty, the files that Nova's own commands
+        read.
+    :param folders: folders with configuration files.
+    :raises NovaUnavailable: at once, or later within the ``with`` block.
+    """
+    with asking():
+        configure(files, folders)
+        if not CONF.api_database.connection:
+            raise NovaUnavailable(
+                "Nova cannot be asked: [api_database] connection is not set; run the command"
+                " where nova.conf has the option, as nova-conductor's nova.conf does"
+            )
+        yield
+
+
+def inspect_flavors(tell: Tell) -> Inspection:
+    """Return an inspection of the flavors in the API database.
+
+    :raises SQLAlchemyError, DBError: the API database does not answer.
+    """
+    count, findings = 0, []
+    for page in flavor_pages():
+        count += len(page)
+        findings += [finding for data in page for finding in _finding(partial(_request, data))]
+        tell(f"{count} flavors read")
+    return Inspection(count=count, findings=tuple(findings))
+
+
+def inspect_cells(tell: Tell) -> Iterator[Inspection]:
+    """Yield an inspection of the servers of each cell v2.
+
+    A cell without an answer is named, and the next cells are read. cell0 is left out: its servers
+    have never been on a host.
+
+    :raises SQLAlchemyError, DBError: the API database does not answer.
+    """
+    admin = context.get_admin_context()
+    for cell in objects.CellMappingList.get_all(admin):
+        if not cell.is_cell0():
+            servers: Servers = {}
+            error = _read_cell(cell, servers, tell)
+            count = sum(map(len, servers.values()))
+            findings = tuple(_findings(servers))
+            yield Inspection(count=count, findings=findings, error=error)
+
+
+def _read_cell(cell: Any, servers: Servers, tell: Tell) -> str | None:
+    """Read the servers of a cell v2; return the error if the cell does not answer."""
+    name = f"cell {cell.name or ''} ({cell.uuid})"
+    count = 0
+    try:
+        with context.target_cell(context.get_admin_context(), cell) as cell_context:
+            pages = server_pages(cell_context)
+            for page in each_in_time(pages, context.CELL_TIMEOUT, lambda: tell(f"{name}: …")):
+                for server in page:
+                    label = f"{server.name} ({server.uuid})"
+                    servers.setdefault((server.flavor, server.properties), []).append(label)
+                count += len(page)
+                tell(f"{name}: {count} servers read")
+    except Exception as error:  # any driver of a database, with errors of its own
+        return f"{name} does not answer: {reason_of(error)}"
+    return None
+
+
+def _findings(servers: Servers) -> Iterator[Finding]:
+    for (text, properties), names in servers.items():
+        image = Image(name="of the server", properties=dict(properties)) if properties else None
+        yield from _finding(partial(_embedded_request, text, image), tuple(names))
+
+
+def _finding(read: Read, servers: tuple[str, ...] = ()) -> Iterator[Finding]:
+    """Yield a finding if there are broken rules, else nothing."""
+    if rules := tuple(broken_rules(read)):
+        yield Finding(rules=rules, servers=servers)
+
+
+def _request(data: Mapping[str, Any]) -> ServerRequest:
+    return ServerRequest(to_flavor(data))
+
+
+def _embedded_request(text: str, image: Image | None) -> ServerRequest:
+    return ServerRequest(embedded_flavor(text), image)

@@ -1,0 +1,95 @@
+"""The flavors and servers that break rules, in real databases of Nova with two cells v2."""
+
+from collections.abc import Mapping
+
+import fixtures
+from nova import context, objects, test
+from oslo_upgradecheck.upgradecheck import Code, Result
+
+from cpu_tiers.cli.flavor_report import result_of
+from cpu_tiers.nova.commands.flavor_findings import inspect_cells, inspect_flavors
+from tests.nova.stored_rows import NOTHING, make_flavor, store_server
+
+FINDINGS = "cpu_tiers.nova.commands.flavor_findings"
+BOOT = "the flavor cannot be used for a boot or a resize"
+NO_MOVE = "no move, evacuation or unshelving is possible of the servers"
+SHARES = "with [filter_scheduler] query_placement_for_vcpu_shares = true"
+NUMA = "with [filter_scheduler] query_placement_for_numa = true"
+NOT_CPU_SHARES = "extra spec quota:cpu_shares: got '16384'; give a whole number from 1 to 10000"
+
+
+class TestTwoCells(test.TestCase):
+    USES_DB = True
+    NUMBER_OF_CELLS = 2
+
+    def setUp(self) -> None:
+        name = self._testMethodName  # see Computes.setUp
+        self.addCleanup(setattr, self, name, getattr(self, name))
+        super().setUp()
+        # Pages of two rows, so that each list has several pages.
+        self.useFixture(fixtures.MockPatch("cpu_tiers.nova.commands.stored_flavors.PAGE", 2))
+        self.admin = context.get_admin_context()
+        self.lines: list[str] = []
+
+    def store(
+        self, cell: str, name: str, specs: Mapping[str, str], image: Mapping[str, str] = NOTHING
+    ) -> str:
+        """Write a server to a cell; return its name in a message."""
+        with context.target_cell(self.admin, self.cell_mappings[cell]) as cell_context:
+            flavor = make_flavor(cell_context, f"of-{name}", specs)
+            return f"{name} ({store_server(cell_context, name, flavor, image).uuid})"
+
+    def result(self) -> Result:
+        return result_of(inspect_flavors(self.lines.append), list(inspect_cells(self.tell)))
+
+    def tell(self, line: str) -> None:
+        self.lines.append(line)
+
+    def test_servers_and_flavors_are_named_with_what_will_happen(self) -> None:
+        flavors = len(objects.FlavorList.get_all(self.admin))  # Nova's fixture made some
+        for name, specs in (
+            ("old-habit", {"quota:cpu_shares": "16384"}),
+            ("gold", {"quota:cpu_shares_multiplier": "100"}),
+            ("three", {"hw:numa_nodes": "3"}),
+        ):
+            make_flavor(self.admin, name, specs).create()
+        web = self.store("cell1", "web", {"quota:cpu_shares": "16384"})
+        for number in range(3):
+            self.store("cell1", f"good-{number}", {"quota:cpu_shares": "10000"})
+        gone = self.store("cell1", "gone", {"quota:cpu_shares": "0"})
+        with context.target_cell(self.admin, self.cell_mappings["cell1"]) as cell_context:
+            objects.Instance.get_by_uuid(cell_context, gone[6:-1]).destroy()
+        mixed = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}
+        image = {"hw_cpu_policy": "shared", "os_distro": "debian"}
+        both = self.store("cell2", "both", mixed, image)
+        self.store("cell2", "mixed", mixed)
+        self.store("cell0", "never", {"quota:cpu_shares": "0"})
+        result = self.result()
+        assert result.code == Code.WARNING
+        assert str(result.details).split(".\n") == [
+            f"2 of {flavors + 3} flavors and 2 of 6 servers break rules of cpu-tiers",
+            f"flavor old-habit, {NOT_CPU_SHARES}: {SHARES}, {BOOT}",
+            "flavor three, 3 NUMA nodes: 2 vCPUs and 512 MiB; nodes of unequal size need"
+            f" hw:numa_cpus.N and hw:numa_mem.N: {NUMA}, {BOOT}",
+            f"flavor of-web, {NOT_CPU_SHARES}: {SHARES}, {NO_MOVE}: {web}",
+            "flavor of-both and image of the server: the flavor has hw:cpu_policy=mixed, the"
+            " image hw_cpu_policy=shared; the image may not ask for another policy than the"
+            f" flavor: {NUMA}, {NO_MOVE}: {both}",
+        ]
+        cell2 = f"cell cell2 ({self.cell_mappings['cell2'].uuid})"
+        assert self.lines[-1] == f"{cell2}: 2 servers read"
+
+    def test_a_cell_without_an_answer_is_named_and_the_next_is_read(self) -> None:
+        self.cell_mappings["cell1"].database_connection = "mysql+pymysql://nova:secret@host/nova"
+        self.cell_mappings["cell1"].save()
+        web = self.store("cell2", "web", {"quota:cpu_shares": "0"})
+        result = self.result()
+        assert result.code == Code.FAILURE
+        error, _, server = str(result.details).split(".\n")
+        assert error.startswith(f"cell cell1 ({self.cell_mappings['cell1'].uuid}) does not answer")
+        assert server.endswith(f"{NO_MOVE}: {web}")
+        assert "secret" not in str(result.details)
+
+    def test_nothing_to_say(self) -> None:
+        self.store("cell1", "web", {"quota:cpu_shares": "10000"})
+        assert self.result().code == Code.SUCCESS

@@ -1,0 +1,23 @@
+import pytest
+from oslo_upgradecheck.upgradecheck import Code
+
+from cpu_tiers.cli import nova_command
+from cpu_tiers.cli.flavor_report import Progress, check_stored_flavors
+
+
+def test_progress_is_told_every_two_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    progress = Progress()
+    for now in (101.9, 102.0, 103.9, 104.1):  # monotonic() returns it
+        progress.tell(f"at {now}")
+    assert capsys.readouterr() == ("", "at 102.0\nat 104.1\n")
+
+
+def test_a_missing_nova_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nova_command, "find_spec", lambda name: None)
+    result = check_stored_flavors([], [])
+    assert result.code == Code.FAILURE
+    assert "needs Nova: install cpu-tiers in the Python that has Nova" in str(result.details)
