@@ -1,15 +1,16 @@
-"""The part of ``cpu-tiers-status upgrade check`` about flavors in Nova's databases."""
+"""The part of ``cpu-tiers-status upgrade check`` about flavors and servers in Nova's databases."""
 
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.cli.nova_command import quiet, require_nova
-from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.placement.survey import HostSurvey
 from cpu_tiers.translators.broken_rules import Amounts, BrokenRules
 
 if TYPE_CHECKING:
@@ -35,30 +36,29 @@ class Progress:
             sys.stderr.flush()
 
 
-def check_stored_flavors(files: Sequence[str], folders: Sequence[str]) -> Result:
-    """Name the flavors and servers in Nova's databases that break rules of cpu-tiers.
+def inspect(
+    files: Sequence[str], folders: Sequence[str]
+) -> tuple["Inspection", Sequence["Inspection"]]:
+    """Return an inspection of the API database, and of each cell v2.
 
     :param files: the configuration files of Nova.
     :param folders: folders with configuration files of Nova.
+    :raises NovaMissing: Nova is not installed beside cpu-tiers.
+    :raises NovaUnavailable: the API database does not answer.
     """
-    try:
-        require_nova(_COMMAND)
-        with quiet():
-            # As in nova_command.py: warnings are recorded, because eventlet puts filters of its
-            # own first.
-            with warnings.catch_warnings(record=True):
-                from cpu_tiers.nova.commands import flavor_findings
-            tell = Progress().tell
-            with flavor_findings.databases(files, folders):
-                flavors = flavor_findings.inspect_flavors(tell)
-                cells = list(flavor_findings.inspect_cells(tell))
-    except CpuTiersError as error:
-        return Result(Code.FAILURE, str(error))
-    return result_of(flavors, cells)
+    require_nova(_COMMAND)
+    with quiet():
+        # As in nova_command.py: warnings are recorded, because eventlet puts filters of its
+        # own first.
+        with warnings.catch_warnings(record=True):
+            from cpu_tiers.nova.commands import flavor_findings
+        tell = Progress().tell
+        with flavor_findings.databases(files, folders):
+            return flavor_findings.inspect_flavors(tell), list(flavor_findings.inspect_cells(tell))
 
 
-def result_of(flavors: "Inspection", cells: Sequence["Inspection"]) -> Result:
-    """Return a warning with every flavor and server that breaks rules.
+def check_flavors(flavors: "Inspection", cells: Sequence["Inspection"]) -> Result:
+    """Warn about every flavor and server that breaks rules.
 
     A cell without an answer is a failure, and is named first.
     """
@@ -74,6 +74,28 @@ def result_of(flavors: "Inspection", cells: Sequence["Inspection"]) -> Result:
         *(_line(finding, broken) for finding in findings for broken in finding.rules),
     ]
     return Result(Code.FAILURE if errors else Code.WARNING, ".\n".join(lines))
+
+
+def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence["Inspection"]) -> Result:
+    """Warn about hosts that have pinned servers and report no PCPU."""
+    pinned: Counter[str] = Counter()
+    for cell in cells:
+        pinned.update(cell.pinned)
+    without_pcpu = [
+        f"{host.name} ({pinned[host.name]})"
+        for host in hosts
+        if pinned[host.name] and not host.has_pcpu
+    ]
+    if not without_pcpu:
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.WARNING,
+        f"hosts without [compute] cpu_dedicated_set have servers with dedicated CPUs:"
+        f" {', '.join(without_pcpu)}. The servers hold VCPU, beside servers that float over the"
+        " same CPUs, and with [compute] enable_numa_reporting_to_placement find such hosts only"
+        " while [workarounds] disable_fallback_pcpu_query of nova-scheduler is false. Before you"
+        " report the NUMA nodes of these hosts, move the servers away and set cpu_dedicated_set",
+    )
 
 
 def _line(finding: "Finding", broken: BrokenRules) -> str:

@@ -6,15 +6,22 @@ The program uses oslo.upgradecheck, as ``nova-status`` does, with the same exit 
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run
 
-from cpu_tiers.cli.flavor_report import check_stored_flavors
+from cpu_tiers.cli.flavor_report import check_flavors, check_pinned, inspect
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.survey import HostSurvey, survey
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.commands.flavor_findings import Inspection
+
+_Databases = tuple["Inspection", Sequence["Inspection"]]
+"""The API database, and the cells v2."""
 
 _MOST_NAMES = 50
 
@@ -29,6 +36,7 @@ class Checks(UpgradeCommands):
         super().__init__()
         self._conf = conf
         self._reports: tuple[HostSurvey, ...] | CpuTiersError | None = None
+        self._databases: _Databases | CpuTiersError | None = None
 
     def _on_hosts(self, check: Callable[[Sequence[HostSurvey]], Result]) -> Result:
         # Both checks need all hosts, so Placement is asked only once.
@@ -51,13 +59,32 @@ class Checks(UpgradeCommands):
     def _shares(self) -> Result:
         return self._on_hosts(check_shares)
 
+    def _on_databases(self, check: Callable[[_Databases], Result]) -> Result:
+        if self._databases is None:
+            self._databases = self._inspect()
+        if isinstance(self._databases, CpuTiersError):
+            return Result(Code.FAILURE, str(self._databases))
+        return check(self._databases)
+
+    def _inspect(self) -> _Databases | CpuTiersError:
+        try:
+            return inspect(self._conf.config_file or [], self._conf.config_dir or [])
+        except CpuTiersError as error:
+            return error
+
     def _flavors(self) -> Result:
-        return check_stored_flavors(self._conf.config_file or [], self._conf.config_dir or [])
+        return self._on_databases(lambda databases: check_flavors(*databases))
+
+    def _pinned(self) -> Result:
+        return self._on_databases(
+            lambda databases: self._on_hosts(lambda hosts: check_pinned(hosts, databases[1]))
+        )
 
     _upgrade_checks = (
         ("NUMA reporting", _numa),
         ("VCPU_SHARES reporting", _shares),
         ("Flavors and servers", _flavors),
+        ("Servers with dedicated CPUs", _pinned),
     )
 
 

@@ -50,7 +50,7 @@ def allocated_places(
     nodes = _nodes(host, allocations)
     if not nodes:
         return None
-    first, *others = _needs(guest)
+    first, *others = _needs(guest, has_pcpu=any(amounts.pcpu for amounts in nodes.values()))
     ways = []
     for place, amounts in nodes.items():
         if amounts == first:
@@ -107,8 +107,15 @@ def _nodes(
     return {place: amounts for place, amounts in nodes.items() if any(amounts)}
 
 
-def _needs(guest: GuestTopology) -> Iterable[_Amounts]:
-    """Yield the amounts of each guest cell. Emulator threads are on cell 0, as in Nova."""
+def _needs(guest: GuestTopology, *, has_pcpu: bool) -> Iterable[_Amounts]:
+    """Yield the amounts of each guest cell. Emulator threads are on cell 0, as in Nova.
+
+    :param has_pcpu: the guest has allocations of PCPU. A guest with the CPU policy ``dedicated``
+        and without PCPU has VCPU instead: the host has no ``[compute] cpu_dedicated_set``.
+    """
+    if guest.cpu_policy == "dedicated" and not has_pcpu:
+        yield from (_Amounts(len(cell.pcpuset), 0, cell.memory_mb) for cell in guest.cells)
+        return
     isolated = guest.emulator_threads_policy == "isolate" and is_pinned(guest)
     for index, cell in enumerate(guest.cells):
         yield _Amounts(

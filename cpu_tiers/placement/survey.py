@@ -16,12 +16,14 @@ class HostSurvey:
 
     :param is_numa_aware: the value of ``enable_numa_reporting_to_placement`` on the
         host, read from the traits; ``None`` if the option is not set there.
+    :param has_pcpu: the host has an inventory of ``PCPU``, on its root or on NUMA nodes.
     :param has_vcpu: the host has an inventory of ``VCPU``, on its root or on NUMA nodes.
     :param has_shares: the host has an inventory of ``VCPU_SHARES``.
     """
 
     name: str
     is_numa_aware: bool | None
+    has_pcpu: bool
     has_vcpu: bool
     has_shares: bool
 
@@ -49,6 +51,7 @@ def survey(client: PlacementClient) -> tuple[HostSurvey, ...]:
                 HostSurvey(
                     name=provider.name,
                     is_numa_aware=False if provider.uuid in declined else aware,
+                    has_pcpu=PCPU in classes,
                     has_vcpu=VCPU in classes,
                     has_shares=VCPU_SHARES in classes,
                 )

@@ -75,6 +75,25 @@ def _cpus(server: ServerRequest, node: GuestNode, emulator: int) -> dict[str, in
     return {name: amount for name, amount in amounts.items() if amount}
 
 
+def with_vcpu(
+    server: ServerRequest, parts: Iterable[RequestGroup | SameSubtree]
+) -> Iterable[RequestGroup | SameSubtree]:
+    """Yield the groups of a server with VCPU in place of PCPU, for hosts that report no PCPU.
+
+    Such a host has no ``[compute] cpu_dedicated_set``, and Nova pins servers to any CPUs of the
+    host. As in the second query of Nova, isolated emulator threads claim nothing.
+
+    :param server: a server of which all vCPUs are dedicated.
+    :param parts: what :func:`translate` has returned for the server.
+    """
+    cpus = {f"_PROC{number}": len(node.cpus) for number, node in enumerate(server.nodes, 1)}
+    for part in parts:
+        if isinstance(part, RequestGroup) and PCPU in part.resources:
+            yield part._replace(resources={VCPU: cpus[part.suffix]})
+        else:
+            yield part
+
+
 def own_groups(server: ServerRequest) -> OwnGroups:
     """Return the flavor's own groups, without the amounts that the groups of nodes request.
 

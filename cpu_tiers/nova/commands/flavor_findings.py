@@ -6,19 +6,22 @@ helps only new servers.
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from nova import context, objects
 
+from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Image
 from cpu_tiers.nova.commands.cloud import CONF, NovaUnavailable, asking, configure, reason_of
 from cpu_tiers.nova.commands.in_time import each_in_time
 from cpu_tiers.nova.commands.stored_flavors import (
     Properties,
+    StoredServer,
     embedded_flavor,
     flavor_pages,
     server_pages,
@@ -30,8 +33,8 @@ from cpu_tiers.translators.broken_rules import BrokenRules, Read, broken_rules
 Tell = Callable[[str], None]
 """Takes a line about the progress of a long read."""
 
-Servers = dict[tuple[str, Properties], list[str]]
-"""The names of servers, by the text of the embedded flavor and the properties of the image."""
+Servers = dict[tuple[str, Properties], list[StoredServer]]
+"""Servers by the text of the embedded flavor and the properties of the image."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +54,13 @@ class Inspection:
 
     :param count: the number of flavors in the API database, or of servers in a cell v2.
     :param error: the cell v2 that did not answer, with the reason; ``None`` if all was read.
+    :param pinned: the number of servers with the CPU policy ``dedicated``, by compute node.
     """
 
     count: int
     findings: tuple[Finding, ...]
     error: str | None = None
+    pinned: Mapping[str, int] = field(default_factory=dict)
 
 
 @contextmanager
@@ -103,9 +108,12 @@ def inspect_cells(tell: Tell) -> Iterator[Inspection]:
         if not cell.is_cell0():
             servers: Servers = {}
             error = _read_cell(cell, servers, tell)
-            count = sum(map(len, servers.values()))
-            findings = tuple(_findings(servers))
-            yield Inspection(count=count, findings=findings, error=error)
+            yield Inspection(
+                count=sum(map(len, servers.values())),
+                findings=tuple(_findings(servers)),
+                error=error,
+                pinned=_pinned(servers),
+            )
 
 
 def _read_cell(cell: Any, servers: Servers, tell: Tell) -> str | None:
@@ -117,8 +125,7 @@ def _read_cell(cell: Any, servers: Servers, tell: Tell) -> str | None:
             pages = server_pages(cell_context)
             for page in each_in_time(pages, context.CELL_TIMEOUT, lambda: tell(f"{name}: …")):
                 for server in page:
-                    label = f"{server.name} ({server.uuid})"
-                    servers.setdefault((server.flavor, server.properties), []).append(label)
+                    servers.setdefault((server.flavor, server.properties), []).append(server)
                 count += len(page)
                 tell(f"{name}: {count} servers read")
     except Exception as error:  # any driver of a database, with errors of its own
@@ -127,9 +134,19 @@ def _read_cell(cell: Any, servers: Servers, tell: Tell) -> str | None:
 
 
 def _findings(servers: Servers) -> Iterator[Finding]:
-    for (text, properties), names in servers.items():
-        image = Image(name="of the server", properties=dict(properties)) if properties else None
-        yield from _finding(partial(_embedded_request, text, image), tuple(names))
+    for (text, properties), alike in servers.items():
+        names = tuple(f"{server.name} ({server.uuid})" for server in alike)
+        yield from _finding(partial(_embedded_request, text, properties), names)
+
+
+def _pinned(servers: Servers) -> Counter[str]:
+    """Return the number of servers with only dedicated vCPUs, by compute node."""
+    pinned: Counter[str] = Counter()
+    for (text, properties), alike in servers.items():
+        with suppress(InvalidInput):
+            if _embedded_request(text, properties).guest.policy == "dedicated":
+                pinned.update(server.node for server in alike if server.node)
+    return pinned
 
 
 def _finding(read: Read, servers: tuple[str, ...] = ()) -> Iterator[Finding]:
@@ -142,5 +159,6 @@ def _request(data: Mapping[str, Any]) -> ServerRequest:
     return ServerRequest(to_flavor(data))
 
 
-def _embedded_request(text: str, image: Image | None) -> ServerRequest:
+def _embedded_request(text: str, properties: Properties) -> ServerRequest:
+    image = Image(name="of the server", properties=dict(properties)) if properties else None
     return ServerRequest(embedded_flavor(text), image)

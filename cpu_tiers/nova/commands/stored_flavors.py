@@ -35,12 +35,15 @@ Properties = tuple[tuple[str, str], ...]
 class StoredServer:
     """A server with its embedded flavor, as the database has them.
 
+    :param node: the compute node, which is the name of the root provider; empty for a server that
+        is on no host.
     :param flavor: the JSON text of Nova's embedded flavors.
     :param properties: the properties ``hw_…`` of the image of the server, sorted.
     """
 
     uuid: str
     name: str
+    node: str
     flavor: str
     properties: Properties
 
@@ -61,6 +64,7 @@ def server_pages(cell: Any) -> Iterator[Sequence[StoredServer]]:
             StoredServer(
                 uuid=row.uuid,
                 name=row.display_name or "",
+                node=row.node or "",
                 flavor=row.flavor or "",
                 properties=tuple(sorted(properties.get(row.uuid, ()))),
             )
@@ -73,8 +77,9 @@ def _servers_after(last: int) -> Any:
     server, extra = models.Instance, models.InstanceExtra
     # An outer join, so that a server without an embedded flavor is not overlooked.
     extra_of_server = sa.and_(extra.instance_uuid == server.uuid, extra.deleted == 0)
+    columns = (server.id, server.uuid, server.display_name, server.node, extra.flavor)
     return (
-        sa.select(server.id, server.uuid, server.display_name, extra.flavor)
+        sa.select(*columns)
         .outerjoin(extra, extra_of_server)
         .where(server.deleted == 0, server.id > last)
         .order_by(server.id)

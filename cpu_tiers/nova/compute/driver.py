@@ -99,6 +99,8 @@ class LibvirtDriver(driver.LibvirtDriver):
         # On a copy, because Nova calls the driver again with this tree.
         coming = host.with_copied_tree()
         self._report(coming, decision, before)
+        if decision.nodes:
+            numa_inventory.warn_of_pinned_servers(host, inventory_options(CONF))
         allocations = coming.read_allocations()
         if decision.shares and shares_inventory.shares_to_add(coming, allocations):
             LOG.info("Servers on %s lack %s", host.name, VCPU_SHARES)

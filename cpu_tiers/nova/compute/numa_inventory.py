@@ -57,6 +57,23 @@ def reports_nodes(host: HostReport, option: bool | None) -> bool:
     return False
 
 
+def warn_of_pinned_servers(host: HostReport, options: InventoryOptions) -> None:
+    """Log a warning for a host whose NUMA nodes have no PCPU, though Nova pins servers there.
+
+    Without both CPU sets, Nova pins servers to any CPU of the host. With only
+    ``cpu_shared_set``, Nova pins no server to the host.
+    """
+    if options.cpu_dedicated_set is None and options.cpu_shared_set is None:
+        LOG.warning(
+            "%s reports its NUMA nodes without [compute] cpu_dedicated_set: servers with dedicated"
+            " CPUs hold VCPU of the nodes, beside servers that float over the same CPUs, and find"
+            " the host only while [workarounds] disable_fallback_pcpu_query of nova-scheduler is"
+            " false. If the host is for servers with dedicated CPUs, move them away, set"
+            " cpu_dedicated_set and start nova-compute again; if it is not, set cpu_shared_set",
+            host.name,
+        )
+
+
 def mark(host: HostReport, *, no_numa: bool) -> None:
     """Set or remove the trait by which servers with a NUMA topology stay away from the host."""
     if no_numa:

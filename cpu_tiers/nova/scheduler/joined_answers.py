@@ -16,9 +16,10 @@ from keystoneauth1.exceptions import ClientException
 from nova import exception
 
 from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.model.names import PCPU
 from cpu_tiers.nova import candidate_cells
 from cpu_tiers.nova.candidate_cells import Candidate, Summaries
-from cpu_tiers.nova.scheduler.numa_groups import numa_request_of
+from cpu_tiers.nova.scheduler.numa_groups import NumaRequest, numa_request_of
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
 
@@ -47,14 +48,14 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             requests = (resources, *numa_request.fallbacks)
             if server and _is_in_vain(self, context, server):
-                requests = numa_request.fallbacks
+                requests = tuple(request for request in requests if not _requests_nodes(request))
             for request in requests:
                 answer = original(self, context, request)
                 # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal.
                 if answer is None or answer[0] is None:
                     return answer
                 candidates, summaries, version = answer
-                candidates, summaries = _usable(candidates, summaries, _apart(request))
+                candidates, summaries = _usable(candidates, summaries, numa_request_of(request))
                 joined += candidates
                 all_summaries |= summaries
             candidate_cells.learn(self, context, joined, all_summaries)
@@ -68,9 +69,9 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_allocation_candidates
 
 
-def _apart(request: Any) -> Sequence[str]:
+def _requests_nodes(request: Any) -> bool:
     numa_request = numa_request_of(request)
-    return numa_request.apart if numa_request else ()
+    return bool(numa_request and numa_request.server)
 
 
 def _is_in_vain(client: Any, context: Any, server: ServerRequest) -> bool:
@@ -84,13 +85,21 @@ def _is_in_vain(client: Any, context: Any, server: ServerRequest) -> bool:
 
 
 def _usable(
-    candidates: Sequence[Candidate], summaries: Summaries, apart: Sequence[str]
+    candidates: Sequence[Candidate], summaries: Summaries, numa_request: NumaRequest | None
 ) -> tuple[Sequence[Candidate], Summaries]:
-    """Remove candidates with the same provider for two groups of ``apart`` from an answer.
+    """Remove the candidates that a request cannot use from an answer.
 
     Hosts without other candidates are removed from the summaries, too.
     """
-    usable = [candidate for candidate in candidates if _is_apart(candidate["mappings"], apart)]
+    if numa_request is None:
+        return candidates, summaries
+    refused = _roots_with_pcpu(summaries) if numa_request.without_pcpu else frozenset()
+    usable = [
+        candidate
+        for candidate in candidates
+        if _is_apart(candidate["mappings"], numa_request.apart)
+        and not refused & _roots([candidate], summaries)
+    ]
     if len(usable) == len(candidates):
         return candidates, summaries
     # Nova's _get_all_host_states makes a host state of every provider in the summaries.
@@ -105,6 +114,15 @@ def _usable(
 def _is_apart(mappings: Mapping[str, Sequence[str]], apart: Sequence[str]) -> bool:
     providers = [uuid for suffix in apart for uuid in mappings[suffix]]
     return len(set(providers)) == len(providers)
+
+
+def _roots_with_pcpu(summaries: Summaries) -> frozenset[str]:
+    """Return the root providers of the hosts that report PCPU."""
+    return frozenset(
+        summary["root_provider_uuid"]
+        for summary in summaries.values()
+        if PCPU in summary["resources"]
+    )
 
 
 def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:

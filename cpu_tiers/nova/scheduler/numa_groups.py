@@ -40,11 +40,13 @@ class NumaRequest:
         a provider of its own.
     :param fallbacks: further requests for the same server, whose answers are joined.
     :param server: the server, for a request of NUMA nodes.
+    :param without_pcpu: a candidate is usable only if its host reports no PCPU.
     """
 
     apart: tuple[str, ...] = ()
     fallbacks: tuple[Any, ...] = ()
     server: ServerRequest | None = None
+    without_pcpu: bool = False
 
 
 def numa_request_of(request: Any) -> NumaRequest | None:
@@ -98,14 +100,21 @@ def avoid_nodes(request: Any, *root_traits: str) -> Any:
     return request
 
 
-def request_nodes(request: Any, server: ServerRequest, fallbacks: Iterable[Any]) -> Any:
+def request_nodes(
+    request: Any,
+    server: ServerRequest,
+    fallbacks: Iterable[Any] = (),
+    *,
+    without_pcpu: bool = False,
+) -> Any:
     """Request the NUMA nodes of a guest, instead of CPUs and memory of any provider of a host.
 
     :param fallbacks: further requests for the same server.
+    :param without_pcpu: request VCPU for dedicated vCPUs, of hosts that report no PCPU.
     :raises InvalidInput: the guest cannot be divided among its NUMA nodes, or Placement would
         refuse the query.
     """
-    nodes = _node_groups(server)
+    nodes = _node_groups(server, without_pcpu=without_pcpu)
     _remove_claimed(request, server)
     for group in nodes.groups:
         check_group(server.flavor.name, group)
@@ -114,7 +123,9 @@ def request_nodes(request: Any, server: ServerRequest, fallbacks: Iterable[Any])
     _settle_unsuffixed(request, server)
     apart = _set_policy(request, [group.suffix for group in nodes.groups])
     custom_names.need(request, nodes.groups)
-    numa_request = NumaRequest(apart=apart, fallbacks=tuple(fallbacks), server=server)
+    numa_request = NumaRequest(
+        apart=apart, fallbacks=tuple(fallbacks), server=server, without_pcpu=without_pcpu
+    )
     setattr(request, _NUMA, numa_request)
     return request
 
@@ -140,9 +151,10 @@ def _set_policy(request: Any, node_suffixes: Iterable[str]) -> tuple[str, ...]:
     return suffixes
 
 
-def _node_groups(server: ServerRequest) -> CandidateQuery:
+def _node_groups(server: ServerRequest, *, without_pcpu: bool) -> CandidateQuery:
     """Return the groups of a guest's NUMA nodes, in the form that costs Placement least."""
-    contributions = {"numa": numa.translate(server)}
+    parts = numa.translate(server)
+    contributions = {"numa": numa.with_vcpu(server, parts) if without_pcpu else parts}
     if server.query_vcpu_shares:
         contributions["shares"] = shares.translate(server)
     return cheaper(claimed(numa.own_groups(server), contributions))

@@ -106,7 +106,10 @@ def _changed(
         # SchedulerManager.select_destinations sends its second query if this attribute
         # is set. That query becomes one of the fallbacks, whose answers are joined.
         request.cpu_pinning_requested = False
-        fallbacks.append(to_fallback(request_of(pinning=False)))
+        second = request_of(pinning=False)
+        # A host without [compute] cpu_dedicated_set reports no PCPU on its NUMA nodes.
+        fallbacks.append(request_nodes(copy_of(second), server, without_pcpu=True))
+        fallbacks.append(to_fallback(second))
     return request_nodes(request, server, fallbacks)
 
 

@@ -35,7 +35,13 @@ def test_hosts_are_told_apart_by_their_providers(embedded: PlacementClient) -> N
     provider(embedded, "agent only:br-ex", "VCPU", parent=agent)  # a child, but not a NUMA node
 
     def report(name: str, aware: bool | None, vcpu: bool, shares: bool) -> HostSurvey:
-        return HostSurvey(name=name, is_numa_aware=aware, has_vcpu=vcpu, has_shares=shares)
+        return HostSurvey(
+            name=name,
+            is_numa_aware=aware,
+            has_pcpu=name == "pinned",
+            has_vcpu=vcpu,
+            has_shares=shares,
+        )
 
     assert survey(embedded) == (
         report("aware", aware=True, vcpu=True, shares=True),

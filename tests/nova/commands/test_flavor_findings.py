@@ -6,8 +6,9 @@ import fixtures
 from nova import context, objects, test
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from cpu_tiers.cli.flavor_report import result_of
+from cpu_tiers.cli.flavor_report import check_flavors, check_pinned
 from cpu_tiers.nova.commands.flavor_findings import inspect_cells, inspect_flavors
+from cpu_tiers.placement.survey import HostSurvey
 from tests.nova.stored_rows import NOTHING, make_flavor, store_server
 
 FINDINGS = "cpu_tiers.nova.commands.flavor_findings"
@@ -40,7 +41,7 @@ class TestTwoCells(test.TestCase):
             return f"{name} ({store_server(cell_context, name, flavor, image).uuid})"
 
     def result(self) -> Result:
-        return result_of(inspect_flavors(self.lines.append), list(inspect_cells(self.tell)))
+        return check_flavors(inspect_flavors(self.lines.append), list(inspect_cells(self.tell)))
 
     def tell(self, line: str) -> None:
         self.lines.append(line)
@@ -93,3 +94,22 @@ class TestTwoCells(test.TestCase):
     def test_nothing_to_say(self) -> None:
         self.store("cell1", "web", {"quota:cpu_shares": "10000"})
         assert self.result().code == Code.SUCCESS
+
+    def test_pinned_servers_on_a_host_without_pcpu(self) -> None:
+        for number in range(2):
+            self.store("cell1", f"pinned-{number}", {"hw:cpu_policy": "dedicated"})
+        self.store("cell2", "by-amount", {"resources:PCPU": "2"})
+        self.store("cell2", "by-image", {}, {"hw_cpu_policy": "dedicated"})
+        self.store("cell1", "floats", {"hw:numa_nodes": "2"})
+        self.store("cell1", "odd", {"hw:cpu_policy": "odd"})
+        cells = list(inspect_cells(self.tell))
+        assert [dict(cell.pinned) for cell in cells] == [{"node1": 2}, {"node1": 2}]
+        host = {"is_numa_aware": None, "has_vcpu": True, "has_shares": False}
+        old, other, new = (
+            HostSurvey(name=name, has_pcpu=pcpu, **host)
+            for name, pcpu in (("node1", False), ("node2", False), ("node1", True))
+        )
+        assert check_pinned([other, new], cells).code == Code.SUCCESS
+        result = check_pinned([other, old], cells)
+        assert result.code == Code.WARNING
+        assert "servers with dedicated CPUs: node1 (4). The servers hold" in str(result.details)

@@ -49,10 +49,13 @@ def cells_of(host: str) -> dict[int, Any]:
     return {cell.id: cell for cell in topology.cells}
 
 
-def check_agreement(cloud: Computes | Cloud, server: str, *, others: bool = False) -> list[Node]:
+def check_agreement(
+    cloud: Computes | Cloud, server: str, *, others: bool = False, pcpu: bool = True
+) -> list[Node]:
     """Check that a server is pinned where it was allocated, and return where: for each cell.
 
     :param others: that it may hold nodes of other hosts too, as after an evacuation.
+    :param pcpu: that hosts have PCPU for dedicated vCPUs; else the server holds VCPU for them.
     """
     host = cloud.host_of({"id": server})
     topology = topology_of(server)
@@ -61,12 +64,9 @@ def check_agreement(cloud: Computes | Cloud, server: str, *, others: bool = Fals
     for number, cell in enumerate(topology.cells):
         size = cell.pagesize or min(pages.size_kb for pages in cells[cell.id].mempages)
         isolated = number == 0 and topology.emulator_threads_isolated
-        needs = {
-            "VCPU": len(cell.cpuset),
-            "PCPU": len(cell.pcpuset) + isolated,
-            f"MEMORY_MB/{size}": cell.memory,
-        }
-        wanted[host, cell.id] = +Counter(needs)
+        needs = Counter({"VCPU": len(cell.cpuset), f"MEMORY_MB/{size}": cell.memory})
+        needs += Counter({"PCPU" if pcpu else "VCPU": len(cell.pcpuset) + isolated * pcpu})
+        wanted[host, cell.id] = needs
     assert len(wanted) == len(topology)
     held = held_of_nodes(cloud, server)
     here = {node: has for node, has in held.items() if not others or node[0] == host}
@@ -78,18 +78,22 @@ def check_agreement(cloud: Computes | Cloud, server: str, *, others: bool = Fals
     return [(host, cell.id) for cell in topology.cells]
 
 
-def check_agreement_on_root(cloud: Computes, server: str, *, others: bool = False) -> None:
+def check_agreement_on_root(
+    cloud: Computes, server: str, *, others: bool = False, pcpu: bool = True
+) -> None:
     """Check the same of a server on a host that does not report its nodes.
 
     :param others: that it may hold other hosts too, as after an evacuation.
+    :param pcpu: as for :func:`check_agreement`.
     """
     host = cloud.host_of({"id": server})
     topology, cells = topology_of(server), cells_of(host)
     root = cloud.compute_rp_uuids[host]
     allocations = cloud.placement.get(f"/allocations/{server}").body["allocations"]
-    needs = Counter(VCPU=0, PCPU=int(topology.emulator_threads_isolated))
+    needs = Counter(VCPU=0, PCPU=int(pcpu and topology.emulator_threads_isolated))
     for cell in topology.cells:
-        needs += Counter(VCPU=len(cell.cpuset), PCPU=len(cell.pcpuset), MEMORY_MB=cell.memory)
+        needs += Counter(VCPU=len(cell.cpuset), MEMORY_MB=cell.memory)
+        needs += Counter({"PCPU" if pcpu else "VCPU": len(cell.pcpuset)})
     held = Counter(allocations[root]["resources"])
     for name in ("DISK_GB", VCPU_SHARES):
         del held[name]

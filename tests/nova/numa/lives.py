@@ -15,10 +15,12 @@ class Life:
 
     :param cloud: the test, whose ``server`` it is; its class has Nova's
         ``LibvirtMigrationMixin`` if the server migrates live.
+    :param pcpu: whether the hosts have PCPU; see :func:`check_agreement`.
     """
 
-    def __init__(self, cloud: Computes) -> None:
+    def __init__(self, cloud: Computes, *, pcpu: bool = True) -> None:
         self.cloud = cloud
+        self.pcpu = pcpu
         self.reports: dict[str, bool | None] = {}
         update = LibvirtDriver.update_provider_tree
 
@@ -47,13 +49,13 @@ class Life:
 
         :param others: that it may hold other hosts too.
         """
-        nodes = check_agreement(self.cloud, self.server["id"], others=others)
+        nodes = check_agreement(self.cloud, self.server["id"], others=others, pcpu=self.pcpu)
         assert {name for name, _ in nodes} == {host}
 
     def is_on_root(self, host: str, *, others: bool = False) -> None:
         """Check that all agree that the server is on a host that reports no nodes."""
         assert self.cloud.host_of(self.server) == host
-        check_agreement_on_root(self.cloud, self.server["id"], others=others)
+        check_agreement_on_root(self.cloud, self.server["id"], others=others, pcpu=self.pcpu)
 
     def live_migrate(self, source: str, destination: str) -> None:
         cloud = self.cloud

@@ -64,8 +64,8 @@ class TestJoined(ReportingHosts):
         aware, agnostic = {"unset", "on"}, {"unset", "off"}
         assert self.candidates(TWO) == (aware, aware)
         assert self.candidates({}) == (agnostic, agnostic)
-        # VCPU instead of PCPU, which no host has: not on the one whose nodes have VCPU
-        assert self.candidates({"hw:cpu_policy": "dedicated"}) == ({"unset"}, {"unset"})
+        # VCPU instead of PCPU, which no host has
+        assert self.candidates({"hw:cpu_policy": "dedicated"}) == (aware, aware)
         self.flags(disable_fallback_pcpu_query=True, group="workarounds")
         assert self.candidates({"hw:cpu_policy": "dedicated"}) == (set(), set())
         self.configure(query_placement_for_numa=False)

@@ -159,6 +159,7 @@ def test_pinned_servers_ask_once_more_for_hosts_that_do_not_tell_pinned_cpus() -
     assert queries(asked) == [
         expected(nodes + ISOLATE),
         elsewhere(pcpus),
+        expected(node(1, 4096, "VCPU:4") + node(2, 4096, "VCPU:4") + ISOLATE),
         elsewhere(ON_A_HOST),
     ]
     first, *_ = requests_of(asked)
@@ -187,7 +188,7 @@ def test_thread_policies_are_the_roots() -> None:
         "hw:cpu_thread_policy": "require",
         "trait:CUSTOM_GOLD": "forbidden",
     }
-    first, second, _ = queries(spec(specs))
+    first, second, *_ = queries(spec(specs))
     nodes = node(1, 8192, "PCPU:8")
     of_root = "HW_CPU_HYPERTHREADING,!COMPUTE_STATUS_DISABLED,!CUSTOM_GOLD"
     assert first == expected(nodes + ISOLATE, of_root)

@@ -1,8 +1,8 @@
 import pytest
-from oslo_upgradecheck.upgradecheck import Code
 
 from cpu_tiers.cli import nova_command
-from cpu_tiers.cli.flavor_report import Progress, check_stored_flavors
+from cpu_tiers.cli.flavor_report import Progress, inspect
+from cpu_tiers.cli.nova_command import NovaMissing
 
 
 def test_progress_is_told_every_two_seconds(
@@ -18,6 +18,5 @@ def test_progress_is_told_every_two_seconds(
 
 def test_a_missing_nova_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nova_command, "find_spec", lambda name: None)
-    result = check_stored_flavors([], [])
-    assert result.code == Code.FAILURE
-    assert "needs Nova: install cpu-tiers in the Python that has Nova" in str(result.details)
+    with pytest.raises(NovaMissing, match="needs Nova: install cpu-tiers in the Python that has"):
+        inspect([], [])

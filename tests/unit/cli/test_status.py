@@ -7,7 +7,9 @@ from cpu_tiers.placement.survey import HostSurvey
 def host(
     name: str, aware: bool | None = None, *, vcpu: bool = True, shares: bool = False
 ) -> HostSurvey:
-    return HostSurvey(name=name, is_numa_aware=aware, has_vcpu=vcpu, has_shares=shares)
+    return HostSurvey(
+        name=name, is_numa_aware=aware, has_pcpu=False, has_vcpu=vcpu, has_shares=shares
+    )
 
 
 def test_undecided_hosts_are_named() -> None:

@@ -107,3 +107,17 @@ def test_nothing_is_held_of_nodes(at: list[tuple[str, dict[str, int]]]) -> None:
 def test_what_is_held_is_not_what_the_cells_need(at: list[tuple[str, dict[str, int]]]) -> None:
     with pytest.raises(NotAllocated, match=r"cell 1 needs 2 VCPU, 0 PCPU, 2048 MiB; .* on node 0"):
         allocated_places(UNEQUAL, "cn", at)
+
+
+def test_dedicated_vcpus_have_vcpu_of_a_host_without_pcpu() -> None:
+    """Emulator threads have nothing. The cells of 2, 2 and 3 vCPUs, as Nova's second query has them."""
+    found = allocated_places(
+        ISOLATED, "cn", held((0, "VCPU", 3, 1024), (1, "VCPU", 2, 1024), (2, "VCPU", 2, 1024))
+    )
+    zero, one, two = (CellPlace(number, 4) for number in range(3))
+    assert found == ((one, two, zero), (two, one, zero))
+    with pytest.raises(NotAllocated, match="cell 0 needs 2 VCPU, 0 PCPU, 1024 MiB; cell 1"):
+        allocated_places(ISOLATED, "cn", held((0, "VCPU", 3, 1024)))
+    mixed = GuestTopology(cells=(cell(0, "0", "1", 1024),), cpu_policy="mixed")
+    with pytest.raises(NotAllocated, match="cell 0 needs 1 VCPU, 1 PCPU"):
+        allocated_places(mixed, "cn", held((0, "VCPU", 2, 1024)))
