@@ -1,8 +1,8 @@
-"""Reading the output of the openstack client into flavors, images and ports.
+"""Reading the output of the openstack client into images and ports.
 
-The commands take the output of ``openstack flavor show -f json``, ``openstack image
-show -f json`` and ``openstack port show -f json``, and the body of ``GET
-/allocation_candidates``. The path ``-`` is standard input.
+The commands take the output of ``openstack image show -f json`` and ``openstack port show
+-f json``, and the body of ``GET /allocation_candidates``. Flavors are read by
+:mod:`~cpu_tiers.cli.flavor_documents`. The path ``-`` is standard input.
 """
 
 import json
@@ -12,17 +12,8 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.flavor import Image
 from cpu_tiers.model.port import Port
-
-_SIZES: dict[str, tuple[str, Any]] = {
-    "vcpus": ("vcpus", None),
-    "ram": ("memory_mb", None),
-    "disk": ("root_gb", 0),
-    "OS-FLV-EXT-DATA:ephemeral": ("ephemeral_gb", 0),
-    "swap": ("swap_mb", 0),
-}
-"""Keys of the openstack client, with the name of the field in Nova and the default value."""
 
 _IMAGE_PREFIXES = ("hw_", "trait:")
 
@@ -54,33 +45,13 @@ def read_json(path: str, allowed: str = "give the output of -f json") -> Any:
         raise InvalidInput.of(path, f"not JSON ({reason})", allowed) from error
 
 
-def read_flavor(path: str) -> Flavor:
-    """Return the flavor in the output of ``openstack flavor show -f json``.
-
-    :raises InvalidInput: with every fault of the document.
-    """
-    document = _object(path, "openstack flavor show FLAVOR -f json")
-    name = _name(path, document)
-    faults = FaultList()
-    sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
-    if sizes["swap_mb"] == "":  # Older clients print an empty text for a flavor without swap.
-        sizes["swap_mb"] = 0
-    extra_specs: dict[str, str] = {}
-    with faults:
-        extra_specs = _texts(f"flavor {name}", document.get("properties", {}))
-    with faults:
-        flavor = Flavor(name=name, **sizes, extra_specs=extra_specs)
-    faults.raise_if_any()
-    return flavor
-
-
 def read_image(path: str) -> Image:
     """Return the image in the output of ``openstack image show -f json``.
 
     :raises InvalidInput: with every fault of the document.
     """
-    document = _object(path, "openstack image show IMAGE -f json")
-    name = _name(path, document)
+    document = read_object(path, "openstack image show IMAGE -f json")
+    name = name_of(path, document)
     where = f"image {name}"
     if "properties" not in document:
         raise InvalidInput.of(where, "no properties", "give the output of openstack image show")
@@ -88,7 +59,7 @@ def read_image(path: str) -> Image:
     if isinstance(properties, Mapping):
         # The client also prints Glance's own fields as properties, and some are not texts.
         properties = {k: v for k, v in properties.items() if k.startswith(_IMAGE_PREFIXES)}
-    return Image(name=name, properties=_texts(where, properties))
+    return Image(name=name, properties=texts(where, properties))
 
 
 def read_port(path: str) -> Port:
@@ -99,7 +70,7 @@ def read_port(path: str) -> Port:
 
     :raises InvalidInput: with every fault of the document.
     """
-    document = _object(path, "openstack port show PORT -f json")
+    document = read_object(path, "openstack port show PORT -f json")
     port_id = document.get("id")
     if not isinstance(port_id, str) or not port_id.strip():
         raise InvalidInput.of(path, f"the id is {port_id!r}", "give the output of port show")
@@ -130,14 +101,23 @@ def _json_in(where: str, value: object) -> object:
         ) from error
 
 
-def _name(path: str, document: Mapping[str, Any]) -> str:
+def name_of(path: str, document: Mapping[str, Any]) -> str:
+    """Return the name of a flavor or an image.
+
+    :raises InvalidInput: the name is no text, or empty.
+    """
     name = document.get("name", path)
     if isinstance(name, str) and name.strip():
         return name
     raise InvalidInput.of(path, f"the name is {name!r}", "give a name")
 
 
-def _object(path: str, command: str) -> Mapping[str, Any]:
+def read_object(path: str, command: str) -> Mapping[str, Any]:
+    """Return the JSON object in a file.
+
+    :param command: the command whose output is expected, for the error.
+    :raises InvalidInput: the file is not a JSON object.
+    """
     document = read_json(path)
     if not isinstance(document, Mapping):
         kind = type(document).__name__
@@ -145,8 +125,11 @@ def _object(path: str, command: str) -> Mapping[str, Any]:
     return document
 
 
-def _texts(where: str, properties: object) -> dict[str, str]:
-    """Return the properties as texts; a number becomes the text of its value."""
+def texts(where: str, properties: object) -> dict[str, str]:
+    """Return the properties as texts; a number becomes the text of its value.
+
+    :raises InvalidInput: with every property that is neither a text nor a number.
+    """
     if not isinstance(properties, Mapping):
         given = f"properties are {str(properties)[:40]!r}"
         allowed = "give a JSON object, as newer openstack clients print it"

@@ -7,11 +7,13 @@ from typing import Any
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.documents import read_flavor, read_image, read_port
+from cpu_tiers.cli.documents import read_image, read_port
+from cpu_tiers.cli.flavor_documents import read_flavor
 from cpu_tiers.cli.formatting import FormattedValue, ShowCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.numa import asks_for_nodes
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import ServerRequest, fallback, translate
@@ -69,12 +71,12 @@ def read_server_request(parsed_args: Namespace, options: cfg.ConfigOpts) -> Serv
     server = read_server(parsed_args, options.query_placement_for_vcpu_shares)
     return server._replace(
         ports=_read_ports(parsed_args.port),
-        query_numa=requests_numa_nodes(parsed_args, options, server),
+        query_numa=requests_numa_nodes(parsed_args, options, server.flavor, server.image),
     )
 
 
 def requests_numa_nodes(
-    parsed_args: Namespace, options: cfg.ConfigOpts, server: ServerRequest
+    parsed_args: Namespace, options: cfg.ConfigOpts, flavor: Flavor, image: Image | None = None
 ) -> bool:
     """Tell whether the query for a server requests NUMA nodes.
 
@@ -83,7 +85,7 @@ def requests_numa_nodes(
     query_numa: bool | None = options.query_placement_for_numa
     if parsed_args.numa is not None:
         query_numa = parsed_args.numa
-    return asks_for_nodes(server.flavor, server.image) if query_numa is None else query_numa
+    return asks_for_nodes(flavor, image) if query_numa is None else query_numa
 
 
 def read_query(parsed_args: Namespace, options: cfg.ConfigOpts) -> CandidateQuery:

@@ -9,13 +9,23 @@ import re
 from typing import NamedTuple
 
 from cpu_tiers.errors import FaultList
+from cpu_tiers.extra_specs.similar_names import advice
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import MAX_AMOUNT, as_known, is_resource_class, is_trait
+from cpu_tiers.model.names import (
+    MAX_AMOUNT,
+    STANDARD_CLASSES,
+    as_known,
+    is_resource_class,
+    is_trait,
+    standard_traits,
+)
 from cpu_tiers.model.request import GroupDraft, RequestGroup
 
 GROUP_POLICY = "group_policy"
 
 _KEY = r"(resources|trait)([A-Za-z0-9_-]{0,64}):(.+)"
+_CLASSES = "use one of os-resource-classes, or CUSTOM_ and capitals, digits and _"
+_TRAITS = "use one of os-traits, or CUSTOM_ and capitals, digits and _"
 # Placement's largest amount, 2147483647, has 10 digits.
 _AMOUNT = r"[0-9]{1,10}"
 
@@ -90,7 +100,7 @@ def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: 
             f"unknown resource class {name!r}",
             f"its name in Placement is {known}"
             if (known := as_known(name)) != name
-            else "use one of os-resource-classes, or CUSTOM_ and capitals, digits and _",
+            else advice(name, STANDARD_CLASSES, _CLASSES),
         )
     if not re.fullmatch(_AMOUNT, value) or int(value) > MAX_AMOUNT:
         faults.add(where, f"got {value!r}", f"give a whole number from 0 to {MAX_AMOUNT}")
@@ -114,5 +124,5 @@ def check_trait(where: str, name: str, faults: FaultList) -> None:
         faults.add(
             where,
             f"unknown trait {name!r}",
-            "use one of os-traits, or CUSTOM_ and capitals, digits and _",
+            advice(name, standard_traits(), _TRAITS),
         )

@@ -146,6 +146,11 @@ class CandidateQuery(NamedTuple):
             *(traits for group in self.groups for traits in (group.required, *group.any_of))
         )
 
+    def named_traits(self) -> frozenset[str]:
+        """Return all traits of the query, required or forbidden."""
+        forbidden = self.root_forbidden.union(*(group.forbidden for group in self.groups))
+        return self.required_traits() | forbidden
+
 
 def _traits(required: Iterable[str], forbidden: Iterable[str]) -> str:
     return ",".join([*sorted(required), *(f"!{name}" for name in sorted(forbidden))])

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from oslo_config import cfg
 
-from cpu_tiers.cli.documents import read_flavor
+from cpu_tiers.cli.flavor_documents import read_flavor
 from cpu_tiers.conf.read import inventory_options, read_config
 from cpu_tiers.inventory import BUILT_IN, Host, InventoryOptions, build_tree
 from cpu_tiers.libvirt.capabilities import parse_capabilities

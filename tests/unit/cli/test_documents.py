@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.cli.documents import read_flavor, read_image, read_port
+from cpu_tiers.cli.documents import read_image, read_port
+from cpu_tiers.cli.flavor_documents import read_flavor
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.port import Port
@@ -60,7 +61,7 @@ def test_older_clients_print_no_swap_as_an_empty_text(tmp_path: Path) -> None:
         ({"vcpus": None}, "flavor gold, vcpus", "None"),
         ({"ram": True}, "flavor gold, memory_mb", "True"),
         ({"disk": 10**40}, "flavor gold, root_gb", "1000"),
-        ({"properties": "quota:cpu_shares='5'"}, "flavor gold", "quota:cpu_shares"),
+        ({"properties": "quota:cpu_shares=5"}, "flavor gold", "quota:cpu_shares"),
         ({"properties": None}, "flavor gold", "None"),
         ({"properties": {"a": ["b"]}}, "flavor gold, property a", "['b']"),
     ],

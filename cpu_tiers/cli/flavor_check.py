@@ -1,0 +1,166 @@
+"""``cpu-tiers flavor check``: the faults of flavors, and flavors that no host could take."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from cliff.lister import Lister
+from oslo_config import cfg
+
+from cpu_tiers import extensions
+from cpu_tiers.accounting.empty_hosts import never_served
+from cpu_tiers.cli.flavor_documents import flavor_of, read_flavors
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.request import add_numa_argument, requests_numa_nodes
+from cpu_tiers.compute_api.flavors import nova_adapter
+from cpu_tiers.compute_api.flavors import read_flavors as read_novas_flavors
+from cpu_tiers.errors import FaultList
+from cpu_tiers.extra_specs.known_keys import misspelt_keys
+from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.extra_specs.server_faults import server_faults
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.numa import page_size_of
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.placement.empty_cloud import read_empty_cloud
+from cpu_tiers.placement.session import connect, load_adapter
+from cpu_tiers.translators import ServerRequest, Translator, fallback, translate
+
+LOG = logging.getLogger(__name__)
+
+FOUND = 3
+"""The exit status if there are faults."""
+
+NOVA = "Nova"
+"""The source of flavors that were read from Nova's API, in the column ``file``."""
+
+
+class _Checked(NamedTuple):
+    """A flavor and its faults, or the faults of a document.
+
+    :param flavor: ``None`` if the faults are of a document.
+    :param queries: the queries for a server of the flavor; none if the flavor has faults.
+    """
+
+    source: str
+    faults: FaultList
+    flavor: Flavor | None = None
+    queries: tuple[CandidateQuery, ...] = ()
+
+
+class FlavorCheck(NovaConfCommand, Lister):
+    """List every fault of each flavor; the exit status is 3 if there are faults."""
+
+    has_faults = False
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the flavors and the checks."""
+        self._parser = parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "flavor",
+            nargs="*",
+            metavar="FLAVORS.json",
+            help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
+        )
+        parser.add_argument(
+            "--all",
+            action="store_true",
+            help="check all flavors of the cloud: ask Nova with the credentials in [placement]",
+        )
+        add_numa_argument(parser)
+        parser.add_argument(
+            "--hosts",
+            action="store_true",
+            help="also ask Placement, and list what no host could take even without servers",
+        )
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Check each flavor and list its faults."""
+        if not parsed_args.flavor and not parsed_args.all:
+            self._parser.error("name a file with flavors, or give --all")
+        conf = self.nova_conf()
+        translators = extensions.load(extensions.TRANSLATORS)
+        checked: list[_Checked] = []
+        for source, flavors in self._flavors(parsed_args, conf):
+            faults = FaultList()
+            checked.append(_Checked(source, faults))
+            for flavor in flavors(faults):
+                query_numa = requests_numa_nodes(parsed_args, conf.filter_scheduler, flavor)
+                server = ServerRequest(
+                    flavor=flavor,
+                    query_vcpu_shares=conf.filter_scheduler.query_placement_for_vcpu_shares,
+                    query_numa=query_numa,
+                )
+                checked.append(_check(source, server, translators))
+        if parsed_args.hosts:
+            self._check_hosts(conf, checked)
+        rows = [(c.source, *fault) for c in checked for fault in dict.fromkeys(c.faults.faults)]
+        self.has_faults = bool(rows)
+        LOG.info("flavors: %d, faults: %d", sum(c.flavor is not None for c in checked), len(rows))
+        return ("file", "where", "given", "allowed"), rows
+
+    def _flavors(
+        self, parsed_args: Namespace, conf: cfg.ConfigOpts
+    ) -> Iterator[tuple[str, Callable[[FaultList], Iterable[Flavor]]]]:
+        """Yield each source of flavors, with the function that reads its flavors."""
+        for path in parsed_args.flavor:
+            yield path, partial(read_flavors, path)
+        if parsed_args.all:
+            yield NOVA, partial(_novas_flavors, conf)
+
+    def _check_hosts(self, conf: cfg.ConfigOpts, checked: Sequence[_Checked]) -> None:
+        """Add the faults of flavors that no host could take."""
+        queries = [query for item in checked for query in item.queries]
+        named = frozenset[str]().union(*(query.named_traits() for query in queries))
+        with connect(conf, embedded=self.wants_embedded) as client:
+            present = client.traits_in_use()
+            cloud = read_empty_cloud(client, named)
+        if page_size_of(present) is None:
+            LOG.info("No host reports its page sizes, so page sizes are not checked.")
+        if not cloud.hosts:
+            LOG.info("Placement has no hosts, so sizes, classes and traits are not checked.")
+        for _, faults, flavor, of_flavor in checked:
+            if flavor is None:
+                continue
+            if absent := faults.read(absent_pages, flavor, None, present):
+                faults.add(*absent)
+            if of_flavor and cloud.hosts:
+                for fault in never_served(f"flavor {flavor.name}", of_flavor, cloud):
+                    faults.add(*fault)
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Return the exit status: 3 if there are faults."""
+        status: int = super().run(parsed_args)
+        return status or (FOUND if self.has_faults else 0)
+
+
+def _check(source: str, server: ServerRequest, translators: Mapping[str, Translator]) -> _Checked:
+    """Return the faults of a flavor, of its keys and of the query for its servers."""
+    faults = FaultList()
+    queries: tuple[CandidateQuery, ...] = ()
+    for fault in (*server_faults(server.flavor), *misspelt_keys(server.flavor)):
+        faults.add(*fault)
+    with faults:
+        query = translate(server, translators)
+        other_query = fallback(server, translators)
+        queries = (query,) if other_query is None else (query, other_query)
+    return _Checked(source, faults, server.flavor, queries)
+
+
+def _novas_flavors(conf: cfg.ConfigOpts, faults: FaultList) -> Iterator[Flavor]:
+    """Yield the flavors of the cloud.
+
+    :raises NovaUnavailable: Nova does not answer.
+    """
+    adapter = nova_adapter(load_adapter(conf))
+    try:
+        for document in read_novas_flavors(adapter):
+            flavor = faults.read(
+                flavor_of, {**document, "properties": document["extra_specs"]}, NOVA
+            )
+            if flavor is not None:
+                yield flavor
+    finally:
+        adapter.session.session.close()

@@ -1,0 +1,104 @@
+"""Reading flavors: the output of ``openstack flavor show`` and ``flavor list --long``.
+
+Both are read with ``-f json``, and so is a flavor of Nova's API.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cpu_tiers.cli.documents import name_of, read_json, read_object, texts
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.model.flavor import Flavor
+
+_SIZES: Mapping[str, tuple[str, Any]] = {
+    "vcpus": ("vcpus", None),
+    "ram": ("memory_mb", None),
+    "disk": ("root_gb", 0),
+    "OS-FLV-EXT-DATA:ephemeral": ("ephemeral_gb", 0),
+    "swap": ("swap_mb", 0),
+}
+"""Keys of ``openstack flavor show``, with the name of the field in Nova and the default value."""
+
+_COLUMNS = {
+    "Name": "name",
+    "VCPUs": "vcpus",
+    "RAM": "ram",
+    "Disk": "disk",
+    "Ephemeral": "OS-FLV-EXT-DATA:ephemeral",
+    "Swap": "swap",
+    "Properties": "properties",
+}
+"""Columns of ``openstack flavor list --long``, with the key of ``flavor show``."""
+
+_SHOW = "openstack flavor show FLAVOR -f json"
+_LIST = "openstack flavor list --long -f json"
+
+
+def read_flavor(path: str) -> Flavor:
+    """Return the flavor in the output of ``openstack flavor show -f json``.
+
+    :raises InvalidInput: with every fault of the document.
+    """
+    return flavor_of(read_object(path, _SHOW), path)
+
+
+def read_flavors(path: str, faults: FaultList) -> Iterator[Flavor]:
+    """Yield the flavors in the output of ``openstack flavor show`` or ``flavor list --long``.
+
+    :param faults: collects the faults of the document; a flavor with such faults is left out.
+    """
+    document = faults.read(read_json, path)
+    if isinstance(document, Mapping):
+        rows = [(path, document)]
+    elif isinstance(document, list):
+        rows = [(f"{path}, flavor {number}", row) for number, row in enumerate(document, start=1)]
+    else:
+        if not faults.faults:
+            given = f"a JSON {type(document).__name__}"
+            faults.add(path, given, f"give the output of {_SHOW} or of {_LIST}")
+        return
+    for where, row in rows:
+        flavor = faults.read(_from_row, where, row)
+        if flavor is not None:
+            yield flavor
+
+
+def _from_row(where: str, row: object) -> Flavor:
+    if not isinstance(row, Mapping):
+        raise InvalidInput.of(where, f"a JSON {type(row).__name__}", f"give the output of {_LIST}")
+    if "Name" not in row:
+        return flavor_of(row, where)
+    if "Properties" not in row:
+        raise InvalidInput.of(where, "no column Properties", f"give the output of {_LIST}")
+    return flavor_of({_COLUMNS.get(str(key), str(key)): v for key, v in row.items()}, where)
+
+
+def flavor_of(document: Mapping[str, Any], where: str) -> Flavor:
+    """Return the flavor in a document with the keys of ``openstack flavor show``.
+
+    :param where: the name of the document in an error.
+    :raises InvalidInput: with every fault of the document.
+    """
+    name = name_of(where, document)
+    faults = FaultList()
+    sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
+    if sizes["swap_mb"] == "":  # Older clients, and Nova before microversion 2.75, give no 0.
+        sizes["swap_mb"] = 0
+    extra_specs: dict[str, str] = {}
+    with faults:
+        extra_specs = texts(f"flavor {name}", _parsed(document.get("properties", {})))
+    with faults:
+        flavor = Flavor(name=name, **sizes, extra_specs=extra_specs)
+    faults.raise_if_any()
+    return flavor
+
+
+def _parsed(properties: object) -> object:
+    """Return the properties as an object; clients before 4.0 print a text ``key='value', …``."""
+    if properties == "":
+        return {}
+    pair = r"([^=',\s]+)='([^']*)'"
+    if isinstance(properties, str) and re.fullmatch(rf"{pair}(, {pair})*", properties):
+        return dict(re.findall(pair, properties))
+    return properties

@@ -1,0 +1,150 @@
+"""``cpu-tiers flavor check``."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.sync import sync
+
+Command = Callable[..., Any]
+
+
+GOLD = {"quota:cpu_shares_multiplier": "100.0"}
+
+
+def test_flavor_check(run: Command, flavor: Command) -> None:
+    result = run("flavor", "check", flavor(GOLD), "-f", "json")
+    assert json.loads(result.stdout) == []
+    assert result.stderr == "flavors: 1, faults: 0\n"
+
+
+def test_flavor_check_lists_every_fault_of_every_flavor(
+    run: Command, flavor: Command, save: Command
+) -> None:
+    path = flavor({**GOLD, "quota:cpu_shares": "100", "trait:NOPE": "maybe"})
+    other = save("no json", "other.json")
+    result = run("flavor", "check", path, other, "-f", "json", status=3)
+    assert [(row["file"], row["where"]) for row in json.loads(result.stdout)] == [
+        (path, "flavor gold, extra spec trait:NOPE"),
+        (path, "flavor gold, extra spec trait:NOPE"),
+        (
+            path,
+            "flavor gold, extra specs quota:cpu_shares_multiplier and quota:cpu_shares",
+        ),
+        (other, other),
+    ]
+    assert "flavors: 1, faults: 4" in result.stderr
+
+
+PAGES = {"hw:mem_page_size": "2MB"}
+
+
+BROKEN = ("flavor gold, NUMA node 0", "4095 MiB: not a multiple of the page size of 2048 kB")
+
+
+@pytest.mark.parametrize(
+    ("properties", "faults"),
+    [
+        pytest.param(
+            {
+                "hw:numa_nodes": "2",
+                "hw:numa_cpus.0": "0,1",
+                "hw:numa_cpus.1": "1",
+                "hw:numa_mem.0": "1000",
+                "hw:numa_mem.1": "3000",
+            },
+            [
+                ("flavor gold, extra spec hw:numa_cpus.1", "'1'"),
+                ("flavor gold, extra spec hw:numa_cpus.0", "no node has the vCPUs 2-3"),
+                ("flavor gold, hw:numa_mem.N", "4000 MiB in all"),
+            ],
+            id="CPUs twice and missing, memory that does not add up",
+        ),
+        pytest.param(
+            {"hw:numa_nodes": "2"},
+            [("flavor gold, 2 NUMA nodes", "4 vCPUs and 4095 MiB")],
+            id="nodes that do not divide",
+        ),
+        pytest.param({"hw:numa_nodes": "1"} | PAGES, [BROKEN], id="broken pages"),
+        pytest.param(
+            {"hw:numa_nodes": "x"},
+            [("flavor gold, extra spec hw:numa_nodes", "got 'x'")],
+            id="no number",
+        ),
+    ],
+)
+def test_flavor_check_looks_at_numa_nodes(
+    run: Command, flavor: Command, properties: dict[str, str], faults: list[tuple[str, str]]
+) -> None:
+    path = flavor(properties, vcpus=4, ram=4095)
+    result = run("flavor", "check", path, "-f", "json", status=3)
+    assert [(row["where"], row["given"]) for row in json.loads(result.stdout)] == faults
+
+
+def test_flavor_check_asks_as_the_scheduler_does(
+    run: Command, flavor: Command, save: Command
+) -> None:
+    path = flavor(PAGES, ram=4095)  # Nova makes one node of it; asked for where that is on
+    on = save("[filter_scheduler]\nquery_placement_for_numa = true\n", "nova.conf")
+    run("flavor", "check", path)
+    run("flavor", "check", path, "--config-file", on, "--no-numa")
+    for asking in (("--numa",), ("--config-file", on)):
+        result = run("flavor", "check", path, *asking, "-f", "json", status=3)
+        (row,) = json.loads(result.stdout)
+        assert (row["where"], row["given"]) == BROKEN
+
+
+def test_misspelt_keys(run: Command, flavor: Command) -> None:
+    path = flavor({"quota:cpu_share_multiplier": "100", "aggregate:ssd": "true"})
+    (row,) = json.loads(run("flavor", "check", path, "-f", "json", status=3).stdout)
+    assert (row["where"], row["allowed"]) == (
+        "flavor gold, extra spec quota:cpu_share_multiplier",
+        "did you mean quota:cpu_shares_multiplier?",
+    )
+
+
+def test_a_list_of_flavors(run: Command, save: Command) -> None:
+    columns = {"ID": "1", "RAM": 4096, "Disk": 1, "Ephemeral": 0, "VCPUs": 8, "Is Public": True}
+    columns |= {"Swap": 0, "RXTX Factor": 1.0}
+    rows = [
+        {**columns, "Name": "good", "Properties": GOLD},
+        {**columns, "Name": "bad", "Properties": {"hw:cpu_policy": "x", "quota:cpu_shares": "0"}},
+    ]
+    result = run("flavor", "check", save(rows), "-f", "json", status=3)
+    assert [row["where"] for row in json.loads(result.stdout)] == [
+        "flavor bad, extra spec hw:cpu_policy",
+        "flavor bad, extra spec quota:cpu_shares",
+    ]
+    assert "flavors: 2, faults: 2" in result.stderr
+
+
+def test_flavors_or_all(run: Command, save: Command) -> None:
+    assert "name a file with flavors, or give --all" in run("flavor", "check", status=2).stderr
+    conf = save("[placement]\nauth_type = none\nendpoint = http://127.0.0.1:9\n", "nova.conf")
+    result = run("--config-file", conf, "flavor", "check", "--all", status=1)
+    assert "Nova's API cannot be asked for flavors" in result.stderr
+
+
+def test_flavors_that_no_host_could_take(
+    run: Command, flavor: Command, client: PlacementClient, placement_conf: Path
+) -> None:
+    totals = {"VCPU": 16, "MEMORY_MB": 8192, "DISK_GB": 100}
+    inventories = {name: Inventory(total=n, max_unit=n) for name, n in totals.items()}
+    tree = (ResourceProvider(name="cn1", inventories=inventories),)
+    sync(client, ProviderTree(providers=tree, managed_classes=frozenset(totals)))
+    specs = {"trait:HW_CPU_X86_AVX2": "required", "resources:VGPU": "1"}
+    check = ("--config-file", placement_conf, "flavor", "check")
+    path = flavor(specs, ram=9000, vcpus=16)
+    assert json.loads(run(*check, path, "-f", "json").stdout) == []
+    result = run(*check, path, "--hosts", "-f", "json", status=3)
+    assert [(row["where"], row["allowed"]) for row in json.loads(result.stdout)] == [
+        ("flavor gold, MEMORY_MB", "no host has more than 8192 (host cn1)"),
+        ("flavor gold, VGPU", "no host has any of it"),
+        ("flavor gold, HW_CPU_X86_AVX2", "no host has this trait"),
+    ]
+    assert json.loads(run(*check, flavor({}, ram=8192), "--hosts", "-f", "json").stdout) == []

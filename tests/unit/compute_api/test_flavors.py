@@ -1,0 +1,74 @@
+"""Answers of Nova that are no flavors; tests/nova has a real Nova."""
+
+from typing import Any
+
+import pytest
+from keystoneauth1.exceptions import ConnectFailure
+from requests import JSONDecodeError
+
+from cpu_tiers.compute_api.flavors import NovaUnavailable, read_flavors
+
+
+class Answers:
+    """Stands for an adapter: answers each request with the next body."""
+
+    def __init__(self, *bodies: object) -> None:
+        self.bodies = list(bodies)
+        self.paths: list[str] = []
+
+    def get(self, path: str, microversion: str) -> Any:
+        assert microversion == "2.61"
+        self.paths.append(path)
+        return self
+
+    def json(self) -> Any:
+        body = self.bodies.pop(0)
+        if isinstance(body, Exception):
+            raise body
+        return body
+
+
+def read(answers: Answers) -> list[str]:
+    adapter: Any = answers
+    return [f"{flavor['id']} {flavor['extra_specs']}" for flavor in read_flavors(adapter)]
+
+
+LINKS = {"flavors_links": [{"rel": "next"}]}
+ONE, TWO = {"id": "1", "extra_specs": {}}, {"id": "a/b"}
+
+
+def test_pages_and_extra_specs_by_flavor() -> None:
+    specs = {"extra_specs": {"a": "b"}}
+    answers = Answers(
+        {"flavors": [ONE], **LINKS}, {"flavors": [TWO], **LINKS}, specs, {"flavors": []}
+    )
+    assert read(answers) == ["1 {}", "a/b {'a': 'b'}"]
+    first = "/flavors/detail?is_public=None&limit=1000&sort_key=flavorid"
+    assert answers.paths == [
+        first,
+        f"{first}&marker=1",
+        "/flavors/a%2Fb/os-extra_specs",
+        f"{first}&marker=a%2Fb",
+    ]
+
+
+def test_a_page_that_comes_again_ends_the_list() -> None:
+    answers = Answers(*[{"flavors": [ONE], **LINKS}] * 9)
+    assert read(answers) == ["1 {}"] * 2
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (ConnectFailure("nobody listens"), "nobody listens; check the credentials in"),
+        (JSONDecodeError("Expecting value", "<html>", 0), "Expecting value"),
+        ([], "not a list of flavors"),
+        ({"flavors": {}}, "not a list of flavors"),
+        ({"flavors": [7]}, "not a list of flavors"),
+        ({"flavors": [{"id": "1", "extra_specs": []}]}, "not a list of flavors"),
+    ],
+    ids=str,
+)
+def test_no_flavors(body: object, message: str) -> None:
+    with pytest.raises(NovaUnavailable, match=f"^GET /flavors/detail.*{message}"):
+        read(Answers(body))
