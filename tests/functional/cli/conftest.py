@@ -3,25 +3,32 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.functional.cli.fork_server import ForkServer
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Save = Callable[..., str]
 
 
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    server = ForkServer()
+    yield server
+    server.stop()
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, fork_server: ForkServer) -> Run:
     """Run ``cpu-tiers`` and expect an exit status; never a traceback."""
 
     def run(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
-        command = [str(Path(sys.executable).with_name("cpu-tiers")), *map(str, arguments)]
-        result = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
-        )
+        program = str(Path(sys.executable).with_name("cpu-tiers"))
+        result = fork_server.run([program, *map(str, arguments)], tmp_path)
         assert result.returncode == status, result.stdout + result.stderr
         assert "Traceback" not in result.stdout + result.stderr
         return result

@@ -1,0 +1,105 @@
+"""Runs the program ``cpu-tiers`` in forks of a process that has imported its modules before.
+
+The imports of a command take more than a second of CPU time, a fork some
+milliseconds. Each fork is a process with streams and an exit status of its own,
+and runs the installed program as a shell does. ``test_interrupt`` starts the
+program without a fork, as ``test_status`` does with ``cpu-tiers-status``.
+"""
+
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+IMPORTED_LATER = (
+    "cpu_tiers.cli.status",
+    "cpu_tiers.placement.embedded",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "oslo_db.sqlalchemy.enginefacade",
+    "placement.deploy",
+    "prometheus_client",
+)
+"""Modules that a command imports only when it needs them."""
+
+TIMEOUT = 120
+"""Seconds after which a command is ended."""
+
+
+class ForkServer:
+    """A process that runs one command after the other."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        """Run a program of Python in a folder; return its exit status and what it printed."""
+        assert self._process.stdin
+        assert self._process.stdout
+        streams = [folder / "cpu-tiers.stdout", folder / "cpu-tiers.stderr"]
+        request = {
+            "command": command,
+            "folder": str(folder),
+            "streams": list(map(str, streams)),
+            "environment": dict(os.environ),
+        }
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        status = int(self._process.stdout.readline())
+        out, error = (path.read_text() for path in streams)
+        for path in streams:
+            path.unlink()
+        return subprocess.CompletedProcess(command, status, out, error)
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def become(
+    command: Sequence[str], folder: str, streams: Sequence[str], environment: Mapping[str, str]
+) -> None:
+    """Run a program in this process, as if it had been started so."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    files = [os.open(os.devnull, os.O_RDONLY)]
+    files += [os.open(path, os.O_WRONLY | os.O_CREAT) for path in streams]
+    for number, file in enumerate(files):  # 0 is standard input, 1 output, 2 error
+        os.dup2(file, number)
+    signal.alarm(TIMEOUT)
+    sys.argv = list(command)
+    runpy.run_path(command[0], run_name="__main__")
+
+
+def main() -> None:
+    """Fork for each line of the standard input; print the exit status of each."""
+    for entry_point in entry_points(group="cpu_tiers.commands"):
+        entry_point.load()
+    for name in IMPORTED_LATER:
+        with suppress(ImportError):
+            import_module(name)
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            become(**json.loads(line))
+            return
+        _, status = os.waitpid(child, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
