@@ -8,6 +8,7 @@ serves once.
 import json
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -108,6 +109,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Keep the test output clean."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_from_test_to_test() -> None:
+    """Have the databases of all tests share what does not differ between them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Placement's imports
+        from tests import databases
+    databases.share_statements()
+    databases.copy_first_placement()
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ with warnings.catch_warnings():
     import nova.api.validation.extra_specs.validators  # isort: skip
 
 from cpu_tiers.nova import seams
+from tests import databases
 from tests.in_two import run_taken
 from tests.nova.wrapping import all_seams
 
@@ -33,6 +34,13 @@ HERE = Path(__file__).parent
 SEAMS = all_seams()
 
 seams.remove(SEAMS)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_from_test_to_test() -> None:
+    """Have the databases of all tests share what does not differ between them."""
+    databases.share_statements()
+    databases.copy_first_placement()
 
 
 @pytest.fixture(autouse=True)
