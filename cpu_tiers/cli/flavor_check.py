@@ -152,7 +152,7 @@ def _check(source: str, server: ServerRequest, translators: Mapping[str, Transla
 def _novas_flavors(conf: cfg.ConfigOpts, faults: FaultList) -> Iterator[Flavor]:
     """Yield the flavors of the cloud.
 
-    :raises NovaUnavailable: Nova does not answer.
+    :raises ComputeApiUnavailable: Nova does not answer.
     """
     adapter = nova_adapter(load_adapter(conf))
     try:

@@ -14,13 +14,13 @@ from cpu_tiers.placement.survey import HostSurvey
 from cpu_tiers.translators.broken_rules import Amounts, BrokenRules
 
 if TYPE_CHECKING:
-    from cpu_tiers.nova.commands.flavor_findings import Finding, Inspection
+    from cpu_tiers.nova.commands.flavor_findings import FlavorFinding, Inspection
 
 _SILENT_SECONDS = 2.0
 _COMMAND = "cpu-tiers-status upgrade check of flavors"
 
 
-class Progress:
+class ProgressLine:
     """Prints lines to standard error, at most a line every two seconds, after two seconds."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ def inspect(
         # own first.
         with warnings.catch_warnings(record=True):
             from cpu_tiers.nova.commands import flavor_findings
-        tell = Progress().tell
+        tell = ProgressLine().tell
         with flavor_findings.databases(files, folders):
             return flavor_findings.inspect_flavors(tell), list(flavor_findings.inspect_cells(tell))
 
@@ -98,7 +98,7 @@ def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence["Inspection"]) -> 
     )
 
 
-def _line(finding: "Finding", broken: BrokenRules) -> str:
+def _line(finding: "FlavorFinding", broken: BrokenRules) -> str:
     faults = "; ".join(map(str, broken.faults))
     switch = f"with [filter_scheduler] {broken.option} = true"
     if not finding.servers:

@@ -21,7 +21,7 @@ MICROVERSION = "2.61"
 _PAGE = 1000  # the default of [api] max_limit, so that Nova does not shorten the pages
 
 
-class NovaUnavailable(CpuTiersError):
+class ComputeApiUnavailable(CpuTiersError):
     """Nova's API does not answer, refuses, or its answer is not a list of flavors."""
 
 
@@ -42,7 +42,7 @@ def read_flavors(nova: Adapter) -> Iterator[Flavor]:
     Nova lists flavors that are not public only for an administrator. Where a policy keeps
     ``extra_specs`` out of the list, each flavor costs a request.
 
-    :raises NovaUnavailable: Nova does not answer with a list of flavors.
+    :raises ComputeApiUnavailable: Nova does not answer with a list of flavors.
     """
     marker = None
     while True:
@@ -67,7 +67,7 @@ def _get(nova: Adapter, path: str) -> Mapping[str, Any]:
         body = nova.get(path, microversion=MICROVERSION).json()
     except (ClientException, RequestException, JSONDecodeError) as error:
         reason = printable(str(error)[:300]) or type(error).__name__
-        raise NovaUnavailable(
+        raise ComputeApiUnavailable(
             f"GET {path}: Nova's API cannot be asked for flavors: {reason}; check the"
             " credentials in [placement] of nova.conf, and the endpoint of the service compute"
         ) from error
@@ -82,8 +82,8 @@ def _part(body: object, key: str, kind: type[Any], path: str) -> Any:
     raise _other_shape(path)
 
 
-def _other_shape(path: str) -> NovaUnavailable:
-    return NovaUnavailable(
+def _other_shape(path: str) -> ComputeApiUnavailable:
+    return ComputeApiUnavailable(
         f"GET {path}: the answer is not a list of flavors; check the endpoint of the service"
         " compute in the catalog of Keystone"
     )

@@ -38,7 +38,7 @@ Servers = dict[tuple[str, Properties], list[StoredServer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class FlavorFinding:
     """A flavor that breaks rules.
 
     :param servers: the servers with this embedded flavor; none for a flavor of the API database.
@@ -58,7 +58,7 @@ class Inspection:
     """
 
     count: int
-    findings: tuple[Finding, ...]
+    findings: tuple[FlavorFinding, ...]
     error: str | None = None
     pinned: Mapping[str, int] = field(default_factory=dict)
 
@@ -133,7 +133,7 @@ def _read_cell(cell: Any, servers: Servers, tell: Tell) -> str | None:
     return None
 
 
-def _findings(servers: Servers) -> Iterator[Finding]:
+def _findings(servers: Servers) -> Iterator[FlavorFinding]:
     for (text, properties), alike in servers.items():
         names = tuple(f"{server.name} ({server.uuid})" for server in alike)
         yield from _finding(partial(_embedded_request, text, properties), names)
@@ -149,10 +149,10 @@ def _pinned(servers: Servers) -> Counter[str]:
     return pinned
 
 
-def _finding(read: Read, servers: tuple[str, ...] = ()) -> Iterator[Finding]:
+def _finding(read: Read, servers: tuple[str, ...] = ()) -> Iterator[FlavorFinding]:
     """Yield a finding if there are broken rules, else nothing."""
     if rules := tuple(broken_rules(read)):
-        yield Finding(rules=rules, servers=servers)
+        yield FlavorFinding(rules=rules, servers=servers)
 
 
 def _request(data: Mapping[str, Any]) -> ServerRequest:

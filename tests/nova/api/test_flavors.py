@@ -9,7 +9,7 @@ from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 from nova.api.validation.extra_specs import validators
 
-from cpu_tiers.compute_api.flavors import NovaUnavailable, nova_adapter, read_flavors
+from cpu_tiers.compute_api.flavors import ComputeApiUnavailable, nova_adapter, read_flavors
 from cpu_tiers.extra_specs.known_keys import KEYS, misspelt_keys
 from cpu_tiers.model.flavor import Flavor
 from tests.nova.cloud import Cloud
@@ -48,5 +48,7 @@ class TestFlavors(Cloud):
     def test_a_policy_that_hides_extra_specs_is_an_error(self) -> None:
         """Flavors without their extra specs would look free of faults."""
         self.policy.set_rules({"os_compute_api:os-flavor-extra-specs:index": "!"}, overwrite=False)
-        with pytest.raises(NovaUnavailable, match="os-extra_specs: Nova's API cannot be asked"):
+        with pytest.raises(
+            ComputeApiUnavailable, match="os-extra_specs: Nova's API cannot be asked"
+        ):
             list(read_flavors(self.nova()))

@@ -104,9 +104,10 @@ class TestTwoCells(test.TestCase):
         self.store("cell1", "odd", {"hw:cpu_policy": "odd"})
         cells = list(inspect_cells(self.tell))
         assert [dict(cell.pinned) for cell in cells] == [{"node1": 2}, {"node1": 2}]
-        host = {"is_numa_aware": None, "has_vcpu": True, "has_shares": False}
         old, other, new = (
-            HostSurvey(name=name, has_pcpu=pcpu, **host)
+            HostSurvey(
+                name=name, is_numa_aware=None, has_pcpu=pcpu, has_vcpu=True, has_shares=False
+            )
             for name, pcpu in (("node1", False), ("node2", False), ("node1", True))
         )
         assert check_pinned([other, new], cells).code == Code.SUCCESS

@@ -1,7 +1,7 @@
 import pytest
 
 from cpu_tiers.cli import nova_command
-from cpu_tiers.cli.flavor_report import Progress, inspect
+from cpu_tiers.cli.flavor_report import ProgressLine, inspect
 from cpu_tiers.cli.nova_command import NovaMissing
 
 
@@ -10,7 +10,7 @@ def test_progress_is_told_every_two_seconds(
 ) -> None:
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    progress = Progress()
+    progress = ProgressLine()
     for now in (101.9, 102.0, 103.9, 104.1):  # monotonic() returns it
         progress.tell(f"at {now}")
     assert capsys.readouterr() == ("", "at 102.0\nat 104.1\n")

@@ -6,7 +6,7 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 from requests import JSONDecodeError
 
-from cpu_tiers.compute_api.flavors import NovaUnavailable, read_flavors
+from cpu_tiers.compute_api.flavors import ComputeApiUnavailable, read_flavors
 
 
 class Answers:
@@ -70,5 +70,5 @@ def test_a_page_that_comes_again_ends_the_list() -> None:
     ids=str,
 )
 def test_no_flavors(body: object, message: str) -> None:
-    with pytest.raises(NovaUnavailable, match=f"^GET /flavors/detail.*{message}"):
+    with pytest.raises(ComputeApiUnavailable, match=f"^GET /flavors/detail.*{message}"):
         read(Answers(body))
