@@ -35,22 +35,23 @@ Related options:
         help="""
 Accept CPU policies that Nova refuses or does not know:
 
-* ``resources:VCPU`` together with ``resources:PCPU`` on one flavor: a server with
-  shared and dedicated vCPUs.
-* ``hw:cpu_emulator_threads``: another name for ``hw:emulator_threads_policy``.
-* ``hw:cpu_policy=mixed`` with a real-time mask and without ``hw:cpu_realtime``: the
-  vCPUs of the mask are dedicated.
+* ``resources:VCPU`` together with ``resources:PCPU`` on one flavor: a server
+  with shared and dedicated vCPUs.
+* ``hw:cpu_emulator_threads``: another name for
+  ``hw:emulator_threads_policy``.
+* ``hw:cpu_policy=mixed`` with a real-time mask and without
+  ``hw:cpu_realtime``: the vCPUs of the mask are dedicated.
 * ``hw:numa_cpus.N`` without ``hw:numa_mem.N``: the memory is divided evenly.
 
-nova-api also answers 400 to a server whose flavor has ``hw:cpu_policy=mixed`` and
-whose image has ``hw_cpu_policy=shared``.
+nova-api also answers 400 to a server whose flavor has
+``hw:cpu_policy=mixed`` and whose image has ``hw_cpu_policy=shared``.
 
 Set the same value for nova-api, for nova-scheduler and on every compute host,
-first on the compute hosts and last for nova-api. nova-scheduler and nova-compute
-read this option if they have loaded the weigher and the driver of cpu-tiers. If
-the option is off, Nova alone decides about such flavors: it ignores
-``hw:cpu_emulator_threads``, and refuses all others. Before turning the option off, resize the
-servers with such flavors.
+first on the compute hosts and last for nova-api. nova-scheduler reads this
+option if it has loaded the weigher of cpu-tiers, and nova-compute if it has
+loaded the driver. If the option is off, Nova alone decides about such flavors:
+it ignores ``hw:cpu_emulator_threads``, and refuses all others. Before turning
+the option off, resize the servers with such flavors.
 """,
     ),
 ]
