@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.cli.nova_command import quiet, require_nova
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.survey import HostSurvey
-from cpu_tiers.translators.broken_rules import Amounts, BrokenRules
+from cpu_tiers.translators.broken_rules import Move
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.commands.flavor_findings import FlavorFinding, Inspection
@@ -71,7 +72,7 @@ def check_flavors(flavors: "Inspection", cells: Sequence["Inspection"]) -> Resul
         *errors,
         f"{len(flavors.findings)} of {flavors.count} flavors and {servers} of"
         f" {sum(cell.count for cell in cells)} servers break rules of cpu-tiers",
-        *(_line(finding, broken) for finding in findings for broken in finding.rules),
+        *map(_line, findings),
     ]
     return Result(Code.FAILURE if errors else Code.WARNING, ".\n".join(lines))
 
@@ -98,19 +99,23 @@ def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence["Inspection"]) -> 
     )
 
 
-def _line(finding: "FlavorFinding", broken: BrokenRules) -> str:
-    faults = "; ".join(map(str, broken.faults))
-    switch = f"with [filter_scheduler] {broken.option} = true"
+def _line(finding: "FlavorFinding") -> str:
+    faults = "; ".join(map(str, finding.rules.faults))
     if not finding.servers:
-        return f"{faults}: {switch}, the flavor cannot be used for a boot or a resize"
-    outcome = _outcome(broken.moved_with)
-    return f"{faults}: {switch}, {outcome}: {', '.join(finding.servers)}"
+        options = " or ".join(f"{option} = true" for option in finding.rules.refused_by)
+        return f"{faults}: no server can be created or resized with the flavor with {options}"
+    outcomes = [
+        f"with {option} = true, {_outcome(move)}" for option, move in finding.rules.moves.items()
+    ]
+    outcome = "; ".join(outcomes) or "the servers are moved as before"
+    return f"{faults}: {outcome}: {', '.join(finding.servers)}"
 
 
-def _outcome(moved_with: Amounts | None) -> str:
-    if moved_with is None:
-        return "no move, evacuation or unshelving is possible of the servers"
-    amounts = ", ".join(f"{amount} {name}" for name, amount in sorted(moved_with.items()))
-    return (
-        f"a move, evacuation or unshelving claims {amounts or 'nothing'} for each of the servers"
-    )
+def _outcome(move: Move | None) -> str:
+    if move is None:
+        return "the servers cannot be moved, evacuated or unshelved"
+    if move.by_stored_cpus:
+        return "the servers are moved with the CPUs and NUMA nodes that Nova has stored for them"
+    if move.shares is None:
+        return "the servers are moved all the same"
+    return f"the servers are moved, and each claims {move.shares or 'no'} {VCPU_SHARES}"

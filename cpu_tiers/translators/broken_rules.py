@@ -1,78 +1,109 @@
-"""The rules that a flavor breaks, by the option of nova-scheduler that makes the rules count.
+"""The rules that a flavor breaks, and the outcome for new servers and for servers that exist.
 
 A cloud has servers and flavors that were made before an option of cpu-tiers was switched on. The
-functions here call the same translators as nova-scheduler with the option, and return the faults
-that the translators raise. Pure.
+functions here call the same functions as nova-api and nova-scheduler with each option, and return
+the faults and the claims that those functions return. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from cpu_tiers.errors import Fault, InvalidInput
-from cpu_tiers.translators import BUILT_IN, ServerRequest, claims, shares, translate
+from cpu_tiers.errors import Fault, FaultList, InvalidInput
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
+from cpu_tiers.extra_specs.server_faults import server_faults
+from cpu_tiers.translators import BUILT_IN, ServerRequest, claims, numa, shares, translate
+from cpu_tiers.translators.contract import as_existing
 
-_SHARES = {"shares": shares.translate}
+API = "[api] refuse_faulty_flavors"
+SHARES = "[filter_scheduler] query_placement_for_vcpu_shares"
+NUMA = "[filter_scheduler] query_placement_for_numa"
+
 _NODES = {name: BUILT_IN[name] for name in ("numa", "sizes", "thread_policy", "image_traits")}
 
-Amounts = Mapping[str, int]
 Read = Callable[[], ServerRequest]
 """Returns the server, or raises an InvalidInput for a flavor that cannot be read."""
 
 
-class BrokenRules(NamedTuple):
-    """The rules of an option that a flavor breaks, by itself or together with an image.
+class Move(NamedTuple):
+    """The outcome of moving a server that exists, with an option of nova-scheduler.
 
-    :param option: the option of ``[filter_scheduler]`` that makes the rules count.
-    :param faults: a fault for each broken rule.
-    :param moved_with: the resources that the option adds to the claim of an existing server in a
-        move, by resource class; ``None`` if nova-scheduler refuses to move the server.
+    :param shares: the VCPU_SHARES that the move claims because of the option; ``None`` for an
+        option that is not about shares.
+    :param by_stored_cpus: the CPUs and NUMA nodes of the claim are those that Nova has stored for
+        the server, because flavor and image do not tell them; ``shares`` then has no meaning.
     """
 
-    option: str
+    shares: int | None
+    by_stored_cpus: bool = False
+
+
+class BrokenRules(NamedTuple):
+    """The rules that a flavor breaks, by itself or together with an image.
+
+    :param faults: a fault for each broken rule.
+    :param refused_by: the options with which no server can be created with the flavor or be
+        resized to the flavor.
+    :param moves: the outcome of a move of a server that exists, by the options of nova-scheduler
+        among ``refused_by``; ``None`` if nova-scheduler refuses to move the server.
+    """
+
     faults: tuple[Fault, ...]
-    moved_with: Amounts | None
+    refused_by: tuple[str, ...]
+    moves: Mapping[str, Move | None]
 
 
 class _Option(NamedTuple):
-    """An option, and what nova-scheduler does with the option at a boot and at a move."""
+    """What an option makes nova-scheduler do for a new server, and for a server that exists."""
 
-    name: str
-    boot: Callable[[ServerRequest], Amounts]
-    move: Callable[[ServerRequest], Amounts]
+    boot: Callable[[ServerRequest], object]
+    move: Callable[[ServerRequest], int | None]
 
 
-def broken_rules(read: Read) -> Iterator[BrokenRules]:
-    """Yield the options of which a server breaks rules, each with the broken rules.
-
-    :param read: a flavor that cannot be read breaks rules of each option.
-    """
-    for option in _OPTIONS:
+def broken_rules(read: Read) -> BrokenRules | None:
+    """Return the broken rules of a server; ``None`` if the server breaks no rule."""
+    faults = FaultList()
+    with faults:
+        server = read()
+        faults.faults.extend(server_faults(server.flavor, server.image))
+    refused_by = (API,) if faults.faults else ()
+    moves: dict[str, Move | None] = {}
+    for name, option in _OPTIONS.items():
         try:
             option.boot(read())
         except InvalidInput as error:
-            yield BrokenRules(option.name, error.faults, _moved_with(option, read))
+            faults.faults.extend(error.faults)
+            moves[name] = _move(option, read)
+    if not faults.faults:
+        return None
+    return BrokenRules(tuple(dict.fromkeys(faults.faults)), (*refused_by, *moves), moves)
 
 
-def _moved_with(option: _Option, read: Read) -> Amounts | None:
+def _move(option: _Option, read: Read) -> Move | None:
     try:
-        return option.move(read())
+        server = read()
+        stored = GuestCpus(counts=CpuCounts(shared=server.flavor.vcpus, dedicated=0))
+        existing = as_existing(server, stored)
+        return Move(option.move(existing), by_stored_cpus=existing.existing is stored)
     except InvalidInput:
         return None
 
 
-def _claim_shares(server: ServerRequest) -> Amounts:
-    query = claims(server._replace(query_vcpu_shares=True), _SHARES)
-    return {name: amount for group in query.groups for name, amount in group.resources.items()}
+def _claim_shares(server: ServerRequest) -> int:
+    query = claims(server._replace(query_vcpu_shares=True), {"shares": shares.translate})
+    return sum(amount for group in query.groups for amount in group.resources.values())
 
 
-def _request_nodes(server: ServerRequest) -> Amounts:
-    translate(server._replace(query_numa=True), _NODES)
-    return {}  # CPUs and memory are claimed without the option, too
+def _request_nodes(server: ServerRequest) -> object:
+    return translate(server._replace(query_numa=True), _NODES)
 
 
-_OPTIONS = (
-    _Option("query_placement_for_vcpu_shares", _claim_shares, _claim_shares),
-    _Option("query_placement_for_numa", _request_nodes, _request_nodes),
-)
+def _claim_nodes(server: ServerRequest) -> None:
+    claims(server._replace(query_numa=True), {"numa": numa.translate})
+
+
+_OPTIONS = {
+    SHARES: _Option(boot=_claim_shares, move=_claim_shares),
+    NUMA: _Option(boot=_request_nodes, move=_claim_nodes),
+}

@@ -44,7 +44,7 @@ class FlavorFinding:
     :param servers: the servers with this embedded flavor; none for a flavor of the API database.
     """
 
-    rules: tuple[BrokenRules, ...]
+    rules: BrokenRules
     servers: tuple[str, ...] = ()
 
 
@@ -151,7 +151,7 @@ def _pinned(servers: Servers) -> Counter[str]:
 
 def _finding(read: Read, servers: tuple[str, ...] = ()) -> Iterator[FlavorFinding]:
     """Yield a finding if there are broken rules, else nothing."""
-    if rules := tuple(broken_rules(read)):
+    if rules := broken_rules(read):
         yield FlavorFinding(rules=rules, servers=servers)
 
 

@@ -1,21 +1,25 @@
 """The flavors and servers that break rules, in real databases of Nova with two cells v2."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import fixtures
 from nova import context, objects, test
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.cli.flavor_report import check_flavors, check_pinned
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.commands.flavor_findings import inspect_cells, inspect_flavors
 from cpu_tiers.placement.survey import HostSurvey
 from tests.nova.stored_rows import NOTHING, make_flavor, store_server
 
 FINDINGS = "cpu_tiers.nova.commands.flavor_findings"
-BOOT = "the flavor cannot be used for a boot or a resize"
-NO_MOVE = "no move, evacuation or unshelving is possible of the servers"
-SHARES = "with [filter_scheduler] query_placement_for_vcpu_shares = true"
-NUMA = "with [filter_scheduler] query_placement_for_numa = true"
+BOOT = "no server can be created or resized with the flavor with"
+API = "[api] refuse_faulty_flavors = true"
+SHARES = "[filter_scheduler] query_placement_for_vcpu_shares = true"
+NUMA = "[filter_scheduler] query_placement_for_numa = true"
+NO_SHARES = f"with {SHARES}, the servers are moved, and each claims no {VCPU_SHARES}"
+STORED = "the servers are moved with the CPUs and NUMA nodes that Nova has stored for them"
 NOT_CPU_SHARES = "extra spec quota:cpu_shares: got '16384'; give a whole number from 1 to 10000"
 
 
@@ -69,13 +73,13 @@ class TestTwoCells(test.TestCase):
         assert result.code == Code.WARNING
         assert str(result.details).split(".\n") == [
             f"2 of {flavors + 3} flavors and 2 of 6 servers break rules of cpu-tiers",
-            f"flavor old-habit, {NOT_CPU_SHARES}: {SHARES}, {BOOT}",
+            f"flavor old-habit, {NOT_CPU_SHARES}: {BOOT} {API} or {SHARES}",
             "flavor three, 3 NUMA nodes: 2 vCPUs and 512 MiB; nodes of unequal size need"
-            f" hw:numa_cpus.N and hw:numa_mem.N: {NUMA}, {BOOT}",
-            f"flavor of-web, {NOT_CPU_SHARES}: {SHARES}, {NO_MOVE}: {web}",
+            f" hw:numa_cpus.N and hw:numa_mem.N: {BOOT} {API} or {NUMA}",
+            f"flavor of-web, {NOT_CPU_SHARES}: {NO_SHARES}: {web}",
             "flavor of-both and image of the server: the flavor has hw:cpu_policy=mixed, the"
             " image hw_cpu_policy=shared; the image may not ask for another policy than the"
-            f" flavor: {NUMA}, {NO_MOVE}: {both}",
+            f" flavor: with {NUMA}, {STORED}: {both}",
         ]
         cell2 = f"cell cell2 ({self.cell_mappings['cell2'].uuid})"
         assert self.lines[-1] == f"{cell2}: 2 servers read"
@@ -88,7 +92,7 @@ class TestTwoCells(test.TestCase):
         assert result.code == Code.FAILURE
         error, _, server = str(result.details).split(".\n")
         assert error.startswith(f"cell cell1 ({self.cell_mappings['cell1'].uuid}) does not answer")
-        assert server.endswith(f"{NO_MOVE}: {web}")
+        assert server.endswith(f"{NO_SHARES}: {web}")
         assert "secret" not in str(result.details)
 
     def test_nothing_to_say(self) -> None:
@@ -104,10 +108,9 @@ class TestTwoCells(test.TestCase):
         self.store("cell1", "odd", {"hw:cpu_policy": "odd"})
         cells = list(inspect_cells(self.tell))
         assert [dict(cell.pinned) for cell in cells] == [{"node1": 2}, {"node1": 2}]
+        host: dict[str, Any] = {"is_numa_aware": None, "has_vcpu": True, "has_shares": False}
         old, other, new = (
-            HostSurvey(
-                name=name, is_numa_aware=None, has_pcpu=pcpu, has_vcpu=True, has_shares=False
-            )
+            HostSurvey(name=name, has_pcpu=pcpu, **host)
             for name, pcpu in (("node1", False), ("node2", False), ("node1", True))
         )
         assert check_pinned([other, new], cells).code == Code.SUCCESS

@@ -110,7 +110,7 @@ def test_what_is_held_is_not_what_the_cells_need(at: list[tuple[str, dict[str, i
 
 
 def test_dedicated_vcpus_have_vcpu_of_a_host_without_pcpu() -> None:
-    """Cells of 2, 2 and 3 vCPUs. As in Nova's second query, emulator threads claim nothing."""
+    """Emulator threads have nothing: the allocations are those of 2, 2 and 3 vCPUs."""
     found = allocated_places(
         ISOLATED, "cn", held((0, "VCPU", 3, 1024), (1, "VCPU", 2, 1024), (2, "VCPU", 2, 1024))
     )

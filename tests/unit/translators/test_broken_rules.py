@@ -1,60 +1,84 @@
+from collections.abc import Mapping
+
 import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.translators.broken_rules import broken_rules
+from cpu_tiers.translators.broken_rules import API, NUMA, SHARES, Move, broken_rules
 
-SHARES, NUMA = "query_placement_for_vcpu_shares", "query_placement_for_numa"
+STORED = Move(20, by_stored_cpus=True)
 
 
-def server(specs: dict[str, str], image: dict[str, str] | None = None) -> ServerRequest:
+def server(specs: Mapping[str, str], image: Mapping[str, str] | None = None) -> ServerRequest:
     flavor = Flavor(name="f", vcpus=2, memory_mb=512, extra_specs=specs)
     return ServerRequest(flavor, None if image is None else Image("i", image))
 
 
+MIXED = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}
+
+
 @pytest.mark.parametrize(
-    ("specs", "image", "options"),
+    ("specs", "image", "moves"),
     [
-        pytest.param({}, None, [], id="nothing asked"),
-        pytest.param({"quota:cpu_shares_multiplier": "100"}, None, [], id="a tier"),
-        pytest.param({"quota:cpu_shares": "10001"}, None, [SHARES], id="a weight over 10000"),
+        pytest.param({"quota:cpu_shares": "10001"}, None, {SHARES: Move(0)}, id="over 10000"),
         pytest.param(
-            {"quota:cpu_shares_multiplier": "6000"}, None, [SHARES], id="6000 x 2 is over 10000"
+            {"quota:cpu_shares_multiplier": "6000"}, None, {SHARES: Move(0)}, id="6000 x 2"
         ),
         pytest.param(
             {"quota:cpu_shares": "1", "quota:cpu_shares_multiplier": "1"},
             None,
-            [SHARES],
+            {SHARES: Move(0)},
             id="both keys",
         ),
-        pytest.param({"hw:numa_nodes": "3"}, None, [NUMA], id="2 vCPUs on 3 nodes"),
         pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0", "quota:cpu_shares": "7"},
+            {"hw:numa_nodes": "2", "resources:VCPU": "1", "quota:cpu_shares_multiplier": "10"},
+            None,
+            {NUMA: Move(None)},
+            id="an amount of 1 VCPU beside nodes of 2",
+        ),
+        pytest.param(
+            {**MIXED, "quota:cpu_shares_multiplier": "10"},
             {"hw_cpu_policy": "shared"},
-            [SHARES, NUMA],
+            {SHARES: STORED, NUMA: STORED._replace(shares=None)},
             id="the matrix decides about the shared vCPUs, and about the nodes",
         ),
         pytest.param(
-            {"hw:emulator_threads_policy": "isolate"}, None, [NUMA], id="isolated without pins"
+            {"hw:emulator_threads_policy": "isolate"},
+            None,
+            {NUMA: Move(None, by_stored_cpus=True)},
+            id="isolated emulator threads without dedicated vCPUs",
         ),
     ],
 )
-def test_the_options_with_broken_rules(
-    specs: dict[str, str], image: dict[str, str] | None, options: list[str]
+def test_a_faulty_server_is_moved_and_no_such_server_is_created(
+    specs: Mapping[str, str], image: Mapping[str, str] | None, moves: Mapping[str, Move]
 ) -> None:
-    assert [rules.option for rules in broken_rules(lambda: server(specs, image))] == options
+    rules = broken_rules(lambda: server(specs, image))
+    assert rules is not None
+    assert rules.moves == moves
+    assert set(rules.refused_by) - {API} == moves.keys()
 
 
-def test_a_flavor_that_cannot_be_read_breaks_rules_of_each_option() -> None:
+def test_a_tier_breaks_no_rule() -> None:
+    assert broken_rules(lambda: server({"quota:cpu_shares_multiplier": "100"})) is None
+
+
+def test_the_api_refuses_what_the_scheduler_refuses_by_an_option() -> None:
+    rules = broken_rules(lambda: server({"hw:cpu_policy": "x", "quota:cpu_shares": "0"}))
+    assert rules is not None
+    assert [fault.where for fault in rules.faults] == [
+        "flavor f, extra spec hw:cpu_policy",
+        "flavor f, extra spec quota:cpu_shares",
+    ]
+    assert rules.refused_by == (API, SHARES, NUMA)
+
+
+def test_a_flavor_that_cannot_be_read_cannot_be_moved() -> None:
     def read() -> ServerRequest:
         raise InvalidInput.of("flavor f", "vcpus 0", "give 1")
 
-    rules = list(broken_rules(read))
-    assert [(broken.option, broken.moved_with) for broken in rules] == [
-        (SHARES, None),
-        (NUMA, None),
-    ]
-    assert {str(fault) for broken in rules for fault in broken.faults} == {
-        "flavor f: vcpus 0; give 1"
-    }
+    rules = broken_rules(read)
+    assert rules is not None
+    assert [str(fault) for fault in rules.faults] == ["flavor f: vcpus 0; give 1"]
+    assert rules.moves == {SHARES: None, NUMA: None}
