@@ -31,7 +31,22 @@ def compose(
     query = _query(drafts, same_subtree, own.group_policy)._replace(
         root_required=root.required, root_forbidden=root.forbidden
     )
+    query = _with_novas_policy(own, query)
     _check(flavor, query)
+    return query
+
+
+def _with_novas_policy(own: OwnGroups, query: CandidateQuery) -> CandidateQuery:
+    """Return the query with ``group_policy=none`` where Nova assumes this policy.
+
+    nova.scheduler.utils.resources_from_request_spec assumes ``none`` if at most one of several
+    groups with a suffix is the flavor's own: the other groups belong to ports, whose owner
+    cannot set a policy.
+    """
+    of_flavor = sum(bool(group.suffix) for group in own.groups)
+    several = sum(bool(group.suffix) for group in query.groups) > 1
+    if query.group_policy is None and several and of_flavor <= 1:
+        return query._replace(group_policy="none")
     return query
 
 

@@ -6,9 +6,10 @@ from urllib.parse import parse_qsl
 import pytest
 from nova import objects
 from nova.network import neutron
-from nova.scheduler.utils import ResourceRequest
+from nova.scheduler.utils import ResourceRequest, resources_from_request_spec
 
 from cpu_tiers.accounting.port_bindings import bind
+from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.port import Port
@@ -97,3 +98,31 @@ def test_bindings(
     )
     binding = bind([Port(id=P1, resource_request=request_)], chosen)[P1]
     assert binding.allocation == theirs
+
+
+@pytest.mark.parametrize("of_flavor", range(3))
+@pytest.mark.parametrize("of_ports", range(3))
+def test_a_missing_group_policy_means_what_it_means_in_nova(of_flavor: int, of_ports: int) -> None:
+    """Two groups of the flavor need a policy: Placement would answer 400 without."""
+    specs = {f"resources{number}:VGPU": "1" for number in range(1, 1 + of_flavor)}
+    sizes = {"vcpus": 2, "memory_mb": 64, "root_gb": 1, "ephemeral_gb": 0, "swap": 0}
+    ports = tuple(Port(id=name, resource_request=FLAT) for name in (P1, P2)[:of_ports])
+    spec = objects.RequestSpec(
+        flavor=objects.Flavor(name="f", flavorid="f", extra_specs=specs, **sizes),
+        image=objects.ImageMeta(properties=objects.ImageMetaProps()),
+        is_bfv=False,
+        requested_resources=[
+            objects.RequestGroup(requester_id=port.id, resources=FLAT["resources"])
+            for port in ports
+        ],
+        request_level_params=objects.RequestLevelParams(),
+    )
+    nova = resources_from_request_spec(None, spec, None)
+    flavor = Flavor(name="f", vcpus=2, memory_mb=64, root_gb=1, extra_specs=specs)
+    server = ServerRequest(flavor=flavor, ports=ports)
+    if of_flavor == 2:
+        assert nova.group_policy is None
+        with pytest.raises(InvalidInput, match="group_policy: not set"):
+            translate(server)
+    else:
+        assert translate(server).group_policy == nova.group_policy

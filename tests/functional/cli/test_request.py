@@ -67,8 +67,11 @@ def test_request_show_with_ports(run: Command, save: Command, flavor: Command) -
     assert found["groups"][1]["required"] == ["CUSTOM_A", "in:CUSTOM_PHYSNET_0,CUSTOM_PHYSNET_1"]
     assert (found["same_subtree"], found["group_policy"]) == ([["bw", "pps"]], "none")
     assert "requiredbw=in:CUSTOM_PHYSNET_0,CUSTOM_PHYSNET_1&" in found["query"]
-    refused = run("request", "show", flavor({}), f"--port={ports[0]}", *arguments, status=1)
-    assert "extra spec group_policy: not set, with 2 groups: bw, pps" in refused.stderr
+    shown = run("request", "show", flavor({}), f"--port={ports[0]}", *arguments)
+    assert json.loads(shown.stdout)["group_policy"] == "none"  # as Nova assumes for ports
+    groups = flavor({"resources1:VGPU": "1", "resources2:VGPU": "1"})
+    refused = run("request", "show", groups, *arguments, status=1)
+    assert "extra spec group_policy: not set, with 2 groups: 1, 2" in refused.stderr
 
 
 def test_shares_are_asked_for_only_where_nova_conf_says_so(

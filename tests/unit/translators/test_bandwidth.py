@@ -77,9 +77,16 @@ def test_one_port_needs_no_group_policy() -> None:
         pytest.param({"resources1__VGPU": "1"}, [port("p1")], id="a port and a flavor's group"),
     ],
 )
-def test_several_groups_need_a_policy(specs: dict[str, str], ports: list[Port]) -> None:
-    with pytest.raises(InvalidInput, match="flavor f, extra spec group_policy: not set, with 2"):
-        query(flavor(**specs), *ports)
+def test_ports_need_no_policy_of_the_flavor(specs: dict[str, str], ports: list[Port]) -> None:
+    """Nova assumes none where at most one group is the flavor's own."""
+    assert ("group_policy", "none") in query(flavor(**specs), *ports)
+
+
+@pytest.mark.parametrize("ports", [[], [port("p1")]], ids=["no port", "a port"])
+def test_several_groups_of_the_flavor_need_a_policy(ports: list[Port]) -> None:
+    it = flavor(resources1__VGPU="1", resources2__VGPU="1")
+    with pytest.raises(InvalidInput, match=r"group_policy: not set, with [23] groups"):
+        query(it, *ports)
 
 
 def test_what_a_port_asks_for_is_not_the_flavors_to_replace() -> None:

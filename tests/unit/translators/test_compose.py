@@ -101,11 +101,6 @@ def test_what_translators_add_to_a_query_of_nova() -> None:
     [
         pytest.param({}, "flavor f: requests no resources", id="nothing"),
         pytest.param(
-            {"any": [RequestGroup("_A", {"VGPU": 1}), RequestGroup("_B", {"VGPU": 1})]},
-            "group_policy: not set, with 2 groups: _A, _B",
-            id="two groups without a policy",
-        ),
-        pytest.param(
             {"any": [RequestGroup("_A", {"VGPU": 1}), SameSubtree(("_A", "_X"))]},
             "same_subtree: no group '_X'",
             id="a subtree of a group that does not exist",
