@@ -20,6 +20,10 @@ MIN_WEIGHT = 1
 MAX_WEIGHT = 10000
 """The range of a weight in cgroup v2 (``cpu.weight``). libvirt refuses other weights."""
 
+LEAST_GUEST_WEIGHT = 2
+"""The weight of a guest whose flavor has a weight of 1: libvirt refuses 1 on cgroup v1, where the
+kernel would make 2 of it. A guest may migrate to a host of either version (decision D70)."""
+
 # The default context keeps 28 digits, and the text of a multiplier may have more: a product that
 # was rounded before could be rounded to another whole number.
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX)
@@ -38,7 +42,14 @@ class Shares(NamedTuple):
     per_vcpu: bool
 
     def weight(self, vcpus: int) -> int:
-        """Return the weight of a domain with this number of vCPUs, shared and dedicated."""
+        """Return the weight of a domain with this number of vCPUs, shared and dedicated.
+
+        The weight is at least :data:`LEAST_GUEST_WEIGHT`.
+        """
+        return max(LEAST_GUEST_WEIGHT, self.flavor_weight(vcpus))
+
+    def flavor_weight(self, vcpus: int) -> int:
+        """Return the number of shares that the flavor states for this number of vCPUs."""
         return self._scaled(vcpus)
 
     def claim(self, shared_vcpus: int) -> int:
@@ -106,7 +117,7 @@ def _parse_domain_shares(text: str, where: str) -> Shares:
 
 
 def _checked(flavor: Flavor, key: str, shares: Shares) -> Shares:
-    weight = shares.weight(flavor.vcpus)
+    weight = shares.flavor_weight(flavor.vcpus)
     if MIN_WEIGHT <= weight <= MAX_WEIGHT:
         return shares
     raise InvalidInput.of(

@@ -9,7 +9,7 @@ from cpu_tiers.model.flavor import Flavor
 
 
 def domain_shares(flavor: Flavor) -> int | None:
-    """Return the CPU shares of a domain, 1 to 10000, or ``None`` if the flavor sets none.
+    """Return the CPU shares of a domain, 2 to 10000, or ``None`` if the flavor sets none.
 
     :raises InvalidInput: see :func:`~cpu_tiers.extra_specs.shares.parse_shares`.
     """

@@ -47,6 +47,8 @@ def flavor(name: str, vcpus: int, **extra_specs: str) -> Flavor:
         ("bronze", 1, "25.0", 25),
         ("fraction", 10, "2.5", 25),
         ("largest", 2, "5000", 10000),
+        ("least", 1, "1", 2),  # libvirt refuses 1 on cgroup v1
+        ("rounded", 5, "0.1", 2),  # 0.5 is rounded up to 1
     ],
 )
 def test_libvirt_and_the_kernel_have_the_weight(
@@ -55,6 +57,25 @@ def test_libvirt_and_the_kernel_have_the_weight(
     guest = start(flavor(name, vcpus, quota__cpu_shares_multiplier=multiplier))
     assert guest.schedulerParameters()["cpu_shares"] == weight
     assert cgroup_weight(name) == weight
+
+
+def test_libvirt_takes_the_whole_range(start: Start) -> None:
+    """On cgroup v1 from 2, and on v2 from 1; the largest weight is 10000 on both."""
+    guest = start(flavor("range", 1, quota__cpu_shares_multiplier="1"))
+    for weight in (*range(2, 10_000, 101), 10_000):
+        guest.setSchedulerParameters({"cpu_shares": weight})
+        assert cgroup_weight("range") == weight
+
+
+def test_libvirt_refuses_1_only_on_cgroup_v1(start: Start) -> None:
+    """The reason of decision D70."""
+    guest = start(flavor("refused", 1))
+    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        guest.setSchedulerParameters({"cpu_shares": 1})
+        assert cgroup_weight("refused") == 1
+    else:
+        with pytest.raises(libvirt.libvirtError, match=r"must be in range \[2, 262144\]"):
+            guest.setSchedulerParameters({"cpu_shares": 1})
 
 
 def test_vcpus_float_over_the_shared_cpus(start: Start) -> None:

@@ -58,3 +58,14 @@ def due_weight(domain: Domain) -> int | None:
         return domain.shares
     shares = flavor_shares(domain)
     return None if shares is None else shares.weight(len(domain.vcpu_sets))
+
+
+def right_weights(domain: Domain) -> tuple[int | None, ...]:
+    """Return the weights that are right for a guest: the due weight, and 1 for a flavor with 1.
+
+    Nova itself writes 1 for ``quota:cpu_shares=1``, and such a guest runs on cgroup v2 (decision
+    D70).
+    """
+    due, shares = due_weight(domain), flavor_shares(domain)
+    of_flavor = None if shares is None else shares.flavor_weight(len(domain.vcpu_sets))
+    return (due, 1) if of_flavor == 1 else (due,)

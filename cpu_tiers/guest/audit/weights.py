@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from cpu_tiers.guest.audit.evidence import Evidence, due_weight
+from cpu_tiers.guest.audit.evidence import Evidence, due_weight, right_weights
 from cpu_tiers.guest.audit.finding import Finding, Kind
 from cpu_tiers.guest.tier import shares_faults
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, WEIGHTS, GuestCgroup, HostCgroups
@@ -35,15 +35,14 @@ def check_weights(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _in_xml(domain: Domain) -> Iterator[str]:
-    due = due_weight(domain)
-    if domain.shares != due:
-        yield f"its XML has {_weight(domain.shares)}, its flavor {_weight(due)}"
+    if domain.shares not in right_weights(domain):
+        yield f"its XML has {_weight(domain.shares)}, its flavor {_weight(due_weight(domain))}"
 
 
 def _in_kernel(domain: Domain, host: HostCgroups, cgroup: GuestCgroup) -> Iterator[str]:
     due = due_weight(domain) or DEFAULT_WEIGHT[host.version]
     # A due weight out of range cannot be in the cgroup; _unusable reports it.
-    if cgroup.weight not in (None, due) and due in WEIGHTS[host.version]:
+    if cgroup.weight not in (None, due, *right_weights(domain)) and due in WEIGHTS[host.version]:
         yield f"its cgroup has {_weight(cgroup.weight)}, it must have weight {due}"
 
 

@@ -32,8 +32,9 @@ def flavor(vcpus: int = 1, /, **extra_specs: str) -> Flavor:
 def test_multiplier(vcpus: int, multiplier: str, weight: int) -> None:
     shares = parse_shares(flavor(vcpus, cpu_shares_multiplier=multiplier))
     assert shares is not None
-    assert shares.weight(vcpus) == weight
+    assert shares.flavor_weight(vcpus) == weight
     assert shares.claim(vcpus) == weight
+    assert shares.weight(vcpus) == max(weight, 2)  # libvirt refuses 1 on cgroup v1
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,8 @@ def test_multiplier_claims_for_shared_vcpus_and_weighs_for_all(shared: int, clai
 def test_domain_shares_stand_as_they_are(value: str) -> None:
     shares = parse_shares(flavor(4, cpu_shares=value))
     assert shares is not None
-    assert shares.weight(4) == shares.claim(4) == shares.claim(1) == int(value)
+    assert shares.flavor_weight(4) == shares.claim(4) == shares.claim(1) == int(value)
+    assert shares.weight(4) == max(int(value), 2)
     assert shares.claim(0) == 0
 
 

@@ -15,6 +15,15 @@ def test_nothing_is_wrong() -> None:
     assert summary(evidence(guest("plain", None), found=cgroups(version=1, plain=1024))) == []
 
 
+@pytest.mark.parametrize("weight", [1, 2])
+def test_a_flavor_with_a_weight_of_1(weight: int) -> None:
+    """cpu-tiers gives the guest 2, and Nova itself 1 (decision D70)."""
+    least = guest("least", weight, multiplier="1")
+    assert summary(evidence(least, found=cgroups(least=weight))) == []
+    wrong = "its cgroup has weight 3, it must have weight 2"
+    assert wrong in summary(evidence(least, found=cgroups(least=3)))[0]
+
+
 @pytest.mark.parametrize(
     ("domain", "found", "what", "weight"),
     [
