@@ -1,0 +1,94 @@
+"""Loads cpu-tiers into the process of Nova's own tests, as nova.conf and its services load it.
+
+The options of cpu-tiers are set by the environment, which oslo.config reads above nova.conf.
+The tests of Nova name their weighers and drivers themselves, with overrides that no option
+beats, so two classes are put in place here: our weigher beside the weighers of every
+``HostManager``, and our libvirt driver in the place of Nova's.
+"""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+import nova.virt.libvirt
+from nova.scheduler.host_manager import HostManager
+from nova.tests.fixtures import libvirt as fake
+from nova.tests.functional.fixtures import PlacementApiClient
+from nova.virt.cpu_tiers import LibvirtDriver
+from nova.virt.libvirt import driver
+
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
+
+
+def load() -> None:
+    """Create our classes once, as each service does at its start, and put them in place.
+
+    nova-api's validators are loaded already: by their entry point, when Nova imported its own.
+    """
+    join_the_weighers()
+    ResourceProviderWeigher()
+    driver.LibvirtDriver = nova.virt.libvirt.LibvirtDriver = LibvirtDriver
+    with fake.LibvirtFixture():
+        LibvirtDriver(None)
+    if "OS_LIBVIRT__REPORT_VCPU_SHARES" in os.environ:
+        hide_unused_shares()
+
+
+def join_the_weighers() -> None:
+    """Have every ``HostManager`` weigh by our weigher, too."""
+    initialize = HostManager.__init__
+
+    def with_ours(self: Any, *args: Any, **kwargs: Any) -> None:
+        initialize(self, *args, **kwargs)
+        self.weighers = [*self.weighers, ResourceProviderWeigher()]
+
+    HostManager.__init__ = with_ours
+
+
+def hide_unused_shares() -> None:
+    """Leave VCPU_SHARES that nobody uses out of the usages that tests read.
+
+    Tests compare usages as a whole, and every host has the class. Without this, hundreds of
+    tests would differ for one reason, and a second reason would not be seen.
+    """
+    read = PlacementApiClient.get
+
+    def get(self: Any, url: str, **kwargs: Any) -> Any:
+        response = read(self, url, **kwargs)
+        usages = response.body.get("usages", {})
+        if usages.get(VCPU_SHARES) == 0:
+            del usages[VCPU_SHARES]
+        return response
+
+    PlacementApiClient.get = get
+
+
+def count_wrapped() -> dict[str, int]:
+    """Return how many of our wrappers are around functions of Nova, by Nova's module."""
+    found: Counter[str] = Counter()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("nova.") and not name.startswith(("nova.virt.cpu_tiers", "nova.tests")):
+            found[name] = sum(map(layers, functions(module)))
+    return dict(+found)
+
+
+def functions(module: Any) -> Iterator[Any]:
+    """Yield the functions of a module and of its own classes."""
+    for value in list(vars(module).values()):
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            yield from (getattr(member, "__func__", member) for member in vars(value).values())
+        elif getattr(value, "__module__", None) == module.__name__:
+            yield value
+
+
+def layers(function: Any) -> int:
+    """Return how many wrappers of cpu-tiers are around a function."""
+    number = 0
+    while isinstance(function, FunctionType):
+        number += function.__globals__.get("__name__", "").startswith("cpu_tiers.")
+        function = getattr(function, "__wrapped__", None)
+    return number

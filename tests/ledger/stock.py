@@ -1,0 +1,36 @@
+"""An environment with a stock Nova: the distributions of this environment, without cpu-tiers."""
+
+import subprocess
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
+
+LEFT_OUT = frozenset({"cpu-tiers", "pip"})
+
+
+def requirements() -> str:
+    """Return the distributions of this environment and their versions, one a line."""
+    versions = {
+        each.metadata["Name"].lower().replace("_", "-"): each.version for each in distributions()
+    }
+    return "".join(f"{name}=={versions[name]}\n" for name in sorted(versions.keys() - LEFT_OUT))
+
+
+def python_of_stock(folder: Path) -> Path:
+    """Return the Python of the environment in a folder; make the environment if it is missing.
+
+    The environment is made anew if the distributions of this environment have changed, so a
+    difference between both sides cannot come from a library.
+
+    :raises subprocess.CalledProcessError: uv cannot install the distributions.
+    """
+    wanted, done = folder / "wanted.txt", folder / "installed.txt"
+    python = folder / "bin" / "python"
+    if not done.exists() or done.read_text() != requirements():
+        make = ["uv", "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)]
+        subprocess.run(make, check=True)
+        wanted.write_text(requirements())
+        install = ["uv", "pip", "install", "--quiet", "--no-deps", "--python", str(python)]
+        subprocess.run([*install, "--requirement", str(wanted)], check=True)
+        wanted.rename(done)
+    return python
