@@ -28,6 +28,12 @@ def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
     return specs
 
 
+def name_of(flavor: objects.Flavor) -> str:
+    """Return the name of Nova's flavor for messages; Nova's scheduler reads no names of flavors."""
+    name: str = flavor.name if "name" in flavor else "(unnamed)"
+    return name
+
+
 def to_flavor(flavor: objects.Flavor) -> Flavor:
     """Return Nova's flavor as a :class:`~cpu_tiers.model.flavor.Flavor`.
 
@@ -40,7 +46,7 @@ def to_flavor(flavor: objects.Flavor) -> Flavor:
     if not options.extends_cpu_policies():
         specs = {key: value for key, value in specs.items() if key != SPEC_KEY}
     return Flavor(
-        name=flavor.name,
+        name=name_of(flavor),
         vcpus=flavor.vcpus,
         memory_mb=flavor.memory_mb,
         root_gb=flavor.root_gb,

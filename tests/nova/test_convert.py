@@ -34,6 +34,11 @@ def test_extra_specs_that_nova_did_not_load() -> None:
     assert to_flavor(flavor()).extra_specs == {}
 
 
+def test_a_flavor_whose_name_nova_did_not_load() -> None:
+    sizes = {"vcpus": 1, "memory_mb": 512, "root_gb": 1, "ephemeral_gb": 0, "swap": 0}
+    assert to_flavor(objects.Flavor(**sizes)).name == "(unnamed)"
+
+
 def test_a_flavor_without_cpus_is_refused() -> None:
     with pytest.raises(InvalidInput, match="vcpus"):
         to_flavor(flavor(vcpus=0))

@@ -14,7 +14,7 @@ from nova import context, objects
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.nova.convert import to_flavor, to_image
+from cpu_tiers.nova.convert import name_of, to_flavor, to_image
 from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.translators import ServerRequest, Translator
@@ -53,7 +53,7 @@ def existing_server(request_spec: objects.RequestSpec, error: InvalidInput) -> S
             "Server %s is moved though its flavor %s is faulty, and claims nothing of the resource"
             " classes that the faults are about: %s",
             _field(request_spec, "instance_uuid"),
-            request_spec.flavor.name,
+            name_of(request_spec.flavor),
             error,
         )
     novas = to_guest_cpus(_field(request_spec, "numa_topology"), request_spec.flavor.vcpus)

@@ -18,6 +18,7 @@ from nova import exception, objects
 from cpu_tiers import extensions
 from cpu_tiers.errors import CpuTiersError, ExtensionError, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.scheduler import custom_names
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of, valid_translators
 from cpu_tiers.nova.seams import Seam
@@ -91,7 +92,7 @@ def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
             claimed = claims_of(request_spec, translators)
             request = original(cls, request_spec, enable_pinning_translate)
             for group in claimed.groups:
-                _add(request, group, request_spec.flavor.name)
+                _add(request, group, name_of(request_spec.flavor))
         except CpuTiersError as error:
             # nova-conductor handles NoValidHost in every operation, so the server stays as it was.
             # The user sees the reason, except in a resize.
