@@ -4,7 +4,7 @@ A difference is allowed if it stands in the file of expected differences, with i
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,10 +25,13 @@ class Difference:
 
     def __str__(self) -> str:
         """Return the test, the mode, both outcomes, and the last line of the failure."""
-        line = self.ours.line or self.stock.line
-        return (
-            f"{self.test}\n    {self.mode}: {self.ours.kind}, stock: {self.stock.kind}\n    {line}"
-        )
+        kinds = f"{self.mode}: {self.ours.kind}, stock: {self.stock.kind}"
+        return f"{self.test}\n    {kinds}\n    {self.last_line}"
+
+    @property
+    def last_line(self) -> str:
+        """Return the last line of the failure, whichever side failed."""
+        return self.ours.line or self.stock.line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +39,22 @@ class Expectation:
     """An entry of the file of expected differences.
 
     :param tests: patterns of names of tests, with ``*``.
+    :param line: a part of the last line of the failure.
     """
 
     tests: tuple[str, ...]
     modes: tuple[str, ...]
     reason: str
+    line: str = ""
 
-    def covers(self, test: str, mode: str) -> bool:
-        """Tell whether a difference of a test in a mode is expected."""
+    def is_about(self, test: str, mode: str) -> bool:
+        """Tell whether a test may differ in a mode."""
         return mode in self.modes and any(fnmatchcase(test, each) for each in self.tests)
+
+    def covers(self, difference: Difference) -> bool:
+        """Tell whether a difference is expected."""
+        about = self.is_about(difference.test, difference.mode)
+        return about and self.line in difference.last_line
 
 
 @dataclass(slots=True)
@@ -67,7 +77,7 @@ def read_expectations(path: Path) -> tuple[Expectation, ...]:
     expectations = []
     for entry in entries:
         given = Expectation(
-            tests=tuple(entry["tests"]), modes=tuple(entry["modes"]), reason=entry["reason"]
+            **{**entry, "tests": tuple(entry["tests"]), "modes": tuple(entry["modes"])}
         )
         if not (given.tests and given.modes and given.reason.strip()):
             raise ValueError(f"{path}: give tests, modes and a reason in {entry}")
@@ -99,7 +109,7 @@ def unexplained(
     return [
         difference
         for difference in differences(stock, ours)
-        if not any(each.covers(difference.test, difference.mode) for each in expectations)
+        if not any(each.covers(difference) for each in expectations)
     ]
 
 
@@ -123,16 +133,21 @@ def vanished(
     pairs: Sequence[tuple[Result, Result]], expectations: Sequence[Expectation]
 ) -> list[tuple[Expectation, str]]:
     """Return the entries, each with a mode, whose tests ran and all ended as in stock Nova."""
-    ran: dict[str, Mapping[str, bool]] = {}
+    differ: list[Difference] = []
+    ran: set[tuple[str, str]] = set()
     for stock, ours in pairs:
-        different = {difference.test for difference in differences(stock, ours)}
-        mode = ours.key.mode
-        ran[mode] = {**ran.get(mode, {}), **{test: test in different for test in ours.outcomes}}
-    gone = []
-    for each in expectations:
-        for mode in each.modes:
-            tests = ran.get(mode, {})
-            met = {differs for test, differs in tests.items() if each.covers(test, mode)}
-            if met == {False}:
-                gone.append((each, mode))
-    return gone
+        differ += differences(stock, ours)
+        ran |= {(test, ours.key.mode) for test in ours.outcomes}
+    occurred = {
+        (each, difference.mode)
+        for each in expectations
+        for difference in differ
+        if each.covers(difference)
+    }
+    possible = [
+        (each, mode)
+        for each in expectations
+        for mode in each.modes
+        if any(each.is_about(test, mode) for test, in_mode in ran if in_mode == mode)
+    ]
+    return [key for key in possible if key not in occurred]

@@ -86,7 +86,7 @@ def document(report: Report) -> dict[str, Any]:
                 "mode": each.mode,
                 "stock": each.stock.kind,
                 "outcome": each.ours.kind,
-                "line": each.ours.line or each.stock.line,
+                "line": each.last_line,
             }
             for each in report.unexplained
         ],

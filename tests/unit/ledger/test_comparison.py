@@ -1,5 +1,6 @@
 """Which differences between a stock Nova and Nova with cpu-tiers are red."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,9 +52,20 @@ def test_a_test_that_only_one_side_has_is_a_difference() -> None:
     assert {each.test: each.ours.kind for each in found} == {"m.a": "not reached", "m.b": "passed"}
 
 
-def test_an_expectation_is_for_its_modes() -> None:
-    stock, ours = result("stock", inventory="passed"), result("off", inventory="failed")
-    assert len(comparison.unexplained(stock, ours, [REPORTING])) == 1
+@pytest.mark.parametrize(
+    ("mode", "line", "number"),
+    [
+        pytest.param("shares", "wh", 0, id="expected"),
+        pytest.param("off", "wh", 1, id="in another mode"),
+        pytest.param("shares", "who", 1, id="with another failure"),
+    ],
+)
+def test_an_expectation_is_for_its_modes_and_its_failure(
+    mode: str, line: str, number: int
+) -> None:
+    stock, ours = result("stock", inventory="passed"), result(mode, inventory="failed")
+    expectation = replace(REPORTING, line=line)
+    assert len(comparison.unexplained(stock, ours, [expectation])) == number
 
 
 @pytest.mark.parametrize(
