@@ -14,13 +14,12 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
-from tests.ledger import suites
+from tests.ledger import stock, suites
 from tests.ledger.comparison import EXPECTED, read_expectations
 from tests.ledger.ledger import Ledger
 from tests.ledger.modes import MODES, STOCK, Mode
 from tests.ledger.report import document, table
 from tests.ledger.results import Results
-from tests.ledger.stock import python_of_stock
 from tests.ledger.workers import WORKER, WorkerDied, Workers
 
 ROOT = Path(__file__).parents[2]
@@ -32,10 +31,14 @@ def folder_of(name: str) -> Path:
 
 
 def digest(mode: Mode) -> str:
-    """Return a digest of what a mode adds to a stock Nova: code and options."""
+    """Return a digest of all that is in the process of a mode beside Nova.
+
+    These are the libraries and, in a mode with cpu-tiers, its code and options.
+    """
+    content = hashlib.sha256(stock.requirements().encode())
     if not mode.has_cpu_tiers:
-        return ""
-    content = hashlib.sha256(json.dumps(dict(mode.options)).encode())
+        return content.hexdigest()[:16]
+    content.update(json.dumps(dict(mode.options)).encode())
     for path in (*sorted(folder_of("cpu-tiers").rglob("*.py")), WORKER.with_name("ours.py")):
         content.update(path.read_bytes())
     return content.hexdigest()[:16]
@@ -71,8 +74,11 @@ def main(arguments: list[str]) -> int:
     deadline = monotonic() + 60 * options.minutes
     modes = [mode for name, mode in MODES.items() if name in {STOCK, *options.modes}]
     nova = version("nova")
-    stock = python_of_stock(options.folder.resolve() / f"stock-{nova}")
-    pythons = {mode.name: Path(sys.executable) if mode.has_cpu_tiers else stock for mode in modes}
+    stocks = options.folder.resolve() / f"stock-{nova}"
+    pythons = {
+        mode.name: Path(sys.executable) if mode.has_cpu_tiers else stock.python_of(stocks)
+        for mode in modes
+    }
     workers = Workers(pythons=pythons, folder=options.folder.resolve() / "workers")
     ledger = Ledger(
         nova=nova,
@@ -88,6 +94,7 @@ def main(arguments: list[str]) -> int:
     status = 0
     try:
         if not options.report:
+            stock.make(stocks)
             ledger.fill(deadline)
     except KeyboardInterrupt:
         status = 130

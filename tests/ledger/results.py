@@ -31,7 +31,7 @@ class Key:
     """What a result belongs to. A result of another Nova or other code is never used.
 
     :param nova: the version of Nova.
-    :param code: a digest of the code of cpu-tiers and of the options; empty for a stock Nova.
+    :param code: a digest of the libraries, of the code of cpu-tiers and of the options.
     """
 
     nova: str

@@ -5,7 +5,7 @@ import sys
 from importlib.metadata import distributions
 from pathlib import Path
 
-LEFT_OUT = frozenset({"cpu-tiers", "pip"})
+LEFT_OUT = frozenset({"cpu-tiers", "pip", "uv"})
 
 
 def requirements() -> str:
@@ -16,8 +16,13 @@ def requirements() -> str:
     return "".join(f"{name}=={versions[name]}\n" for name in sorted(versions.keys() - LEFT_OUT))
 
 
-def python_of_stock(folder: Path) -> Path:
-    """Return the Python of the environment in a folder; make the environment if it is missing.
+def python_of(folder: Path) -> Path:
+    """Return the Python of the environment in a folder."""
+    return folder / "bin" / "python"
+
+
+def make(folder: Path) -> None:
+    """Make an environment in a folder, if it is missing.
 
     The environment is made anew if the distributions of this environment have changed, so a
     difference between both sides cannot come from a library.
@@ -25,12 +30,10 @@ def python_of_stock(folder: Path) -> Path:
     :raises subprocess.CalledProcessError: uv cannot install the distributions.
     """
     wanted, done = folder / "wanted.txt", folder / "installed.txt"
-    python = folder / "bin" / "python"
     if not done.exists() or done.read_text() != requirements():
-        make = ["uv", "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)]
-        subprocess.run(make, check=True)
+        create = ["uv", "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)]
+        subprocess.run(create, check=True)
         wanted.write_text(requirements())
-        install = ["uv", "pip", "install", "--quiet", "--no-deps", "--python", str(python)]
-        subprocess.run([*install, "--requirement", str(wanted)], check=True)
+        install = ["uv", "pip", "install", "--quiet", "--no-deps", "--requirement", str(wanted)]
+        subprocess.run([*install, "--python", str(python_of(folder))], check=True)
         wanted.rename(done)
-    return python
