@@ -1,4 +1,4 @@
-"""The ledger: runs what has no result yet, repeats what differs, and compares.
+"""The ledger: runs modules without a result, repeats tests that differ, and compares outcomes.
 
 Two threads each take the next module and mode, and a worker process runs the tests.
 """
@@ -41,10 +41,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """What is to be run, and where the results are kept.
+    """The modules and modes of a run, and the results.
 
     :param modules: the suite of each module, by name.
-    :param codes: a digest of what a mode loads of cpu-tiers, by name of the mode.
+    :param codes: a digest of the code of a mode, by name of the mode.
     :param timeout: seconds for a module.
     """
 
@@ -67,7 +67,7 @@ class Ledger:
         return self.results.get(self.key(mode, module))
 
     def fill(self, deadline: float) -> None:
-        """Run all that has no result until a point in time, then repeat what differs.
+        """Run all modules without a result until a point in time, then repeat tests that differ.
 
         :param deadline: as of ``time.monotonic``.
         """
@@ -76,7 +76,7 @@ class Ledger:
             self._run_all(units, deadline)
 
     def missing(self) -> list[Unit]:
-        """Return what has no result, one module after the other in all modes."""
+        """Return the modules and modes without a result, module by module."""
         return [
             Unit(mode=mode, module=module)
             for module in self.modules
@@ -85,7 +85,7 @@ class Ledger:
         ]
 
     def to_repeat(self) -> list[Unit]:
-        """Return the tests with an unexplained difference that ran only once, in both modes."""
+        """Return tests with an unexplained difference that have not run twice, in both modes."""
         tests: dict[tuple[str, str], set[str]] = {}
         for stock, ours in self.pairs():
             for each in comparison.unexplained(stock, ours, self.expectations):
@@ -100,7 +100,7 @@ class Ledger:
         ]
 
     def pairs(self) -> Iterable[tuple[Result, Result]]:
-        """Yield stock Nova's result and another one of each module that has both."""
+        """Yield the results of stock Nova and of a mode, for each module with both results."""
         for module in self.modules:
             stock = self.result(STOCK, module)
             for mode in self.modes:
@@ -109,7 +109,7 @@ class Ledger:
                     yield stock, ours
 
     def report(self) -> Report:
-        """Compare all results that there are."""
+        """Compare the results of all modules and modes."""
         accounts: dict[tuple[str, str], Account] = {}
         for suite in dict.fromkeys(self.modules.values()):
             for mode in self.modes:
@@ -132,7 +132,7 @@ class Ledger:
         )
 
     def faults(self) -> list[str]:
-        """Return why the results prove nothing: no test ran, or cpu-tiers wrapped nothing."""
+        """Return the reasons against all results: no test ran, or cpu-tiers wrapped nothing."""
         faults = []
         for mode in self.modes:
             results = [each for each in self._results() if each.key.mode == mode.name]
@@ -195,7 +195,7 @@ class Ledger:
             except queue.Empty:
                 return
             run = self.workers.run(unit.mode, unit.module, unit.tests, min(left, self.timeout))
-            # Killed because the time of the slice is over: this is no result of the module.
+            # A module that is killed at the end of the slice has no result.
             if not run.killed or left > self.timeout:
                 self._keep(unit, run)
 

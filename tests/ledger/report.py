@@ -14,14 +14,14 @@ HEADER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that one run of the ledger found.
+    """The accounts and differences of a run of the ledger.
 
     :param accounts: by suite and mode.
     :param not_run: numbers of modules without a result, by suite and mode.
-    :param faults: reasons why the run proves nothing.
-    :param vanished: expected differences that did not occur.
+    :param faults: reasons against all results.
+    :param vanished: entries of the expected differences without a difference, each with a mode.
     :param wrapped: the number of functions of Nova that cpu-tiers wrapped, by mode.
-    :param cpu_seconds: user and system time of the results, also those of earlier runs.
+    :param cpu_seconds: user and system time of all results, with earlier runs.
     """
 
     nova: str
@@ -35,7 +35,7 @@ class Report:
 
     @property
     def unexplained(self) -> list[Difference]:
-        """Return the differences that nobody expects."""
+        """Return the differences without a reason."""
         return [each for account in self.accounts.values() for each in account.unexplained]
 
     @property
@@ -107,5 +107,5 @@ def _missing(not_run: Mapping[tuple[str, str], int]) -> Iterable[str]:
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
-    found = list(lines)
-    return ["", title, *(f"  {line}" for line in found)] if found else []
+    rows = [f"  {line}" for line in lines]
+    return ["", title, *rows] if rows else []

@@ -1,6 +1,6 @@
-"""What a module of Nova's tests gave in a mode, and the file that keeps the results.
+"""The outcomes of a module of Nova's tests in a mode, and the file of all results.
 
-The file has one JSON line for each module and mode that ended. A run that is stopped loses the
+The file has a JSON line for each module and mode that ended. A stopped run loses only the
 modules that were running.
 """
 
@@ -20,7 +20,7 @@ NOT_REACHED = "not reached"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a test ended, and the last line of its traceback or the reason of a skip."""
+    """The outcome of a test, and the last line of its traceback or the reason of a skip."""
 
     kind: str
     line: str = ""
@@ -28,7 +28,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What a result belongs to. A result of another Nova or other code is never used.
+    """The key of a result. A result of another Nova or other code is never used.
 
     :param nova: the version of Nova.
     :param code: a digest of the libraries, of the code of cpu-tiers and of the options.
@@ -45,7 +45,7 @@ class Result:
     """The outcomes of the tests of a module in a mode.
 
     :param wrapped: the number of functions that cpu-tiers wraps, by module of Nova.
-    :param again: the tests that ran once more, by themselves.
+    :param again: the tests of the module that ran a second time, by themselves.
     :param commit: the commit of cpu-tiers, for the reader of the file.
     """
 

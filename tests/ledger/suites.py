@@ -25,7 +25,7 @@ SUITES = {
     "other functional": ("functional/*",),
 }
 """Patterns of paths under ``nova/tests``, in the order of the runs: the suites that meet most
-functions of cpu-tiers come first. A module belongs to the first suite with a pattern for it."""
+functions of cpu-tiers come first. A module belongs to the first suite whose pattern fits."""
 
 SLICE = (
     "nova.tests.unit.scheduler.test_host_manager",

@@ -19,12 +19,12 @@ WORKER = Path(__file__).parent / "process" / "worker.py"
 
 
 class WorkerDied(Exception):
-    """A worker ended, or it did not start: its log says why."""
+    """A worker ended or did not start; the log of the worker has the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a worker reports of a module."""
+    """The report of a worker about a module."""
 
     outcomes: Mapping[str, Outcome]
     wrapped: Mapping[str, int]
@@ -35,10 +35,10 @@ class Run:
 
 @dataclass(slots=True, kw_only=True)
 class Workers:
-    """Starts workers, lends them out, and stops them.
+    """Starts and stops worker processes, and gives modules to idle workers.
 
     :param pythons: the Python of each mode, by name of the mode.
-    :param folder: where workers write their logs, and where tests run.
+    :param folder: the folder for logs, and the working directory of the tests.
     """
 
     pythons: Mapping[str, Path]
@@ -75,7 +75,7 @@ class Workers:
         return Run(outcomes=outcomes, wrapped=wrapped, **answer)
 
     def stop(self) -> None:
-        """Kill all workers with the tests that they run."""
+        """Kill all workers and their tests."""
         with self._lock:
             self._stopped = True
             for worker in self._all:
@@ -127,7 +127,7 @@ def read_output(
 ) -> tuple[dict[str, Outcome], dict[str, int]]:
     """Return the outcome of each test and the number of wrapped functions.
 
-    A test that started and did not end was killed, and the tests after it were not reached.
+    A test without an end was killed, and all later tests were not reached.
     """
     outcomes: dict[str, Outcome] = {}
     wrapped: dict[str, int] = {}

@@ -31,6 +31,7 @@ def load() -> None:
     """
     join_the_weighers()
     ResourceProviderWeigher()
+    own_static_methods()
     driver.LibvirtDriver = nova.virt.libvirt.LibvirtDriver = LibvirtDriver
     with fake.LibvirtFixture():
         LibvirtDriver(None)
@@ -47,6 +48,17 @@ def join_the_weighers() -> None:
         self.weighers = [*self.weighers, ResourceProviderWeigher()]
 
     HostManager.__init__ = with_ours
+
+
+def own_static_methods() -> None:
+    """Give our driver the static methods of Nova's driver as attributes of its own class.
+
+    ``fixtures.MonkeyPatch``, by which tests replace such a method, puts an inherited static
+    method back as a plain function, and all later tests of the module would fail.
+    """
+    for name, value in vars(driver.LibvirtDriver).items():
+        if isinstance(value, staticmethod) and name not in vars(LibvirtDriver):
+            setattr(LibvirtDriver, name, value)
 
 
 def hide_unused_shares() -> None:
@@ -69,11 +81,11 @@ def hide_unused_shares() -> None:
 
 def count_wrapped() -> dict[str, int]:
     """Return how many of our wrappers are around functions of Nova, by Nova's module."""
-    found: Counter[str] = Counter()
+    numbers: Counter[str] = Counter()
     for name, module in list(sys.modules.items()):
         if name.startswith("nova.") and not name.startswith(("nova.virt.cpu_tiers", "nova.tests")):
-            found[name] = sum(map(layers, functions(module)))
-    return dict(+found)
+            numbers[name] = sum(map(layers, functions(module)))
+    return dict(+numbers)
 
 
 def functions(module: Any) -> Iterator[Any]:

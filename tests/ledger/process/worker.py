@@ -1,4 +1,4 @@
-"""Runs modules of Nova's own tests, each module in a fork of a process that has loaded Nova.
+"""Runs modules of Nova's own tests, each module in a fork of a process with Nova.
 
 ``python worker.py [--with-cpu-tiers]`` reads requests from stdin, as JSON lines with the keys
 ``module``, ``tests`` (the tests to run; an empty list: all), ``timeout`` (seconds) and ``output``
@@ -34,7 +34,7 @@ PRELOADED = (
     "nova.tests.fixtures.libvirt",
     "nova.api.validation.extra_specs.validators",
 )
-"""What most test modules import, loaded before any fork."""
+"""The imports of most test modules, loaded before any fork."""
 
 
 class Recorder(testtools.TestResult):  # type: ignore[misc]  # testtools has no types
@@ -45,7 +45,7 @@ class Recorder(testtools.TestResult):  # type: ignore[misc]  # testtools has no 
         self._output = output
 
     def write(self, test: Any, outcome: str, line: str = "") -> None:
-        """Write one line. A test is ``started`` first, so that a test that hangs is known."""
+        """Write one line. A test is ``started`` first, so that a hang has a name."""
         identity = test if isinstance(test, str) else test.id()
         print(json.dumps([identity, outcome, line]), file=self._output, flush=True)
 
@@ -72,7 +72,7 @@ class Recorder(testtools.TestResult):  # type: ignore[misc]  # testtools has no 
 
 
 def last_line(err: Any, details: Mapping[str, Any] | None) -> str:
-    """Return the last line of a traceback, which has the exception."""
+    """Return the last line of a traceback, with the exception."""
     if err is not None:
         return f"{err[0].__name__}: {str(err[1]).strip().rpartition(chr(10))[2]}"[:300]
     texts = [detail.as_text() for name, detail in (details or {}).items() if "traceback" in name]
