@@ -21,6 +21,7 @@ from nova.virt.cpu_tiers import LibvirtDriver
 from nova.virt.libvirt import driver
 
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.nova import seams
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 
 
@@ -35,6 +36,7 @@ def load() -> None:
     driver.LibvirtDriver = nova.virt.libvirt.LibvirtDriver = LibvirtDriver
     with fake.LibvirtFixture():
         LibvirtDriver(None)
+    install_no_more()
     if "OS_LIBVIRT__REPORT_VCPU_SHARES" in os.environ:
         hide_unused_shares()
 
@@ -48,6 +50,19 @@ def join_the_weighers() -> None:
         self.weighers = [*self.weighers, ResourceProviderWeigher()]
 
     HostManager.__init__ = with_ours
+
+
+def install_no_more() -> None:
+    """Have our classes, when a test creates them, look at no function of Nova again.
+
+    A service does so once, at its start. Tests of Nova start services while functions of Nova
+    are replaced by mocks, which have other parameters.
+    """
+
+    def nothing(*_args: Any, **_kwargs: Any) -> tuple[()]:
+        return ()
+
+    vars(seams).update(verify=nothing, install=nothing)
 
 
 def own_static_methods() -> None:
