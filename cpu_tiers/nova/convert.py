@@ -29,7 +29,7 @@ def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
 
 
 def name_of(flavor: objects.Flavor) -> str:
-    """Return the name of Nova's flavor for messages; Nova's scheduler reads no names of flavors."""
+    """Return the name of Nova's flavor for messages; nova-scheduler reads no such name."""
     name: str = flavor.name if "name" in flavor else "(unnamed)"
     return name
 

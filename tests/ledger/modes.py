@@ -22,16 +22,24 @@ class Mode:
     must_wrap: bool = True
 
 
+CPU_POLICIES = {"OS_COMPUTE__EXTEND_CPU_POLICIES": "true"}
 SHARES = {
+    **CPU_POLICIES,
     "OS_FILTER_SCHEDULER__RESOURCE_PROVIDER_WEIGHT_MULTIPLIER": "1.0",
     "OS_FILTER_SCHEDULER__RESOURCE_PROVIDER_SCORING": "boring",
     "OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_VCPU_SHARES": "true",
     "OS_LIBVIRT__REPORT_VCPU_SHARES": "true",
 }
-NUMA_QUERY = {"OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_NUMA": "true"}
+NUMA_QUERY = {
+    **CPU_POLICIES,
+    "OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_NUMA": "true",
+}
 # Without the query, by which a server without a NUMA topology would find no host: most
 # functional tests would end at their first server, and tests/nova has both together.
-NUMA_REPORTING = {"OS_COMPUTE__ENABLE_NUMA_REPORTING_TO_PLACEMENT": "true"}
+NUMA_REPORTING = {
+    **CPU_POLICIES,
+    "OS_COMPUTE__ENABLE_NUMA_REPORTING_TO_PLACEMENT": "true",
+}
 
 STOCK = "stock"
 MODES = {

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 import nova.virt.libvirt
+from nova import config, service
 from nova.scheduler.host_manager import HostManager
 from nova.tests.fixtures import libvirt as fake
 from nova.tests.functional.fixtures import PlacementApiClient
@@ -29,7 +30,10 @@ def load() -> None:
     """Create our classes once, as each service does at its start, and put them in place.
 
     nova-api's validators are loaded already: by their entry point, when Nova imported its own.
+    The configuration is forgotten in the end, because each test of Nova reads it anew.
     """
+    config.parse_args(["nova"], [], configure_db=False, init_rpc=False)
+    service.setup_profiler("nova-api", "localhost")  # where cpu-tiers turns its features on
     join_the_weighers()
     ResourceProviderWeigher()
     own_static_methods()
@@ -39,6 +43,7 @@ def load() -> None:
     install_no_more()
     if "OS_LIBVIRT__REPORT_VCPU_SHARES" in os.environ:
         hide_unused_shares()
+    config.CONF.reset()
 
 
 def join_the_weighers() -> None:
