@@ -14,6 +14,8 @@ from oslo_config import cfg
 
 from cpu_tiers.conf import compute
 from cpu_tiers.nova import cpu_policies, options, seams
+from cpu_tiers.nova.attributes import Attribute
+from cpu_tiers.nova.fingerprints import warn_of_unknown
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 
@@ -28,12 +30,14 @@ class Feature:
     :param switch: the option or the fact that switches the feature on, for the documentation.
     :param seams: all seams that the feature needs. Features may have seams in common.
     :param is_on: tells from the configuration whether the feature is on.
+    :param attributes: the attributes of Nova's objects that the feature reads or writes.
     """
 
     name: str
     switch: str
     seams: tuple[Seam, ...]
     is_on: Callable[[cfg.ConfigOpts], bool]
+    attributes: tuple[Attribute, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,8 @@ class Service:
     def start(self) -> None:
         """Install the seams of the features that nova.conf switches on.
 
-        :raises SeamMismatch: a seam does not fit the installed Nova. No function is wrapped.
+        :raises SeamMismatch: a seam or an attribute does not fit the installed Nova. No function
+            is wrapped.
         :raises ConfigFileValueError: an option is malformed.
         """
         options.register(compute)
@@ -58,11 +63,20 @@ class Service:
     def turn_on(self, features: Sequence[Feature]) -> None:
         """Install the seams of features, and log all newly wrapped functions in a single line.
 
-        :raises SeamMismatch: a seam does not fit the installed Nova. No function is wrapped.
+        A second line, a warning, names the functions of Nova with an unknown body.
+
+        :raises SeamMismatch: a seam or an attribute does not fit the installed Nova. No function
+            is wrapped.
         """
         needed = dict.fromkeys(seam for feature in features for seam in feature.seams)
+        seams.verify(needed)
+        for attribute in dict.fromkeys(
+            each for feature in features for each in feature.attributes
+        ):
+            attribute.verify()
         wrapped = sorted({str(seam) for seam in seams.install(needed)})
         if wrapped:
+            warn_of_unknown(needed)
             LOG.info(
                 "cpu-tiers in %s has the features %s and wraps %s of Nova %s",
                 self.name,

@@ -26,7 +26,7 @@ the attribute to its own wrapper."""
 
 
 class SeamMismatch(CpuTiersError):
-    """A function of the installed Nova is missing, or its parameters differ from a seam's."""
+    """The installed Nova lacks a function or an attribute, or has it in another form."""
 
 
 class SeamCovered(CpuTiersError):
@@ -46,6 +46,9 @@ class Seam:
         function that cpu-tiers calls or overrides, and therefore only verifies.
     :param other_parameters: the parameters that the function has in other releases of Nova.
         The wrapper works with all of them.
+    :param why: why cpu-tiers wraps the function or relies on it, for the documentation.
+    :param unseen: what breaks without an error if a release of Nova changes the body of the
+        function, for the documentation.
     :param layer: the place among several wrappers around the same function: the wrapper of layer
         0 is the innermost, the wrapper of the highest layer is called first.
     """
@@ -56,6 +59,8 @@ class Seam:
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
     other_parameters: tuple[tuple[str, ...], ...] = ()
     layer: int = 0
+    why: str = ""
+    unseen: str = ""
 
     def __str__(self) -> str:
         """Return the full name of Nova's function."""
@@ -103,6 +108,14 @@ def remove(seams: Iterable[Seam]) -> None:
 def is_installed(seam: Seam) -> bool:
     """Tell whether the function of a seam has the wrapper of the seam."""
     return seam in [wrapper.seam for wrapper in _wrappers(_find(seam)[2])]
+
+
+def function_of(seam: Seam) -> Any:
+    """Return Nova's own function of a seam, without any wrapper.
+
+    :raises SeamMismatch: the function does not exist, or has different parameters.
+    """
+    return inspect.unwrap(_function(_find(seam)[2]))
 
 
 def verify(seams: Iterable[Seam]) -> None:
@@ -189,8 +202,12 @@ def _function(attribute: Any) -> Any:
 
 def _message(seam: Seam, difference: str) -> str:
     expected = " or ".join(map(", ".join, (seam.parameters, *seam.other_parameters)))
+    return does_not_fit(f"{seam} was expected with the parameters {expected}, but {difference}")
+
+
+def does_not_fit(difference: str) -> str:
+    """Return the message of a :class:`SeamMismatch`."""
     return (
-        f"cpu-tiers does not fit Nova {version('nova')}: {seam} was expected with the "
-        f"parameters {expected}, but {difference}. Install a release of cpu-tiers "
-        "for this Nova, or take cpu-tiers out of nova.conf"
+        f"cpu-tiers does not fit Nova {version('nova')}: {difference}. Install a release of "
+        "cpu-tiers for this Nova, or take cpu-tiers out of nova.conf"
     )

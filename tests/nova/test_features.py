@@ -15,18 +15,16 @@ from nova import service
 from nova.scheduler.client.report import SchedulerReportClient
 from nova.scheduler.host_manager import HostState
 from nova.scheduler.manager import SchedulerManager
-from nova.virt.libvirt import driver as novas
 
 from cpu_tiers import extensions
 from cpu_tiers.conf import api as api_options
 from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import features as api
-from cpu_tiers.nova.compute import features as of_compute
-from cpu_tiers.nova.compute.driver import LibvirtDriver
+from cpu_tiers.nova.compute.features import COMPUTE
 from cpu_tiers.nova.features import Feature, Service, is_always_on
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler import features as of_scheduler
+from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 from cpu_tiers.nova.seams import Seam
 from tests.nova.wrapping import all_seams, wrapped
@@ -67,24 +65,15 @@ def start_scheduler() -> None:
     ResourceProviderWeigher()
 
 
-def start_compute() -> None:
-    LibvirtDriver(None)
-
-
 @pytest.fixture(autouse=True)
-def conf(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def conf() -> Iterator[None]:
     """Register the options, and clear them after the test."""
-    monkeypatch.setattr(novas.LibvirtDriver, "__init__", no_host)
     for module in (api_options, compute, filter_scheduler):
         options.register(module)
     yield
     for name in EVERYTHING:
         group, option = name.split(".")
         CONF.clear_override(option, group)
-
-
-def no_host(self: object, virtapi: object, read_only: bool = False) -> None:
-    """Stand in for the constructor of Nova's driver."""
 
 
 def switch_on(*names: str) -> None:
@@ -121,10 +110,10 @@ def switch_on(*names: str) -> None:
             id="nova-scheduler, NUMA query",
         ),
         pytest.param(start_scheduler, (POLICIES,), SCORES | CPUS, id="nova-scheduler, policies"),
-        pytest.param(start_compute, (), DRIVER, id="nova-compute: the weight of guests"),
-        pytest.param(start_compute, (SHARES, QUERY), DRIVER, id="nova-compute, for a scheduler"),
+        pytest.param(COMPUTE.start, (), DRIVER, id="nova-compute: the weight of guests"),
+        pytest.param(COMPUTE.start, (SHARES, QUERY), DRIVER, id="nova-compute, for a scheduler"),
         pytest.param(
-            start_compute,
+            COMPUTE.start,
             (NODES,),
             DRIVER
             | PINS
@@ -136,7 +125,7 @@ def switch_on(*names: str) -> None:
             },
             id="nova-compute, NUMA reporting",
         ),
-        pytest.param(start_compute, (POLICIES,), DRIVER | CPUS, id="nova-compute, policies"),
+        pytest.param(COMPUTE.start, (POLICIES,), DRIVER | CPUS, id="nova-compute, policies"),
     ],
 )
 def test_a_service_wraps_what_its_options_need(
@@ -196,7 +185,7 @@ def test_no_two_seams_around_one_function_have_one_layer() -> None:
 
 
 def test_every_seam_belongs_to_a_feature() -> None:
-    services = (api.API, of_scheduler.SCHEDULER, of_compute.COMPUTE)
+    services = (api.API, SCHEDULER, COMPUTE)
     of_features = {
         seam for part in services for feature in part.features for seam in feature.seams
     }

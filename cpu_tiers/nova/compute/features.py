@@ -9,6 +9,7 @@ run of the resource tracker whether the host has reported NUMA nodes or shares b
 from oslo_config import cfg
 
 from cpu_tiers.conf import compute
+from cpu_tiers.nova.attributes import OF_HOST_REPORT, OF_NUMA_REPORTING
 from cpu_tiers.nova.compute import leftover_allocations, numa_pinning, overrides, tracker_run
 from cpu_tiers.nova.compute.guest_weight import LIVE_MIGRATION
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
@@ -24,6 +25,7 @@ HOST_REPORT = Feature(
     # of the host in Placement must not vanish.
     switch="``[DEFAULT] compute_driver`` names the driver",
     seams=(*overrides.SEAMS, tracker_run.SEAM),
+    attributes=OF_HOST_REPORT,
     is_on=is_always_on,
 )
 GUEST_WEIGHTS = Feature(
@@ -39,6 +41,7 @@ NUMA_REPORTING = Feature(
         " NUMA nodes"
     ),
     seams=(*numa_pinning.SEAMS, *leftover_allocations.SEAMS),
+    attributes=OF_NUMA_REPORTING,
     is_on=_reports_nodes,
 )
 

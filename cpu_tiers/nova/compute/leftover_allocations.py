@@ -153,22 +153,51 @@ SEAMS = (
         path="ComputeManager._delete_allocation_after_move",
         parameters=_PARAMETERS,
         wrap=_leave_source,
+        why=(
+            "Called when a server has arrived at its new host; the wrapper removes the "
+            "allocations of a server without a disk on the old host."
+        ),
+        unseen=(
+            "If another function ends the move, the old host keeps the allocations of the server."
+        ),
     ),
     Seam(
         module="nova.compute.manager",
         path="ComputeManager._revert_allocation",
         parameters=_PARAMETERS,
         wrap=_leave_destination,
+        why=(
+            "Called when a server goes back; the wrapper removes the allocations of a server "
+            "without a disk on the destination."
+        ),
+        unseen=(
+            "If another function ends the move, the destination keeps the allocations of the "
+            "server."
+        ),
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get_allocs_for_consumer",
         parameters=("self", "context", "consumer"),
+        why=(
+            "Reads what the server and its migration have allocated; unlike "
+            "``get_allocations_for_consumer`` the function raises an error if Placement does "
+            "not answer."
+        ),
+        unseen=(
+            "If failures return an empty answer, allocations of a server that is still there "
+            "could be removed."
+        ),
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.remove_provider_tree_from_instance_allocation",
         parameters=("self", "context", "consumer_uuid", "root_rp_uuid"),
+        why="Removes the allocations of a server on one host.",
+        unseen=(
+            "If the function removes more or less than the tree of one root provider, a server "
+            "loses allocations or a host keeps some."
+        ),
     ),
 )
 """For nova-compute."""

@@ -88,6 +88,14 @@ SEAMS = (
             "limits=None",
         ),
         wrap=_pin,
+        why=(
+            "Makes the claim of nova-compute for boot and unshelving; the wrapper pins the "
+            "server on the NUMA nodes of its allocations."
+        ),
+        unseen=(
+            "If the claim does not choose the pins any more, a guest is pinned to other nodes "
+            "than it has allocated."
+        ),
     ),
     Seam(
         module="nova.compute.resource_tracker",
@@ -105,5 +113,13 @@ SEAMS = (
             "limits=None",
         ),
         wrap=_pin,
+        why=(
+            "Makes the claim of nova-compute for resize, migration and evacuation; the wrapper "
+            "pins the server on the NUMA nodes of its allocations."
+        ),
+        unseen=(
+            "If the claim does not choose the pins any more, a guest is pinned to other nodes "
+            "than it has allocated."
+        ),
     ),
 )

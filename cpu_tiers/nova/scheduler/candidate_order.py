@@ -115,7 +115,11 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def select_seam(
-    wrap: Callable[[Callable[..., Any]], Callable[..., Any]], *, layer: int = 0
+    wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
+    *,
+    why: str,
+    unseen: str,
+    layer: int = 0,
 ) -> Seam:
     """Return a seam around Nova's function that selects hosts after Placement has answered."""
     return Seam(
@@ -132,17 +136,39 @@ def select_seam(
             "return_alternates=False",
         ),
         wrap=wrap,
+        why=why,
+        unseen=unseen,
         layer=layer,
     )
 
 
 SEAMS = (
-    select_seam(_order, layer=1),
+    select_seam(
+        _order,
+        why=(
+            "Nova files a candidate under the providers that the candidate allocates, and a "
+            "server without a disk allocates nothing of the root provider; the wrapper files "
+            "candidates under the root, the best first."
+        ),
+        unseen=(
+            "If Nova looks for the candidates of a host elsewhere, servers without a disk find "
+            "no host, or get NUMA nodes that leave gaps."
+        ),
+        layer=1,
+    ),
     Seam(
         module="nova.scheduler.host_manager",
         path="HostState.consume_from_request",
         parameters=("self", "spec_obj"),
         wrap=_choose_again,
+        why=(
+            "Nova would claim the first candidate of the host for the next server of the "
+            "request, too, even where its NUMA nodes are full."
+        ),
+        unseen=(
+            "If Nova does not claim the first candidate, or keeps its candidates elsewhere, "
+            "some servers of a request for several servers find no room."
+        ),
         # Replaces the candidates of a host after scores and numa_fit have consumed the first.
         layer=2,
     ),

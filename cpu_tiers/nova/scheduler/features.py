@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import numa_fit
+from cpu_tiers.nova.attributes import CANDIDATES, OF_NUMA_QUERY, SAME_SUBTREE
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
 from cpu_tiers.nova.scheduler import (
     candidate_order,
@@ -45,18 +46,21 @@ WEIGHER = Feature(
     # set another multiplier at any time.
     switch="``[filter_scheduler] weight_classes`` names the weigher",
     seams=scores.SEAMS,
+    attributes=(CANDIDATES,),
     is_on=is_always_on,
 )
 VCPU_SHARES = Feature(
     name="vCPU shares",
     switch="``[filter_scheduler] query_placement_for_vcpu_shares``",
     seams=(resource_request.CLAIMS, custom_names.SEAM),
+    attributes=(SAME_SUBTREE,),
     is_on=_queries_shares,
 )
 TRANSLATORS = Feature(
     name="further translators",
     switch="another distribution has a translator (:doc:`extending`)",
     seams=(resource_request.CLAIMS, custom_names.SEAM),
+    attributes=(SAME_SUBTREE,),
     is_on=_has_translators,
 )
 NUMA_QUERY = Feature(
@@ -72,6 +76,7 @@ NUMA_QUERY = Feature(
         *candidate_order.SEAMS,
         *same_host_resize.SEAMS,
     ),
+    attributes=(*OF_NUMA_QUERY, CANDIDATES),
     is_on=_queries_numa,
 )
 

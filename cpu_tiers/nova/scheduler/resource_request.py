@@ -140,6 +140,14 @@ CLAIMS = Seam(
         "enable_pinning_translate=True",
     ),
     wrap=_ask_for_claims,
+    why=(
+        "The only function through which boot, resize, every move and unshelving make their "
+        "request; the wrapper adds the groups of translators."
+    ),
+    unseen=(
+        "If an operation makes its request elsewhere, its server claims no VCPU_SHARES, and a "
+        "move loses the shares of the server."
+    ),
 )
 """The seam for nova-scheduler. nova-api must not have the seam: up to release 30, unified limits
 answer 403 to a server that claims a resource class without a registered limit."""

@@ -214,7 +214,17 @@ def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 SEAMS = (
-    select_seam(_select),
+    select_seam(
+        _select,
+        why=(
+            "Finds out before the choice of a host whether a server without a disk is resized on "
+            "its own host, and keeps that host out of the alternates."
+        ),
+        unseen=(
+            "If the selection of hosts moves elsewhere, the new amounts of such a resize are lost "
+            "on each NUMA node that the server has allocated already."
+        ),
+    ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.claim_resources",
@@ -229,12 +239,25 @@ SEAMS = (
             "consumer_generation=None",
         ),
         wrap=_claim,
+        why=(
+            "Writes the allocations of a scheduled server; for a resize of a server without a "
+            "disk on its own host, the wrapper writes those of the migration as well."
+        ),
+        unseen=(
+            "If another function writes the allocations, such a server has the amounts of its "
+            "old flavor after the resize."
+        ),
     ),
     # Called above, and not wrapped.
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get_allocs_for_consumer",
         parameters=("self", "context", "consumer"),
+        why=("Reads the allocations of a resized server, which are then given to its migration."),
+        unseen=(
+            "If the microversion of the request changes, Placement refuses the allocations, "
+            "and the resize fails."
+        ),
     ),
     Seam(
         module="nova.scheduler.client.report",
@@ -246,6 +269,8 @@ SEAMS = (
             "version=None",
             "global_request_id=None",
         ),
+        why="Sends the allocations of a resized server and of its migration in one request.",
+        unseen="If failures are handled in another way, a failed write may count as done.",
     ),
 )
 """The seams for nova-scheduler."""

@@ -1,0 +1,124 @@
+"""Attributes of Nova's objects that cpu-tiers reads or writes, each verified before use.
+
+Python raises no error if a wrapper sets an attribute that Nova does not read any more.
+So each feature of a service names the attributes that it needs, and a service does not
+start over a Nova without the attributes.
+"""
+
+import dis
+import importlib
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from cpu_tiers.nova.seams import SeamMismatch, does_not_fit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribute:
+    """An attribute that the constructor of a class of Nova sets, or a property of the class.
+
+    :param module: the module with the class.
+    :param owner: the name of the class.
+    :param why: what cpu-tiers does with the attribute, for the documentation.
+    :param kind: the type of the value in a new object. ``None`` if a new object would do more
+        than keep values: then only the code of the constructor is looked at.
+    :param arguments: the arguments of the constructor.
+    """
+
+    module: str
+    owner: str
+    name: str
+    why: str
+    kind: type | None = None
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the full name of the attribute."""
+        return f"{self.module}.{self.owner}.{self.name}"
+
+    def verify(self) -> None:
+        """Check that objects of the class have the attribute, with a value of the expected type.
+
+        :raises SeamMismatch: the objects do not have it, or Nova has no such class.
+        """
+        try:
+            owner = getattr(importlib.import_module(self.module), self.owner)
+        except (AttributeError, ModuleNotFoundError) as error:
+            raise SeamMismatch(does_not_fit(f"{self} does not exist")) from error
+        if self.kind is None:
+            if not hasattr(owner, self.name) and self.name not in _assigned(owner.__init__):
+                raise SeamMismatch(does_not_fit(f"{self} does not exist"))
+            return
+        try:
+            value = getattr(owner(*self.arguments), self.name)
+        except (AttributeError, TypeError) as error:
+            raise SeamMismatch(does_not_fit(f"{self} does not exist ({error})")) from error
+        if not isinstance(value, self.kind):
+            expected, kind = self.kind.__name__, type(value).__name__
+            raise SeamMismatch(
+                does_not_fit(f"{self} was expected to be of type {expected}, but it is a {kind}")
+            )
+
+
+def _assigned(constructor: Any) -> frozenset[str]:
+    """Return the names of the attributes that a constructor assigns, of whatever object."""
+    code = inspect.unwrap(constructor).__code__
+    instructions = dis.get_instructions(code)
+    return frozenset(each.argval for each in instructions if each.opname == "STORE_ATTR")
+
+
+_REQUEST = "nova.scheduler.utils", "ResourceRequest"
+_TRACKER = "nova.compute.resource_tracker", "ResourceTracker"
+_MANAGER = "nova.compute.manager", "ComputeManager"
+_DRIVER = "nova.virt.libvirt.driver", "LibvirtDriver"
+
+
+def _of(
+    place: tuple[str, str], name: str, why: str, kind: type | None = None, *arguments: str
+) -> Attribute:
+    module, owner = place
+    return Attribute(
+        module=module, owner=owner, name=name, why=why, kind=kind, arguments=arguments
+    )
+
+
+SAME_SUBTREE = _of(_REQUEST, "_same_subtree", "groups of translators and nodes are added", list)
+"""For each translator, and for the NUMA query."""
+
+OF_NUMA_QUERY = (
+    SAME_SUBTREE,
+    _of(_REQUEST, "_rg_by_id", "groups are copied, added and removed, by their suffixes", dict),
+    _of(_REQUEST, "_root_required", "traits of the unsuffixed group move to the root", set),
+    _of(_REQUEST, "_root_forbidden", "hosts with and without NUMA nodes are told apart", set),
+    _of(_REQUEST, "cpu_pinning_requested", "set to False: a fallback query is sent", bool),
+    _of(
+        ("nova.scheduler.manager", "SchedulerManager"),
+        "placement_client",
+        "reads and writes the allocations of a server that is resized on its host",
+    ),
+)
+
+CANDIDATES = _of(
+    ("nova.scheduler.host_manager", "HostState"),
+    "allocation_candidates",
+    "the first candidate is the candidate that Nova has claimed; the NUMA query replaces the list",
+    list,
+    "host",
+    "node",
+    "cell",
+)
+"""For the weigher and the NUMA query."""
+
+OF_HOST_REPORT = (
+    _of(_TRACKER, "provider_configs", "tells whether provider.yaml reports shares, too"),
+    _of(_TRACKER, "reportclient", "reads the allocations of the servers on the host"),
+    _of(_DRIVER, "provider_tree", "set to a copy of the tree with NUMA nodes and shares"),
+    _of(_DRIVER, "_host", "reads the capabilities of the host from libvirt"),
+)
+
+OF_NUMA_REPORTING = (
+    _of(_TRACKER, "provider_tree", "has the names of the NUMA nodes that a server has allocated"),
+    _of(_MANAGER, "rt", "leads to the provider tree of the host"),
+    _of(_MANAGER, "reportclient", "reads and removes the allocations of a server that moves"),
+)

@@ -1,0 +1,193 @@
+"""Writes docs/seams.rst and the fingerprints of Nova's functions.
+
+``python -m tests.nova.seams_page [WHEEL …]``, or ``tox -e seams -- [WHEEL …]``. The page is made
+from the features, seams and attributes of cpu-tiers. With wheels of Nova, the fingerprints of
+their releases are written first; the fingerprints of other releases stay.
+"""
+
+import ast
+import json
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from zipfile import ZipFile
+
+from cpu_tiers.nova import fingerprints
+from cpu_tiers.nova.api.features import API, CONFIGURED
+from cpu_tiers.nova.compute.features import COMPUTE
+from cpu_tiers.nova.features import Feature, Service
+from cpu_tiers.nova.fingerprints import Function, fingerprint_of
+from cpu_tiers.nova.scheduler.features import SCHEDULER
+from cpu_tiers.nova.seams import Seam
+from tests.nova.wrapping import all_seams
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "seams.rst"
+FILE = ROOT / "cpu_tiers" / "nova" / fingerprints.FILE
+SERVICES = (API, SCHEDULER, COMPUTE)
+
+HEAD = """\
+.. This page is written by ``tox -e seams``. Do not edit it.
+
+Seams
+=====
+
+A seam is a function of Nova that cpu-tiers wraps or relies on. This page lists all seams: which
+service needs them for which feature, why, and what breaks without an error if a release of Nova
+changes the body of the function. :ref:`decision-d59` has the reasons of the features,
+:ref:`decision-d58`, :ref:`decision-d60` and :ref:`decision-d61` say what a service compares at
+its start.
+
+Features
+--------
+
+A service wraps the functions of the features that are on, and no other function.
+
+"""
+
+FUNCTIONS = """\
+Each function has the services and the features that need the function, why, and what breaks
+unseen if the body of the function changes. Where several wrappers are around one function, the
+wrapper of the highest layer is called first. Releases of Nova with the same body are in one
+group."""
+
+ATTRIBUTES = """\
+Attributes of Nova's objects that cpu-tiers reads or writes. A service does not start over a Nova
+that lacks an attribute of a feature that is on."""
+
+
+def fingerprints_of(wheel: Path) -> dict[str, str]:
+    """Return the fingerprint of the function of each seam in a wheel of Nova."""
+    with ZipFile(wheel) as archive:
+        trees = {
+            module: ast.parse(archive.read(f"{module.replace('.', '/')}.py"))
+            for module in {seam.module for seam in all_seams()}
+        }
+    return {str(seam): fingerprint_of(find(trees[seam.module], seam.path)) for seam in all_seams()}
+
+
+def find(tree: ast.Module, path: str) -> Function:
+    """Return the definition of a function in a module."""
+    node: ast.AST = tree
+    for name in path.split("."):
+        node = next(
+            child
+            for child in ast.walk(node)
+            if isinstance(child, ast.ClassDef | Function) and child.name == name
+        )
+    assert isinstance(node, Function)
+    return node
+
+
+def add(wheels: Iterable[Path]) -> None:
+    """Write the fingerprints of wheels into the file of the package."""
+    known = {name: dict(releases) for name, releases in fingerprints.known().items()}
+    names = sorted(map(str, all_seams()))
+    merged = {name: known.get(name, {}) for name in names}
+    for wheel in wheels:
+        release = wheel.name.split("-")[1]
+        for name, fingerprint in fingerprints_of(wheel).items():
+            merged[name][release] = fingerprint
+    merged = {name: dict(sorted(merged[name].items())) for name in names}
+    FILE.write_text(json.dumps(merged, indent=1) + "\n")
+    fingerprints.known.cache_clear()
+
+
+def page() -> str:
+    """Return the text of docs/seams.rst."""
+    return HEAD + "\n".join([*_features(), *_functions(), *_attributes()]) + "\n"
+
+
+def _table(*rows: Iterable[str]) -> Iterator[str]:
+    yield from (".. list-table::", "   :header-rows: 1", "")
+    for row in rows:
+        for mark, cell in zip(("   * - ", *["     - "] * 9), row, strict=False):
+            yield f"{mark}{cell}".rstrip()
+    yield ""
+
+
+def _features() -> Iterator[str]:
+    rows = [
+        (service.name, feature.name, feature.switch, str(len({str(s) for s in wraps(feature)})))
+        for service in SERVICES
+        for feature in service.features
+    ]
+    yield from _table(("Service", "Feature", "Switched on by", "Wrapped functions"), *rows)
+
+
+def wraps(feature: Feature) -> list[Seam]:
+    """Return the seams of a feature that wrap a function."""
+    return [seam for seam in feature.seams if seam.wrap]
+
+
+def users(seam: Seam) -> dict[str, list[Service]]:
+    """Return the services that need a seam, by the names of their features."""
+    if seam == CONFIGURED:
+        return {"until nova.conf is read": [API]}
+    services: dict[str, list[Service]] = {}
+    for service in SERVICES:
+        names = [feature.name for feature in service.features if seam in feature.seams]
+        if names:
+            services.setdefault(", ".join(names), []).append(service)
+    return services
+
+
+def _functions() -> Iterator[str]:
+    yield from ("Functions", "---------", "")
+    yield from (FUNCTIONS, "")
+    ordered = sorted(all_seams(), key=lambda seam: (str(seam), seam.layer, seam.why))
+    for name, group in groupby(ordered, key=str):
+        yield from (f"``{name}``", *_function(list(group)), "")
+
+
+def _function(seams: list[Seam]) -> Iterator[str]:
+    is_layered = len([seam for seam in seams if seam.wrap]) > 1
+    for seam in seams:
+        layer = f", layer {seam.layer}" if is_layered else ""
+        kind = f"wrapped{layer}" if seam.wrap else "not wrapped"
+        needed_by = "; ".join(
+            f"{', '.join(service.name for service in services)}: {features}"
+            for features, services in users(seam).items()
+        )
+        yield from _item(f"{needed_by} ({kind}). {seam.why} *Unseen:* {seam.unseen}")
+    yield from _item(f"Bodies: {_bodies(str(seams[0]))}.")
+
+
+def _item(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, 125, initial_indent="   * ", subsequent_indent="     ", break_on_hyphens=False
+    )
+
+
+def _bodies(name: str) -> str:
+    by_body: dict[str, list[str]] = {}
+    for release, fingerprint in fingerprints.known().get(name, {}).items():
+        by_body.setdefault(fingerprint, []).append(release)
+    return "; ".join(", ".join(releases) for releases in by_body.values())
+
+
+def _attributes() -> Iterator[str]:
+    yield from ("Attributes", "----------", "")
+    yield from (ATTRIBUTES, "")
+    by_attribute: dict[str, tuple[str, str, list[str]]] = {}
+    for service in SERVICES:
+        for feature in service.features:
+            for each in feature.attributes:
+                kind = each.kind.__name__ if each.kind else ""
+                by_attribute.setdefault(str(each), (kind, each.why, []))[2].append(feature.name)
+    rows = [
+        (f"``{name}``", kind, ", ".join(names), why)
+        for name, (kind, why, names) in sorted(by_attribute.items())
+    ]
+    yield from _table(("Attribute", "Type", "Features", "Use"), *rows)
+
+
+def main() -> None:
+    add(map(Path, sys.argv[1:]))
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()
