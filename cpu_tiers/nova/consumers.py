@@ -132,6 +132,8 @@ def find_consumer_records(
     :param wanted: the consumers whose records are wanted.
     :param consumers: all consumers that hold something of this host.
     """
+    if not wanted:
+        return {}
     servers = _servers(compute_node.context, wanted)
     arriving = _arriving(compute_node, servers.values(), consumers)
     records = {

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from nova import objects
 
-from cpu_tiers.accounting.holdings import ConsumerId
-from cpu_tiers.nova.consumers import ConsumerRecord
+from cpu_tiers.accounting.holdings import ConsumerId, ProviderId, ProviderName
+from cpu_tiers.nova.consumers import ComputeNode, ConsumerRecord, find_consumer_records
 
 SERVER, MIGRATION = ConsumerId("the-server"), ConsumerId("the-migration")
 
@@ -55,3 +55,9 @@ def test_a_migration_is_told_from_its_server_by_name() -> None:
     assert owner is not None
     assert owner.name == "server web (the-server), source of migration the-migration"
     assert (owner.server, owner.project_id, owner.user_id) == (SERVER, "p", "u")
+
+
+def test_the_database_is_not_asked_about_no_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(objects.MigrationList, "get_in_progress_and_error")
+    node = ComputeNode(context=None, host="one", name=ProviderName("one"), uuid=ProviderId("u"))
+    assert find_consumer_records(node, [], [SERVER]) == {}

@@ -30,6 +30,7 @@ from cpu_tiers.nova.compute.features import COMPUTE, NUMA_REPORTING
 from cpu_tiers.nova.compute.guest_weight import with_plain_shares
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
+from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.placement.steps import State
 
 LOG = logging.getLogger(__name__)
@@ -73,6 +74,10 @@ class LibvirtDriver(driver.LibvirtDriver):
             return
         host = HostReport(run=run, name=nodename, tree=provider_tree, allocations=allocations)
         decision = decide(host)
+        consumers = _consumers(host, decision)
+        if consumers is None:
+            host = host.as_if_running()
+            decision = decide(host)
         if decision.nodes:
             # Also where nova.conf does not ask for nodes, and the host must go on to report them.
             COMPUTE.turn_on([NUMA_REPORTING])
@@ -82,16 +87,23 @@ class LibvirtDriver(driver.LibvirtDriver):
                 numa_inventory.show_pcpus(host)
             super().update_provider_tree(provider_tree, nodename, allocations=allocations)
             if host.is_starting and allocations is None:
-                self._ask_for_reshape(host, decision, before)
+                self._ask_for_reshape(host, decision, before, consumers or {})
         nodes = self._report(host, decision, before)
         if host.is_starting and allocations is not None:
             _reshape(host, decision, nodes, allocations)
         # Nova's function has kept a copy of the tree, for spawn() and others; now it is old.
         self.provider_tree = copy.deepcopy(provider_tree)
 
-    def _ask_for_reshape(self, host: HostReport, decision: ReportDecision, before: State) -> None:
+    def _ask_for_reshape(
+        self,
+        host: HostReport,
+        decision: ReportDecision,
+        before: State,
+        allocations: Mapping[str, Mapping[str, Any]],
+    ) -> None:
         """Ask Nova for the allocations of the host, if some of them must change.
 
+        :param allocations: of all consumers of the host, in Nova's shape.
         :raises nova.exception.ReshapeNeeded: servers lack shares or move to NUMA nodes.
         """
         if not decision.shares and not decision.nodes:
@@ -101,7 +113,6 @@ class LibvirtDriver(driver.LibvirtDriver):
         self._report(coming, decision, before)
         if decision.nodes:
             numa_inventory.warn_of_pinned_servers(host, inventory_options(CONF))
-        allocations = coming.read_allocations()
         if decision.shares and shares_inventory.shares_to_add(coming, allocations):
             LOG.info("Servers on %s lack %s", host.name, VCPU_SHARES)
             raise exception.ReshapeNeeded()
@@ -149,6 +160,31 @@ class LibvirtDriver(driver.LibvirtDriver):
     @functools.cached_property
     def _reporters(self) -> Mapping[str, Reporter]:
         return extensions.load(extensions.INVENTORY)  # kept: entry points are read from disk
+
+
+def _consumers(
+    host: HostReport, decision: ReportDecision
+) -> Mapping[str, Mapping[str, Any]] | None:
+    """Return the allocations of the host that a reshape may change; ``None`` if they are unknown.
+
+    Without the answer of Placement, the host reports in this run as it does while nova-compute
+    runs: an exception would keep Nova's own inventories from being reported, too.
+
+    :returns: nothing, if no reshape is possible in this run.
+    """
+    is_first_call = host.is_starting and host.allocations is None
+    if not is_first_call or not (decision.shares or decision.nodes):
+        return {}
+    try:
+        return host.read_allocations()
+    except NO_ANSWER as error:
+        LOG.error(
+            "Whether servers on %s need a reshape is not known: %r. nova-compute must be"
+            " restarted if they do",
+            host.name,
+            error,
+        )
+        return None
 
 
 @contextlib.contextmanager

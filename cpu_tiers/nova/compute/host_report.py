@@ -85,6 +85,10 @@ class HostReport:
             provider.name, provider.uuid, is_root=provider.parent_uuid is None
         )
 
+    def as_if_running(self) -> Self:
+        """Return the report as in a run after the start, in which nothing is reshaped."""
+        return replace(self, run=replace(self.run, startup=False))
+
     def with_copied_tree(self) -> Self:
         """Return the report with a copy of the tree: edits of the copy are not reported."""
         return replace(self, tree=copy.deepcopy(self.tree))

@@ -20,19 +20,19 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from keystoneauth1.exceptions import ClientException
-from nova import exception, objects
+from nova import objects
 from nova.compute.provider_tree import ProviderTree
 
 from cpu_tiers.model.numa import is_part
+from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
 
-# SchedulerReportClient.get_allocs_for_consumer raises one of these if Placement answers with an
-# error, does not answer, or answers with something else than a JSON document of allocations.
-_NO_ANSWER = (exception.NovaException, ClientException, ValueError, LookupError, TypeError)
+_TRIES = 4
+"""How often a write is tried, as Nova's ``retries`` does, since another service may change the
+allocations of the server between the read and the write."""
 
 
 def _leave_source(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +64,7 @@ def _leave_destination(original: Callable[..., Any]) -> Callable[..., Any]:
         _leave(self, context, instance, migration.dest_compute, migration.dest_node)
         # Like Nova's function, which returns the allocations of the source: finish_revert_resize
         # maps ports to providers by them.
-        return self.reportclient.get_allocations_for_consumer(context, instance.uuid)
+        return _allocations_or_none(self, context, instance)
 
     return _revert_allocation
 
@@ -85,7 +85,7 @@ def _has_both_hosts(
         if _read_allocations(manager, context, migration.uuid):
             return False
         providers = _read_allocations(manager, context, instance.uuid).keys()
-    except _NO_ANSWER as error:
+    except NO_ANSWER as error:
         LOG.warning(
             "Whether server %s has allocations of both hosts of migration %s is not known: %s",
             instance.uuid,
@@ -114,7 +114,7 @@ def _read_allocations(manager: Any, context: Any, consumer: str) -> Mapping[str,
     """Return the allocations of a consumer, by the uuid of the provider.
 
     Nova's ``get_allocations_for_consumer`` returns an empty result for every error of Placement;
-    the function here raises one of ``_NO_ANSWER`` instead.
+    the function here raises one of ``NO_ANSWER`` instead.
     """
     body = manager.reportclient.get_allocs_for_consumer(context, consumer)
     allocations: Mapping[str, Any] = body["allocations"]
@@ -123,17 +123,30 @@ def _read_allocations(manager: Any, context: Any, consumer: str) -> Mapping[str,
     return allocations
 
 
+def _allocations_or_none(
+    manager: Any, context: Any, instance: objects.Instance
+) -> Mapping[str, Any]:
+    """Return the allocations of a server; none where Placement does not answer.
+
+    An exception here would leave the server in ERROR.
+    """
+    try:
+        return _read_allocations(manager, context, instance.uuid)
+    except NO_ANSWER as error:
+        LOG.warning("The allocations of server %s are not known: %s", instance.uuid, error)
+        return {}
+
+
 def _leave(
     manager: Any, context: Any, instance: objects.Instance, host: str, nodename: str
 ) -> None:
     """Remove the allocations of a server on a host, or log the reason of a failure."""
     try:
         node = objects.ComputeNode.get_by_host_and_nodename(context, host, nodename)
-        is_done = manager.reportclient.remove_provider_tree_from_instance_allocation(
-            context, instance.uuid, node.uuid
-        )
+        remove = manager.reportclient.remove_provider_tree_from_instance_allocation
+        is_done = any(remove(context, instance.uuid, node.uuid) for _ in range(_TRIES))
         reason = "" if is_done else "Placement refused the write"
-    except _NO_ANSWER as error:
+    except NO_ANSWER as error:
         reason = str(error)
     if reason:
         LOG.error(

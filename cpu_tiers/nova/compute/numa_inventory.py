@@ -18,6 +18,7 @@ from cpu_tiers.model.inventory import ResourceProvider
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.numa import no_numa_trait
 from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.placement.errors import ReportingCannotBeDisabled
 from cpu_tiers.placement.hosts import bare_tree
 from cpu_tiers.placement.plan import refuse_vanishing_nodes, with_ratios
@@ -138,8 +139,14 @@ def drop_vanished(host: HostReport, present: Collection[str]) -> None:
     :param present: the names of the nodes and page sizes that the host has.
     """
     vanished = [data for data in reversed(host.nodes) if data.name not in present]
-    bodies = host.read_allocations().values() if vanished else ()
-    in_use = {uuid for body in bodies for uuid in body["allocations"]}
+    if not vanished:
+        return
+    try:
+        bodies = host.read_allocations().values()
+        in_use = {uuid for body in bodies for uuid in body["allocations"]}
+    except NO_ANSWER as error:
+        LOG.error("%s keeps the NUMA nodes that it no longer has: %r", host.name, error)
+        return
     for data in vanished:
         if data.uuid in in_use or host.tree.get_provider_uuids(data.uuid) != [data.uuid]:
             LOG.error("%s has no %s any more, but it is in use", host.name, data.name)

@@ -16,6 +16,7 @@ from nova import exception
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.compute import numa_inventory, shares_inventory
 from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.no_answer import NO_ANSWER
 
 LOG = logging.getLogger(__name__)
 CONF = nova.conf.CONF
@@ -66,8 +67,13 @@ def _may_report_shares(host: HostReport) -> bool:
     """
     if host.is_starting or shares_inventory.has_shares(host):
         return True
-    if not shares_inventory.find_missing_shares(host, host.read_allocations()):
-        return True
+    try:
+        if not shares_inventory.find_missing_shares(host, host.read_allocations()):
+            return True
+    except NO_ANSWER as error:
+        # An exception would keep Nova's own inventories from being reported, too.
+        LOG.error("%s reports no %s in this run: %r", host.name, VCPU_SHARES, error)
+        return False
     LOG.error(
         "%s reports %s after a restart of nova-compute: its servers lack shares, and get them"
         " only at a start",

@@ -17,6 +17,7 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.nova.candidate_cells import Candidate, Summaries
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights.fragmentation import best_first
 
@@ -43,7 +44,8 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
             filed = itertools.chain.from_iterable(alloc_reqs_by_rp_uuid.values())
             # Each candidate is filed under several providers and cannot be hashed: a dict.
             candidates = {id(candidate): candidate for candidate in filed}.values()
-            alloc_reqs_by_rp_uuid |= by_host(candidates, provider_summaries)
+            with refusing("the order of the candidates"):
+                alloc_reqs_by_rp_uuid |= by_host(candidates, provider_summaries)
         return original(
             self,
             context,

@@ -12,13 +12,13 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from keystoneauth1.exceptions import ClientException
 from nova import exception
 
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.model.names import PCPU
 from cpu_tiers.nova import candidate_cells
 from cpu_tiers.nova.candidate_cells import Candidate, Summaries
+from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.scheduler.numa_groups import NumaRequest, numa_request_of
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
@@ -61,8 +61,10 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
             candidate_cells.learn(self, context, joined, all_summaries)
             if not joined and server:
                 _explain(self, context, server)
-        except (ClientException, candidate_cells.NodesUnknown) as error:
-            LOG.warning("Placement did not tell about NUMA nodes: %s", error)
+        except exception.NoValidHost:
+            raise
+        except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
+            LOG.warning("Placement did not tell about NUMA nodes: %r", error)
             return None
         return joined, all_summaries, version
 

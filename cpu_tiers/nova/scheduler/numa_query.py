@@ -11,14 +11,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from nova import exception, objects
+from nova import objects
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.errors import CpuTiersError, InvalidInput
+from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.numa import node_trait, page_trait
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of
 from cpu_tiers.nova.scheduler.numa_groups import avoid_nodes, copy_of, request_nodes, to_fallback
+from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
 
@@ -69,7 +70,7 @@ def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(ctxt, spec_obj, host_manager, pinning)
 
         request = request_of()
-        try:
+        with refusing(f"the NUMA nodes of flavor {spec_obj.flavor.name}"):
             server = _server(spec_obj)
             if server is None:
                 return request
@@ -79,10 +80,6 @@ def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
                 # A new request, since the request may be changed in part.
                 server = _existing(spec_obj, error)
                 return _changed(request_of(), server, request_of, pinning=enable_pinning_translate)
-        except CpuTiersError as error:
-            # nova-conductor's rebuild_instance handles NoValidHost. Another exception would
-            # leave an evacuated server in the task state REBUILDING.
-            raise exception.NoValidHost(reason=str(error)) from error
 
     return resources_from_request_spec
 

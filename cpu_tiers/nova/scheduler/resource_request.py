@@ -13,14 +13,15 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nova import exception, objects
+from nova import objects
 
 from cpu_tiers import extensions
-from cpu_tiers.errors import CpuTiersError, ExtensionError, InvalidInput
+from cpu_tiers.errors import ExtensionError, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.scheduler import custom_names
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of, valid_translators
+from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, shares
 from cpu_tiers.translators.compose import check_group
@@ -88,18 +89,16 @@ def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
     def from_request_spec(
         cls: type, request_spec: objects.RequestSpec, enable_pinning_translate: bool = True
     ) -> Any:
-        try:
+        flavor = name_of(request_spec.flavor)
+        with refusing(f"a translator for flavor {flavor}"):
             claimed = claims_of(request_spec, translators)
-            request = original(cls, request_spec, enable_pinning_translate)
+        request = original(cls, request_spec, enable_pinning_translate)
+        with refusing(f"a translator for flavor {flavor}"):
             for group in claimed.groups:
-                _add(request, group, name_of(request_spec.flavor))
-        except CpuTiersError as error:
-            # nova-conductor handles NoValidHost in every operation, so the server stays as it was.
-            # The user sees the reason, except in a resize.
-            raise exception.NoValidHost(reason=str(error)) from error
-        # A new list, since Nova's list belongs to the request spec, which is saved.
-        request._same_subtree = [*request._same_subtree, *map(list, claimed.same_subtree)]
-        custom_names.need(request, claimed.groups)
+                _add(request, group, flavor)
+            # A new list, since Nova's list belongs to the request spec, which is saved.
+            request._same_subtree = [*request._same_subtree, *map(list, claimed.same_subtree)]
+            custom_names.need(request, claimed.groups)
         return request
 
     return from_request_spec
@@ -116,7 +115,9 @@ def _add(request: Any, group: RequestGroup, flavor: str) -> None:
         raise ExtensionError(
             "a translator requires any one of several traits, which Nova's request cannot express"
         )
-    nova_group = request.get_request_group(group.suffix or None)
+    # A copy, since the groups of ports and devices belong to the request spec, which is saved.
+    nova_group = request.get_request_group(group.suffix or None).obj_clone()
+    request._rg_by_id[group.suffix or None] = nova_group
     if both := sorted(group.resources.keys() & nova_group.resources.keys()):
         raise ExtensionError(f"Nova and a translator both claim {', '.join(both)}")
     nova_group.resources.update(group.resources)

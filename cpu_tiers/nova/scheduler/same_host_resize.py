@@ -20,20 +20,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from keystoneauth1.exceptions import ClientException
 from nova import objects
 from nova.context import target_cell
 
 from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.candidate_order import select_seam
+from cpu_tiers.nova.scheduler.refusal import refusing
+from cpu_tiers.nova.scheduler.two_consumers import hand_over
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
-
-_VERSION = "1.28"
-"""The microversion with which Nova's ``get_allocs_for_consumer`` reads allocations. The body of
-the answer is sent back in :meth:`_Resize.claim`, so both requests need the same microversion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +41,14 @@ class _Resize:
     :param migration: the uuid of the migration.
     :param root: the uuid of the root provider of the server's host.
     :param providers: the uuids of all providers of the host.
-    :param old: the body of Placement's answer with the server's allocations.
+    :param old: the body of Placement's answer with the server's allocations; ``None`` if Placement
+        did not answer.
     """
 
     migration: str
     root: str
     providers: frozenset[str]
-    old: Mapping[str, Any]
+    old: Mapping[str, Any] | None
 
     def claim(
         self, client: Any, context: Any, server: str, allocations: Mapping[str, Any]
@@ -57,22 +56,11 @@ class _Resize:
         """Write the old allocations to the migration, and ``allocations`` to the server.
 
         :returns: ``False`` if Placement refuses, for instance because the host has no room
-            for both consumers.
+            for both consumers, or does not answer.
         """
-        body = {
-            # A generation of None: the migration must have no allocations yet.
-            self.migration: {**self.old, "consumer_generation": None},
-            server: {**self.old, "allocations": allocations},
-        }
-        try:
-            response = client.post(
-                "/allocations", body, version=_VERSION, global_request_id=context.global_id
-            )
-            status = response.status_code
-            fault = "" if status == 204 else f"{status} {response.text}"
-        except ClientException as error:
-            # Nova's claim_resources returns None after a connection failure (safe_connect).
-            fault = str(error)
+        fault = "its allocations are not known"
+        if self.old is not None:
+            fault = hand_over(client, context, self.migration, server, self.old, allocations)
         if fault:
             LOG.warning("Server %s cannot be resized on its host: %s", server, fault)
         return not fault
@@ -108,10 +96,28 @@ def _find(
         )
     roots = {uuid: summary["root_provider_uuid"] for uuid, summary in summaries.items()}
     providers = frozenset(uuid for uuid, root in roots.items() if root == node.uuid)
-    old = client.get_allocs_for_consumer(context, server) if providers else None
-    if not old or not old["allocations"]:
+    if not providers:
+        return None
+    old = _read(client, context, server)
+    if old is not None and not old["allocations"]:
         return None
     return _Resize(migration=migration.uuid, root=node.uuid, providers=providers, old=old)
+
+
+def _read(client: Any, context: Any, server: str) -> Mapping[str, Any] | None:
+    """Return the body of Placement's answer with a server's allocations; ``None`` without answer.
+
+    Nova would claim the server's own host without the new amounts if the answer were taken for
+    "no allocations", and the server would keep its old amounts.
+    """
+    try:
+        old: Mapping[str, Any] = client.get_allocs_for_consumer(context, server)
+        if isinstance(old["allocations"], Mapping):
+            return old
+        LOG.warning("Placement answered with allocations %.100r", old["allocations"])
+    except NO_ANSWER as error:
+        LOG.warning("The allocations of server %s are not known: %r", server, error)
+    return None
 
 
 def _may_stay(spec_obj: objects.RequestSpec) -> bool:
@@ -125,25 +131,6 @@ def _may_stay(spec_obj: objects.RequestSpec) -> bool:
     # nova-conductor restricts every move to the cell of the server, and no boot.
     destination = spec_obj.requested_destination if "requested_destination" in spec_obj else None
     return bool(destination and "cell" in destination and destination.cell)
-
-
-def _find_or_none(
-    client: Any,
-    context: Any,
-    spec_obj: objects.RequestSpec,
-    server: str,
-    summaries: Mapping[str, Mapping[str, Any]],
-) -> _Resize | None:
-    """Return the resize as :func:`_find`; ``None`` if Placement or the database fails.
-
-    Without the seam Nova would not read anything here, so a failure must not end the request:
-    nova-conductor would leave the server in ERROR.
-    """
-    try:
-        return _find(client, context, spec_obj, server, summaries)
-    except Exception as error:
-        LOG.warning("Server %s is scheduled as by Nova alone: %r", server, error)
-        return None
 
 
 def _select(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,7 +155,8 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
         if instance_uuids and alloc_reqs_by_rp_uuid:
             client, elevated = self.placement_client, context.elevated()
             server = instance_uuids[0]
-            resize = _find_or_none(client, elevated, spec_obj, server, provider_summaries)
+            with refusing(f"the search for a resize of server {server} on its own host"):
+                resize = _find(client, elevated, spec_obj, server, provider_summaries)
         token = _RESIZE.set(resize)
         try:
             selections = original(

@@ -8,6 +8,7 @@ requests in other threads.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
+import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -22,6 +23,9 @@ from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights import SCORINGS, Forest
 
 LOG = logging.getLogger(__name__)
+
+_FAILURES = itertools.count(1)
+"""Numbers the requests whose hosts were weighed without scores."""
 
 
 class RequestScores:
@@ -60,7 +64,12 @@ class RequestScores:
         A weigher only expresses a preference, so it must not raise at all.
         """
         self._has_failed = True
-        LOG.warning("Hosts are weighed without their scores in this request: %r", error)
+        LOG.warning(
+            "Hosts are weighed without their scores in this request (request %d since the start"
+            " of nova-scheduler to which this happens): %r",
+            next(_FAILURES),
+            error,
+        )
 
     @functools.cached_property
     def forest(self) -> Forest:

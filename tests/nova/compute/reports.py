@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 from nova.compute.provider_tree import ProviderTree
 
@@ -33,14 +34,14 @@ def host_report(
     *,
     startup: bool = False,
     allocations: dict[str, Any] | None = None,
-    in_placement: Mapping[str, Any] | None = None,
+    in_placement: Mapping[str, Any] | Exception | None = None,
     files: Mapping[str, Any] | None = None,
 ) -> HostReport:
     """Return a report of the host ``one``.
 
     :param providers: inventories by name, parents first; the uuid of a provider is ``uuid of``
         and its name. ``one_NUMA0_PAGES_4`` is a child of ``one_NUMA0``.
-    :param in_placement: the allocations that a read from Placement returns.
+    :param in_placement: the allocations that a read from Placement returns, or its failure.
     """
     tree = ProviderTree()
     for name, inventory in providers.items():
@@ -51,7 +52,9 @@ def host_report(
             parent = "one" if node == name else node
             tree.new_child(name, parent, uuid=f"uuid of {name}", generation=7)
         tree.update_inventory(name, dict(inventory))
-    client = SimpleNamespace(get_allocations_for_provider_tree=lambda *_: in_placement or {})
+    failure = in_placement if isinstance(in_placement, Exception) else None
+    read = mock.Mock(side_effect=failure, return_value=in_placement or {})
+    client = SimpleNamespace(get_allocations_for_provider_tree=read)
     tracker = SimpleNamespace(
         host="compute-one", reportclient=client, provider_configs=files or {}
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from keystoneauth1.exceptions import ConnectFailure
 from nova import exception
 
 from cpu_tiers.conf import compute, libvirt
@@ -129,6 +130,14 @@ class TestShares:
         configure(report_vcpu_shares=True)
         monkeypatch.setattr(shares_inventory, "find_missing_shares", lambda *_: {})
         assert decide(host_report(ON_ROOT)).shares
+
+    def test_a_host_whose_allocations_are_unknown_waits(
+        self, configure: Configure, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        configure(report_vcpu_shares=True)
+        away = ConnectFailure("no route")
+        assert not decide(host_report(ON_ROOT, in_placement=away)).shares
+        assert f"one reports no {SHARES} in this run: " in caplog.text
 
     def test_turned_off_at_a_start_is_refused(self, configure: Configure) -> None:
         configure(report_vcpu_shares=False)

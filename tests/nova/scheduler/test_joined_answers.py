@@ -4,14 +4,18 @@ A host has two NUMA nodes, each of 4 CPUs and 2 GiB, half of it in pages of 2 Mi
 """
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import pytest
 from keystoneauth1.exceptions import ConnectFailure
 from nova import context, objects
 from nova.scheduler import utils
 from nova.scheduler.client import report
 
+from cpu_tiers.nova.scheduler.joined_answers import SEAM
+from cpu_tiers.nova.scheduler.numa_groups import NumaRequest
 from tests.nova.computes import SHARES
 from tests.nova.faults import no_bad_query
 from tests.nova.networks import (
@@ -162,3 +166,22 @@ class TestFailure(ReportingHosts):
         )
         full = self.boot(self.flavor("full", {"hw:mem_page_size": "2MB"}, vcpus=8), state="ERROR")
         assert "pages" not in self.fault_of(full)  # there are such pages
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(ValueError("half an answer"), id="half JSON"),
+        pytest.param(KeyError("allocation_requests"), id="JSON without the candidates"),
+        pytest.param(([{}], {}, "1.36"), id="a candidate without mappings"),
+        pytest.param(([{"mappings": {"a": ["p"], "b": ["p"]}}], {}, "1.36"), id="no allocations"),
+        pytest.param((["text"], {}, "1.36"), id="text for a candidate"),
+        pytest.param(ConnectFailure("no route"), id="no connection"),
+    ],
+)
+def test_an_unusable_answer_is_a_failed_query(answer: Any) -> None:
+    """For Nova, ``None`` is an answer that did not come: NoValidHost."""
+    original = mock.Mock(side_effect=[answer])
+    assert SEAM.wrap is not None
+    request = SimpleNamespace(cpu_tiers_numa=NumaRequest(apart=("a", "b")))
+    assert SEAM.wrap(original)(None, None, request) is None

@@ -10,9 +10,13 @@ from typing import Any, ClassVar
 
 import fixtures
 import pytest
+from nova import exception, objects
+from nova.scheduler import utils
 
 from cpu_tiers import extensions
+from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.nova import options
 from cpu_tiers.nova.scheduler import resource_request
 from cpu_tiers.translators import BUILT_IN, ServerRequest
 from cpu_tiers.translators.contract import functions_that_request
@@ -167,3 +171,31 @@ def test_each_built_in_is_asked_by_the_scheduler_or_says_who_requests_the_same(n
 
 def test_only_shares_of_our_own_are_not_requested_by_nova() -> None:
     assert resource_request.scheduler_translators().keys() & BUILT_IN.keys() == {"shares"}
+
+
+def test_the_group_of_a_port_is_not_changed() -> None:
+    """The group belongs to the request spec, from which Nova builds the next query, too."""
+    port = objects.RequestGroup(requester_id="_PORT", resources={"NET_BW_EGR_KILOBIT_PER_SEC": 1})
+    for _ in range(2):
+        request = utils.ResourceRequest()
+        request._add_request_group(port)
+        group = RequestGroup("_PORT", {"CUSTOM_LICENCE": 1}, frozenset({"CUSTOM_AUDITED"}))
+        resource_request._add(request, group, "f")
+        assert request.get_request_group("_PORT").resources == {
+            "NET_BW_EGR_KILOBIT_PER_SEC": 1,
+            "CUSTOM_LICENCE": 1,
+        }
+    assert (port.resources, port.required_traits) == ({"NET_BW_EGR_KILOBIT_PER_SEC": 1}, set())
+
+
+def test_any_failure_of_a_translator_is_no_valid_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    def translate(server: ServerRequest) -> Iterable[RequestGroup]:
+        raise KeyError("our:licence")
+
+    options.register(filter_scheduler)
+    monkeypatch.setattr(resource_request, "scheduler_translators", lambda: {"ours": translate})
+    from_request_spec = resource_request._ask_for_claims(utils.ResourceRequest)
+    sizes = {"vcpus": 1, "memory_mb": 512, "root_gb": 0, "ephemeral_gb": 0, "swap": 0}
+    flavor = objects.Flavor(name="gold", extra_specs={}, **sizes)
+    with pytest.raises(exception.NoValidHost, match="a translator for flavor gold: KeyError"):
+        from_request_spec(utils.ResourceRequest, objects.RequestSpec(flavor=flavor, image=None))

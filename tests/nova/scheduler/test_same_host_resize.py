@@ -280,14 +280,29 @@ def test_a_migration_that_has_the_allocations_needs_no_seam() -> None:
             exception.ConsumerAllocationRetrievalFailed(consumer_uuid="s", error="503"), id="503"
         ),
         pytest.param(ValueError("not JSON"), id="half an answer"),
+        pytest.param(KeyError("allocations"), id="another JSON"),
     ],
 )
-def test_a_failed_read_leaves_the_request_to_nova(
+def test_after_a_failed_read_the_own_host_is_refused(
     failure: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert select(Reports(failure)) is None
-    (message,) = caplog.messages
-    assert message.startswith("Server s is scheduled as by Nova alone: ")
+    """Nova would claim the host, and the server would keep its old amounts there."""
+    resize = select(Reports(failure))
+    assert resize.providers == {ROOT, NODE}
+    assert not resize.claim(None, None, "s", {})
+    read, claim = caplog.messages
+    assert read.startswith("The allocations of server s are not known: ")
+    assert claim.startswith("Server s cannot be resized on its host: ")
+
+
+@pytest.mark.usefixtures("resizing")
+def test_a_failed_query_of_the_database_is_no_valid_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    def query(*args: Any) -> Any:
+        raise OSError("no database")
+
+    monkeypatch.setattr(objects.MigrationList, "get_by_filters", query)
+    with pytest.raises(exception.NoValidHost, match="no database"):
+        select(Reports(HELD))
 
 
 def test_a_claim_that_placement_does_not_answer_is_refused() -> None:
@@ -296,8 +311,10 @@ def test_a_claim_that_placement_does_not_answer_is_refused() -> None:
     def post(*args: Any, **values: Any) -> Any:
         raise ConnectFailure("no route")
 
+    reads = Reports(ConnectFailure("no route"))
+    reads.post = post  # type: ignore[attr-defined]  # the test's client reads only
     resize = same_host_resize._Resize(
         migration="m", root=ROOT, providers=frozenset({NODE}), old=HELD
     )
     context = SimpleNamespace(global_id="req-1")
-    assert not resize.claim(SimpleNamespace(post=post), context, "s", {})
+    assert not resize.claim(reads, context, "s", {})

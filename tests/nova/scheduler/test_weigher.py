@@ -180,7 +180,7 @@ def test_a_host_without_summary_costs_the_scores_and_not_the_request(
             assert weigher.weigh_objects(hosts, None) == [0.0, 0.0]
         scores.claim("one", {"one": {"resources": {"VCPU": 2}}})
     (message,) = caplog.messages
-    assert message.startswith("Hosts are weighed without their scores in this request: ")
+    assert message.startswith("Hosts are weighed without their scores in this request (request ")
 
 
 class TestOneRequest(Weighed):

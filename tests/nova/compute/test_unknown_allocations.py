@@ -1,0 +1,99 @@
+"""Placement does not answer requests of cpu-tiers in nova-compute: nothing of Nova's is lost.
+
+No services: Nova's objects are stand-ins, and only the faults are of interest.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+from keystoneauth1.exceptions import ConnectFailure
+from nova import exception, objects
+
+from cpu_tiers.nova.compute import driver, leftover_allocations, numa_inventory
+from cpu_tiers.nova.compute.report_decision import ReportDecision
+from tests.nova.compute.reports import SHARES, host_report, record
+
+FAULTS = [
+    pytest.param(ConnectFailure("reset"), id="no connection"),
+    pytest.param(
+        exception.ResourceProviderAllocationRetrievalFailed(rp_uuid="one", error="503"), id="503"
+    ),
+    pytest.param(ValueError("half an answer"), id="half JSON"),
+    pytest.param(KeyError("allocations"), id="JSON without allocations"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_start_without_an_answer_reshapes_nothing(fault: Exception, shares: bool) -> None:
+    host = host_report({"one": {"VCPU": record(8)}}, startup=True, in_placement=fault)
+    decision = ReportDecision(nodes=not shares, no_numa=False, shares=shares)
+    assert driver._consumers(host, decision) is None
+    assert not host.as_if_running().is_starting
+
+
+@pytest.mark.parametrize(
+    ("startup", "allocations", "shares"),
+    [
+        pytest.param(False, None, True, id="nova-compute runs"),
+        pytest.param(True, {}, True, id="Nova has read the allocations for the second call"),
+        pytest.param(True, None, False, id="every option is off"),
+    ],
+)
+def test_placement_is_not_asked_where_nothing_is_reshaped(
+    startup: bool, allocations: dict[str, Any] | None, shares: bool
+) -> None:
+    away = ConnectFailure("reset")
+    host = host_report({"one": {}}, startup=startup, allocations=allocations, in_placement=away)
+    decision = ReportDecision(nodes=False, no_numa=False, shares=shares)
+    assert driver._consumers(host, decision) == {}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_vanished_node_stays(fault: Exception) -> None:
+    nodes = {"one": {"VCPU": record(8)}, "one_NUMA1": {SHARES: record(800)}}
+    host = host_report(nodes, in_placement=fault)
+    numa_inventory.drop_vanished(host, present=())
+    assert host.tree.exists("one_NUMA1")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_revert_is_done_without_the_last_read(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The allocations that the read returns only serve to find the providers of ports."""
+    monkeypatch.setattr(leftover_allocations, "_has_both_hosts", lambda *_: True)
+    monkeypatch.setattr(leftover_allocations, "_leave", mock.Mock())
+    client = SimpleNamespace(get_allocs_for_consumer=mock.Mock(side_effect=fault))
+    revert = leftover_allocations._leave_destination(mock.Mock())
+    move = SimpleNamespace(dest_compute="two", dest_node="two")
+    manager = SimpleNamespace(reportclient=client)
+    assert revert(manager, None, SimpleNamespace(uuid="s"), move) == {}
+
+
+@pytest.mark.parametrize(
+    ("answers", "tries", "lines"),
+    [
+        pytest.param([False, True], 2, 0, id="409 once: another service wrote meanwhile"),
+        pytest.param([False] * 4, 4, 1, id="409 for ever"),
+        pytest.param([ConnectFailure("reset")], 1, 1, id="no connection"),
+    ],
+)
+def test_allocations_of_the_host_that_a_server_left_are_removed_in_several_tries(
+    answers: list[Any],
+    tries: int,
+    lines: int,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    node = SimpleNamespace(uuid="root")
+    monkeypatch.setattr(objects.ComputeNode, "get_by_host_and_nodename", lambda *_: node)
+    remove = mock.Mock(side_effect=answers)
+    client = SimpleNamespace(remove_provider_tree_from_instance_allocation=remove)
+    manager = SimpleNamespace(reportclient=client)
+    server: Any = SimpleNamespace(uuid="s")
+    leftover_allocations._leave(manager, None, server, "one", "one")
+    assert remove.mock_calls == [mock.call(None, "s", "root")] * tries
+    assert len(caplog.messages) == lines
