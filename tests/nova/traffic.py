@@ -1,0 +1,149 @@
+"""The requests to Placement and the statements to Nova's databases that services send."""
+
+import re
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import fixtures
+from nova.scheduler.client.report import SchedulerReportClient
+from nova.tests.functional.api import client as api_client
+from placement import db_api
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+METHODS = ("get", "put", "post", "delete")
+
+Send = Callable[..., Any]
+Answer = Callable[[Send, str, str], Any]
+"""Answers a request: takes a function that sends the request, the method, and the URL."""
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DATA = ("SELECT", "INSERT", "UPDATE", "DELETE")
+_PASS_THROUGH = {"original", "update_to_placement"}
+"""The names by which our wrappers know the function of Nova around which they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What one operation sent.
+
+    :param requests: the number of requests to Placement, by method and path. A uuid in a path
+        is ``{uuid}``.
+    :param statements: the number of statements to Nova's databases, by their beginning.
+    :param ours: the part of ``requests`` that only cpu-tiers sends.
+    """
+
+    requests: Counter[str] = field(default_factory=Counter)
+    statements: Counter[str] = field(default_factory=Counter)
+    ours: Counter[str] = field(default_factory=Counter)
+
+
+class Traffic(fixtures.Fixture):
+    """Counts the requests to Placement and the statements to Nova's databases.
+
+    The test itself asks nova-api again and again for the state of a server. The statements of
+    these requests, which run in the thread of the test, do not count.
+
+    :param answer: answers each request of cpu-tiers, instead of Placement.
+    """
+
+    def __init__(self, answer: Answer | None = None) -> None:
+        super().__init__()
+        self.answer = answer
+        self.requests: list[str] = []
+        self.ours: list[str] = []
+        self.statements: list[str] = []
+        self._asking = threading.local()
+
+    def _setUp(self) -> None:  # noqa: N802  # fixtures looks for this name
+        for method in METHODS:
+            send = getattr(SchedulerReportClient, method)
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f"nova.scheduler.client.report.SchedulerReportClient.{method}",
+                    self._recorded(method, send),
+                )
+            )
+        event.listen(Engine, "before_cursor_execute", self._count)
+        self.addCleanup(event.remove, Engine, "before_cursor_execute", self._count)
+        get = api_client.TestOpenStackClient.api_get
+
+        def uncounted_get(client: Any, *args: Any, **kwargs: Any) -> Any:
+            self._asking.now = True
+            try:
+                return get(client, *args, **kwargs)
+            finally:
+                self._asking.now = False
+
+        name = "nova.tests.functional.api.client.TestOpenStackClient.api_get"
+        self.useFixture(fixtures.MonkeyPatch(name, uncounted_get))
+
+    def _recorded(self, method: str, send: Send) -> Send:
+        def recorded(client: Any, url: str, *args: Any, **kwargs: Any) -> Any:
+            path = _UUID.sub("{uuid}", url.partition("?")[0])
+            self.requests.append(f"{method.upper()} {path}")
+            if not is_ours(sys._getframe(1)):
+                return send(client, url, *args, **kwargs)
+            self.ours.append(f"{method.upper()} {path}")
+            if self.answer is None:
+                return send(client, url, *args, **kwargs)
+            return self.answer(lambda: send(client, url, *args, **kwargs), method, url)
+
+        return recorded
+
+    def _count(self, connection: Any, cursor: Any, statement: str, *args: Any) -> None:
+        if getattr(self._asking, "now", False) or not statement.startswith(_DATA):
+            return
+        if statement != "SELECT 1" and connection.engine is not db_api.get_placement_engine():
+            self.statements.append(_beginning(statement))
+
+    @contextmanager
+    def of_step(self) -> Iterator[Counts]:
+        """Return the counts of an operation, once the context has ended and all is quiet."""
+        requests, ours = len(self.requests), len(self.ours)
+        statements = len(self.statements)
+        counts = Counts()
+        yield counts
+        self.settle()
+        counts.requests.update(self.requests[requests:])
+        counts.ours.update(self.ours[ours:])
+        counts.statements.update(self.statements[statements:])
+
+    def settle(self) -> None:
+        """Wait until no service sends anything any more."""
+        quiet, before = 0, (0, 0)
+        while quiet < 10:
+            time.sleep(0.02)
+            now = len(self.requests), len(self.statements)
+            quiet = quiet + 1 if now == before else 0
+            before = now
+
+
+def _beginning(statement: str) -> str:
+    """Return the verb and the table of a statement."""
+    found = re.search(r"(?:FROM|INTO|UPDATE)[\s(]+(?!SELECT)(\w+)", statement)
+    return f"{statement.split(maxsplit=1)[0]} {found.group(1) if found else ''}"
+
+
+def is_ours(frame: FrameType | None) -> bool:
+    """Tell whether a call is made by cpu-tiers, and not by Nova inside a wrapper of cpu-tiers.
+
+    :param frame: the frame of the call.
+    """
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).startswith("cpu_tiers."):
+            if not _PASS_THROUGH & set(frame.f_code.co_freevars):
+                return True
+            # joined_answers sends Nova's query first, and then the queries of cpu-tiers.
+            values = frame.f_locals
+            if values.get("request", values.get("resources")) is not values.get("resources"):
+                return True
+        frame = frame.f_back
+    return False
