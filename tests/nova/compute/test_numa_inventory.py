@@ -16,6 +16,8 @@ from cpu_tiers import extensions
 from cpu_tiers.inventory import Host, InventoryOptions
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.numa import large_pages_trait, no_numa_trait, node_trait, small_pages_trait
+from cpu_tiers.nova.compute.features import NUMA_REPORTING
+from cpu_tiers.nova.seams import is_installed, remove
 from tests.nova.faults import placement_away
 from tests.nova.numa.hosts import ROOT, SHARES, Hosts, hardware
 
@@ -222,6 +224,7 @@ class TestOption(Hosts):
         self.start_host("one")
         assert self.change(True) == (False, True)
         before = self.tree.inventories("one"), self.tree.generations("one")
+        pins = [seam for seam in NUMA_REPORTING.seams if seam.wrap]
         for wanted in (None, False):
             self.nodes(wanted)
             message = self.restart_refused("one", exception.InvalidConfiguration)
@@ -229,9 +232,12 @@ class TestOption(Hosts):
             assert "Set [compute] enable_numa_reporting_to_placement = true" in message
             for provider in ("one_NUMA0", "one_NUMA1_PAGES_4"):
                 assert self.tree.providers("one")[provider]["uuid"] in message
+            remove(NUMA_REPORTING.seams)  # as in a new process
             with placement_away():  # the service runs when it comes back
                 self.restart("one")
+            assert not all(map(is_installed, pins))
             self._run_periodics()
+            assert all(map(is_installed, pins))
             assert (self.tree.inventories("one"), self.tree.generations("one")) == before
             assert REFUSED in self.stdlog.logger.output
 
