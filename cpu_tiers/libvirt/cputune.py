@@ -17,9 +17,10 @@ from cpu_tiers.libvirt.contract import Guest
 def elements(guest: Guest) -> Iterable[_Element]:
     """Return ``<cputune>`` if the flavor sets shares or the guest is pinned.
 
-    ``<iothreadpin>`` is not written, because the domain has no I/O threads.
+    The I/O thread of the domain runs where the emulator threads run, as in Nova.
 
-    :raises InvalidInput: the flavor's shares are invalid.
+    :raises InvalidInput: the flavor's shares are invalid, or the emulator threads have no CPUs:
+        see :func:`~cpu_tiers.guest.floating.emulator_thread_cpus`.
     """
     cputune = Element("cputune")
     shares = domain_shares(guest.flavor)
@@ -29,6 +30,7 @@ def elements(guest: Guest) -> Iterable[_Element]:
         _pin_vcpus(cputune, guest)
         emulator = emulator_thread_cpus(guest.topology, guest.pinning, guest.host)
         SubElement(cputune, "emulatorpin", cpuset=str(emulator))
+        SubElement(cputune, "iothreadpin", iothread="1", cpuset=str(emulator))
         # One element for all real-time vCPUs: they have the same scheduler and priority.
         if realtime := guest.topology.realtime:
             priority = str(guest.realtime_priority)

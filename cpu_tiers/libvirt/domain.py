@@ -38,6 +38,7 @@ def _basics(guest: Guest) -> Iterable[_Element]:
     yield E.name(guest.name)
     yield E.memory(str(guest.flavor.memory_mb), unit="MiB")
     yield _vcpu(guest)
+    yield E.iothreads("1")  # as in Nova from release 33 on
     yield E.os(E.type("hvm", arch=guest.arch))
 
 

@@ -1,9 +1,8 @@
 """A compute host: its shared and dedicated CPUs by NUMA cell, and the usage of guests.
 
 The rules are Nova's (configuration guide, ``[compute] cpu_shared_set`` and
-``cpu_dedicated_set``). If neither set is configured, every CPU is both shared and
-dedicated, as before these options existed. If only a single set is configured, the
-host has no CPUs of the other kind.
+``cpu_dedicated_set``). If neither set is configured, every CPU is shared. If only a
+single set is configured, the host has no CPUs of the other kind.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class ComputeHost:
         """
         every = topology.cpus if cpu_shared_set is None and cpu_dedicated_set is None else _NO_CPU
         shared = every if cpu_shared_set is None else cpu_shared_set & topology.cpus
-        dedicated = every if cpu_dedicated_set is None else cpu_dedicated_set
+        dedicated = _NO_CPU if cpu_dedicated_set is None else cpu_dedicated_set
         return cls(
             cells=tuple(
                 _cell(cell, shared, dedicated, (reserved_pages or {}).get(cell.id, _NO_PAGES))

@@ -43,6 +43,8 @@ def test_domain_show_pins_on_the_host(
         *("4", "5"),
     ]
     assert [pin.get("cpuset") for pin in domain.findall("cputune/emulatorpin")] == ["0-3"]
+    (iothread,) = domain.findall("cputune/iothreadpin")
+    assert dict(iothread.items()) == {"iothread": "1", "cpuset": "0-3"}
     (sched,) = domain.findall("cputune/vcpusched")
     assert dict(sched.items()) == {"vcpus": "2-3", "scheduler": "fifo", "priority": "5"}
     assert [node.get("nodeset") for node in domain.findall("numatune/memnode")] == ["0"]
@@ -58,3 +60,18 @@ def test_domain_show_of_a_server_that_does_not_fit(
     )
     assert "host cell 0: it needs 9 dedicated CPUs, 4 are free" in result.stderr
     assert "host cell 1: it needs 9 dedicated CPUs, 8 are free" in result.stderr
+
+
+def test_domain_show_refuses_what_the_host_would_not_start(
+    run: Command, flavor: Command, capabilities: str, save: Command
+) -> None:
+    pinned = {"hw:cpu_policy": "dedicated"}
+    realtime = {"hw:cpu_realtime": "yes", "hw:emulator_threads_policy": "share"}
+    only_dedicated = "[compute]\ncpu_dedicated_set = 4-7\n"
+    for specs, conf, message in (
+        (pinned, "", "host cell 0: it needs 2 dedicated CPUs, 0 are free"),
+        (pinned | realtime, only_dedicated, "[compute] cpu_shared_set: not set on the host"),
+    ):
+        arguments = ("domain", "show", flavor(specs, vcpus=2), "--capabilities", capabilities)
+        result = run(*arguments, "--config-file", save(conf, "nova.conf"), status=1)
+        assert message in result.stderr

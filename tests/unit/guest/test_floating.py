@@ -67,6 +67,13 @@ def test_emulator_threads(
     assert str(emulator_thread_cpus(guest, PINNING, host)) == expected
 
 
+def test_real_time_and_share_without_a_shared_set() -> None:
+    """Nova's _get_guest_memory_backing_config refuses to start such a guest."""
+    guest = replace(GUEST, emulator_threads_policy="share", realtime=cpus("1-3"))
+    with pytest.raises(InvalidInput, match="cpu_shared_set: not set on the host of a guest with"):
+        emulator_thread_cpus(guest, PINNING, replace(HOST, cpu_shared_set=cpus("")))
+
+
 def test_a_cell_that_the_host_does_not_have() -> None:
     with pytest.raises(InvalidInput, match="host NUMA cell 7: the host does not have it"):
         shared_vcpu_cpus(CellPinning(host_cell=7), HOST)

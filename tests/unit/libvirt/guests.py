@@ -26,7 +26,7 @@ HOST = ComputeHost.of(
     cpu_shared_set=CpuSet({0, 1, 2, 3, 8, 9, 10, 11}),
     cpu_dedicated_set=CpuSet({4, 5, 6, 7, 12, 13, 14, 15}),
 )
-NO_SHARED_SET = ComputeHost.of(_TOPOLOGY)
+NO_SHARED_SET = ComputeHost.of(_TOPOLOGY, cpu_dedicated_set=CpuSet(range(16)))
 
 
 def guest(

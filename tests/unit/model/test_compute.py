@@ -32,7 +32,7 @@ def cpus(text: str | None) -> CpuSet | None:
 @pytest.mark.parametrize(
     ("shared", "dedicated", "of_cell_0", "of_cell_1"),
     [
-        pytest.param(None, None, ("0-3", "0-3"), ("4", "4"), id="neither: all are both"),
+        pytest.param(None, None, ("0-3", ""), ("4", ""), id="neither: all are shared"),
         pytest.param("0,4", None, ("0", ""), ("4", ""), id="shared alone"),
         pytest.param(None, "1-3", ("", "1-3"), ("", ""), id="dedicated alone"),
         pytest.param("0-1", "2-4", ("0-1", "2-3"), ("", "4"), id="both"),
