@@ -6,6 +6,7 @@ shared.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -105,12 +106,6 @@ class TestBoot(MixedCpus):
         self.check(server, "one")
         assert self.cputune(server).find("vcpusched") is None
 
-    def test_numa_nodes_by_their_cpus_only(self) -> None:
-        nodes = {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0,1", "hw:numa_cpus.1": "2,3,4,5,6,7"}
-        first, second = self.cells(self.boot_of(nodes))
-        assert (first.cpuset, first.memory) == ({0, 1}, 256)
-        assert (second.cpuset, second.memory) == ({2, 3, 4, 5, 6, 7}, 256)
-
     def test_as_by_novas_own_mask(self) -> None:
         ours, novas = self.boot_of(AMOUNTS), self.boot(self.of(MASK), host="two")
         self.check(novas, "two")
@@ -162,6 +157,21 @@ class TestBoot(MixedCpus):
         self.useFixture(fixtures.MockPatch(found, return_value={"instance_uuid": server["id"]}))
         answer = requests.get(f"{url}openstack/latest/meta_data.json", timeout=10)
         assert answer.json()["dedicated_cpus"] == [2, 3, 5, 6, 7]
+
+
+class TestNumaNodes(MixedCpus):
+    """All 14 CPUs of a host are shared, since a cell of 6 vCPUs needs a host cell of 6 CPUs."""
+
+    kind = replace(NODES_OF_SEVEN, options={"compute": {"cpu_shared_set": "0-13"}})
+
+    def test_numa_nodes_by_their_cpus_only(self) -> None:
+        nodes = {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0,1", "hw:numa_cpus.1": "2,3,4,5,6,7"}
+        server = self.boot_of(nodes)
+        first, second = self.cells(server)
+        assert (first.cpuset, first.memory) == ({0, 1}, 256)
+        assert (second.cpuset, second.memory) == ({2, 3, 4, 5, 6, 7}, 256)
+        self._migrate_server(server)
+        assert self.host_of(server) == "two"
 
 
 class TestRefused(MixedCpus):

@@ -12,7 +12,7 @@ from oslo_messaging import ExpectedException
 
 from cpu_tiers.placement.client import PlacementClient
 from tests.nova.command_line import CommandLine, Commands
-from tests.nova.computes import PLAIN, SHARES, Computes
+from tests.nova.computes import MULTIPLIER, PLAIN, SHARES, Computes
 from tests.nova.kinds import STARTS_TO_REPORT
 from tests.nova.reshapes import (
     PLACEMENT,
@@ -298,12 +298,20 @@ class TestHealWithoutAllocations(Heals):
         self.start_host("one")
         gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
         none = self.boot_on("one", self.flavor("none"))
+        faults = ({PLAIN: "16384"}, {MULTIPLIER: "100", "hw:cpu_realtime": "perhaps"})
+        faulty = [
+            self.boot_on("one", self.flavor(f"faulty{number}", specs, vcpus=2))
+            for number, specs in enumerate(faults)
+        ]
         before = self.placement.get(f"/allocations/{gold}", version="1.38").body
-        for server in (gold, none):
+        for server in (gold, none, *faulty):
             self.placement.delete(f"/allocations/{server}")
         assert self.heal("--apply") == {
             gold: {"VCPU": 2, "MEMORY_MB": 512, SHARES: 200},
             none: {"VCPU": 1, "MEMORY_MB": 512},
+            # Faulty shares: none. Faulty CPUs: Nova decides, and 100 x 2 shares.
+            faulty[0]: {"VCPU": 2, "MEMORY_MB": 512},
+            faulty[1]: {"VCPU": 2, "MEMORY_MB": 512, SHARES: 200},
         }
         after = self.placement.get(f"/allocations/{gold}", version="1.38").body
         assert after["project_id"] == before["project_id"]

@@ -41,7 +41,17 @@ def owner(specs: Mapping[str, str], *, vcpus: int = 2, image: Image | None = Non
         pytest.param({MULTIPLIER: "0.1"}, 4, None, id="0.1 x 4 = 0.4 is no weight"),
         pytest.param({MULTIPLIER: "gold"}, 2, None, id="garbage"),
         pytest.param({MULTIPLIER: "1", PLAIN: "1"}, 2, None, id="both specs"),
+        pytest.param({PLAIN: "16384"}, 2, None, id="a weight above 10000"),
         pytest.param({PLAIN: "70", "hw:cpu_policy": "dedicated"}, 2, None, id="dedicated"),
+        pytest.param(
+            {MULTIPLIER: "5", "hw:cpu_realtime": "x"},
+            2,
+            10,
+            id="faulty CPUs: the VCPU held decides",
+        ),
+        pytest.param(
+            {MULTIPLIER: "5", "trait:A": "x"}, 2, 10, id="a faulty trait, as Nova overlooks it"
+        ),
     ],
 )
 def test_a_flavor_decides_what_is_missing(

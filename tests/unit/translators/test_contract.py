@@ -5,10 +5,15 @@ from collections.abc import Iterable
 import pytest
 
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.translators import BUILT_IN, ServerRequest
-from cpu_tiers.translators.contract import already_requested_by, functions_that_request
+from cpu_tiers.translators.contract import (
+    already_requested_by,
+    as_existing,
+    functions_that_request,
+)
 from tests.unit.translators.queries import TWO, server
 
 
@@ -45,6 +50,23 @@ def test_a_flavor_that_makes_no_sense_is_refused_when_it_is_looked_at() -> None:
     it = ServerRequest(flavor=Flavor(name="f", vcpus=1, memory_mb=1, extra_specs=TWO))
     with pytest.raises(InvalidInput, match="1 vCPUs and 1 MiB"):
         _ = it.guest
+
+
+NOVAS = GuestCpus(counts=CpuCounts(shared=3, dedicated=1))
+
+
+@pytest.mark.parametrize(
+    ("specs", "shared"),
+    [
+        pytest.param({}, 8, id="no fault"),
+        pytest.param({"trait:CUSTOM_A": "x"}, 8, id="a fault that says nothing about CPUs"),
+        pytest.param({"hw:cpu_policy": "x"}, 3, id="a fault of CPUs: Nova decides"),
+    ],
+)
+def test_of_a_server_that_exists_no_flavor_is_refused(specs: dict[str, str], shared: int) -> None:
+    it = as_existing(server(specs), NOVAS)
+    assert it.cpus.shared == shared
+    assert it.own_groups.amount("VGPU") is None
 
 
 def test_the_mark_keeps_the_translator() -> None:
