@@ -6,17 +6,21 @@ and runs the installed program as a shell does. ``test_interrupt`` starts the
 program without a fork, as ``test_status`` does with ``cpu-tiers-status``.
 """
 
+import atexit
+import gc
 import json
 import os
 import runpy
 import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import NoReturn
 
 IMPORTED_LATER = (
     "cpu_tiers.cli.status",
@@ -70,8 +74,12 @@ class ForkServer:
 
 def become(
     command: Sequence[str], folder: str, streams: Sequence[str], environment: Mapping[str, str]
-) -> None:
-    """Run a program in this process, as if it had been started so."""
+) -> NoReturn:
+    """Run a program in this process, as if it had been started so.
+
+    The process ends without the clean-up of the interpreter, which would touch, and so copy, the
+    memory of all modules.
+    """
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -81,7 +89,19 @@ def become(
         os.dup2(file, number)
     signal.alarm(TIMEOUT)
     sys.argv = list(command)
-    runpy.run_path(command[0], run_name="__main__")
+    status: object = 0
+    try:
+        runpy.run_path(command[0], run_name="__main__")
+    except SystemExit as ended:
+        status = ended.code or 0
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    assert isinstance(status, int), status
+    os._exit(status)
 
 
 def main() -> None:
@@ -91,11 +111,12 @@ def main() -> None:
     for name in IMPORTED_LATER:
         with suppress(ImportError):
             import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection would touch all modules, too
     for line in sys.stdin:
         child = os.fork()
         if not child:
             become(**json.loads(line))
-            return
         _, status = os.waitpid(child, 0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
