@@ -3,7 +3,7 @@
 Each request that only cpu-tiers sends fails in each way, in each operation. After that, the
 operation is done, or was refused: the server has no task, is not in ERROR (except after a boot,
 which Nova refuses so), and holds all that it needs on its host. A run draws a part of the cases
-(``tests/draws.py``); ``CPU_TIERS_DAYS=1`` draws all of them.
+(``faulty_life.draw``); ``CPU_TIERS_DAYS=1`` draws all of them.
 """
 
 from typing import Any
