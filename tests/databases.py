@@ -2,9 +2,9 @@
 
 Each test has databases of its own. SQLAlchemy keeps the statements that it
 compiled with the engine of a database, so that each test would compile all
-statements of Nova and of Placement again: a tenth of the time of tests/nova.
-And Placement would create its tables, traits and resource classes again, which
-takes 0.1 seconds.
+statements of Nova and of Placement again: 7 % of the CPU time of
+tests/nova/test_moves.py. And Placement would create its tables, traits and
+resource classes again, which takes 0.1 seconds.
 """
 
 import sqlite3

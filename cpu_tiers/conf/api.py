@@ -9,18 +9,19 @@ OPTIONS = [
         "refuse_faulty_flavors",
         default=False,
         help="""
-Answer 400 to a request to create a server, or to resize a server, with a flavor
-that has a fault by the rules of cpu-tiers, in all microversions. The answer has
-every fault of the flavor and of the image. A rebuild is refused only if the new
-image brings a fault. ``cpu-tiers flavor check`` finds the same faults.
+Answer 400 to a request to create a server, or to resize a server, with a
+flavor that has a fault by the rules of cpu-tiers, in all microversions.
+The answer has every fault of the flavor and of the image. A rebuild is
+refused only if the new image brings a fault. ``cpu-tiers flavor check``
+finds the same faults.
 
-nova-api reads this option. The rules apply whether or not nova-scheduler requests
-VCPU_SHARES or NUMA nodes: with this option, ``quota:cpu_shares=16384`` is refused,
-which an unmodified Nova accepts. Servers that exist can be moved, evacuated and
-unshelved whatever faults their flavors have.
+nova-api reads this option. The rules apply whether or not nova-scheduler
+requests VCPU_SHARES: with this option, ``quota:cpu_shares=16384`` is
+refused, which an unmodified Nova accepts. Servers that exist can be moved,
+evacuated and unshelved whatever faults their flavors have.
 
-If the option is off, nova-scheduler refuses faulty flavors for new servers, and
-such a server ends in the status ERROR.
+If the option is off, nova-scheduler refuses faulty flavors for new
+servers, and such a server ends in the status ERROR.
 
 Related options:
 

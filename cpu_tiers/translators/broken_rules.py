@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
-from cpu_tiers.extra_specs.server_faults import server_faults
 from cpu_tiers.translators import BUILT_IN, ServerRequest, claims, numa, shares, translate
 from cpu_tiers.translators.contract import as_existing
+from cpu_tiers.translators.request_faults import request_faults
 
 API = "[api] refuse_faulty_flavors"
 SHARES = "[filter_scheduler] query_placement_for_vcpu_shares"
@@ -66,7 +66,7 @@ def broken_rules(read: Read) -> BrokenRules | None:
     faults = FaultList()
     with faults:
         server = read()
-        faults.faults.extend(server_faults(server.flavor, server.image))
+        faults.faults.extend(request_faults(server))
     refused_by = (API,) if faults.faults else ()
     moves: dict[str, Move | None] = {}
     for name, option in _OPTIONS.items():

@@ -19,10 +19,11 @@ from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs.cpu_policy import POLICY, cpu_policy
 from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
-from cpu_tiers.extra_specs.server_faults import server_faults
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
+from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators.request_faults import request_faults
 
 
 def faults_of(flavor: objects.Flavor, image: objects.ImageMeta | None) -> tuple[Fault, ...]:
@@ -34,7 +35,7 @@ def faults_of(flavor: objects.Flavor, image: objects.ImageMeta | None) -> tuple[
     try:
         ours, image_properties = to_flavor(flavor), to_image(image)
         if CONF.api.refuse_faulty_flavors:
-            return server_faults(ours, image_properties)
+            return request_faults(ServerRequest(ours, image_properties))
         if SPEC_KEY in extra_specs(flavor):
             guest_cpus(ours, image_properties)
         # Nova's get_cpu_policy_constraint accepts flavor "mixed" with image "shared"; the table

@@ -86,7 +86,7 @@ def test_flavors_are_held_against_the_pages_that_hosts_report(
     sync(NUMA)
     check("1GB")  # Placement is not asked unless that is asked for
     assert json.loads(check("4KB", "--hosts").stdout) == []
-    (row,) = json.loads(check("1GB", "--hosts", status=1).stdout)
+    (row,) = json.loads(check("1GB", "--hosts", status=3).stdout)
     assert row["where"] == "flavor gold, extra spec hw:mem_page_size"
     assert (
         row["given"]

@@ -53,6 +53,9 @@ class TestAdmission(Cloud):
         answer = self.refused_boot(several)
         for fault in ("both are set", "'pinned'", "hw:numa_nodes: got '0'", "'maybe'"):
             assert fault in answer
+        assert "group_policy" in self.refused_boot(
+            {"resources1:CUSTOM_A": "1", "resources2:CUSTOM_B": "1"}
+        )
         assert self.api.get_servers() == []
 
     def test_a_resize_to_a_faulty_flavor_is_refused(self) -> None:
