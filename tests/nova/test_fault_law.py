@@ -6,8 +6,8 @@ which Nova refuses so), and holds all that it needs on its host. A run draws a p
 (``faulty_life.draw``); ``CPU_TIERS_DAYS=1`` draws all of them.
 """
 
+import unittest
 from typing import Any
-from unittest import TestResult
 
 import pytest
 
@@ -26,7 +26,7 @@ OWN_HOST = {"hosts": ("one",), "wanted": {"boot", "resize", "confirm", "revert",
     ],
 )
 def test_a_fault_costs_what_it_costs_nova(attributes: dict[str, Any]) -> None:
-    life, result = faulty_life.FaultyLife("runTest"), TestResult()
+    life, result = faulty_life.FaultyLife("runTest"), unittest.TestResult()
     figures: list[str] = []
     breaches: list[str] = []
     lists = {"figures": figures, "breaches": breaches}

@@ -5,10 +5,10 @@ measurement.
 """
 
 import functools
+import unittest
 from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
-from unittest import TestResult
 
 import pytest
 
@@ -24,7 +24,7 @@ FEATURES = {"shares": script.SHARES, "NUMA nodes": script.NODES}
 def measured(name: str) -> dict[str, Counts]:
     """Return what each operation of a life sends."""
     counts: dict[str, Counts] = {}
-    life, result = script.Script("runTest"), TestResult()
+    life, result = script.Script("runTest"), unittest.TestResult()
     life.kind, life.counts = KINDS[name], counts  # type: ignore[misc]  # of this object only
     life.run(result)
     assert result.wasSuccessful(), [*result.errors, *result.failures]
