@@ -72,6 +72,7 @@ class FaultyLife(script.Script):
         self.api.post_server_action(self.uuid, {"os-resetState": {"state": "active"}})
         self._delete_server(self.server)
         for host in self.hosts:
+            self.restart(host)  # an evacuation that failed has left it down
             self.come_back(host)
 
     def needed(self) -> set[str]:

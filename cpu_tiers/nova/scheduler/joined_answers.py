@@ -33,8 +33,9 @@ with the NUMA nodes of the hosts: Placement answers it fast also if no host has 
 def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
     """Send the request and its fallbacks, and return the joined answer.
 
-    If one of the queries fails, the whole answer is what Nova returns for a failed query, and
-    the server gets no host. An answer without some of the hosts would look complete.
+    If a query fails, the candidates of the queries before it are the answer: without cpu-tiers,
+    Nova would not have sent the query, and an evacuation without a host puts the server into
+    ERROR. Without candidates, the answer is what Nova returns for a failed query.
     """
 
     @functools.wraps(original)
@@ -50,10 +51,11 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
             if server and _is_in_vain(self, context, server):
                 requests = tuple(request for request in requests if not _requests_nodes(request))
             for request in requests:
-                answer = original(self, context, request)
-                # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal.
-                if answer is None or answer[0] is None:
-                    return answer
+                answer = _ask(original, self, context, request)
+                if answer is None:
+                    if not joined:
+                        return None
+                    break
                 candidates, summaries, version = answer
                 candidates, summaries = _usable(candidates, summaries, numa_request_of(request))
                 joined += candidates
@@ -69,6 +71,18 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
         return joined, all_summaries, version
 
     return get_allocation_candidates
+
+
+def _ask(original: Callable[..., Any], client: Any, context: Any, request: Any) -> Any:
+    """Return Placement's answer to a query; ``None`` for a failed query, as Nova does."""
+    try:
+        answer = original(client, context, request)
+    except NO_ANSWER as error:
+        LOG.warning("Placement did not answer a query for candidates: %r", error)
+        return None
+    # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal. Nova has
+    # logged both.
+    return None if answer is None or answer[0] is None else answer
 
 
 def _requests_nodes(request: Any) -> bool:

@@ -3,7 +3,7 @@
 A host has two NUMA nodes, each of 4 CPUs and 2 GiB, half of it in pages of 2 MiB.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -123,21 +123,29 @@ class TestOthers(ReportingHosts):
 
 
 class TestFailure(ReportingHosts):
-    def test_placement_away_for_one_of_the_queries(self) -> None:
-        self.start_host("one")
-        asked = []
+    def boot_with_failures(self, flavor: str, failing: Collection[int], state: str) -> int:
+        """Boot a server while some queries for candidates fail; return the number of queries."""
+        asked = 0
         get = CLIENT.get
 
-        def once(client: Any, url: str, **values: Any) -> Any:
+        def fail(client: Any, url: str, **values: Any) -> Any:
+            nonlocal asked
             if url.startswith("/allocation_candidates"):
-                asked.append(url)
-                if len(asked) > 1:
+                asked += 1
+                if asked in failing:
                     raise ConnectFailure("connection refused")
             return get(client, url, **values)
 
-        with mock.patch.object(CLIENT, "get", once):
-            self.boot(self.flavor("two", TWO, vcpus=2), state="ERROR")
-        assert len(asked) == 2
+        with mock.patch.object(CLIENT, "get", fail):
+            self.boot(flavor, state=state)
+        return asked
+
+    def test_placement_away_for_one_of_the_queries(self) -> None:
+        """Without the first answer there is no host; without the second there is this one."""
+        self.start_host("one")
+        two = self.flavor("two", TWO, vcpus=2)
+        assert self.boot_with_failures(two, {1}, "ERROR") == 1
+        assert self.boot_with_failures(two, {2}, "ACTIVE") == 2
 
     def test_more_nodes_than_any_host_reports(self) -> None:
         """Placement would try every combination in vain, so it is not asked for them."""
