@@ -40,7 +40,7 @@ def with_plain_shares(flavor: objects.Flavor) -> objects.Flavor:
         return flavor
     try:
         weight = {SHARES: str(domain_shares(to_flavor(flavor)))}
-        if MULTIPLIER not in specs:
+        if specs.get(SHARES) == weight[SHARES]:
             return flavor
     except InvalidInput as error:
         LOG.error("The guest gets no weight by its extra specs for shares: %s", error)

@@ -16,7 +16,7 @@ from tests.nova import script
 from tests.nova.kinds import Kind
 from tests.nova.traffic import Counts
 
-PAGE = Path(__file__).parents[2] / "docs/admin/requests.rst"
+PAGE = Path(__file__).parents[3] / "docs/admin/requests.rst"
 FEATURES = {"shares": script.SHARES, "NUMA nodes": script.NODES}
 
 
