@@ -44,6 +44,37 @@ Related options:
 * ``[placement] max_allocation_candidates`` of Placement's own configuration
 """,
     ),
+    cfg.BoolOpt(
+        "require_host_traits",
+        default=False,
+        help="""
+Place a new server only on a host that reports, as traits, the functions of
+cpu-tiers that the flavor needs. A resize to another flavor counts as a new
+server; all other moves go to any host, also to a host without the traits.
+
+* ``CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER`` is required for a flavor with
+  ``quota:cpu_shares_multiplier``, if ``query_placement_for_vcpu_shares`` is
+  on. A host with ``[libvirt] report_vcpu_shares`` reports the trait.
+* ``CUSTOM_COMPUTE_CPU_AMOUNTS`` is required for a flavor with
+  ``resources:VCPU`` and ``resources:PCPU``, if ``[compute]
+  extend_cpu_policies`` is on.
+* ``CUSTOM_COMPUTE_CPU_EMULATOR_THREADS`` is required for a flavor with
+  ``hw:cpu_emulator_threads`` and without ``hw:emulator_threads_policy``, if
+  ``[compute] extend_cpu_policies`` is on. A host with
+  ``extend_cpu_policies`` reports this trait and the trait before.
+
+Only nova-compute with ``compute_driver = cpu_tiers.LibvirtDriver`` reports
+the traits. Turn this option on after the hosts have been restarted with the
+driver and their options: a host without the traits gets no new server of
+such flavors.
+
+Related options:
+
+* ``[filter_scheduler] query_placement_for_vcpu_shares``
+* ``[libvirt] report_vcpu_shares``
+* ``[compute] extend_cpu_policies``
+""",
+    ),
     cfg.FloatOpt(
         "resource_provider_weight_multiplier",
         default=0.0,

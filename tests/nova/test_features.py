@@ -15,6 +15,7 @@ from nova import service
 from nova.scheduler.client.report import SchedulerReportClient
 from nova.scheduler.host_manager import HostState
 from nova.scheduler.manager import SchedulerManager
+from nova.scheduler.utils import ResourceRequest
 
 from cpu_tiers import extensions
 from cpu_tiers.conf import api as api_options
@@ -33,8 +34,9 @@ SHARES = "filter_scheduler.query_placement_for_vcpu_shares"
 QUERY = "filter_scheduler.query_placement_for_numa"
 NODES = "compute.enable_numa_reporting_to_placement"
 POLICIES = "compute.extend_cpu_policies"
+TRAITS = "filter_scheduler.require_host_traits"
 REFUSE = "api.refuse_faulty_flavors"
-EVERYTHING = (SHARES, QUERY, NODES, POLICIES, REFUSE)
+EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE)
 
 CPUS = {
     "nova.scheduler.utils.ResourceRequest._translate_pinning_policies",
@@ -96,6 +98,7 @@ def switch_on(*names: str) -> None:
         pytest.param(start_scheduler, (), SCORES, id="nova-scheduler: only what scores need"),
         pytest.param(start_scheduler, (NODES,), SCORES, id="nova-scheduler, for nova-compute"),
         pytest.param(start_scheduler, (SHARES,), SCORES | CLAIMS, id="nova-scheduler, shares"),
+        pytest.param(start_scheduler, (TRAITS,), SCORES | CLAIMS, id="nova-scheduler, traits"),
         pytest.param(
             start_scheduler,
             (QUERY,),
@@ -171,11 +174,13 @@ def test_the_order_of_several_seams_around_one_function() -> None:
             HostState.consume_from_request,
             SchedulerManager._select_destinations,
             SchedulerReportClient.get_allocation_candidates,
+            ResourceRequest.from_request_spec.__func__,
         )
     } == {
         "HostState.consume_from_request": ["candidate_order", "numa_fit", "scores"],
         "SchedulerManager._select_destinations": ["candidate_order", "same_host_resize"],
         "SchedulerReportClient.get_allocation_candidates": ["joined_answers", "custom_names"],
+        "ResourceRequest.from_request_spec": ["host_traits", "resource_request"],
     }
 
 

@@ -1,8 +1,9 @@
 """``compute_driver = cpu_tiers.LibvirtDriver``: Nova's libvirt driver, NUMA nodes and shares.
 
 ``report_decision`` decides whether a host reports NUMA nodes and shares; ``numa_inventory`` and
-``shares_inventory`` edit the provider tree, ``numa_reshape`` the allocations; ``guest_weight``
-gives the weight of a guest. The import of the module has no effect on Nova.
+``shares_inventory`` edit the provider tree, ``numa_reshape`` the allocations; ``host_traits`` sets
+the traits of the host, and ``guest_weight`` gives the weight of a guest. The import of the module
+has no effect on Nova.
 """
 
 import contextlib
@@ -25,7 +26,13 @@ from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova import options
-from cpu_tiers.nova.compute import numa_inventory, numa_reshape, shares_inventory, tracker_run
+from cpu_tiers.nova.compute import (
+    host_traits,
+    numa_inventory,
+    numa_reshape,
+    shares_inventory,
+    tracker_run,
+)
 from cpu_tiers.nova.compute.features import COMPUTE, NUMA_REPORTING
 from cpu_tiers.nova.compute.guest_weight import with_plain_shares
 from cpu_tiers.nova.compute.host_report import HostReport
@@ -127,6 +134,7 @@ class LibvirtDriver(driver.LibvirtDriver):
             a start, where provider.yaml reports shares, too.
         """
         numa_inventory.mark(host, no_numa=decision.no_numa)
+        host_traits.mark(host)
         nodes = self._report_nodes(host, before) if decision.nodes else frozenset[str]()
         if decision.shares:
             shares_inventory.put_shares(host, CONF.libvirt.vcpu_share_multiplier)

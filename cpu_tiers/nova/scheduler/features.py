@@ -8,11 +8,12 @@ from oslo_config import cfg
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import numa_fit
-from cpu_tiers.nova.attributes import CANDIDATES, OF_NUMA_QUERY, SAME_SUBTREE
+from cpu_tiers.nova.attributes import CANDIDATES, OF_NUMA_QUERY, ROOT_REQUIRED, SAME_SUBTREE
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
 from cpu_tiers.nova.scheduler import (
     candidate_order,
     custom_names,
+    host_traits,
     joined_answers,
     numa_query,
     resource_request,
@@ -28,6 +29,11 @@ def _queries_shares(conf: cfg.ConfigOpts) -> bool:
 
 def _queries_numa(conf: cfg.ConfigOpts) -> bool:
     is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_numa
+    return is_on
+
+
+def _requires_host_traits(conf: cfg.ConfigOpts) -> bool:
+    is_on: bool = conf[filter_scheduler.GROUP].require_host_traits
     return is_on
 
 
@@ -63,6 +69,13 @@ TRANSLATORS = Feature(
     attributes=(SAME_SUBTREE,),
     is_on=_has_translators,
 )
+HOST_TRAITS = Feature(
+    name="host traits",
+    switch="``[filter_scheduler] require_host_traits``",
+    seams=(host_traits.SEAM, custom_names.SEAM),
+    attributes=(ROOT_REQUIRED,),
+    is_on=_requires_host_traits,
+)
 NUMA_QUERY = Feature(
     name="NUMA query",
     switch="``[filter_scheduler] query_placement_for_numa``",
@@ -82,5 +95,5 @@ NUMA_QUERY = Feature(
 
 SCHEDULER = Service(
     name="nova-scheduler",
-    features=(WEIGHER, VCPU_SHARES, TRANSLATORS, NUMA_QUERY, CPU_POLICIES),
+    features=(WEIGHER, VCPU_SHARES, TRANSLATORS, HOST_TRAITS, NUMA_QUERY, CPU_POLICIES),
 )

@@ -1,0 +1,23 @@
+"""The traits by which a host reports the functions of cpu-tiers that are on (decision D76)."""
+
+from cpu_tiers.model.host_traits import amounts_trait, emulator_threads_trait, multiplier_trait
+from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.options import CONF, extends_cpu_policies
+
+
+def mark(host: HostReport) -> None:
+    """Set the traits of functions that are on, and remove the traits of functions that are off.
+
+    Other traits stay. A tree that is right already is not changed, and Nova sends no request.
+    """
+    reports_shares: bool = CONF.libvirt.report_vcpu_shares
+    extends_policies = extends_cpu_policies()
+    for trait, is_on in (
+        (multiplier_trait(), reports_shares),
+        (amounts_trait(), extends_policies),
+        (emulator_threads_trait(), extends_policies),
+    ):
+        if is_on:
+            host.tree.add_traits(host.name, trait)
+        else:
+            host.tree.remove_traits(host.name, trait)
