@@ -134,7 +134,7 @@ class LibvirtDriver(driver.LibvirtDriver):
             a start, where provider.yaml reports shares, too.
         """
         numa_inventory.mark(host, no_numa=decision.no_numa)
-        host_traits.mark(host)
+        host_traits.mark(host, keeps_shares=bool(decision.kept_shares))
         nodes = self._report_nodes(host, before) if decision.nodes else frozenset[str]()
         if decision.shares:
             shares_inventory.put_shares(host, CONF.libvirt.vcpu_share_multiplier)

@@ -5,12 +5,14 @@ from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.options import CONF, extends_cpu_policies
 
 
-def mark(host: HostReport) -> None:
+def mark(host: HostReport, *, keeps_shares: bool) -> None:
     """Set the traits of functions that are on, and remove the traits of functions that are off.
 
     Other traits stay. A tree that is right already is not changed, and Nova sends no request.
+
+    :param keeps_shares: the host must go on reporting shares, though the option is off.
     """
-    reports_shares: bool = CONF.libvirt.report_vcpu_shares
+    reports_shares: bool = CONF.libvirt.report_vcpu_shares or keeps_shares
     extends_policies = extends_cpu_policies()
     for trait, is_on in (
         (multiplier_trait(), reports_shares),
