@@ -73,10 +73,10 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_allocation_candidates
 
 
-def _ask(original: Callable[..., Any], client: Any, context: Any, request: Any) -> Any:
+def _ask(original: Callable[..., Any], client: Any, context: Any, resources: Any) -> Any:
     """Return Placement's answer to a query; ``None`` for a failed query, as Nova does."""
     try:
-        answer = original(client, context, request)
+        answer = original(client, context, resources)
     except NO_ANSWER as error:
         LOG.warning("Placement did not answer a query for candidates: %r", error)
         return None

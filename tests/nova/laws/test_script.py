@@ -34,11 +34,19 @@ def measured(name: str) -> dict[str, Counts]:
 KINDS: dict[str, Kind] = {"stock": script.STOCK, "off": script.OFF, **FEATURES}
 
 
+VARIES = ("live migration", "SELECT instances")
+"""How often Nova reads the server differs by one read of three statements from run to run: with
+every option off, more and fewer reads than of the stock Nova were seen, of 44 to 47 statements."""
+
+
 def test_off_is_off() -> None:
     stock, off = measured("stock"), measured("off")
     for step in stock:
         assert off[step].requests == stock[step].requests, step
-        assert off[step].statements == stock[step].statements, step
+        statements, of_stock = off[step].statements, stock[step].statements
+        if step == VARIES[0]:
+            assert abs(statements.pop(VARIES[1]) - of_stock.pop(VARIES[1])) <= 3
+        assert statements == of_stock, step
         assert not off[step].ours, step
 
 
