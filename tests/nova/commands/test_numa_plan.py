@@ -3,6 +3,7 @@
 from typing import Any
 from unittest import mock
 
+from cpu_tiers.model.host_traits import multiplier_trait
 from tests.nova.computes import MULTIPLIER, Computes
 from tests.nova.numa.hosts import SHARES
 from tests.nova.numa.moves import MOVING, NUMA, PINNED, MoveCommands, Moves
@@ -17,7 +18,7 @@ class Applied(Computes):
         self.commands = MoveCommands(self)
 
     def planned_and_done(self, host: str = "one") -> dict[str, Any]:
-        """Plan both ways, carry it out, and compare; the restart then writes nothing."""
+        """Plan both ways, carry it out, and compare; the restart then moves nothing."""
         path = self.commands.folder / "plan.json"
         planned = self.commands.goes_to(host=host)
         assert self.commands.offline("--save", path, host=host) == planned
@@ -31,11 +32,15 @@ class Applied(Computes):
         said = self.commands.ask("apply", path, host=host)
         assert said.rows == []
         assert "nothing was changed" in said.error
-        generations = self.tree.generations(host)
+        generations, traits = self.tree.generations(host), self.tree.traits(host, host)
         self.nodes(True)
         with mock.patch.object(CLIENT, "_reshape") as reshaped:
             self.restart(host)
         reshaped.assert_not_called()
+        # A host that has just begun to report shares also reports that it gives weights.
+        new_traits = self.tree.traits(host, host) - traits
+        assert new_traits <= {multiplier_trait()}
+        generations[host] += len(new_traits)
         assert self.tree.generations(host) == generations
         assert self.commands.goes_to(host=host) == {}
         return planned
