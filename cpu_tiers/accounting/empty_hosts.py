@@ -16,7 +16,7 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 class EmptyCloud:
     """The hosts of a cloud as if they had no servers.
 
-    :param hosts: the provider tree of each host with CPUs.
+    :param hosts: all provider trees of Placement, also those of other services than Nova.
     :param shared: the providers that hosts share, such as storage pools. Every host counts as
         a user of every shared provider.
     """
@@ -72,7 +72,7 @@ def _absent_traits(where: str, query: CandidateQuery, cloud: EmptyCloud) -> Iter
 
 
 def _nearest(where: str, query: CandidateQuery, cloud: EmptyCloud) -> Fault:
-    """Return what the host lacks that lacks least."""
+    """Return a fault with the parts of the query that the nearest host lacks."""
     lacks = [(list(_lacks(host, query, cloud)), host.root.name) for host in cloud.hosts]
     parts, name = min(lacks, key=lambda lack: (len(lack[0]), lack[1]))
     return Fault(

@@ -63,7 +63,9 @@ class Attribute:
 
 def _assigned(constructor: Any) -> frozenset[str]:
     """Return the names of the attributes that a constructor assigns, of whatever object."""
-    code = inspect.unwrap(constructor).__code__
+    code = getattr(inspect.unwrap(constructor), "__code__", None)
+    if code is None:  # the class has no constructor of its own
+        return frozenset()
     instructions = dis.get_instructions(code)
     return frozenset(each.argval for each in instructions if each.opname == "STORE_ATTR")
 

@@ -35,7 +35,7 @@ _POSITIVE = re.compile(r"0*[1-9][0-9]{0,9}")
 
 
 def equal_flavor(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Flavor:
-    """Return a flavor that Nova accepts and that describes the same guest.
+    """Return a flavor of the same guest that Nova accepts.
 
     Nova's ``hardware.numa_get_constraints`` refuses three kinds of flavors of the specs:
 

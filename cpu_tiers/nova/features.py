@@ -91,16 +91,10 @@ def is_always_on(_conf: cfg.ConfigOpts) -> bool:
     return True
 
 
-def extends_cpu_policies(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether ``[compute] extend_cpu_policies`` is on."""
-    is_on: bool = conf.compute.extend_cpu_policies
-    return is_on
-
-
 CPU_POLICIES = Feature(
     name="CPU policies",
     switch="``[compute] extend_cpu_policies``",
     seams=cpu_policies.SEAMS,
-    is_on=extends_cpu_policies,
+    is_on=options.extends_cpu_policies,
 )
 """The feature of nova-scheduler and nova-compute; nova-api has a seam more."""

@@ -3,6 +3,7 @@
 from types import ModuleType
 
 import nova.conf
+from oslo_config import cfg
 
 CONF = nova.conf.CONF
 
@@ -21,6 +22,6 @@ def register(module: ModuleType) -> None:
         CONF[module.GROUP][option.name]
 
 
-def extends_cpu_policies() -> bool:
+def extends_cpu_policies(conf: cfg.ConfigOpts = CONF) -> bool:
     """Tell whether ``[compute] extend_cpu_policies`` is on; ``False`` before its registration."""
-    return "extend_cpu_policies" in CONF.compute and CONF.compute.extend_cpu_policies
+    return "extend_cpu_policies" in conf.compute and conf.compute.extend_cpu_policies

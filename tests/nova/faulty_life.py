@@ -15,6 +15,9 @@ from tests import draws
 from tests.nova import script
 from tests.nova.broken_answers import BrokenPlacement, Case, cases_of
 
+WRITTEN = ("silence", "half JSON")
+"""The faults in which Placement does what it is asked to do, and the answer is lost."""
+
 Amounts = dict[str, Counter[str]]
 """Amounts of resource classes by host."""
 
@@ -131,13 +134,24 @@ class FaultyLife(script.Script):
         return amounts
 
     def check_allocations(self, name: str) -> None:
-        """Check that the server has on its host what its flavor needs; more is counted."""
+        """Check that the server has on its host what its flavor needs, and no more.
+
+        The exception is the known breach of decision D63, which is counted.
+        """
         server = self.api.get_server(self.uuid)
         host, held = server["OS-EXT-SRV-ATTR:host"], self.held_by_host(self.uuid)
         vcpus = server["flavor"]["vcpus"]
         amounts = held.get(host or "", Counter())
-        self.check(name, host is None or amounts["VCPU"] >= vcpus, f"{host} of {held}, {vcpus}")
-        self.done[f"{name} left allocations"] += amounts["VCPU"] > vcpus
+        if self.is_known_breach(name) and amounts["VCPU"] > vcpus:
+            self.done[f"{name} refused, but written"] += 1
+            return
+        self.check(name, host is None or amounts["VCPU"] == vcpus, f"{host} of {held}, {vcpus}")
+
+    def is_known_breach(self, name: str) -> bool:
+        """Tell whether Placement has written both consumers and answers nothing from then on."""
+        case = self.cases.get(name)
+        is_uncertain = case is not None and case.for_ever and case.kind in WRITTEN
+        return is_uncertain and name == "resize" and len(self.hosts) == 1
 
     def boot_once_more(self) -> None:
         body = self._build_server(flavor_id=self.small, networks="none")

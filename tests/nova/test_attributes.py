@@ -33,6 +33,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module of a service, with a class."""
     fake = ModuleType("fake_nova")
     fake.Request = Request  # type: ignore[attr-defined]
+    fake.Plain = type("Plain", (), {})  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "fake_nova", fake)
 
 
@@ -64,6 +65,9 @@ def test_an_attribute_that_fits(fitting: Attribute) -> None:
         ),
         pytest.param(attribute("gone", dict), "gone does not exist", id="not in a new object"),
         pytest.param(attribute("gone"), "gone does not exist", id="not in the constructor"),
+        pytest.param(
+            attribute("groups", owner="Plain"), "groups does not exist", id="no constructor"
+        ),
         pytest.param(attribute("groups", owner="Gone"), "does not exist", id="no such class"),
         pytest.param(attribute("groups", module="gone"), "does not exist", id="no such module"),
     ],

@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -95,12 +96,24 @@ def test_an_unknown_body_is_a_warning(
     assert name in wrapped()
 
 
-def test_a_nova_without_sources_causes_no_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def getsource(_: object) -> str:
-        raise OSError("could not get source code")
+def _raise(error: Exception) -> str:
+    raise error
 
+
+@pytest.mark.parametrize(
+    "getsource",
+    [
+        pytest.param(lambda _: _raise(OSError("could not get source code")), id="no file"),
+        pytest.param(lambda _: _raise(TypeError("not a function")), id="compiled"),
+        pytest.param(lambda _: "def (", id="lines of a file that was replaced"),
+        pytest.param(lambda _: "x = 1", id="lines without a function"),
+    ],
+)
+def test_a_nova_without_sources_causes_no_warning(
+    getsource: Callable[[object], str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     monkeypatch.setattr(migration, "_update_quota_xml", _update_quota_xml)
     monkeypatch.setattr(inspect, "getsource", getsource)
     with caplog.at_level(logging.WARNING, "cpu_tiers"):

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from cpu_tiers.conf import api
 from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.api import flavor_admission
-from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, extends_cpu_policies
+from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam, install, remove
 
@@ -27,7 +27,7 @@ API = Service(
             name=CPU_POLICIES.name,
             switch=CPU_POLICIES.switch,
             seams=(*cpu_policies.SEAMS, *flavor_admission.SEAMS),
-            is_on=extends_cpu_policies,
+            is_on=CPU_POLICIES.is_on,
         ),
         Feature(
             name="flavor admission",

@@ -17,6 +17,7 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.nova.convert import name_of, to_flavor, to_image
 from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.started_resizes import started_resize
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.contract import as_existing
 
@@ -79,25 +80,22 @@ def _gets_another_flavor(request_spec: objects.RequestSpec, cell: objects.CellMa
     Only the database knows: the request spec of a resize has the new flavor only. A failed read
     counts as a move, which must go on.
     """
-    filters = {
-        "instance_uuid": _field(request_spec, "instance_uuid"),
-        "migration_type": "resize",
-        "status": "pre-migrating",
-    }
+    server = str(_field(request_spec, "instance_uuid"))
     try:
         with context.target_cell(context.get_admin_context(), cell) as cell_context:
-            return bool(objects.MigrationList.get_by_filters(cell_context, filters).objects)
+            return started_resize(cell_context, server) is not None
     except Exception as error:
-        LOG.warning("Cannot read the migrations of %s: %r", filters["instance_uuid"], error)
+        LOG.warning("Cannot read the migrations of %s: %r", server, error)
         return False
 
 
 def valid_translators(
     server: ServerRequest, translators: Mapping[str, Translator]
 ) -> Mapping[str, Translator]:
-    """Return the translators that can translate a server that exists.
+    """Return the translators that accept the flavor of an existing server.
 
-    A translator of another distribution may refuse the flavor. Its resources are not claimed then.
+    If a translator of another distribution refuses the flavor, the server claims nothing of that
+    translator.
     """
     valid = {}
     for name, translator in translators.items():

@@ -28,6 +28,7 @@ from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.candidate_order import select_seam
 from cpu_tiers.nova.scheduler.refusal import refusing
+from cpu_tiers.nova.scheduler.started_resizes import started_resize
 from cpu_tiers.nova.scheduler.two_consumers import hand_over
 from cpu_tiers.nova.seams import Seam
 
@@ -86,11 +87,9 @@ def _find(
     if not _may_stay(spec_obj):
         return None
     with target_cell(context, spec_obj.requested_destination.cell) as cell:
-        filters = {"instance_uuid": server, "migration_type": "resize", "status": "pre-migrating"}
-        migrations = objects.MigrationList.get_by_filters(cell, filters).objects
-        if not migrations:
+        migration = started_resize(cell, server)
+        if migration is None:
             return None
-        migration = migrations[0]
         node = objects.ComputeNode.get_by_host_and_nodename(
             cell, migration.source_compute, migration.source_node
         )

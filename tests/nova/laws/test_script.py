@@ -21,8 +21,11 @@ FEATURES = {"shares": script.SHARES, "NUMA nodes": script.NODES}
 
 
 @functools.cache
-def measured(name: str) -> dict[str, Counts]:
-    """Return what each operation of a life sends."""
+def measured(name: str, number: int) -> dict[str, Counts]:
+    """Return what each operation of a life sends.
+
+    :param number: lives of one kind with different numbers are different lives.
+    """
     counts: dict[str, Counts] = {}
     life, result = script.Script("runTest"), unittest.TestResult()
     life.kind, life.counts = KINDS[name], counts  # type: ignore[misc]  # of this object only
@@ -34,19 +37,23 @@ def measured(name: str) -> dict[str, Counts]:
 KINDS: dict[str, Kind] = {"stock": script.STOCK, "off": script.OFF, **FEATURES}
 
 
-VARIES = "SELECT instances"
-"""How often Nova reads the server differs from run to run by a read, which is three statements: of
-44 to 47 in a live migration, more and fewer were seen than of the stock Nova."""
+PAIRS = 4
+"""How many lives of both kinds are compared at most. Nova reads a server once more or less from
+life to life: a live migration of the stock Nova had 44 and 47 statements ``SELECT instances``. A
+statement that cpu-tiers adds is in every pair."""
 
 
 def test_off_is_off() -> None:
-    stock, off = measured("stock"), measured("off")
-    for step in stock:
-        assert off[step].requests == stock[step].requests, step
-        statements, of_stock = off[step].statements.copy(), stock[step].statements.copy()
-        assert abs(statements.pop(VARIES, 0) - of_stock.pop(VARIES, 0)) <= 3, step
-        assert statements == of_stock, step
-        assert not off[step].ours, step
+    differing = set(measured("stock", 0))
+    for pair in range(PAIRS):
+        stock, off = measured("stock", pair), measured("off", pair)
+        for step in stock:
+            assert off[step].requests == stock[step].requests, step
+            assert not off[step].ours, step
+        differing &= {step for step in stock if off[step].statements != stock[step].statements}
+        if not differing:
+            break
+    assert not {step: off[step].statements - stock[step].statements for step in differing}
 
 
 @pytest.mark.skipif(
@@ -54,7 +61,7 @@ def test_off_is_off() -> None:
 )
 @pytest.mark.parametrize("feature", FEATURES)
 def test_the_page_says_what_a_feature_sends_more(feature: str) -> None:
-    stock, on = measured("stock"), measured(feature)
+    stock, on = measured("stock", 0), measured(feature, 0)
     lines = [row for step in stock for row in rows(step, on[step].requests, stock[step].requests)]
     table = "\n".join([f".. list-table:: {feature}", *HEADER, *lines])
     assert table in PAGE.read_text(), table
