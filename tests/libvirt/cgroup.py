@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import libvirt
+
 PARTITION = f"cputiers{os.getpid()}"
 """Where libvirt has the guests of a contest, in place of ``machine``."""
 
@@ -21,6 +23,28 @@ def cpu_cgroups(thread: int) -> list[Path]:
     root = _ROOT if v1 is None else _ROOT / "cpu"
     group = root / (paths[""] if v1 is None else v1).lstrip("/")
     return [path for path in (group, *group.parents) if path.is_relative_to(root) and path != root]
+
+
+def guest_cgroup(guest: libvirt.virDomain) -> Path:
+    """Return the cgroup of a running guest, as libvirt names it.
+
+    The name contains the id of the guest: libvirt may not have removed the cgroup of an earlier
+    guest of the same name yet.
+    """
+    name = f"{guest.ID()}-{guest.name()}"
+    (group,) = {
+        path.parent
+        for pattern in (f"cpu*/**/qemu-{name}.libvirt-qemu/", f"**/*-{name}.scope/")
+        for path in _ROOT.glob(f"{pattern}cpu.*")
+        if path.name in _LARGEST
+    }
+    return group
+
+
+def weight_file(guest: libvirt.virDomain) -> Path:
+    """Return the file with the weight of a running guest's cgroup."""
+    (file,) = (path for path in guest_cgroup(guest).iterdir() if path.name in _LARGEST)
+    return file
 
 
 def default_weight() -> int:

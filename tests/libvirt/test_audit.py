@@ -30,6 +30,7 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.records import Consumer, Inventories
+from tests.libvirt.cgroup import guest_cgroup, weight_file
 
 _LINK = "-Wl,--oformat=binary,-Ttext=0,--entry=0,--build-id=none,-N,--no-warn-rwx-segments"
 _CONF = "[compute]\ncpu_shared_set = 0-1\n"
@@ -108,23 +109,6 @@ def audit(
         return {(row["where"].removeprefix("guest audit-"), row["kind"]): row for row in rows}
 
     return audit
-
-
-def cgroup_of(domain: libvirt.virDomain) -> Path:
-    """The folder of a guest's cgroup, as libvirt names it."""
-    name = domain.name()
-    (folder,) = {
-        path.parent
-        for pattern in (f"cpu*/**/qemu-*-{name}.libvirt-qemu/", f"**/*-{name}.scope/")
-        for path in Path("/sys/fs/cgroup").glob(f"{pattern}cpu.*")
-        if path.name in ("cpu.shares", "cpu.weight")
-    }
-    return folder
-
-
-def weight_file(domain: libvirt.virDomain) -> Path:
-    (file,) = (p for p in cgroup_of(domain).iterdir() if p.name in ("cpu.shares", "cpu.weight"))
-    return file
 
 
 def test_weights_that_somebody_changed_are_found_and_mended(start: Start, audit: Audit) -> None:
@@ -221,7 +205,7 @@ def test_a_guest_that_ends_meanwhile(
 
 def test_a_thread_that_is_not_scheduled_by_weight(start: Start, audit: Audit) -> None:
     domain = start("idle", 100)
-    thread = int((cgroup_of(domain) / "vcpu0" / thread_file(domain)).read_text().split()[0])
+    thread = int((guest_cgroup(domain) / "vcpu0" / thread_file(domain)).read_text().split()[0])
     os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
     found = audit("--interval", "0", status=3)
     assert found["idle", "scheduler"]["found"].endswith(" is SCHED_IDLE")

@@ -11,6 +11,7 @@ from cpu_tiers.libvirt.domain import domain_xml
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
+from tests.libvirt.cgroup import weight_file
 
 Start = Callable[[Flavor], libvirt.virDomain]
 
@@ -56,7 +57,7 @@ def test_libvirt_and_the_kernel_have_the_weight(
 ) -> None:
     guest = start(flavor(name, vcpus, quota__cpu_shares_multiplier=multiplier))
     assert guest.schedulerParameters()["cpu_shares"] == weight
-    assert cgroup_weight(name) == weight
+    assert int(weight_file(guest).read_text()) == weight
 
 
 def test_libvirt_takes_the_whole_range(start: Start) -> None:
@@ -64,7 +65,7 @@ def test_libvirt_takes_the_whole_range(start: Start) -> None:
     guest = start(flavor("range", 1, quota__cpu_shares_multiplier="1"))
     for weight in (*range(2, 10_000, 101), 10_000):
         guest.setSchedulerParameters({"cpu_shares": weight})
-        assert cgroup_weight("range") == weight
+        assert int(weight_file(guest).read_text()) == weight
 
 
 def test_libvirt_refuses_1_only_on_cgroup_v1(start: Start) -> None:
@@ -72,7 +73,7 @@ def test_libvirt_refuses_1_only_on_cgroup_v1(start: Start) -> None:
     guest = start(flavor("refused", 1))
     if Path("/sys/fs/cgroup/cgroup.controllers").exists():
         guest.setSchedulerParameters({"cpu_shares": 1})
-        assert cgroup_weight("refused") == 1
+        assert int(weight_file(guest).read_text()) == 1
     else:
         with pytest.raises(libvirt.libvirtError, match=r"must be in range \[2, 262144\]"):
             guest.setSchedulerParameters({"cpu_shares": 1})
@@ -82,18 +83,3 @@ def test_vcpus_float_over_the_shared_cpus(start: Start) -> None:
     guest = start(flavor("floating", 2))
     first_only = (True, *[False] * (len(guest.vcpus()[1][0]) - 1))
     assert guest.vcpus()[1] == [first_only, first_only]
-
-
-def cgroup_weight(name: str) -> int:
-    """Return the weight in the cgroup of a guest, of either cgroup version.
-
-    On v2 the kernel's range is libvirt's; on v1 ``cpu.shares`` has the number.
-    """
-    (group,) = {
-        path.parent
-        for pattern in (f"cpu*/**/qemu-*-{name}.libvirt-qemu/", f"**/*-{name}.scope/")
-        for path in Path("/sys/fs/cgroup").glob(f"{pattern}cpu.*")
-        if path.name in ("cpu.shares", "cpu.weight")
-    }
-    (weight,) = (path for path in group.iterdir() if path.name in ("cpu.shares", "cpu.weight"))
-    return int(weight.read_text())
