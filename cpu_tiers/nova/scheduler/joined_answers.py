@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from nova import exception
@@ -46,43 +47,52 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
         joined: list[Candidate] = []
         all_summaries: dict[str, Mapping[str, Any]] = {}
         server = numa_request.server
-        try:
-            requests = (resources, *numa_request.fallbacks)
-            if server and _is_in_vain(self, context, server):
-                requests = tuple(request for request in requests if not _requests_nodes(request))
-            for request in requests:
-                answer = _ask(original, self, context, request)
-                if answer is None:
-                    if not joined:
-                        return None
-                    break
-                candidates, summaries, version = answer
-                candidates, summaries = _usable(candidates, summaries, numa_request_of(request))
-                joined += candidates
-                all_summaries |= summaries
+        requests = (resources, *numa_request.fallbacks)
+        if server and _is_in_vain(self, context, server):
+            requests = tuple(request for request in requests if not _requests_nodes(request))
+        for request in requests:
+            answer = _ask(original, self, context, request)
+            if answer is None:
+                if not joined:
+                    return None
+                break
+            candidates, summaries, version = answer
+            joined += candidates
+            all_summaries |= summaries
+        # Without the names, nova-scheduler chooses a host as Nova does, and nova-compute, which
+        # knows its own NUMA nodes, refuses a server that does not fit.
+        with _dispensable("the names of NUMA nodes"):
             candidate_cells.learn(self, context, joined, all_summaries)
-            if not joined and server:
-                _explain(self, context, server)
-        except exception.NoValidHost:
-            raise
-        except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
-            LOG.warning("Placement did not tell about NUMA nodes: %r", error)
-            return None
+        if not joined and server:
+            _explain(self, context, server)
         return joined, all_summaries, version
 
     return get_allocation_candidates
 
 
-def _ask(original: Callable[..., Any], client: Any, context: Any, resources: Any) -> Any:
-    """Return Placement's answer to a query; ``None`` for a failed query, as Nova does."""
+@contextmanager
+def _dispensable(what: str) -> Iterator[None]:
+    """Go on after the context if Placement does not answer a request of the context.
+
+    :param what: what the request asks for.
+    """
     try:
+        yield
+    except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
+        LOG.warning("Placement does not tell %s: %r", what, error)
+
+
+def _ask(original: Callable[..., Any], client: Any, context: Any, resources: Any) -> Any:
+    """Return the usable part of Placement's answer; ``None`` for a failed query, as Nova does."""
+    with _dispensable("the candidates of a query"):
         answer = original(client, context, resources)
-    except NO_ANSWER as error:
-        LOG.warning("Placement did not answer a query for candidates: %r", error)
-        return None
-    # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal. Nova has
-    # logged both.
-    return None if answer is None or answer[0] is None else answer
+        # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal. Nova
+        # has logged both.
+        if answer is not None and answer[0] is not None:
+            candidates, summaries, version = answer
+            candidates, summaries = _usable(candidates, summaries, numa_request_of(resources))
+            return list(candidates), dict(summaries), version
+    return None
 
 
 def _requests_nodes(request: Any) -> bool:
@@ -97,7 +107,10 @@ def _is_in_vain(client: Any, context: Any, server: ServerRequest) -> bool:
     nodes on a host of 4 the answer takes longer than Nova's ``rpc_response_timeout``.
     """
     count = len(server.nodes)
-    return count > MOST_UNCHECKED and count > candidate_cells.most_nodes(client, context)
+    if count > MOST_UNCHECKED:
+        with _dispensable("how many NUMA nodes the hosts report"):
+            return count > candidate_cells.most_nodes(client, context)
+    return False
 
 
 def _usable(
@@ -157,8 +170,11 @@ def _explain(client: Any, context: Any, server: ServerRequest) -> None:
     if server.guest.page_size is None:
         return
     url = "/traits?associated=true"  # only traits that a provider has
-    traits = candidate_cells.read(client, context, url, version="1.6")["traits"]
-    if fault := absent_pages(server.flavor, server.image, traits):
+    fault = None
+    with _dispensable("which pages the hosts have"):
+        traits = candidate_cells.read(client, context, url, version="1.6")["traits"]
+        fault = absent_pages(server.flavor, server.image, traits)
+    if fault:
         raise exception.NoValidHost(reason=str(fault))
 
 

@@ -3,6 +3,7 @@
 A host has two NUMA nodes, each of 4 CPUs and 2 GiB, half of it in pages of 2 MiB.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from nova import context, objects
 from nova.scheduler import utils
 from nova.scheduler.client import report
 
+from cpu_tiers.nova import candidate_cells
 from cpu_tiers.nova.scheduler.joined_answers import SEAM
 from cpu_tiers.nova.scheduler.numa_groups import NumaRequest
 from tests.nova.computes import SHARES
@@ -27,6 +29,7 @@ from tests.nova.networks import (
     bandwidth,
     placement_of,
 )
+from tests.nova.numa.agreement import check_agreement
 from tests.nova.scheduler.reporting_hosts import ONE, TWO, ReportingHosts
 
 CLIENT = report.SchedulerReportClient
@@ -123,22 +126,29 @@ class TestOthers(ReportingHosts):
 
 
 class TestFailure(ReportingHosts):
-    def boot_with_failures(self, flavor: str, failing: Collection[int], state: str) -> int:
-        """Boot a server while some queries for candidates fail; return the number of queries."""
-        asked = 0
+    def boot_with_failures(
+        self,
+        flavor: str,
+        failing: Collection[int],
+        state: str,
+        *,
+        path: str = "/allocation_candidates",
+    ) -> int:
+        """Boot a server while some requests for a path fail; return the number of queries."""
+        asked: Counter[str] = Counter()
         get = CLIENT.get
 
         def fail(client: Any, url: str, **values: Any) -> Any:
-            nonlocal asked
-            if url.startswith("/allocation_candidates"):
-                asked += 1
-                if asked in failing:
-                    raise ConnectFailure("connection refused")
+            start, _, _ = url.partition("?")
+            asked[start] += 1
+            if start == path and asked[start] in failing:
+                raise ConnectFailure("connection refused")
             return get(client, url, **values)
 
         with mock.patch.object(CLIENT, "get", fail):
-            self.boot(flavor, state=state)
-        return asked
+            self.server = self.boot(flavor, state=state)
+        assert not failing or asked[path] >= max(failing)
+        return asked["/allocation_candidates"]
 
     def test_placement_away_for_one_of_the_queries(self) -> None:
         """Without the first answer there is no host; without the second there is this one."""
@@ -146,6 +156,27 @@ class TestFailure(ReportingHosts):
         two = self.flavor("two", TWO, vcpus=2)
         assert self.boot_with_failures(two, {1}, "ERROR") == 1
         assert self.boot_with_failures(two, {2}, "ACTIVE") == 2
+
+    def test_placement_does_not_tell_the_names_of_nodes(self) -> None:
+        """nova-compute knows the names of its own nodes."""
+        self.start_host("one")
+        candidate_cells._CELLS.clear()
+        two = self.flavor("two", TWO, vcpus=2)
+        self.boot_with_failures(two, {1}, "ACTIVE", path="/resource_providers")
+        assert sorted(check_agreement(self, self.server["id"])) == [("one", 0), ("one", 1)]
+
+    def test_placement_does_not_tell_the_number_of_nodes(self) -> None:
+        """The query for the nodes is sent, too."""
+        self.start_host("one")
+        three = self.flavor("three", {"hw:numa_nodes": "3"}, vcpus=3)
+        assert self.boot_with_failures(three, {1}, "ERROR", path="/resource_providers") == 2
+        assert self.boot_with_failures(three, (), "ERROR") == 1
+
+    def test_placement_does_not_tell_the_pages(self) -> None:
+        self.start_host("one")
+        flavor = self.flavor("huge", {"hw:mem_page_size": "1MB"})
+        self.boot_with_failures(flavor, {1}, "ERROR", path="/traits")
+        assert self.fault_of(self.server) == "No valid host was found. "
 
     def test_more_nodes_than_any_host_reports(self) -> None:
         """Placement would try every combination in vain, so it is not asked for them."""
