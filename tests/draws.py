@@ -9,8 +9,8 @@ its seed in its header, and ``CPU_TIERS_SEED`` repeats it on another day.
 import datetime
 import math
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from hypothesis import seed, settings
 
@@ -21,6 +21,14 @@ DAYS = int(os.environ.get("CPU_TIERS_DAYS") or 5)
 def part(full: int) -> int:
     """Return how many of all cases one run draws."""
     return math.ceil(full / DAYS)
+
+
+Class = TypeVar("Class")
+
+
+def in_turn(classes: Sequence[Class]) -> Sequence[Class]:
+    """Return the classes with the same tests whose turn it is: one a day, in their order."""
+    return classes if DAYS == 1 else [classes[SEED % len(classes)]]
 
 
 def drawn(full: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -26,6 +26,7 @@ from cpu_tiers.nova import options
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from tests.nova.kinds import FAKE, OURS, REPORTS_SHARES, WEIGHER, KeepsTuning, Kind, OneRouter
 from tests.nova.numa.agreement import Node, check_agreement
+from tests.nova.patience import patiently
 from tests.nova.provider_tree import SHARES, ProviderTree
 
 __all__ = ["FAKE", "MULTIPLIER", "OURS", "PLAIN", "SHARES", "WEIGHER", "Computes"]
@@ -62,6 +63,13 @@ class Computes(base.ServersTestBase):
     """``[compute] extend_cpu_policies`` of all services."""
     refuses_faulty_flavors: ClassVar[bool] = False
     """``[api] refuse_faulty_flavors`` of nova-api."""
+
+    _wait_for_server_parameter = patiently(base.ServersTestBase._wait_for_server_parameter)
+    _wait_until_deleted = patiently(base.ServersTestBase._wait_until_deleted)
+    _wait_for_migration_status = patiently(base.ServersTestBase._wait_for_migration_status)
+    _wait_for_instance_action_event = patiently(
+        base.ServersTestBase._wait_for_instance_action_event
+    )
 
     def setUp(self) -> None:
         # Nova deletes every attribute in the end, and pytest wants to delete this one itself.

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     import nova.api.validation.extra_specs.validators  # isort: skip
 
 from cpu_tiers.nova import seams
-from tests import databases
+from tests import databases, draws
 from tests.in_two import run_taken
 from tests.nova.wrapping import all_seams
 
@@ -66,7 +66,21 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Let warnings pass that are not caused by our modules."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings(r"ignore:::(?!cpu_tiers|tests\.)"))
+    """Let warnings pass that are not caused by our modules; skip the classes of another day."""
+    ours = [
+        item for item in items if isinstance(item, pytest.Function) and HERE in item.path.parents
+    ]
+    similar: dict[type, list[type]] = {}
+    for own in dict.fromkeys(item.cls for item in ours if item.cls):
+        similar.setdefault(_first(own), []).append(own)
+    today = {own for classes in similar.values() for own in draws.in_turn(classes)}
+    for item in ours:
+        item.add_marker(pytest.mark.filterwarnings(r"ignore:::(?!cpu_tiers|tests\.)"))
+        if item.cls and item.cls not in today:
+            item.add_marker(pytest.mark.skip("classes with the same tests take turns"))
+
+
+def _first(own: type) -> type:
+    """Return the class from which a test class inherits its tests, or the class itself."""
+    bases = [each for each in own.__mro__ if each.__module__.startswith("tests.")]
+    return [each for each in bases if each.__name__.startswith("Test")][-1]

@@ -1,6 +1,5 @@
 """The life of a server, from the start of its hosts to its end, in steps that are counted."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,13 +11,14 @@ from cpu_tiers.nova import candidate_cells, seams
 from tests.nova.computes import MULTIPLIER, Computes
 from tests.nova.kinds import OURS, WEIGHER, Kind
 from tests.nova.numa.hosts import hardware
+from tests.nova.patience import let_work
 from tests.nova.traffic import Counts, Traffic
 from tests.nova.wrapping import all_seams, wrapped
 
 IMAGE = "a2459075-d96c-40d5-893e-577ff92e721c"
 NOVAS_WEIGHERS = "nova.scheduler.weights.all_weighers"
-PATIENCE = 200
-"""How often a test looks for the end of a task, 20 times a second."""
+LOOKS = 200
+"""How often a test looks for the end of a task, at most 20 times a second."""
 SPECS = {MULTIPLIER: "2", "hw:numa_nodes": "1"}
 """Nova ignores the multiplier. The guest has one NUMA node in every configuration."""
 
@@ -140,13 +140,13 @@ class Script(LibvirtMigrationMixin, Computes):
         :returns: another state, if the server does not get into one of ``states``.
         :raises AssertionError: the server keeps its task.
         """
-        for _ in range(PATIENCE):
+        for _ in range(LOOKS):
             server = self.api.get_server(self.uuid)
             task, status = server["OS-EXT-STS:task_state"], str(server["status"])
             if task is None and status in states:
                 self.traffic.settle()
                 return status
-            time.sleep(0.05)
+            let_work()
         assert task is None, f"the server stays in {task}"
         return status
 

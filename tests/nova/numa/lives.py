@@ -8,6 +8,7 @@ from nova import context
 from cpu_tiers.nova.compute.driver import LibvirtDriver
 from tests.nova.computes import Computes
 from tests.nova.numa.agreement import cells_of, check_agreement, check_agreement_on_root
+from tests.nova.patience import wait_until
 
 
 class Life:
@@ -62,9 +63,16 @@ class Life:
         cloud.src, cloud.dest = cloud.computes[source], cloud.computes[destination]
         action = {"host": destination, "block_migration": "auto"}
         cloud.api.post_server_action(self.server["id"], {"os-migrateLive": action})
-        cloud._wait_for_migration_status(self.server, ["completed"])
+        # The server may have completed another migration before.
         place = {"OS-EXT-SRV-ATTR:host": destination, "status": "ACTIVE"}
         cloud._wait_for_server_parameter(self.server, place)
+        cloud._wait_for_migration_status(self.server, ["completed"])
+        # Nova completes a migration before the server's allocations of the source are removed.
+        wait_until(lambda: not any(name.startswith(source) for name in self.holds()))
+
+    def holds(self) -> dict[str, dict[str, int]]:
+        """Return what the server holds, by the name of the provider."""
+        return self.cloud.held(self.server["id"])
 
     def is_back(self, host: str) -> None:
         """Have a compute that was down start again."""

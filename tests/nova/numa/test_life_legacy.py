@@ -37,10 +37,6 @@ class Kinds(Life):
         service = self.cloud.api.get_services(host=host, binary="nova-compute")[0]
         self.cloud.api.put_service(service["id"], {"status": status})
 
-    def holds(self) -> dict[str, dict[str, int]]:
-        """Return what the server holds, by the name of the provider."""
-        return self.cloud.held(self.server["id"])
-
 
 class TestThereAndBack(LibvirtMigrationMixin, Computes):
     kind = PINNING
