@@ -29,12 +29,12 @@ def guest_cgroup(guest: libvirt.virDomain) -> Path:
     """Return the cgroup of a running guest, as libvirt names it.
 
     The name contains the id of the guest: libvirt may not have removed the cgroup of an earlier
-    guest of the same name yet.
+    guest of the same name yet. The embedded driver adds ``embed`` and a number to the name.
     """
     name = f"{guest.ID()}-{guest.name()}"
     (group,) = {
         path.parent
-        for pattern in (f"cpu*/**/qemu-{name}.libvirt-qemu/", f"**/*-{name}.scope/")
+        for pattern in (f"**/qemu*-{name}.libvirt-qemu/", f"**/*-{name}.scope/")
         for path in _ROOT.glob(f"{pattern}cpu.*")
         if path.name in _LARGEST
     }
