@@ -6,8 +6,9 @@
 /bin/busybox --install -s /bin
 mount -t devtmpfs dev /dev
 mount -t proc proc /proc
-mount -t cgroup2 cgroup2 /cgroup
-cd /cgroup || exit
+mount -t sysfs sys /sys
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+cd /sys/fs/cgroup || exit
 
 hand_down() { # the CPU controller to what stands below each cgroup of a path, from the top
     [ "$1" = . ] || hand_down "$(dirname "$1")"
