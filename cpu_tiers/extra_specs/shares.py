@@ -18,11 +18,11 @@ SHARES = "quota:cpu_shares"
 
 MIN_WEIGHT = 1
 MAX_WEIGHT = 10000
-"""The range of a weight in cgroup v2 (``cpu.weight``). libvirt refuses other weights."""
+"""The range of a weight in cgroup v2 (``cpu.weight``). The kernel refuses other weights there."""
 
 LEAST_GUEST_WEIGHT = 2
-"""The weight of a guest whose flavor has a weight of 1: libvirt refuses 1 on cgroup v1, where the
-kernel would make 2 of it. A guest may migrate to a host of either version (decision D70)."""
+"""The weight of a guest whose flavor has a weight of 1. libvirt refuses 1 on cgroup v1,
+and before version 9.1 also on v2. A guest may migrate to a host of any version (decision D70)."""
 
 # The default context keeps 28 digits, and the text of a multiplier may have more: a product that
 # was rounded before could be rounded to another whole number.

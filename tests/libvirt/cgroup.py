@@ -8,11 +8,17 @@ from pathlib import Path
 
 import libvirt
 
+from cpu_tiers.model.cgroup import Version
+
 PARTITION = f"cputiers{os.getpid()}"
 """Where libvirt has the guests of a contest, in place of ``machine``."""
 
 _LARGEST = {"cpu.shares": 2**18, "cpu.weight": 10_000}
 _ROOT = Path("/sys/fs/cgroup")
+_FIRST_WITH_1 = 9_001_000
+"""libvirt 9.1.0. Older versions apply the range of cgroup v1 to v2, too:
+https://github.com/libvirt/libvirt/commit/38af6497610075e5fe386734b87186731d4c17ac.
+"""
 
 
 def cpu_cgroups(thread: int) -> list[Path]:
@@ -47,9 +53,19 @@ def weight_file(guest: libvirt.virDomain) -> Path:
     return file
 
 
+def version() -> Version:
+    """Return the cgroup version of the cpu controller."""
+    return 1 if (_ROOT / "cpu").exists() else 2
+
+
 def default_weight() -> int:
     """Return the default weight of a cgroup."""
-    return 1024 if (_ROOT / "cpu").exists() else 100
+    return 1024 if version() == 1 else 100
+
+
+def least_weight(connection: libvirt.virConnect, version: Version) -> int:
+    """Return the least weight that libvirt gives a guest on a host with this cgroup version."""
+    return 1 if version == 2 and connection.getLibVersion() >= _FIRST_WITH_1 else 2
 
 
 @contextmanager

@@ -19,9 +19,13 @@ _OPTIONS = {"user": "root", "group": "root", "security_driver": "none", "stdio_h
 def configure(root: Path, **options: str) -> str:
     """Write qemu.conf in a new folder, and return the URI of the driver over it."""
     (root / "etc").mkdir()
-    lines = (f'{key} = "{value}"\n' for key, value in {**_OPTIONS, **options}.items())
-    (root / "etc" / "qemu.conf").write_text("".join(lines))
+    (root / "etc" / "qemu.conf").write_text(qemu_conf(**options))
     return f"qemu:///embed?root={root}"
+
+
+def qemu_conf(**options: str) -> str:
+    """Return a qemu.conf with which guests run as root and need no daemon beside libvirt."""
+    return "".join(f'{key} = "{value}"\n' for key, value in {**_OPTIONS, **options}.items())
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """QEMU guests started from the XML of cpu-tiers, and their weights in the kernel."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import libvirt
 import pytest
@@ -11,7 +10,7 @@ from cpu_tiers.libvirt.domain import domain_xml
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
-from tests.libvirt.cgroup import weight_file
+from tests.libvirt.cgroup import least_weight, version, weight_file
 
 Start = Callable[[Flavor], libvirt.virDomain]
 
@@ -48,7 +47,7 @@ def flavor(name: str, vcpus: int, **extra_specs: str) -> Flavor:
         ("bronze", 1, "25.0", 25),
         ("fraction", 10, "2.5", 25),
         ("largest", 2, "5000", 10000),
-        ("least", 1, "1", 2),  # libvirt refuses 1 on cgroup v1
+        ("least", 1, "1", 2),  # libvirt may refuse 1: decision D70
         ("rounded", 5, "0.1", 2),  # 0.5 is rounded up to 1
     ],
 )
@@ -61,22 +60,22 @@ def test_libvirt_and_the_kernel_have_the_weight(
 
 
 def test_libvirt_takes_the_whole_range(start: Start) -> None:
-    """On cgroup v1 from 2, and on v2 from 1; the largest weight is 10000 on both."""
     guest = start(flavor("range", 1, quota__cpu_shares_multiplier="1"))
     for weight in (*range(2, 10_000, 101), 10_000):
         guest.setSchedulerParameters({"cpu_shares": weight})
         assert int(weight_file(guest).read_text()) == weight
 
 
-def test_libvirt_refuses_1_only_on_cgroup_v1(start: Start) -> None:
-    """The reason of decision D70."""
+def test_libvirt_refuses_less_than_its_least_weight(
+    hypervisor: libvirt.virConnect, start: Start
+) -> None:
+    """The reason of decision D70: the least weight is 2 on cgroup v1, and with libvirt 9.0."""
+    least = least_weight(hypervisor, version())
     guest = start(flavor("refused", 1))
-    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
-        guest.setSchedulerParameters({"cpu_shares": 1})
-        assert int(weight_file(guest).read_text()) == 1
-    else:
-        with pytest.raises(libvirt.libvirtError, match=r"must be in range \[2, 262144\]"):
-            guest.setSchedulerParameters({"cpu_shares": 1})
+    guest.setSchedulerParameters({"cpu_shares": least})
+    with pytest.raises(libvirt.libvirtError, match="must be in range"):
+        guest.setSchedulerParameters({"cpu_shares": least - 1})
+    assert int(weight_file(guest).read_text()) == least
 
 
 def test_vcpus_float_over_the_shared_cpus(start: Start) -> None:

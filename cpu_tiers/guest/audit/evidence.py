@@ -63,8 +63,8 @@ def due_weight(domain: Domain) -> int | None:
 def right_weights(domain: Domain) -> tuple[int | None, ...]:
     """Return the weights that are right for a guest: the due weight, and 1 for a flavor with 1.
 
-    Nova itself writes 1 for ``quota:cpu_shares=1``, and such a guest runs on cgroup v2 (decision
-    D70).
+    Nova itself writes 1 for ``quota:cpu_shares=1``, and libvirt 9.1 and newer start such a guest
+    on cgroup v2 (decision D70).
     """
     due, shares = due_weight(domain), flavor_shares(domain)
     of_flavor = None if shares is None else shares.flavor_weight(len(domain.vcpu_sets))

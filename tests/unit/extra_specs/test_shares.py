@@ -34,7 +34,7 @@ def test_multiplier(vcpus: int, multiplier: str, weight: int) -> None:
     assert shares is not None
     assert shares.flavor_weight(vcpus) == weight
     assert shares.claim(vcpus) == weight
-    assert shares.weight(vcpus) == max(weight, 2)  # libvirt refuses 1 on cgroup v1
+    assert shares.weight(vcpus) == max(weight, 2)  # decision D70: libvirt refuses 1
 
 
 @pytest.mark.parametrize(
