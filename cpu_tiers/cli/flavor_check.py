@@ -19,13 +19,13 @@ from cpu_tiers.compute_api.flavors import read_flavors as read_novas_flavors
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.known_keys import misspelt_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
-from cpu_tiers.extra_specs.server_faults import server_faults
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.empty_cloud import read_empty_cloud
 from cpu_tiers.placement.session import connect, load_adapter
 from cpu_tiers.translators import ServerRequest, Translator, fallback, translate
+from cpu_tiers.translators.request_faults import request_faults
 
 LOG = logging.getLogger(__name__)
 
@@ -140,8 +140,7 @@ def _check(source: str, server: ServerRequest, translators: Mapping[str, Transla
     """Return the faults of a flavor, of its keys and of the query for its servers."""
     faults = FaultList()
     queries: tuple[CandidateQuery, ...] = ()
-    for fault in (*server_faults(server.flavor), *misspelt_keys(server.flavor)):
-        faults.add(*fault)
+    faults.faults += [*request_faults(server, translators), *misspelt_keys(server.flavor)]
     with faults:
         query = translate(server, translators)
         other_query = fallback(server, translators)

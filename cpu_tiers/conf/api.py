@@ -17,8 +17,11 @@ finds the same faults.
 
 nova-api reads this option. The rules apply whether or not nova-scheduler
 requests VCPU_SHARES: with this option, ``quota:cpu_shares=16384`` is
-refused, which an unmodified Nova accepts. Servers that exist can be moved,
-evacuated and unshelved whatever faults their flavors have.
+refused, which an unmodified Nova accepts. The faults of the query for NUMA
+nodes, such as an amount of memory beside the nodes, are refused only if
+``query_placement_for_numa`` is on in the nova.conf of nova-api, too: without
+the query, such a server runs. Servers that exist can be moved, evacuated
+and unshelved whatever faults their flavors have.
 
 If the option is off, nova-scheduler refuses faulty flavors for new
 servers, and such a server ends in the status ERROR.
@@ -26,6 +29,7 @@ servers, and such a server ends in the status ERROR.
 Related options:
 
 * ``[filter_scheduler] query_placement_for_vcpu_shares``
+* ``[filter_scheduler] query_placement_for_numa``
 """,
     ),
 ]

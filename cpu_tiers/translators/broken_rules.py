@@ -12,15 +12,13 @@ from typing import NamedTuple
 
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
-from cpu_tiers.translators import BUILT_IN, ServerRequest, claims, numa, shares, translate
+from cpu_tiers.translators import ServerRequest, claims, numa, shares
 from cpu_tiers.translators.contract import as_existing
-from cpu_tiers.translators.request_faults import request_faults
+from cpu_tiers.translators.request_faults import node_faults, request_faults
 
 API = "[api] refuse_faulty_flavors"
 SHARES = "[filter_scheduler] query_placement_for_vcpu_shares"
 NUMA = "[filter_scheduler] query_placement_for_numa"
-
-_NODES = {name: BUILT_IN[name] for name in ("numa", "sizes", "thread_policy", "image_traits")}
 
 Read = Callable[[], ServerRequest]
 """Returns the server, or raises an InvalidInput for a flavor that cannot be read."""
@@ -95,8 +93,9 @@ def _claim_shares(server: ServerRequest) -> int:
     return sum(amount for group in query.groups for amount in group.resources.values())
 
 
-def _request_nodes(server: ServerRequest) -> object:
-    return translate(server._replace(query_numa=True), _NODES)
+def _request_nodes(server: ServerRequest) -> None:
+    if faults := node_faults(server):
+        raise InvalidInput(faults)
 
 
 def _claim_nodes(server: ServerRequest) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from cpu_tiers.conf import api
+from cpu_tiers.conf import api, filter_scheduler
 from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.api import flavor_admission
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
@@ -17,6 +17,8 @@ from cpu_tiers.nova.seams import Seam, install, remove
 def _refuses_faulty_flavors(conf: cfg.ConfigOpts) -> bool:
     options.register(api)
     is_on: bool = conf.api.refuse_faulty_flavors
+    if is_on:
+        options.register(filter_scheduler)  # which queries nova-scheduler makes
     return is_on
 
 

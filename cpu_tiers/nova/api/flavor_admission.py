@@ -10,32 +10,67 @@ nova-api answers 400 to ``InvalidRequest`` in all three operations.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from nova import exception, objects
 
-from cpu_tiers.errors import Fault, InvalidInput
+from cpu_tiers import extensions
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.errors import ExtensionError, Fault, InvalidInput
 from cpu_tiers.extra_specs.cpu_policy import POLICY, cpu_policy
 from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
-from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator
+from cpu_tiers.translators.contract import functions_that_request
 from cpu_tiers.translators.request_faults import request_faults
+
+LOG = logging.getLogger(__name__)
+
+
+@functools.cache
+def _translators() -> Mapping[str, Translator]:
+    """Return the translators of cpu-tiers, and all others that nova-scheduler calls, by name."""
+    try:
+        installed = extensions.load(extensions.TRANSLATORS)
+    except ExtensionError as error:
+        LOG.warning("nova-api checks flavors only with the translators of cpu-tiers: %s", error)
+        return BUILT_IN
+    return {
+        **BUILT_IN,
+        **{name: each for name, each in installed.items() if not functions_that_request(each)},
+    }
+
+
+def _request_faults(server: ServerRequest) -> tuple[Fault, ...]:
+    """Return every fault of a server, also by translators of other distributions.
+
+    If a translator of another distribution fails, nova-scheduler decides about the server.
+    """
+    translators = _translators()
+    try:
+        return request_faults(server, translators)
+    except Exception as error:  # of a translator of another distribution
+        LOG.exception("A translator fails for flavor %s: %r", server.flavor.name, error)
+        return request_faults(server)
 
 
 def faults_of(flavor: objects.Flavor, image: objects.ImageMeta | None) -> tuple[Fault, ...]:
     """Return the faults for which nova-api refuses a flavor and an image.
 
-    These are all faults with ``[api] refuse_faulty_flavors``. Without the option, these are the
-    faults of CPU policies that only cpu-tiers knows: Nova would ignore them.
+    These are all faults with ``[api] refuse_faulty_flavors``. The faults of the query for NUMA
+    nodes are among them if nova-api has ``query_placement_for_numa``, too. Without the option,
+    these are the faults of CPU policies that only cpu-tiers knows: Nova would ignore them.
     """
     try:
         ours, image_properties = to_flavor(flavor), to_image(image)
         if CONF.api.refuse_faulty_flavors:
-            return request_faults(ServerRequest(ours, image_properties))
+            query_numa = bool(CONF[filter_scheduler.GROUP].query_placement_for_numa)
+            return _request_faults(ServerRequest(ours, image_properties, query_numa=query_numa))
         if SPEC_KEY in extra_specs(flavor):
             guest_cpus(ours, image_properties)
         # Nova's get_cpu_policy_constraint accepts flavor "mixed" with image "shared"; the table

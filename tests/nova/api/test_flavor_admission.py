@@ -1,11 +1,21 @@
 """nova-api tells all faults of a flavor where a server is created or resized, and nowhere else."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
+import fixtures
 import pytest
+from nova import objects
 from nova.tests.functional.api.client import OpenStackApiException
 
+from cpu_tiers import extensions
+from cpu_tiers.conf import api, filter_scheduler
+from cpu_tiers.errors import ExtensionError, InvalidInput
+from cpu_tiers.nova import options
+from cpu_tiers.nova.api import flavor_admission
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.translators import ServerRequest, Translator
+from cpu_tiers.translators.contract import already_requested_by
 from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
 from tests.nova.computes import PLAIN
 from tests.nova.old_servers import Old, plant
@@ -56,6 +66,9 @@ class TestAdmission(Cloud):
         assert "group_policy" in self.refused_boot(
             {"resources1:CUSTOM_A": "1", "resources2:CUSTOM_B": "1"}
         )
+        self.flags(group="filter_scheduler", query_placement_for_numa=True)
+        beside = self.refused_boot({"hw:numa_nodes": "1", "resources:MEMORY_MB": "256"})
+        assert "256, but its NUMA nodes have 512; remove it" in beside
         assert self.api.get_servers() == []
 
     def test_a_resize_to_a_faulty_flavor_is_refused(self) -> None:
@@ -82,3 +95,80 @@ class TestOff(Cloud):
     def test_nothing_is_refused(self) -> None:
         self.start_host("one")
         self.boot(self.flavor("old", {PLAIN: "20000", "hw:cpu_realtime": "perhaps"}))
+
+
+@pytest.fixture
+def refusing() -> Iterator[None]:
+    """A nova-api that refuses faulty flavors, and looks for translators once more."""
+    options.register(api)
+    options.register(filter_scheduler)
+    CONF.set_override("refuse_faulty_flavors", True, api.GROUP)
+    flavor_admission._translators.cache_clear()
+    yield
+    CONF.clear_override("refuse_faulty_flavors", api.GROUP)
+    CONF.clear_override("query_placement_for_numa", filter_scheduler.GROUP)
+    flavor_admission._translators.cache_clear()
+
+
+def faults(specs: Mapping[str, str]) -> list[str]:
+    sizes = {"vcpus": 4, "memory_mb": 513, "root_gb": 0, "ephemeral_gb": 0, "swap": 0}
+    flavor = objects.Flavor(name="f", **sizes, extra_specs=dict(specs))
+    return [str(fault) for fault in flavor_admission.faults_of(flavor, None)]
+
+
+@pytest.mark.parametrize(
+    ("specs", "fault"),
+    [
+        pytest.param({"resources:MEMORY_MB": "512"}, "but its NUMA nodes have 513", id="memory"),
+        pytest.param({"resources:VCPU": "3"}, "3, but its NUMA nodes have 4", id="vCPUs"),
+        pytest.param({"hw:mem_page_size": "2MB"}, "not a multiple of the page size", id="pages"),
+        pytest.param(
+            {"resources_A:VCPU": "4", "trait_A:CUSTOM_A": "required"},
+            "traits (CUSTOM_A) but no resources",
+            id="traits of CPUs that the nodes have",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("refusing")
+def test_faults_of_numa_nodes_depend_on_the_query(specs: dict[str, str], fault: str) -> None:
+    specs = {"hw:numa_nodes": "1", **specs}
+    assert faults(specs) == []
+    CONF.set_override("query_placement_for_numa", True, filter_scheduler.GROUP)
+    (text,) = faults(specs)
+    assert fault in text
+
+
+def refuse(server: ServerRequest) -> Any:
+    """A translator of another distribution that refuses each flavor."""
+    raise InvalidInput.of(f"flavor {server.flavor.name}", "no license", "buy a license")
+
+
+def fail(server: ServerRequest) -> Any:
+    """A translator of another distribution with a bug."""
+    raise KeyError(server.flavor.name)
+
+
+@pytest.mark.parametrize(
+    ("translator", "expected"),
+    [
+        pytest.param(refuse, ["flavor f: no license; buy a license"], id="a fault"),
+        pytest.param(already_requested_by("of.Nova")(lambda _: refuse(_)), [], id="not called"),
+        pytest.param(fail, [], id="a bug: nova-scheduler decides"),
+    ],
+)
+@pytest.mark.usefixtures("refusing")
+def test_translators_of_other_distributions_refuse_flavors(
+    translator: Translator, expected: list[str]
+) -> None:
+    with fixtures.MockPatchObject(extensions, "load", lambda _: {"theirs": translator}):
+        assert faults({}) == expected
+        shares = faults({PLAIN: "0"})
+    assert len(shares) == len(expected) + 1
+
+
+@pytest.mark.usefixtures("refusing")
+def test_a_translator_that_does_not_load_refuses_nothing() -> None:
+    load = fixtures.MockPatchObject(extensions, "load", side_effect=ExtensionError("no module"))
+    with load:
+        assert faults({}) == []
+        assert len(faults({PLAIN: "0"})) == 1

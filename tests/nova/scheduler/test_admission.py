@@ -7,14 +7,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nova import exception, objects
 from nova.scheduler import utils
 
-from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.conf import api, compute, filter_scheduler
+from cpu_tiers.errors import Fault
 from cpu_tiers.nova import cpu_policies, options
+from cpu_tiers.nova.api.flavor_admission import faults_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import numa_query, resource_request
 from cpu_tiers.nova.seams import install
+from tests.draws import drawn
 from tests.nova.cloud import MULTIPLIER, SHARES
 from tests.nova.computes import PLAIN
 
@@ -27,14 +32,16 @@ MIXED = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "1-3"}
 
 @pytest.fixture(autouse=True)
 def asking() -> Iterator[None]:
-    """A scheduler that asks for shares and for nodes."""
+    """A scheduler that asks for shares and for nodes, and a nova-api that refuses all faults."""
     options.register(filter_scheduler)
     install((*cpu_policies.SEAMS, resource_request.CLAIMS, *numa_query.SEAMS))
     options.register(compute)
+    options.register(api)
     wanted = {
         "query_placement_for_vcpu_shares": filter_scheduler.GROUP,
         "query_placement_for_numa": filter_scheduler.GROUP,
         "extend_cpu_policies": compute.GROUP,
+        "refuse_faulty_flavors": api.GROUP,
     }
     for option, group in wanted.items():
         CONF.set_override(option, True, group)
@@ -125,3 +132,57 @@ def test_amounts_beside_nodes_keep_no_server_from_moving() -> None:
     assert request.get_request_group("_PROC1").resources == {"VCPU": 4}
     assert request.get_request_group("_MEM1").resources == {"MEMORY_MB": 512}
     assert "2" not in request._rg_by_id
+
+
+_REQUIRED = ("required", "forbidden")
+VALUES: dict[str, tuple[str, ...]] = {
+    "hw:numa_nodes": ("1", "2", "3"),
+    "hw:mem_page_size": ("2MB", "1GB", "large"),
+    "hw:cpu_policy": ("dedicated", "shared", "mixed"),
+    "hw:cpu_dedicated_mask": ("1-3", "0-3"),
+    "hw:cpu_emulator_threads": ("isolate", "share"),
+    "hw:cpu_thread_policy": ("require", "isolate"),
+    "resources:VCPU": ("0", "2", "4"),
+    "resources:PCPU": ("0", "2", "5"),
+    "resources:MEMORY_MB": ("0", "256", "512"),
+    "resources1:VCPU": ("4",),
+    "resources2:MEMORY_MB": ("512",),
+    "resources_MEM1:CUSTOM_A": ("0", "1"),
+    "trait:HW_CPU_HYPERTHREADING": _REQUIRED,
+    "trait:HW_NUMA_ROOT": _REQUIRED,
+    "trait1:CUSTOM_T": _REQUIRED,
+    "trait_PROC1:CUSTOM_T": _REQUIRED,
+    "group_policy": ("none", "isolate"),
+    MULTIPLIER: ("10", "2501"),
+}
+"""Extra specs with valid values, many of which contradict each other."""
+
+
+@st.composite
+def draw_specs(draw: st.DrawFn) -> dict[str, str]:
+    keys = draw(st.lists(st.sampled_from(sorted(VALUES)), unique=True, max_size=5))
+    return {key: draw(st.sampled_from(VALUES[key])) for key in keys}
+
+
+def of_nodes(request_spec: objects.RequestSpec) -> frozenset[Fault]:
+    """Return the faults that nova-api has only together with ``query_placement_for_numa``."""
+    with_nodes = faults_of(request_spec.flavor, request_spec.image)
+    CONF.set_override("query_placement_for_numa", False, filter_scheduler.GROUP)
+    without = faults_of(request_spec.flavor, request_spec.image)
+    CONF.set_override("query_placement_for_numa", True, filter_scheduler.GROUP)
+    assert set(without) <= set(with_nodes)
+    return frozenset(with_nodes) - frozenset(without)
+
+
+@drawn(300)
+@given(specs=draw_specs())
+def test_nova_api_refuses_what_the_scheduler_would_refuse(specs: dict[str, str]) -> None:
+    request_spec = spec(specs, BOOT)
+    faults, more = faults_of(request_spec.flavor, request_spec.image), of_nodes(request_spec)
+    try:
+        utils.resources_from_request_spec(None, request_spec, None)
+    # InvalidRequest: Nova's own check of CPU policies, which nova-api makes in any case.
+    except (exception.InvalidRequest, exception.NoValidHost):
+        assert faults
+    else:
+        assert not more
