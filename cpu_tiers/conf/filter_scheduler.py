@@ -63,8 +63,14 @@ server; all other moves go to any host, also to a host without the traits.
   extend_cpu_policies`` is on.
 * ``CUSTOM_COMPUTE_CPU_EMULATOR_THREADS`` is required for a flavor with
   ``hw:cpu_emulator_threads`` and without ``hw:emulator_threads_policy``, if
-  ``[compute] extend_cpu_policies`` is on. A host with
-  ``extend_cpu_policies`` reports this trait and the trait before.
+  ``[compute] extend_cpu_policies`` is on.
+* ``CUSTOM_COMPUTE_CPU_REALTIME_MASK`` is required for a flavor with
+  ``hw:cpu_policy=mixed``, with a real-time mask and without
+  ``hw:cpu_realtime``, if ``[compute] extend_cpu_policies`` is on.
+* ``CUSTOM_COMPUTE_NUMA_EVEN_MEMORY`` is required for a flavor with
+  ``hw:numa_cpus.N`` and without ``hw:numa_mem.N``, if ``[compute]
+  extend_cpu_policies`` is on. A host with ``extend_cpu_policies`` reports
+  this trait and the three traits before.
 
 Only nova-compute with ``compute_driver = cpu_tiers.LibvirtDriver`` reports
 the traits. Turn this option on after the hosts have been restarted with the

@@ -48,7 +48,7 @@ def mixed_mask(flavor: Flavor, image: Image | None, every: CpuSet, *, realtime: 
     :raises ConflictingExtraSpecs: both masks are set, or neither mask is set.
     """
     has_mask = DEDICATED_MASK in flavor.extra_specs
-    by_realtime = realtime or _has_realtime_mask(flavor, image)
+    by_realtime = realtime or has_realtime_mask(flavor, image)
     where = f"flavor {flavor.name}, CPU policy mixed"
     if has_mask == by_realtime:
         raise ConflictingExtraSpecs.of(
@@ -86,7 +86,8 @@ def realtime_mask(flavor: Flavor, image: Image | None, every: CpuSet) -> CpuSet:
     return every if text is None else _mask(flavor, REALTIME_MASK, text, every)
 
 
-def _has_realtime_mask(flavor: Flavor, image: Image | None) -> bool:
+def has_realtime_mask(flavor: Flavor, image: Image | None) -> bool:
+    """Return whether flavor or image have a real-time mask, valid or not."""
     return REALTIME_MASK in flavor.extra_specs or IMAGE_REALTIME_MASK in properties(image)
 
 

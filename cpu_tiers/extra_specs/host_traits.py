@@ -4,12 +4,21 @@ A flavor with a fault needs no trait for the faulty extra spec: other rules deci
 Pure.
 """
 
-from cpu_tiers.errors import FaultList
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.extra_specs.cpu_masks import DEDICATED_MASK, has_realtime_mask
 from cpu_tiers.extra_specs.emulator_threads import POLICIES, RELEASED_KEY, SPEC_KEY
 from cpu_tiers.extra_specs.groups import read_groups
+from cpu_tiers.extra_specs.guest_cpus import guest_cpus
+from cpu_tiers.extra_specs.numa import has_cpus_only
 from cpu_tiers.extra_specs.shares import effective_shares
-from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.host_traits import amounts_trait, emulator_threads_trait, multiplier_trait
+from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.host_traits import (
+    amounts_trait,
+    emulator_threads_trait,
+    even_memory_trait,
+    multiplier_trait,
+    realtime_mask_trait,
+)
 from cpu_tiers.model.names import PCPU, VCPU
 
 
@@ -22,8 +31,8 @@ def traits_for_weight(flavor: Flavor) -> frozenset[str]:
     return frozenset({multiplier_trait()} if shares and shares.per_vcpu else ())
 
 
-def traits_for_cpus(flavor: Flavor) -> frozenset[str]:
-    """Return the traits of a host that gives the guest the CPUs of the flavor.
+def traits_for_cpus(flavor: Flavor, image: Image | None) -> frozenset[str]:
+    """Return the traits of a host that gives the guest the CPUs and the NUMA nodes of the flavor.
 
     Where Nova's own key for the emulator threads policy is set, too, each host knows the policy.
     """
@@ -31,7 +40,25 @@ def traits_for_cpus(flavor: Flavor) -> frozenset[str]:
     own = read_groups(flavor, FaultList())
     if own.amount(VCPU) and own.amount(PCPU):
         needed.add(amounts_trait())
+    elif _is_mixed_by_realtime_mask(flavor, image):
+        needed.add(realtime_mask_trait())
+    if has_cpus_only(flavor, image):
+        needed.add(even_memory_trait())
     specs = flavor.extra_specs
     if specs.get(SPEC_KEY) in POLICIES and RELEASED_KEY not in specs:
         needed.add(emulator_threads_trait())
     return frozenset(needed)
+
+
+def _is_mixed_by_realtime_mask(flavor: Flavor, image: Image | None) -> bool:
+    """Tell whether only a real-time mask says which vCPUs of a mixed server are dedicated.
+
+    Beside ``hw:cpu_realtime``, an unmodified Nova accepts such a mask.
+    """
+    if DEDICATED_MASK in flavor.extra_specs or not has_realtime_mask(flavor, image):
+        return False
+    try:
+        guest = guest_cpus(flavor, image)
+    except InvalidInput:
+        return False
+    return guest.policy == "mixed" and not guest.realtime

@@ -45,6 +45,13 @@ def asks_for_nodes(flavor: Flavor, image: Image | None) -> bool:
     return NODES in flavor.extra_specs or IMAGE_NODES in properties(image)
 
 
+def has_cpus_only(flavor: Flavor, image: Image | None) -> bool:
+    """Return whether flavor or image describe the CPUs of nodes, and the memory of no node."""
+    of_cpus = (f"{CPUS}.0", f"{IMAGE_CPUS}.0")
+    keys = {*flavor.extra_specs, *properties(image)}
+    return not keys.isdisjoint(of_cpus) and not _has_any_memory(flavor, image)
+
+
 def node_count(flavor: Flavor, image: Image | None) -> int | None:
     """Return the number of nodes, or ``None`` if neither flavor nor image set it.
 

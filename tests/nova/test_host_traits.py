@@ -14,8 +14,14 @@ from tests.nova.kinds import NODES_OF_SEVEN
 WEIGHT = "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER"
 AMOUNTS = "CUSTOM_COMPUTE_CPU_AMOUNTS"
 THREADS = "CUSTOM_COMPUTE_CPU_EMULATOR_THREADS"
+REALTIME_MASK = "CUSTOM_COMPUTE_CPU_REALTIME_MASK"
+EVEN_MEMORY = "CUSTOM_COMPUTE_NUMA_EVEN_MEMORY"
+OF_POLICIES = {AMOUNTS, THREADS, REALTIME_MASK, EVEN_MEMORY}
 # 2 vCPUs, and a PCPU for the emulator threads.
 MIXED = {"resources:VCPU": "1", "resources:PCPU": "2", "hw:cpu_emulator_threads": "isolate"}
+# Two kinds that an unmodified Nova refuses: a real-time mask, and NUMA nodes without memory.
+NODES = {"hw:cpu_policy": "mixed", "hw:cpu_realtime_mask": "^0", "hw:numa_nodes": "1"}
+NODES["hw:numa_cpus.0"] = "0-1"
 
 
 class TestHostTraits(Computes):
@@ -34,16 +40,17 @@ class TestHostTraits(Computes):
 
     def ours(self, host: str) -> set[str]:
         """Return the traits of a host that are about functions of cpu-tiers."""
-        return {name for name in self.tree.traits(host, host) if "_COMPUTE_CPU_" in name}
+        return {name for name in self.tree.traits(host, host) if "CUSTOM_COMPUTE_" in name}
 
     def test_a_new_server_lands_where_its_flavor_works(self) -> None:
         for flavor in (self.gold, self.mixed):  # off: any host takes the server
             self.boot_on("old", flavor)
         self.restart_scheduler(require_host_traits=True)
-        assert (self.ours("new"), self.ours("old")) == ({WEIGHT, AMOUNTS, THREADS}, set())
+        assert (self.ours("new"), self.ours("old")) == ({WEIGHT, *OF_POLICIES}, set())
         plain = self.boot(self.flavor("plain"), host="new")
+        nodes = self.flavor("nodes", NODES, vcpus=2)
         with no_bad_query():
-            for flavor in (self.gold, self.mixed):
+            for flavor in (self.gold, self.mixed, nodes):
                 assert self.host_of(self.boot(flavor)) == "new"
                 self.boot(flavor, host="old", state="ERROR")
             with pytest.raises(OpenStackApiException, match="NoValidHost"):
@@ -69,4 +76,4 @@ class TestHostTraits(Computes):
         self._set_provider_traits(uuid, list(kept))
         self.flags(group="compute", extend_cpu_policies=False)
         self.restart("new")
-        assert self.tree.traits("new", "new") == kept - {AMOUNTS, THREADS}
+        assert self.tree.traits("new", "new") == kept - OF_POLICIES

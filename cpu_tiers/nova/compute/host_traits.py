@@ -1,6 +1,6 @@
 """The traits by which a host reports the functions of cpu-tiers that are on (decision D76)."""
 
-from cpu_tiers.model.host_traits import amounts_trait, emulator_threads_trait, multiplier_trait
+from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.options import CONF, extends_cpu_policies
 
@@ -13,12 +13,9 @@ def mark(host: HostReport, *, keeps_shares: bool) -> None:
     :param keeps_shares: the host must go on reporting shares, though the option is off.
     """
     reports_shares: bool = CONF.libvirt.report_vcpu_shares or keeps_shares
-    extends_policies = extends_cpu_policies()
-    for trait, is_on in (
-        (multiplier_trait(), reports_shares),
-        (amounts_trait(), extends_policies),
-        (emulator_threads_trait(), extends_policies),
-    ):
+    switches = {multiplier_trait(): reports_shares}
+    switches |= dict.fromkeys(policy_traits(), extends_cpu_policies())
+    for trait, is_on in switches.items():
         if is_on:
             host.tree.add_traits(host.name, trait)
         else:

@@ -17,7 +17,7 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.nova.convert import name_of, to_flavor
+from cpu_tiers.nova.convert import name_of, to_flavor, to_image
 from cpu_tiers.nova.options import CONF, extends_cpu_policies
 from cpu_tiers.nova.scheduler import custom_names
 from cpu_tiers.nova.scheduler.admission import is_admission
@@ -38,7 +38,8 @@ def required_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
     if CONF[filter_scheduler.GROUP].query_placement_for_vcpu_shares:
         required |= traits_for_weight(flavor)
     if extends_cpu_policies():
-        required |= traits_for_cpus(flavor)
+        image = to_image(request_spec.image if "image" in request_spec else None)
+        required |= traits_for_cpus(flavor, image)
     # Last, because a move of a server that needs no trait must not cost a query.
     return required if required and is_admission(request_spec) else frozenset()
 

@@ -68,6 +68,14 @@ def of_root(request: Any) -> set[str]:
     return set(traits.split(","))
 
 
+def test_the_image_counts() -> None:
+    switch_on("extend_cpu_policies")
+    request_spec = spec({"hw:cpu_policy": "mixed"})
+    request_spec.image.properties.hw_cpu_realtime_mask = "^0"
+    request = utils.ResourceRequest.from_request_spec(request_spec)
+    assert of_root(request) == {"CUSTOM_NOVA", "CUSTOM_COMPUTE_CPU_REALTIME_MASK"}
+
+
 @pytest.mark.parametrize(
     ("switches", "destination", "traits"),
     [
