@@ -13,6 +13,8 @@ from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run
 
 from cpu_tiers.cli.flavor_report import check_flavors, check_pinned, inspect
+from cpu_tiers.cli.host_names import names, of_all
+from cpu_tiers.cli.trait_report import check_host_traits, register
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.survey import HostSurvey, survey
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 _Databases = tuple["Inspection", Sequence["Inspection"]]
 """The API database, and the cells v2."""
 
-_MOST_NAMES = 50
-
 
 class Checks(UpgradeCommands):
     """The checks of the Placement service and of the databases that nova.conf names."""
@@ -34,12 +34,13 @@ class Checks(UpgradeCommands):
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         """Keep the configuration; oslo.upgradecheck reads its files before the first check."""
         super().__init__()
+        register(conf)
         self._conf = conf
         self._reports: tuple[HostSurvey, ...] | CpuTiersError | None = None
         self._databases: _Databases | CpuTiersError | None = None
 
     def _on_hosts(self, check: Callable[[Sequence[HostSurvey]], Result]) -> Result:
-        # Both checks need all hosts, so Placement is asked only once.
+        # Several checks need all hosts, so Placement is asked only once.
         if self._reports is None:
             self._reports = self._survey()
         if isinstance(self._reports, CpuTiersError):
@@ -58,6 +59,9 @@ class Checks(UpgradeCommands):
 
     def _shares(self) -> Result:
         return self._on_hosts(check_shares)
+
+    def _traits(self) -> Result:
+        return self._on_hosts(lambda hosts: check_host_traits(hosts, self._conf))
 
     def _on_databases(self, check: Callable[[_Databases], Result]) -> Result:
         if self._databases is None:
@@ -83,6 +87,7 @@ class Checks(UpgradeCommands):
     _upgrade_checks = (
         ("NUMA reporting", _numa),
         ("VCPU_SHARES reporting", _shares),
+        ("Traits of hosts", _traits),
         ("Flavors and servers", _flavors),
         ("Servers with dedicated CPUs", _pinned),
     )
@@ -98,7 +103,7 @@ def check_numa(hosts: Sequence[HostSurvey]) -> Result:
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,
-        f"{_of_all(undecided, hosts)} undecided: on {_names(undecided)}, set [compute]"
+        f"{of_all(undecided, hosts)} undecided: on {names(undecided)}, set [compute]"
         " enable_numa_reporting_to_placement to true (for servers with a NUMA topology) or"
         " false (for servers without) before the default of the option changes",
     )
@@ -115,19 +120,10 @@ def check_shares(hosts: Sequence[HostSurvey]) -> Result:
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,
-        f"{_of_all(without_shares, vcpu_hosts)} without shares: on {_names(without_shares)}, set"
+        f"{of_all(without_shares, vcpu_hosts)} without shares: on {names(without_shares)}, set"
         " [libvirt] report_vcpu_shares = true before you set [filter_scheduler]"
         " query_placement_for_vcpu_shares",
     )
-
-
-def _of_all(names: Sequence[str], hosts: Sequence[HostSurvey]) -> str:
-    return f"{len(names)} of {len(hosts)} hosts"
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.accounting.holdings import ProviderId
+from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 from cpu_tiers.placement.client import PlacementClient
@@ -19,6 +20,7 @@ class HostSurvey:
     :param has_pcpu: the host has an inventory of ``PCPU``, on its root or on NUMA nodes.
     :param has_vcpu: the host has an inventory of ``VCPU``, on its root or on NUMA nodes.
     :param has_shares: the host has an inventory of ``VCPU_SHARES``.
+    :param functions: the traits of the root provider that are about functions of cpu-tiers.
     """
 
     name: str
@@ -26,12 +28,13 @@ class HostSurvey:
     has_pcpu: bool
     has_vcpu: bool
     has_shares: bool
+    functions: frozenset[str] = frozenset()
 
 
 def survey(client: PlacementClient) -> tuple[HostSurvey, ...]:
     """Return the compute hosts, sorted by name.
 
-    It takes a request for each root provider and each NUMA node, and up to five more.
+    It takes a request for each root provider and each NUMA node, and up to fifteen more.
     Storage pools and other providers without CPUs are left out.
     """
     providers = {provider.uuid: provider for provider in client.providers()}
@@ -39,6 +42,10 @@ def survey(client: PlacementClient) -> tuple[HostSurvey, ...]:
     for node in client.providers_with_trait(node_trait()):
         nodes.setdefault(_root(node, providers), []).append(node.uuid)
     declined = {provider.uuid for provider in client.providers_with_trait(no_numa_trait())}
+    functions: dict[ProviderId, set[str]] = {}
+    for trait in (multiplier_trait(), *policy_traits()):
+        for provider in client.providers_with_trait(trait):
+            functions.setdefault(provider.uuid, set()).add(trait)
     reports = []
     for provider in sorted(providers.values(), key=lambda provider: provider.name):
         if provider.parent_uuid is not None:
@@ -54,6 +61,7 @@ def survey(client: PlacementClient) -> tuple[HostSurvey, ...]:
                     has_pcpu=PCPU in classes,
                     has_vcpu=VCPU in classes,
                     has_shares=VCPU_SHARES in classes,
+                    functions=frozenset(functions.get(provider.uuid, ())),
                 )
             )
     return tuple(reports)

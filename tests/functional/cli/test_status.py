@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from cpu_tiers.inventory import Host, InventoryOptions, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
+from cpu_tiers.model.host_traits import multiplier_trait
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.sync import sync
@@ -57,19 +59,43 @@ def test_hosts_of_every_kind(client: PlacementClient, placement_conf: Path) -> N
     assert found["VCPU_SHARES reporting"][1].startswith("1 of 3 hosts without shares")
 
 
+def test_hosts_without_required_traits(client: PlacementClient, placement_conf: Path) -> None:
+    report(client, "new", False, shares=True)
+    report(client, "old", False, shares=True)
+    client.ensure_names(traits=[multiplier_trait()])
+    (new,) = (each for each in client.providers() if each.name == "new")
+    traits = client.traits(new.uuid)
+    client.set_traits(new.uuid, replace(traits, names=traits.names | {multiplier_trait()}))
+    _, text = check(placement_conf, "--json")
+    assert results(text)["Traits of hosts"] == (0, None)
+    options = "require_host_traits = true\nquery_placement_for_vcpu_shares = true\n"
+    with placement_conf.open("a") as conf:
+        conf.write(f"[filter_scheduler]\n{options}")
+    _, text = check(placement_conf, "--json")
+    code, details = results(text)["Traits of hosts"]
+    assert code == 1
+    assert details.startswith(f"1 of 2 hosts without {multiplier_trait()}: old. ")
+    with placement_conf.open("a") as conf:
+        conf.write("[compute]\nextend_cpu_policies = perhaps\n")
+    _, text = check(placement_conf, "--json")
+    code, details = results(text)["Traits of hosts"]
+    assert code == 2
+    assert "extend_cpu_policies" in details
+
+
 def test_nothing_to_decide(client: PlacementClient, placement_conf: Path) -> None:
     report(client, "aware", True, shares=True)
     report(client, "plain", False, shares=True)
     status, text = check(placement_conf)
     # The tests of this folder have no Nova, whose flavors therefore cannot be checked.
-    assert (status, text.count("Result: Success")) == (2, 2)
+    assert (status, text.count("Result: Success")) == (2, 3)
     assert "Check: Flavors and servers" in text
     assert "needs Nova" in text
 
 
 def test_an_empty_placement(placement_conf: Path) -> None:
     _, text = check(placement_conf, "--json")
-    assert [result for result, _ in results(text).values()] == [0, 0, 2, 2]
+    assert [result for result, _ in results(text).values()] == [0, 0, 0, 2, 2]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A survey of hosts on a real Placement."""
 
+from cpu_tiers.model.host_traits import multiplier_trait
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import no_numa_trait, node_trait
@@ -29,7 +30,7 @@ def test_hosts_are_told_apart_by_their_providers(embedded: PlacementClient) -> N
     provider(embedded, "declined", "VCPU", VCPU_SHARES, trait=no_numa_trait())
     aware = provider(embedded, "aware", "DISK_GB")
     provider(embedded, "aware_NUMA0", "VCPU", VCPU_SHARES, trait=node_trait(), parent=aware)
-    provider(embedded, "pinned", "PCPU")
+    provider(embedded, "pinned", "PCPU", trait=multiplier_trait())
     provider(embedded, "storage pool", "DISK_GB")  # no CPUs: not a host
     agent = provider(embedded, "agent only")
     provider(embedded, "agent only:br-ex", "VCPU", parent=agent)  # a child, but not a NUMA node
@@ -41,6 +42,7 @@ def test_hosts_are_told_apart_by_their_providers(embedded: PlacementClient) -> N
             has_pcpu=name == "pinned",
             has_vcpu=vcpu,
             has_shares=shares,
+            functions=frozenset({multiplier_trait()} if name == "pinned" else ()),
         )
 
     assert survey(embedded) == (
