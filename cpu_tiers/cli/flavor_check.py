@@ -11,12 +11,12 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.accounting.empty_hosts import never_served
-from cpu_tiers.cli.flavor_documents import flavor_of, read_flavors
+from cpu_tiers.cli.flavor_documents import Check, flavor_of, read_flavors
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.request import add_numa_argument, requests_numa_nodes
 from cpu_tiers.compute_api.flavors import nova_adapter
 from cpu_tiers.compute_api.flavors import read_flavors as read_novas_flavors
-from cpu_tiers.errors import FaultList
+from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.known_keys import misspelt_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.model.flavor import Flavor
@@ -83,17 +83,22 @@ class FlavorCheck(NovaConfCommand, Lister):
         conf = self.nova_conf()
         translators = extensions.load(extensions.TRANSLATORS)
         checked: list[_Checked] = []
+
+        def server_of(flavor: Flavor) -> ServerRequest:
+            return ServerRequest(
+                flavor=flavor,
+                query_vcpu_shares=conf.filter_scheduler.query_placement_for_vcpu_shares,
+                query_numa=requests_numa_nodes(parsed_args, conf.filter_scheduler, flavor),
+            )
+
+        def check(flavor: Flavor) -> Sequence[Fault]:
+            return _faults(server_of(flavor), translators)
+
         for source, flavors in self._flavors(parsed_args, conf):
             faults = FaultList()
             checked.append(_Checked(source, faults))
-            for flavor in flavors(faults):
-                query_numa = requests_numa_nodes(parsed_args, conf.filter_scheduler, flavor)
-                server = ServerRequest(
-                    flavor=flavor,
-                    query_vcpu_shares=conf.filter_scheduler.query_placement_for_vcpu_shares,
-                    query_numa=query_numa,
-                )
-                checked.append(_check(source, server, translators))
+            for flavor in flavors(faults, check):
+                checked.append(_check(source, server_of(flavor), translators))
         if parsed_args.hosts:
             self._check_hosts(conf, checked)
         rows = [(c.source, *fault) for c in checked for fault in dict.fromkeys(c.faults.faults)]
@@ -103,7 +108,7 @@ class FlavorCheck(NovaConfCommand, Lister):
 
     def _flavors(
         self, parsed_args: Namespace, conf: cfg.ConfigOpts
-    ) -> Iterator[tuple[str, Callable[[FaultList], Iterable[Flavor]]]]:
+    ) -> Iterator[tuple[str, Callable[[FaultList, Check], Iterable[Flavor]]]]:
         """Yield each source of flavors, with the function that reads its flavors."""
         for path in parsed_args.flavor:
             yield path, partial(read_flavors, path)
@@ -140,7 +145,7 @@ def _check(source: str, server: ServerRequest, translators: Mapping[str, Transla
     """Return the faults of a flavor, of its keys and of the query for its servers."""
     faults = FaultList()
     queries: tuple[CandidateQuery, ...] = ()
-    faults.faults += [*request_faults(server, translators), *misspelt_keys(server.flavor)]
+    faults.faults += _faults(server, translators)
     with faults:
         query = translate(server, translators)
         other_query = fallback(server, translators)
@@ -148,7 +153,11 @@ def _check(source: str, server: ServerRequest, translators: Mapping[str, Transla
     return _Checked(source, faults, server.flavor, queries)
 
 
-def _novas_flavors(conf: cfg.ConfigOpts, faults: FaultList) -> Iterator[Flavor]:
+def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Sequence[Fault]:
+    return [*request_faults(server, translators), *misspelt_keys(server.flavor)]
+
+
+def _novas_flavors(conf: cfg.ConfigOpts, faults: FaultList, check: Check) -> Iterator[Flavor]:
     """Yield the flavors of the cloud.
 
     :raises ComputeApiUnavailable: Nova does not answer.
@@ -157,7 +166,7 @@ def _novas_flavors(conf: cfg.ConfigOpts, faults: FaultList) -> Iterator[Flavor]:
     try:
         for document in read_novas_flavors(adapter):
             flavor = faults.read(
-                flavor_of, {**document, "properties": document["extra_specs"]}, NOVA
+                flavor_of, {**document, "properties": document["extra_specs"]}, NOVA, check
             )
             if flavor is not None:
                 yield flavor

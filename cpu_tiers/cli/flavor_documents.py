@@ -4,12 +4,16 @@ Both are read with ``-f json``, and so is a flavor of Nova's API.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from cpu_tiers.cli.documents import name_of, read_json, read_object, texts
-from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.errors import Fault, FaultList, InvalidInput
+from cpu_tiers.extra_specs.any_size import faults_of_any_size
 from cpu_tiers.model.flavor import Flavor
+
+Check = Callable[[Flavor], Iterable[Fault]]
+"""Returns the faults of a flavor with valid sizes."""
 
 _SIZES: Mapping[str, tuple[str, Any]] = {
     "vcpus": ("vcpus", None),
@@ -35,6 +39,10 @@ _SHOW = "openstack flavor show FLAVOR -f json"
 _LIST = "openstack flavor list --long -f json"
 
 
+def _no_check(_flavor: Flavor) -> Iterable[Fault]:
+    return ()
+
+
 def read_flavor(path: str) -> Flavor:
     """Return the flavor in the output of ``openstack flavor show -f json``.
 
@@ -43,10 +51,11 @@ def read_flavor(path: str) -> Flavor:
     return flavor_of(read_object(path, _SHOW), path)
 
 
-def read_flavors(path: str, faults: FaultList) -> Iterator[Flavor]:
+def read_flavors(path: str, faults: FaultList, check: Check = _no_check) -> Iterator[Flavor]:
     """Yield the flavors in the output of ``openstack flavor show`` or ``flavor list --long``.
 
     :param faults: collects the faults of the document; a flavor with such faults is left out.
+    :param check: as for :func:`flavor_of`.
     """
     document = faults.read(read_json, path)
     if isinstance(document, Mapping):
@@ -59,25 +68,28 @@ def read_flavors(path: str, faults: FaultList) -> Iterator[Flavor]:
             faults.add(path, given, f"give the output of {_SHOW} or of {_LIST}")
         return
     for where, row in rows:
-        flavor = faults.read(_from_row, where, row)
+        flavor = faults.read(_from_row, where, row, check)
         if flavor is not None:
             yield flavor
 
 
-def _from_row(where: str, row: object) -> Flavor:
+def _from_row(where: str, row: object, check: Check) -> Flavor:
     if not isinstance(row, Mapping):
         raise InvalidInput.of(where, f"a JSON {type(row).__name__}", f"give the output of {_LIST}")
     if "Name" not in row:
-        return flavor_of(row, where)
+        return flavor_of(row, where, check)
     if "Properties" not in row:
         raise InvalidInput.of(where, "no column Properties", f"give the output of {_LIST}")
-    return flavor_of({_COLUMNS.get(str(key), str(key)): v for key, v in row.items()}, where)
+    document = {_COLUMNS.get(str(key), str(key)): value for key, value in row.items()}
+    return flavor_of(document, where, check)
 
 
-def flavor_of(document: Mapping[str, Any], where: str) -> Flavor:
+def flavor_of(document: Mapping[str, Any], where: str, check: Check = _no_check) -> Flavor:
     """Return the flavor in a document with the keys of ``openstack flavor show``.
 
     :param where: the name of the document in an error.
+    :param check: returns further faults of a flavor. If a size is out of range, the error has the
+        faults that do not depend on the size, too.
     :raises InvalidInput: with every fault of the document.
     """
     name = name_of(where, document)
@@ -90,7 +102,9 @@ def flavor_of(document: Mapping[str, Any], where: str) -> Flavor:
         extra_specs = texts(f"flavor {name}", _parsed(document.get("properties", {})))
     with faults:
         flavor = Flavor(name=name, **sizes, extra_specs=extra_specs)
-    faults.raise_if_any()
+    if faults.faults:
+        faults.faults += faults_of_any_size(name, sizes, extra_specs, check)
+        faults.raise_if_any()
     return flavor
 
 

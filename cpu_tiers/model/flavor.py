@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.names import MAX_AMOUNT
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+
+SIZES: Mapping[str, int] = MappingProxyType(
+    {"vcpus": 1, "memory_mb": 1, "root_gb": 0, "ephemeral_gb": 0, "swap_mb": 0}
+)
+"""The sizes of a flavor, with the smallest value of each."""
 
 
 # A NamedTuple may not define __new__, so the subclass checks the values. Not a dataclass: see
@@ -45,27 +50,29 @@ class Flavor(_Flavor):
     ) -> Flavor:
         """Check every size, and raise an error with the faults of all sizes."""
         faults = FaultList()
-        for size, value, least in (
-            ("vcpus", vcpus, 1),
-            ("memory_mb", memory_mb, 1),
-            ("root_gb", root_gb, 0),
-            ("ephemeral_gb", ephemeral_gb, 0),
-            ("swap_mb", swap_mb, 0),
-        ):
-            # isinstance(True, int) is true, but a JSON file with "vcpus": true is a mistake.
-            if type(value) is not int or not least <= value <= MAX_AMOUNT:
+        sizes = (vcpus, memory_mb, root_gb, ephemeral_gb, swap_mb)
+        for (size, least), value in zip(SIZES.items(), sizes, strict=True):
+            if not is_size(value, size):
                 faults.add(
                     f"flavor {name}, {size}",
                     f"got {value!r}",
                     f"give a whole number from {least} to {MAX_AMOUNT}",
                 )
         faults.raise_if_any()
-        sizes = (vcpus, memory_mb, root_gb, ephemeral_gb, swap_mb)
         return super().__new__(cls, name, *sizes, extra_specs)
 
     def spec(self, key: str) -> str:
         """Return the name of an extra spec of this flavor in an error message."""
         return f"flavor {self.name}, extra spec {key}"
+
+
+def is_size(value: object, field: str) -> TypeGuard[int]:
+    """Return whether a value is within the range of a size of a flavor.
+
+    :param field: the name of the size, such as ``memory_mb``.
+    """
+    # isinstance(True, int) is true, but a JSON file with "vcpus": true is a mistake.
+    return type(value) is int and SIZES[field] <= value <= MAX_AMOUNT
 
 
 class Image(NamedTuple):

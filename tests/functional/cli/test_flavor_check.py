@@ -123,6 +123,18 @@ def test_a_list_of_flavors(run: Command, save: Command) -> None:
     assert "flavors: 2, faults: 2" in result.stderr
 
 
+def test_a_size_out_of_range_hides_no_fault(run: Command, flavor: Command) -> None:
+    specs = {"hw:cpu_policy": "x", "hw:numa_nodes": "3", "quota:cpu_share": "1"}
+    path = flavor(specs, vcpus=0, ram=2**31)
+    result = run("flavor", "check", path, "-f", "json", status=3)
+    assert [row["where"] for row in json.loads(result.stdout)] == [
+        "flavor gold, vcpus",
+        "flavor gold, memory_mb",
+        "flavor gold, extra spec hw:cpu_policy",
+        "flavor gold, extra spec quota:cpu_share",
+    ]
+
+
 def test_flavors_or_all(run: Command, save: Command) -> None:
     assert "name a file with flavors, or give --all" in run("flavor", "check", status=2).stderr
     conf = save("[placement]\nauth_type = none\nendpoint = http://127.0.0.1:9\n", "nova.conf")

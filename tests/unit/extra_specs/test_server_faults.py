@@ -146,3 +146,15 @@ def test_faults_that_hid_behind_others(
     specs: dict[str, str], image: dict[str, str] | None, expected: list[str]
 ) -> None:
     assert places(specs, image) == expected
+
+
+def test_more_vcpus_than_any_host_has_hide_no_fault() -> None:
+    specs = {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0-2,x", "hw:cpu_dedicated_mask": "y"}
+    specs["hw:cpu_policy"] = "mixed"
+    flavor = Flavor(name="f", vcpus=70000, memory_mb=3072, extra_specs=specs)
+    assert sorted(fault.where for fault in server_faults(flavor)) == [
+        "flavor f, 2 NUMA nodes",
+        "flavor f, extra spec hw:cpu_dedicated_mask",
+        "flavor f, extra spec hw:numa_cpus.0",
+        "flavor f, vcpus",
+    ]
