@@ -6,6 +6,7 @@ from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError, FaultList, I
 from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, VCPU_SHARES, host_traits
+from cpu_tiers.model.numa import no_numa_trait, node_trait
 from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
@@ -27,6 +28,7 @@ def compose(
         _add(drafts, group, {c: n for c, n in group.resources.items() if n})
     # The unsuffixed group comes first; without resources and traits it is left out later.
     drafts = {"": GroupDraft()} | drafts
+    _avoid_no_host_for_nothing(drafts[""], own)
     root = (_take_root_traits(drafts[""]) if traits_on_root else GroupDraft()).freeze("")
     query = _query(drafts, same_subtree, own.group_policy)._replace(
         root_required=root.required, root_forbidden=root.forbidden
@@ -34,6 +36,17 @@ def compose(
     query = _with_novas_policy(own, query)
     _check(flavor, query)
     return query
+
+
+def _avoid_no_host_for_nothing(unsuffixed: GroupDraft, own: OwnGroups) -> None:
+    """Remove the traits of hosts with NUMA nodes from an unsuffixed group without resources.
+
+    Placement answers 400 to traits without resources. Only the suffixed groups of such a server
+    have resources, as for bare metal; nova-scheduler leaves the query of the server as it is.
+    """
+    if not unsuffixed.resources:
+        stated = {trait for group in own.groups if not group.suffix for trait in group.forbidden}
+        unsuffixed.forbidden -= {node_trait(), no_numa_trait()} - stated
 
 
 def _with_novas_policy(own: OwnGroups, query: CandidateQuery) -> CandidateQuery:

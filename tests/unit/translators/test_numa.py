@@ -42,6 +42,22 @@ def test_two_nodes(specs: dict[str, str], first: tuple[str, int], second: tuple[
     assert asked(server(specs)) == two(node(1, *first), node(2, *second))
 
 
+@pytest.mark.parametrize("specs", [{}, ONE])
+def test_a_server_whose_groups_all_have_a_suffix_avoids_no_host(specs: dict[str, str]) -> None:
+    # Placement answers 400 to "required=!HW_NUMA_ROOT" without resources.
+    it = server({"resources1:VCPU": "8", "resources1:MEMORY_MB": "8192"} | specs)
+    plain = fallback(it) if specs else translate(it)
+    assert plain is not None
+    assert read(plain.to_query_string()) == read("resources1=VCPU:8,MEMORY_MB:8192")
+
+
+def test_a_trait_of_the_flavor_still_needs_resources() -> None:
+    bare = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources1:CUSTOM_BARE": "1"}
+    assert asked(server(bare)) == read("resources1=CUSTOM_BARE:1")
+    with pytest.raises(InvalidInput, match=r"traits \(HW_NUMA_ROOT\) but no resources"):
+        translate(server(bare | {"trait:HW_NUMA_ROOT": "forbidden"}))
+
+
 def test_one_node() -> None:
     # the spec has no group_policy here; Placement refuses several groups without (D6)
     assert asked(server(ONE)) == read(node(1, "VCPU:8", 8192) + "&group_policy=none")
