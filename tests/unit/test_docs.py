@@ -143,7 +143,7 @@ def log_messages() -> frozenset[str]:
 
 VARIES = (
     r"\b(CUSTOM_VCPU_SHARES|FEATURES|FUNCTIONS?|HOST|KEY|NAME|NUMBER|PROVIDER|REASON|SERVER|SERVICE"
-    r"|URL|UUID|VERSION)\b"
+    r"|URL|UUID|VERSION|WHAT)\b"
 )
 LINES = re.findall(r"^``(.*)``$", page("debugging"), re.MULTILINE)
 
