@@ -18,7 +18,7 @@ from tests.nova.broken_answers import BrokenPlacement, Case, cases_of
 WRITTEN = ("silence", "half JSON")
 """The faults in which Placement does what it is asked to do, and the answer is lost."""
 
-LIVES_OF_A_HOST = 8
+LIVES_OF_A_HOST = 4
 """After so many lives a host starts anew. Nova goes on counting the CPUs of a server that was
 resized on its own host and deleted, until the next periodic update, which does not run here."""
 
