@@ -74,7 +74,7 @@ def requested_policy(
     if policy is not None:
         _refuse_own_amounts(flavor, policy, own)
         return RequestedPolicy(policy)
-    if _lacks_amounts(flavor, own):
+    if lacks_amounts(flavor, own):
         return None
     vcpu, pcpu = own.amount(VCPU), own.amount(PCPU)
     if pcpu:
@@ -84,7 +84,7 @@ def requested_policy(
     return RequestedPolicy("shared") if vcpu else RequestedPolicy(None)
 
 
-def _lacks_amounts(flavor: Flavor, own: OwnGroups) -> bool:
+def lacks_amounts(flavor: Flavor, own: OwnGroups) -> bool:
     """Return whether an extra spec for an amount of VCPU or PCPU was not readable."""
     read = sum(name in group.resources for group in own.groups for name in (VCPU, PCPU))
     given = (key for key in flavor.extra_specs if key.startswith("resources"))

@@ -46,8 +46,8 @@ def places_of(mappings: Mapping[str, Sequence[str]]) -> tuple[CellPlace, ...] | 
         cell = _CELLS.get(node)
         if cell is None:
             return None
-        (pages,) = mappings[f"_MEM{number}"]
-        places.append(CellPlace(cell, _SIZES_KB.get(pages)))
+        pages = _pages(mappings, number)
+        places.append(CellPlace(cell, _SIZES_KB.get(pages[0]) if pages else None))
     return tuple(places) or None
 
 
@@ -69,7 +69,7 @@ def learn(
         candidate_nodes = _nodes(candidate["mappings"])
         nodes.update(candidate_nodes)
         for number in range(1, len(candidate_nodes) + 1):
-            pages.update(candidate["mappings"][f"_MEM{number}"])
+            pages.update(_pages(candidate["mappings"], number))
     _SIZES_KB.update({provider: page_size_of(summaries[provider]["traits"]) for provider in pages})
     if not nodes <= _CELLS.keys():
         _CELLS.update(_read_cells(client, context))
@@ -112,6 +112,11 @@ def read(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]
     except ValueError as error:  # a proxy may answer 200 with a page of its own, or half a body
         raise NodesUnknown(f"the answer to {url} is not JSON: {error}") from error
     return body
+
+
+def _pages(mappings: Mapping[str, Sequence[str]], number: int) -> Sequence[str]:
+    """Return the provider of the pages of a guest cell; empty for a cell without memory."""
+    return mappings.get(f"_MEM{number}", ())
 
 
 def _nodes(mappings: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -38,8 +38,11 @@ def cheaper(query: CandidateQuery) -> CandidateQuery:
 
 def _with_fewer_groups(query: CandidateQuery) -> CandidateQuery:
     is_node = frozenset({node_trait()})
+    # A group _PROC has no resources either if its node has no vCPUs.
     roots = {
-        group.suffix for group in query.groups if group.required == is_node and not group.resources
+        group.suffix
+        for group in query.groups
+        if group.required == is_node and not group.resources and group.suffix.startswith("_NUMA")
     }
     processors = {root: root.replace("_NUMA", "_PROC") for root in roots}
     groups = tuple(

@@ -28,6 +28,7 @@ from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.extra_specs.cpu_policy import lacks_amounts
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups, read_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
 from cpu_tiers.extra_specs.numa import GuestNode
@@ -115,11 +116,12 @@ def as_existing(server: ServerRequest, novas: GuestCpus) -> ServerRequest:
 
     :param novas: the guest as Nova runs it, for a flavor or image whose CPUs cpu-tiers refuses.
     """
-    try:
-        own = read_groups(server.flavor, FaultList())  # without faulty extra specs, as Nova
-        guest = guest_cpus(server.flavor, server.image, own)
-    except InvalidInput:
-        guest = novas
+    guest = novas
+    own = read_groups(server.flavor, FaultList())  # without faulty extra specs, as Nova
+    # Nova decides about amounts of VCPU and PCPU that cpu-tiers cannot read.
+    if not lacks_amounts(server.flavor, own):
+        with suppress(InvalidInput):
+            guest = guest_cpus(server.flavor, server.image, own)
     return server._replace(existing=guest)
 
 

@@ -55,18 +55,20 @@ def _of_node(
     # The suffixes of the spec, which count from 1; guest nodes count from 0.
     memory, processors, root = f"_MEM{number}", f"_PROC{number}", f"_NUMA{number}"
     is_node, pages = frozenset({node_trait()}), page_trait(server.guest.page_size)
-    yield RequestGroup(
-        memory, {MEMORY_MB: node.memory_mb}, frozenset() if pages is None else frozenset({pages})
-    )
+    # Nova boots guests with nodes without memory, or without vCPUs. No new server has such nodes.
+    of_pages = (memory,) if node.memory_mb else ()
+    if of_pages:
+        required = frozenset() if pages is None else frozenset({pages})
+        yield RequestGroup(memory, {MEMORY_MB: node.memory_mb}, required)
     # Isolated emulator threads take their PCPU from node 0 of the guest (decision D5).
     cpus = _cpus(server, node, server.cpus.emulator if number == 1 else 0)
-    if isolate:
+    if isolate or not cpus:
         yield RequestGroup(processors, cpus, is_node)
-        yield SameSubtree((memory, processors))
+        yield SameSubtree((*of_pages, processors))
     else:
         yield RequestGroup(processors, cpus)
         yield RequestGroup(root, required=is_node)
-        yield SameSubtree((memory, processors, root))
+        yield SameSubtree((*of_pages, processors, root))
 
 
 def _cpus(server: ServerRequest, node: GuestNode, emulator: int) -> dict[str, int]:

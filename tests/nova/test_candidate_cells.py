@@ -98,3 +98,10 @@ def test_an_answer_that_is_not_json() -> None:
     client = SimpleNamespace(get=lambda *args, **kwargs: answer)
     with pytest.raises(candidate_cells.NodesUnknown, match="not JSON"):
         candidate_cells.most_nodes(client, CONTEXT)
+
+
+def test_a_guest_cell_without_memory_has_no_pages() -> None:
+    both = candidate("a", "b")
+    del both["mappings"]["_MEM2"]
+    candidate_cells.learn(Client({"a": "cn1_NUMA3", "b": "cn1_NUMA0"}), CONTEXT, [both], SUMMARIES)
+    assert candidate_cells.places_of(both["mappings"]) == (CellPlace(3, 2048), CellPlace(0, None))

@@ -156,21 +156,22 @@ def _without_allocations(
     shortfalls = []
     for uuid, resident in residents.items():
         if resident.owner:
-            shortfalls.append(_whole_shortfall(servers[uuid], resident.owner, host.classes))
+            shortfalls.append(_whole_shortfall(servers[uuid], resident.owner, host))
     return residents, shortfalls
 
 
-def _whole_shortfall(server: Any, owner: Owner, reported: Collection[str]) -> Shortfall:
+def _whole_shortfall(server: Any, owner: Owner, host: PlacementHost) -> Shortfall:
     """Return everything that a server should hold.
 
     CPUs and memory are computed as for a claim of nova-scheduler, and all other
     classes by Nova's own function.
-
-    :param reported: the resource classes that the host has.
     """
+    reported = host.classes
     novas = resources_from_flavor(server, server.flavor)
     resources = {
-        **held_by_flavor(owner, server.numa_topology, has_pcpu=PCPU in reported),
+        **held_by_flavor(
+            owner, server.numa_topology, has_pcpu=PCPU in reported, on_nodes=host.has_nodes
+        ),
         **{name: n for name, n in novas.items() if n and name not in OF_NODES},
     }
     lacking = missing_shares({server.uuid: resources}, {server.uuid: owner})

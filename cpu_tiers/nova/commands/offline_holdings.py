@@ -8,7 +8,6 @@ allocations are only in Placement: the plan is compared with Placement before it
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 import logging
-from collections.abc import Mapping
 from typing import Any
 
 from nova import objects
@@ -18,7 +17,7 @@ from cpu_tiers.accounting.missing_shares import Owner, missing_shares
 from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.nova.consumers import ComputeNode, find_consumer_records, moves_of
 from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.translators import sizes
@@ -97,12 +96,18 @@ def _evacuated(compute_node: ComputeNode) -> set[ConsumerId]:
 
 
 def held_by_flavor(
-    owner: Owner, topology: objects.InstanceNUMATopology | None, *, has_pcpu: bool
+    owner: Owner,
+    topology: objects.InstanceNUMATopology | None,
+    *,
+    has_pcpu: bool,
+    on_nodes: bool = False,
 ) -> dict[str, int]:
     """Return the amounts of a flavor, of the resource classes of NUMA nodes.
 
     :param topology: decides about the CPUs of a server whose flavor has faults (decision D72).
     :param has_pcpu: the host has PCPU. If it has not, dedicated CPUs are VCPU.
+    :param on_nodes: the amounts are allocated on NUMA nodes. A server with nodes then holds what
+        its nodes have, as after a move, and no other amount of its flavor.
     """
     server = ServerRequest(owner.flavor, owner.image)
     try:
@@ -115,10 +120,17 @@ def held_by_flavor(
         claimed |= group.resources
     if PCPU in claimed and not has_pcpu:  # nova-scheduler requests VCPU of such hosts instead
         claimed = {**claimed, PCPU: 0, VCPU: owner.flavor.vcpus}
-    return {n: amount for n in sorted(OF_NODES) if (amount := _stated(server, n, claimed))}
+    if not (on_nodes and server.guest.nodes):
+        claimed |= _stated(server)
+    return {name: claimed[name] for name in sorted(OF_NODES) if claimed.get(name)}
 
 
-def _stated(server: ServerRequest, name: str, claimed: Mapping[str, int]) -> int:
-    """Return an amount; a ``resources:`` extra spec of the flavor wins, as in Nova."""
-    stated = server.own_groups.amount(name)
-    return claimed.get(name, 0) if stated is None else stated
+def _stated(server: ServerRequest) -> dict[str, int]:
+    """Return the amounts of ``resources:`` extra specs, which replace other amounts as in Nova.
+
+    There is an exception, as in Nova: an amount of 0 beside a CPU policy with dedicated vCPUs.
+    """
+    stated = {name: server.own_groups.amount(name) for name in OF_NODES}
+    if server.cpus.dedicated:
+        stated = {MEMORY_MB: stated[MEMORY_MB]}
+    return {name: amount for name, amount in stated.items() if amount is not None}

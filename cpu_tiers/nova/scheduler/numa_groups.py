@@ -11,6 +11,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import copy
 import functools
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ from cpu_tiers.translators.compose import check_group, check_traits, claimed, tr
 
 ROOT = "_ROOT"
 """The suffix of the group that requires only traits and aggregates of a host's root provider."""
+
+_EMPTY = re.compile(r"resources[A-Za-z0-9_-]*=")
 
 _NUMA = "cpu_tiers_numa"
 """The attribute of Nova's ResourceRequest with the :class:`NumaRequest`."""
@@ -117,10 +120,12 @@ def request_nodes(
     nodes = _node_groups(server, without_pcpu=without_pcpu)
     _remove_claimed(request, server)
     for group in nodes.groups:
-        check_group(server.flavor.name, group)
+        check_group(server.flavor.name, group, nodes.in_subtrees)
         _add(request, group)
     request._same_subtree = [*request._same_subtree, *map(list, nodes.same_subtree)]
     _settle_unsuffixed(request, server)
+    if any(not group.resources for group in request._rg_by_id.values()):
+        _leave_out_empty_resources(request)
     apart = _set_policy(request, [group.suffix for group in nodes.groups])
     custom_names.need(request, nodes.groups)
     numa_request = NumaRequest(
@@ -214,13 +219,19 @@ def _require_root(request: Any, group: objects.RequestGroup) -> None:
     root.aggregates = group.aggregates
     root.forbidden_aggregates = group.forbidden_aggregates
     request._same_subtree = [*request._same_subtree, [ROOT, "_PROC1"]]
+
+
+def _leave_out_empty_resources(request: Any) -> None:
+    """Make the query without ``resources_PROC2=`` for a group that requires only traits.
+
+    Nova's RequestGroup writes the parameter for a group without resources, and Placement answers
+    400 to it.
+    """
     to_querystring = request.to_querystring
 
-    # Nova's RequestGroup writes "resources_ROOT=" for a group without resources, to which
-    # Placement answers 400.
     def without_empty_resources() -> str:
         parameters: list[str] = to_querystring().split("&")
-        return "&".join(text for text in parameters if text != f"resources{ROOT}=")
+        return "&".join(text for text in parameters if not _EMPTY.fullmatch(text))
 
     request.to_querystring = without_empty_resources
 

@@ -4,10 +4,46 @@ That it tells the same as Placement otherwise, :mod:`tests.nova.commands.test_nu
 servers and moves of every kind.
 """
 
+import pytest
 from nova import context, objects
 
+from cpu_tiers.accounting.missing_shares import Owner
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.nova.commands.offline_holdings import held_by_flavor
 from tests.nova.numa.moves import Moves
 from tests.nova.reshapes import resize_from_one
+
+TWO_NODES = {"hw:numa_nodes": "2"}
+
+
+@pytest.mark.parametrize(
+    ("specs", "on_nodes", "amounts"),
+    [
+        pytest.param(
+            {"hw:cpu_policy": "dedicated", "resources:PCPU": "0"},
+            False,
+            {"PCPU": 4},
+            id="0 PCPU, which the policy replaces in Nova",
+        ),
+        pytest.param({"resources:VCPU": "0"}, False, {}, id="0 VCPU, which Nova claims"),
+        pytest.param(
+            {**TWO_NODES, "resources:VCPU": "1"}, False, {"VCPU": 1}, id="1 VCPU, as booted"
+        ),
+        pytest.param(
+            {**TWO_NODES, "resources:VCPU": "1", "resources:MEMORY_MB": "0"},
+            True,
+            {"VCPU": 4},
+            id="the nodes have 4 vCPUs and 512 MiB",
+        ),
+    ],
+)
+def test_amounts_of_a_flavor(
+    specs: dict[str, str], amounts: dict[str, int], *, on_nodes: bool
+) -> None:
+    flavor = Flavor(name="f", vcpus=4, memory_mb=512, extra_specs=specs)
+    owner = Owner(name="s", server="s", flavor=flavor)
+    held = held_by_flavor(owner, None, has_pcpu=True, on_nodes=on_nodes)
+    assert held == {**amounts, "MEMORY_MB": 512}
 
 
 class TestOffline(Moves):

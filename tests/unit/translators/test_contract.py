@@ -61,6 +61,11 @@ NOVAS = GuestCpus(counts=CpuCounts(shared=3, dedicated=1))
         pytest.param({}, 8, id="no fault"),
         pytest.param({"trait:CUSTOM_A": "x"}, 8, id="a fault that says nothing about CPUs"),
         pytest.param({"hw:cpu_policy": "x"}, 3, id="a fault of CPUs: Nova decides"),
+        pytest.param(
+            {"resources:VCPU": "1.5", "resources:PCPU": "8"},
+            3,
+            id="an amount of VCPU that Nova overlooks: Nova decides",
+        ),
     ],
 )
 def test_of_a_server_that_exists_no_flavor_is_refused(specs: dict[str, str], shared: int) -> None:

@@ -3,9 +3,13 @@
 import pytest
 
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
+from cpu_tiers.extra_specs.numa import GuestNode
+from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES, trait
 from cpu_tiers.model.port import Port
-from cpu_tiers.translators import fallback, translate
+from cpu_tiers.translators import ServerRequest, claims, fallback, numa, translate
+from cpu_tiers.translators.cheaper_query import cheaper
 from tests.unit.translators.queries import (
     LARGE,
     ONE,
@@ -234,3 +238,36 @@ def test_what_makes_no_nodes(specs: dict[str, str], message: str) -> None:
 def test_memory_that_cannot_be_halved() -> None:
     with pytest.raises(InvalidInput, match="8191 MiB; memory that cannot be divided evenly"):
         translate(server(UNEQUAL, memory_mb=8191))
+
+
+def on_nodes(*nodes: tuple[range, int]) -> ServerRequest:
+    """Return a server that exists, with nodes of vCPUs and MiB."""
+    guest = GuestCpus(
+        counts=CpuCounts(shared=8, dedicated=0),
+        nodes=tuple(GuestNode(CpuSet(cpus), memory_mb) for cpus, memory_mb in nodes),
+    )
+    return server({})._replace(existing=guest)
+
+
+@pytest.mark.parametrize(
+    ("it", "second"),
+    [
+        pytest.param(
+            on_nodes((range(8), 4096), (range(0), 4096)),
+            f"resources_MEM2=MEMORY_MB:4096&required_MEM2={SMALL}"
+            "&required_PROC2=HW_NUMA_ROOT&same_subtree=_MEM2,_PROC2",
+            id="a node without vCPUs",
+        ),
+        pytest.param(
+            on_nodes((range(8), 4096), (range(8, 9), 0)),
+            "resources_PROC2=VCPU:1&required_PROC2=HW_NUMA_ROOT&same_subtree=_PROC2",
+            id="a node without memory",
+        ),
+    ],
+)
+def test_nodes_that_only_a_server_that_exists_has(it: ServerRequest, second: str) -> None:
+    query = cheaper(claims(it, {"numa": numa.translate}))
+    assert read(query.to_query_string()) == read(
+        f"resources_MEM1=MEMORY_MB:4096&required_MEM1={SMALL}&resources_PROC1=VCPU:8"
+        f"&required_PROC1=HW_NUMA_ROOT&same_subtree=_MEM1,_PROC1&{second}&group_policy=isolate"
+    )
