@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import fixtures
@@ -73,6 +73,18 @@ NODES_OF_SEVEN = Kind(
 """Hosts with shared and dedicated CPUs on two NUMA nodes."""
 
 
+BEFORE_CPU_TIERS = replace(
+    NODES_OF_SEVEN,
+    scheduler_options={"query_placement_for_vcpu_shares": False},
+    options={
+        **NODES_OF_SEVEN.options,
+        "libvirt": {"report_vcpu_shares": False},
+        "DEFAULT": {"initial_cpu_allocation_ratio": 16.0},
+    },
+)
+"""The same hosts, with 64 VCPU and 10 PCPU, while all options of cpu-tiers are off."""
+
+
 class OneRouter(fixtures.Fixture):
     """Has nova-api make its routes and controllers once for ``/v2`` and ``/v2.1``.
 
@@ -106,8 +118,11 @@ class KeepsTuning(fixtures.Fixture):
 
         def describe_all(domain: Any, flags: int) -> str:
             root = etree.fromstring(describe(domain, flags))
-            elements = (domain._def[name] for name in self.elements)
-            root.extend(copy.deepcopy(element) for element in elements if element is not None)
+            kept = [e for name in self.elements if (e := domain._def[name]) is not None]
+            for element in kept:
+                for part in root.findall(element.tag):  # the fake has a part of some elements
+                    root.remove(part)
+                root.append(copy.deepcopy(element))
             return etree.tostring(root, encoding="unicode")
 
         self.useFixture(fixtures.MonkeyPatch(f"{FAKE}.Domain._parse_definition", parse_and_keep))

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import fixtures
 import pytest
-from nova import objects
+from nova import context, objects
 from nova.tests.functional.api.client import OpenStackApiException
 
 from cpu_tiers import extensions
@@ -18,7 +18,6 @@ from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.contract import already_requested_by
 from tests.nova.cloud import MULTIPLIER, SHARES, Cloud
 from tests.nova.computes import PLAIN
-from tests.nova.old_servers import Old, plant
 
 OTHER_IMAGE = "a2459075-d96c-40d5-893e-577ff92e721c"
 BOTH = {MULTIPLIER: "2.5", PLAIN: "100"}
@@ -82,7 +81,12 @@ class TestAdmission(Cloud):
     def test_a_server_that_exists_is_rebuilt_whatever_its_flavor(self) -> None:
         """test_mixed_cpus has the refusal of an image that brings a fault."""
         server = self.boot(self.flavor("plain", vcpus=2))
-        plant(server["id"], Old("text", {MULTIPLIER: "gold", "hw:cpu_realtime": "perhaps"}))
+        admin = context.get_admin_context()
+        instance = objects.Instance.get_by_uuid(admin, server["id"], expected_attrs=["flavor"])
+        flavor = instance.flavor
+        flavor.extra_specs = {MULTIPLIER: "gold", "hw:cpu_realtime": "perhaps"}
+        instance.flavor = flavor
+        instance.save()
         self._rebuild_server(server, OTHER_IMAGE)
 
 
