@@ -23,7 +23,8 @@ OF_EACH = {**TWO_NODES, "hw:numa_cpus.0": "0", "hw:numa_cpus.1": "1"}
 class Old(NamedTuple):
     """A server of 2 vCPUs and 512 MiB.
 
-    :param specs: the extra specs of the flavor, and ``image``: the properties of the image.
+    :param specs: the extra specs of the flavor.
+    :param image: the properties of the image.
     :param held: what a stock Nova claims for the server, beside 512 MEMORY_MB.
     :param claims: what the server claims in a move, if it differs.
     :param shares: the VCPU_SHARES that the server claims in a move.
@@ -156,7 +157,7 @@ OLD_EMULATOR_THREADS = (
         weight="20",
     ),
 )
-"""Of faulty CPUs, Nova decides, and the shares follow: 10 x 2 shared vCPUs, or 10 x 1."""
+"""Nova decides about faulty CPUs, and the shares follow: 10 x 2 shared vCPUs, or 10 x 1."""
 
 OLD_POLICIES = (
     Old(
@@ -194,11 +195,13 @@ OLD_POLICIES = (
         weight="20",
     ),
 )
-"""As before. A host has dedicated CPUs for the servers of one of these tuples at a time."""
+"""A tuple of its own, since a host has dedicated CPUs for the servers of a single tuple."""
 
 OLD_NODES = (
-    Old("no MEMORY_MB beside a node", {"hw:numa_nodes": "1", "resources:MEMORY_MB": "0"})._replace(
-        memory_mb=0
+    Old(
+        "no MEMORY_MB beside a node",
+        {"hw:numa_nodes": "1", "resources:MEMORY_MB": "0"},
+        memory_mb=0,
     ),
     Old(
         "1 VCPU beside nodes of 2",
