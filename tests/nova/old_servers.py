@@ -271,11 +271,11 @@ OLD_SERVERS = tuple(old for group in GROUPS for old in group)
 def drawn(group: tuple[Old, ...]) -> list[Old]:
     """Return the servers of a group in this run.
 
-    A server takes ten seconds of CPU time, and the hosts of a group as long. So a run has three
+    A server takes ten seconds of CPU time, and the hosts of a group as long. So a run has two
     servers of a single group; a run with ``CPU_TIERS_DAYS=1`` has all servers.
     """
     if draws.DAYS == 1:
         return list(group)
     random = Random(draws.SEED)
     turn = random.choice([each for each in GROUPS for _ in each])
-    return random.sample(group, 3) if turn is group else []
+    return random.sample(group, 2) if turn is group else []

@@ -145,7 +145,7 @@ def test_each_rule_that_nova_lacks_has_an_old_server(rules: set[Rule]) -> None:
         break_rules(Case(2, 512, old.specs, old.image))
     known = frozenset(rules)
     missing: dict[Rule, Case] = {}
-    for server in stock_servers(draws.part(1000)):
+    for server in stock_servers(draws.part(500)):
         rules.clear()
         break_rules(server.case)
         missing |= dict.fromkeys(rules - known, server.case)
@@ -198,7 +198,7 @@ def has_shared(server: Stock) -> bool:
 
 @pytest.mark.parametrize("nodes", [False, True])
 def test_a_move_claims_what_nova_claims(switch_on: Any, *, nodes: bool) -> None:
-    servers = [s for s in stock_servers(draws.part(1000)) if SPEC_KEY not in s.case.specs]
+    servers = [s for s in stock_servers(draws.part(500)) if SPEC_KEY not in s.case.specs]
     switch_on(nodes=nodes)
     for server in servers:
         claims = claims_of(server.case, server.topology)
