@@ -271,8 +271,8 @@ OLD_SERVERS = tuple(old for group in GROUPS for old in group)
 def drawn(group: tuple[Old, ...]) -> list[Old]:
     """Return the servers of a group in this run.
 
-    A server takes ten seconds of CPU time, and the hosts of a group as long. So a run has two
-    servers of a single group; a run with ``CPU_TIERS_DAYS=1`` has all servers.
+    A server takes up to 15 seconds of CPU time, and the hosts of a group take 24 seconds. So a run
+    has two servers of a single group; a run with ``CPU_TIERS_DAYS=1`` has all servers.
     """
     if draws.DAYS == 1:
         return list(group)
