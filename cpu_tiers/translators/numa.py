@@ -55,7 +55,7 @@ def _of_node(
     # The suffixes of the spec, which count from 1; guest nodes count from 0.
     memory, processors, root = f"_MEM{number}", f"_PROC{number}", f"_NUMA{number}"
     is_node, pages = frozenset({node_trait()}), page_trait(server.guest.page_size)
-    # Nova boots guests with nodes without memory, or without vCPUs. No new server has such nodes.
+    # Only a server that exists has a node without memory, or without vCPUs (decision D79).
     of_pages = (memory,) if node.memory_mb else ()
     if of_pages:
         required = frozenset() if pages is None else frozenset({pages})
