@@ -45,7 +45,8 @@ class CpuTiersApp(App):
             default=[],
             metavar="FILE",
             help="path of nova.conf; may be repeated, and later files override earlier files "
-            "(default: the files that Nova reads, such as /etc/nova/nova.conf)",
+            "(default: the files that nova-compute reads, such as /etc/nova/nova.conf and "
+            "/etc/nova/nova-compute.conf)",
         )
         parser.add_argument(
             "--placement",

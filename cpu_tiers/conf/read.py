@@ -18,8 +18,8 @@ def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
     """Return the configuration, with the options of cpu-tiers and of :mod:`cpu_tiers.conf.nova`.
 
     :param files: the configuration files; a later file overrides an earlier file.
-        If there are none, the files that Nova's own commands read, such as
-        ``/etc/nova/nova.conf``, or the defaults if there is no such file.
+        If there are none, the files of :func:`config_files`, or the defaults if there is
+        no such file.
     :raises InvalidInput: a file cannot be read, or values are invalid; all faults
         at once.
     """
@@ -27,7 +27,7 @@ def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
     for group, options in _GROUPS:
         conf.register_opts(options, group=group)
     try:
-        conf(args=[], project="nova", default_config_files=list(files) or None)
+        conf(args=[], project="nova", default_config_files=config_files(files))
     except cfg.ConfigFilesNotFoundError as error:
         raise InvalidInput.of(
             "--config-file", f"cannot read {', '.join(error.config_files)}", "name a nova.conf"
@@ -41,6 +41,15 @@ def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
         raise InvalidInput.of(where, f"cannot be read ({error})", "name a nova.conf") from error
     _check(conf)
     return conf
+
+
+def config_files(given: Sequence[str]) -> list[str]:
+    """Return the configuration files of a command.
+
+    :param given: the files of the command line. If there are none, the files that nova-compute
+        reads: nova.conf, and nova-compute.conf, which Debian and Ubuntu install beside it.
+    """
+    return list(given) or list(cfg.find_config_files(project="nova", prog="nova-compute"))
 
 
 def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:

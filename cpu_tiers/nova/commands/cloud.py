@@ -20,6 +20,7 @@ from oslo_messaging import InvalidTransportURL, MessagingException
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from cpu_tiers.conf import compute
+from cpu_tiers.conf.read import config_files
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.commands.in_time import in_time
@@ -167,12 +168,13 @@ def configure(files: Sequence[str], folders: Sequence[str] = ()) -> None:
     installed whether ``[compute] extend_cpu_policies`` is on or not: a server with amounts of VCPU
     and PCPU may be older than the time when the option was turned off.
 
+    :param files: as :func:`cpu_tiers.conf.read.config_files`.
     :param folders: folders with configuration files, beside ``files``.
     :raises SeamMismatch: this release of Nova has other functions than the seams
         expect.
     """
     arguments = [argument for folder in folders for argument in ("--config-dir", folder)]
-    config.parse_args(["cpu-tiers", *arguments], default_config_files=list(files) or None)
+    config.parse_args(["cpu-tiers", *arguments], default_config_files=config_files(files))
     objects.register_all()
     options.register(compute)
     install(cpu_policies.SEAMS)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.conf.read import inventory_options, read_config
+from cpu_tiers.conf.read import config_files, inventory_options, read_config
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory.contract import AllocationRatio, InventoryOptions
 from cpu_tiers.model.cpu_set import CpuSet
@@ -132,3 +132,22 @@ def test_a_folder_and_bytes_that_are_no_text(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "bytes.conf"):
         with pytest.raises(InvalidInput, match=f"--config-file {path}: cannot be read"):
             read_config([str(path)])
+
+
+def test_without_files_those_of_nova_compute_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """nova-compute.conf comes after nova.conf, as in the service."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / ".nova"
+    folder.mkdir()
+    nova, compute = folder / "nova.conf", folder / "nova-compute.conf"
+    nova.write_text("[compute]\ncpu_shared_set = 0-3\ncpu_dedicated_set = 4\n")
+    compute.write_text("[compute]\ncpu_dedicated_set = 5\n")
+    assert config_files([]) == [str(nova), str(compute)]
+    options = inventory_options(read_config([]))
+    assert (options.cpu_shared_set, options.cpu_dedicated_set) == (
+        CpuSet({0, 1, 2, 3}),
+        CpuSet({5}),
+    )
+    assert config_files([str(nova)]) == [str(nova)]
