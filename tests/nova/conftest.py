@@ -27,7 +27,7 @@ with warnings.catch_warnings():
 
 from cpu_tiers.nova import seams
 from tests import databases, draws
-from tests.in_two import run_taken
+from tests.in_processes import run_taken
 from tests.nova.wrapping import all_seams
 
 HERE = Path(__file__).parent
@@ -61,7 +61,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Share the tests with a second process, where ``tests/in_two.py`` started both."""
+    """Share the tests with a second process, where ``tests.in_processes.py`` started both."""
     return run_taken(session)
 
 

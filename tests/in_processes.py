@@ -1,11 +1,12 @@
-"""Runs pytest in two processes that share the test classes out between them.
+"""Runs pytest in several processes that share the test classes out among them.
 
-``python tests/in_two.py ARGUMENTS OF PYTEST`` is for tests/nova: eventlet, with
-which Nova patches threads, makes the workers of pytest-xdist hang. Both processes
-collect all tests, and each takes the next class that the other one has not
-taken, so both end at about the same time. The first process prints as it runs;
-what the second printed follows. The exit status is that of the process that
-failed, and 5 (no tests) of one process is no failure.
+``python tests/in_processes.py ARGUMENTS OF PYTEST`` is for tests/nova: eventlet,
+with which Nova patches threads, makes the workers of pytest-xdist hang. Each process
+collects all tests, and takes the next class that no other process has taken, so
+all end at about the same time. There is a process more than CPUs: a process
+waits for a quarter of its time. The first process prints as it runs, and the output of
+the others follows. The exit status is that of a process that failed; 5 (no tests) of a
+process is no failure.
 """
 
 import os
@@ -13,10 +14,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 
 import pytest
+
+PROCESSES = min(8, len(os.sched_getaffinity(0)) + 1)
+"""A process takes 600 MiB of memory."""
 
 FOLDER = "CPU_TIERS_TAKEN"
 """The environment variable that names the folder where each class taken leaves a file."""
@@ -27,7 +32,7 @@ def take(session: pytest.Session, folder: Path) -> Iterator[pytest.Item]:
     groups = groupby(session.items, lambda item: item.parent.nodeid if item.parent else "")
     for number, (_, items) in enumerate(groups):
         try:
-            (folder / str(number)).touch(exist_ok=False)  # one of both processes succeeds
+            (folder / str(number)).touch(exist_ok=False)  # only one process succeeds
         except FileExistsError:
             continue
         yield from items
@@ -55,21 +60,27 @@ def run_taken(session: pytest.Session) -> bool | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run both processes; return the exit status."""
+    """Run all processes; return the exit status."""
     pytest_program = Path(sys.executable).with_name("pytest")
     command = [str(pytest_program), *arguments]
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
+    with ExitStack() as cleanup:
+        folder = cleanup.enter_context(tempfile.TemporaryDirectory())
         environment = {**os.environ, FOLDER: folder}
-        second = subprocess.Popen(
-            [*command, "-p", "no:cacheprovider"],
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        first = subprocess.run(command, env=environment, check=False).returncode
-        codes = {first, second.wait()}
-        output.seek(0)
-        sys.stdout.buffer.write(output.read())
+        others = []
+        for _ in range(PROCESSES - 1):
+            output = cleanup.enter_context(tempfile.TemporaryFile())
+            process = subprocess.Popen(
+                [*command, "-p", "no:cacheprovider"],
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            others.append((process, output))
+        codes = {subprocess.run(command, env=environment, check=False).returncode}
+        for process, output in others:
+            codes.add(process.wait())
+            output.seek(0)
+            sys.stdout.buffer.write(output.read())
     failures = codes - {0, int(pytest.ExitCode.NO_TESTS_COLLECTED)}
     return max(failures or {min(codes)})
 
