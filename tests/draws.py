@@ -23,12 +23,12 @@ def part(full: int) -> int:
     return math.ceil(full / DAYS)
 
 
-Class = TypeVar("Class")
+Case = TypeVar("Case")
 
 
-def in_turn(classes: Sequence[Class]) -> Sequence[Class]:
-    """Return the classes with the same tests whose turn it is: one a day, in their order."""
-    return classes if DAYS == 1 else [classes[SEED % len(classes)]]
+def in_turn(cases: Sequence[Case]) -> Sequence[Case]:
+    """Return the cases whose turn it is: one of similar cases a day, in their order."""
+    return cases if DAYS == 1 else [cases[SEED % len(cases)]]
 
 
 def drawn(full: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

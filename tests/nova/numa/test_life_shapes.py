@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
+from tests import draws
 from tests.nova.computes import MULTIPLIER, SHARES, Computes
 from tests.nova.numa.agreement import cells_of
 from tests.nova.numa.lives import Life
@@ -63,11 +64,16 @@ class TestFourNodes(Shapes):
         self.life.start("one")
         self.life.start("two")
         three = unequal(("0", 64), ("1,2", 192), ("3", 256))
-        self.move(PINNED | three, vcpus=4)
-        self.move(unequal(("0", 64), ("2", 192), ("1", 256)), vcpus=3)
+        shared = unequal(("0", 64), ("2", 192), ("1", 256))
         four = unequal(("0", 64), ("1", 64), ("2,3", 128), ("4", 256))
         mixed = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0,2"}
-        self.move(PINNED | four, mixed | four, vcpus=5)
+        lives = [
+            ([PINNED | three], 4),
+            ([shared], 3),
+            ([PINNED | four, mixed | four], 5),
+        ]
+        for specs, vcpus in draws.in_turn(lives):  # Placement takes long for so many nodes
+            self.move(*specs, vcpus=vcpus)
 
 
 class TestEmulatorThreads(Shapes):
@@ -125,7 +131,7 @@ class TestPages(Shapes):
         self.life.start("one")
         self.life.start("two")
         sizes = {"1GB": GIB_KB, "2MB": 2048, "small": 4, "large": GIB_KB, "any": GIB_KB}
-        for asked, size_kb in sizes.items():
+        for asked, size_kb in draws.in_turn(list(sizes.items())):
             self.server = self.boot(self.gib(2, asked), host="one")
             self.life.is_on("one")
             assert page_sizes(self.server["id"]) == [size_kb] * 2
