@@ -144,6 +144,8 @@ class TestWithoutADatabase(Commands):
     """As on a compute host: nova.conf has no ``[api_database] connection``."""
 
     def setUp(self) -> None:
+        # The services are in the process of the command: no heartbeat goes to its conductor.
+        self.flags(report_interval=0, service_down_time=3600)
         super().setUp()
         self.useFixture(IndirectionAPIFixture(None))  # restores what was there
         self.calls: list[str] = []

@@ -14,6 +14,8 @@ from tests.nova.numa.moves import Moves
 from tests.nova.reshapes import resize_from_one
 
 TWO_NODES = {"hw:numa_nodes": "2"}
+CELL = objects.InstanceNUMACell(id=0, cpuset=set(), pcpuset={0, 1, 2, 3}, memory=512)
+PINNED = objects.InstanceNUMATopology(cells=[CELL])
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,8 @@ def test_amounts_of_a_flavor(
 ) -> None:
     flavor = Flavor(name="f", vcpus=4, memory_mb=512, extra_specs=specs)
     owner = Owner(name="s", server="s", flavor=flavor)
-    held = held_by_flavor(owner, None, has_pcpu=True, on_nodes=on_nodes)
+    topology = PINNED if "hw:cpu_policy" in specs else None
+    held = held_by_flavor(owner, topology, has_pcpu=True, on_nodes=on_nodes)
     assert held == {**amounts, "MEMORY_MB": 512}
 
 

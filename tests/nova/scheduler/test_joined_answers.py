@@ -168,9 +168,9 @@ class TestFailure(ReportingHosts):
     def test_placement_does_not_tell_the_number_of_nodes(self) -> None:
         """The query for the nodes is sent, too."""
         self.start_host("one")
-        three = self.flavor("three", {"hw:numa_nodes": "3"}, vcpus=3)
-        assert self.boot_with_failures(three, {1}, "ERROR", path="/resource_providers") == 2
-        assert self.boot_with_failures(three, (), "ERROR") == 1
+        four = self.flavor("four", {"hw:numa_nodes": "4"}, vcpus=4)
+        assert self.boot_with_failures(four, {1}, "ERROR", path="/resource_providers") == 2
+        assert self.boot_with_failures(four, (), "ERROR") == 1
 
     def test_placement_does_not_tell_the_pages(self) -> None:
         self.start_host("one")
