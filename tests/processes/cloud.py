@@ -28,8 +28,8 @@ OURS: Sections = {
 
 _COMPLAINT = re.compile(r" (WARNING|ERROR|CRITICAL) cpu_tiers| (ERROR|CRITICAL) nova")
 _REPEATED = "Please update the generation and try again"
-"""Placement's answer if two threads of nova-compute change a provider at the same time, such as its
-trait COMPUTE_STATUS_DISABLED after :meth:`Cloud.avoiding`. Nova repeats the update."""
+"""Placement's answer if two threads of nova-compute change a provider at the same time, such as
+its trait COMPUTE_STATUS_DISABLED after :meth:`Cloud.avoiding`. Nova repeats the update."""
 
 
 @dataclass(frozen=True, kw_only=True)
