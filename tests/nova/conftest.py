@@ -61,7 +61,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Share the tests with a second process, where ``tests.in_processes.py`` started both."""
+    """Share the tests with other processes, if ``tests/in_processes.py`` started them."""
     return run_taken(session)
 
 

@@ -27,9 +27,12 @@ OURS: Sections = {
 """What an operator writes on each compute host."""
 
 _COMPLAINT = re.compile(r" (WARNING|ERROR|CRITICAL) cpu_tiers| (ERROR|CRITICAL) nova")
-_REPEATED = "Please update the generation and try again"
-"""Placement's answer if two threads of nova-compute change a provider at the same time, such as
-its trait COMPUTE_STATUS_DISABLED after :meth:`Cloud.avoiding`. Nova repeats the update."""
+_REPEATED = re.compile(
+    r" ERROR nova\.scheduler\.client\.report .* Failed to update traits .*"
+    r"Please update the generation and try again"
+)
+"""Two threads of nova-compute change the traits of a provider at the same time, such as
+COMPUTE_STATUS_DISABLED after :meth:`Cloud.avoiding`. Nova repeats the update."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,4 +204,5 @@ class Cloud:
         """Return the warnings of cpu-tiers and the errors of Nova in the logs, if they stay."""
         logs = [daemon.log for daemon in self.control.services.daemons]
         lines = [line for log in logs for line in log.read_text().splitlines()]
-        return [line for line in lines if _COMPLAINT.search(line) and _REPEATED not in line]
+        complaints = [line for line in lines if _COMPLAINT.search(line)]
+        return [line for line in complaints if not _REPEATED.search(line)]
