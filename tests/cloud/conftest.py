@@ -1,0 +1,39 @@
+"""One real cloud for all tests: contrib/one-node-cloud in a folder of its own."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cloud.page import Shell
+
+ONE_NODE_CLOUD = Path(__file__).parents[2] / "contrib" / "one-node-cloud"
+
+
+CLOUD = Path.home() / ".cache" / "one-node-cloud"
+"""The folder of the cloud, unless ``ONE_NODE_CLOUD`` names another folder."""
+
+
+@pytest.fixture(scope="session")
+def cloud() -> Iterator[None]:
+    """A cloud with a stock Nova; after its end, nothing of the cloud is left."""
+    subprocess.run([ONE_NODE_CLOUD, "up"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([ONE_NODE_CLOUD, "down"], check=True)
+    folder = os.environ.get("ONE_NODE_CLOUD", str(CLOUD))
+    processes = subprocess.run(["pgrep", "--full", folder], capture_output=True, check=False)
+    assert not processes.stdout
+    assert folder not in Path("/proc/mounts").read_text()
+    assert not list(Path("/sys/fs/cgroup").glob("**/machine/qemu-*-instance-*"))
+
+
+@pytest.fixture(scope="module")
+def shell(cloud: None) -> Iterator[Shell]:
+    """A shell in the cloud, with the credentials of the administrator."""
+    shell = Shell([str(ONE_NODE_CLOUD), "run", "bash"])
+    yield shell
+    shell.close()

@@ -1,0 +1,116 @@
+"""docs/install.rst word for word, and the tiers behind it.
+
+The tests are steps of one life of a cloud, and run in their order.
+"""
+
+import json
+import time
+
+import pytest
+
+from tests.cloud.page import Shell, Step, steps
+
+BOOT = "openstack --os-compute-api-version 2.37 server create --image $IMAGE --nic none --wait"
+FLAVOR = "openstack flavor create --vcpus 1 --ram 128 --disk 0"
+CONF = "/etc/nova"
+WINDOW = 20
+"""Seconds in which the CPU time of the guests is measured."""
+
+
+def run(shell: Shell, command: str) -> str:
+    """Return the output of a command that must not fail."""
+    return shell.follow(Step(command=command))
+
+
+def cpu_times(shell: Shell) -> dict[str, int]:
+    """Return the CPU time of each guest in nanoseconds, by the uuid of the server."""
+    script = (
+        "for each in $(virsh list --uuid); do"
+        " echo $each $(virsh domstats --cpu-total $each | sed -n 's/.*cpu.time=//p'); done"
+    )
+    pairs = (line.split() for line in run(shell, script).splitlines())
+    return {uuid: int(nanoseconds) for uuid, nanoseconds in pairs}
+
+
+def allocations(shell: Shell) -> dict[str, dict[str, int]]:
+    """Return what each server on the host has allocated, by uuid."""
+    shown = run(shell, "openstack resource provider show $UUID --allocations -f json")
+    by_server: dict[str, dict[str, dict[str, int]]] = json.loads(shown)["allocations"]
+    return {uuid: body["resources"] for uuid, body in by_server.items()}
+
+
+def test_a_server_from_before(shell: Shell) -> None:
+    """A running server whose flavor had no meaning for Placement yet."""
+    run(shell, f"{FLAVOR} old --property quota:cpu_shares=100")
+    run(shell, f"{BOOT} old --flavor old")
+
+
+def test_the_guide(shell: Shell) -> None:
+    for step in steps("install.rst"):
+        print(f"$ {step.command}\n{shell.follow(step)}")  # noqa: T201  # what a person sees
+
+
+def test_the_server_from_before_has_its_shares(shell: Shell) -> None:
+    """The restart in the guide gave the server 100 x 1 shares, and did not touch the guest."""
+    old = run(shell, "openstack server show old -f value -c id")
+    assert allocations(shell)[old] == {"VCPU": 1, "MEMORY_MB": 128, "CUSTOM_VCPU_SHARES": 100}
+    run(shell, "openstack server delete old --wait")
+
+
+def test_six_servers_share_a_cpu(shell: Shell) -> None:
+    """Of 100 + 2 x 50 + 3 x 25 = 275 shares, a vCPU gets 0.3636, 0.1818 or 0.0909 of the CPU."""
+    run(shell, f"{BOOT} silver --flavor silver --min 2 --max 2")
+    run(shell, f"{BOOT} bronze --flavor bronze --min 3 --max 3")
+    shares = {uuid: held["CUSTOM_VCPU_SHARES"] for uuid, held in allocations(shell).items()}
+    assert sorted(shares.values()) == [25, 25, 25, 50, 50, 100]
+    before = cpu_times(shell)
+    time.sleep(WINDOW)
+    used = {uuid: after - before[uuid] for uuid, after in cpu_times(shell).items()}
+    measured = {uuid: nanoseconds / sum(used.values()) for uuid, nanoseconds in used.items()}
+    print(sorted(measured.values()))  # noqa: T201  # for the log of a run
+    expected = {uuid: number / 275 for uuid, number in shares.items()}
+    assert measured == pytest.approx(expected, rel=0.1)
+
+
+def test_the_seventh_server_finds_no_host(shell: Shell) -> None:
+    """The host has 1 x 6 VCPU."""
+    status, _ = shell.run(f"{BOOT} seventh --flavor bronze")
+    assert status == 1
+    fault = run(shell, "openstack server show seventh -f json -c fault")
+    assert "No valid host was found" in fault
+    run(shell, "openstack server delete seventh --wait")
+
+
+def test_more_shares_than_a_host_has(shell: Shell) -> None:
+    """A host of one CPU gives a server 100 shares at most; the fault names the class."""
+    run(shell, f"{FLAVOR} huge --property quota:cpu_shares_multiplier=101")
+    run(shell, "openstack server delete gold1 --wait")
+    status, _ = shell.run(f"{BOOT} huge --flavor huge")
+    assert status == 1
+    assert "CUSTOM_VCPU_SHARES" in run(shell, "openstack server show huge -f json -c fault")
+    run(shell, "openstack server delete huge --wait")
+
+
+def test_a_restart_changes_nothing(shell: Shell) -> None:
+    before = allocations(shell)
+    run(shell, "systemctl restart nova-compute")
+    time.sleep(10)
+    assert allocations(shell) == before
+    run(shell, "cpu-tiers host audit --ignore short")
+
+
+def test_the_way_back(shell: Shell) -> None:
+    """Without servers on the host, as docs/admin/compute.rst says; then without the package."""
+    run(shell, "openstack server delete --wait $(openstack server list -f value -c ID)")
+    run(shell, f"sed -i s/cpu_tiers.Libvirt/libvirt.Libvirt/ {CONF}/nova-compute.conf")
+    run(shell, f"sed -i '/^weight_classes/d; /^query_placement/d' {CONF}/nova.conf")
+    run(shell, "systemctl stop nova-compute")
+    delete = "openstack resource provider inventory delete --resource-class"
+    run(shell, f"{delete} CUSTOM_VCPU_SHARES $UUID")
+    run(shell, "pip uninstall --yes cpu-tiers")
+    run(shell, "systemctl restart nova-api nova-scheduler")
+    run(shell, "systemctl start nova-compute")
+    run(shell, f"{FLAVOR} plain")
+    run(shell, f"{BOOT} plain --flavor plain")
+    (held,) = allocations(shell).values()
+    assert held == {"VCPU": 1, "MEMORY_MB": 128}

@@ -1,0 +1,127 @@
+"""Two hosts: an upgrade host by host, and moves of servers meanwhile and afterwards.
+
+The tests are steps of one life of a cloud, and run in their order.
+"""
+
+import json
+
+import pytest
+
+from tests.cloud.page import Shell, Step
+
+SERVER = "openstack --os-compute-api-version 2.90 server"
+DRIVER = """\
+[DEFAULT]
+compute_driver = cpu_tiers.LibvirtDriver
+[libvirt]
+report_vcpu_shares = true
+vcpu_share_multiplier = 100"""
+QUERY = """\
+[filter_scheduler]
+query_placement_for_vcpu_shares = true"""
+PLAIN = {"VCPU": 1, "MEMORY_MB": 128}
+GOLD = {**PLAIN, "CUSTOM_VCPU_SHARES": 100}
+
+
+def run(shell: Shell, command: str, output: str = "") -> str:
+    """Return the output of a command that must not fail; wait for a stated output."""
+    return shell.follow(Step(command=command, output=output))
+
+
+def add(shell: Shell, lines: str, path: str, host: str = "") -> None:
+    """Add lines to a file of a host."""
+    on = f"on {host} " if host else ""
+    run(shell, f"{on}bash -c \"printf '%s\\n' '{lines}' >> {path}\"")
+
+
+def held(shell: Shell, server: str) -> dict[str, dict[str, int]]:
+    """Return the allocations of a server, by the name of the host."""
+    uuid = run(shell, f"{SERVER} show {server} -f value -c id")
+    found = {}
+    for host in ("compute1", "compute2"):
+        provider = run(shell, f"openstack resource provider list --name {host} -f value -c uuid")
+        shown = run(shell, f"openstack resource provider show {provider} --allocations -f json")
+        if uuid in (allocations := json.loads(shown)["allocations"]):
+            found[host] = allocations[uuid]["resources"]
+    return found
+
+
+def weight(shell: Shell, host: str) -> str:
+    """Return the weight of the only guest of a host."""
+    on = "on compute2 " if host == "compute2" else ""
+    command = f"{on}bash -c 'virsh schedinfo $(virsh list --name) | grep cpu_shares'"
+    return run(shell, command).split()[-1]
+
+
+def wait_for(shell: Shell, host: str, status: str = "ACTIVE") -> None:
+    """Wait until the server is on a host, in a state, and without a task."""
+    columns = "-c OS-EXT-SRV-ATTR:host -c OS-EXT-STS:task_state -c status"
+    run(shell, f"{SERVER} show moving -f value {columns}", f"{host}\nNone\n{status}\n")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def two_hosts(shell: Shell) -> None:
+    """cpu-tiers is installed on both hosts, and only the first host has its driver."""
+    run(shell, "pip install --force-reinstall --no-deps cpu-tiers")
+    add(shell, DRIVER, "/etc/nova/nova-compute.conf")
+    run(shell, "systemctl restart nova-api nova-scheduler nova-compute")
+    run(shell, "openstack server list -f value -c ID | xargs -r openstack server delete --wait")
+    add(shell, "", "/dev/null")
+
+
+def test_a_host_with_novas_own_driver(shell: Shell) -> None:
+    """During the upgrade, a server moves to a host without shares, and keeps its weight."""
+    create = "--nic none --wait --host compute1 --image $IMAGE --flavor moving moving"
+    run(shell, "openstack flavor create moving --vcpus 1 --ram 128 --disk 0")
+    run(shell, "openstack flavor set moving --property quota:cpu_shares_multiplier=100")
+    run(shell, f"{SERVER} create {create}")
+    assert held(shell, "moving") == {"compute1": PLAIN}
+    assert weight(shell, "compute1") == "100"
+    run(shell, f"{SERVER} migrate --live-migration --host compute2 moving")
+    wait_for(shell, "compute2")
+    assert held(shell, "moving") == {"compute2": PLAIN}
+    assert weight(shell, "compute2") == "100"
+
+
+def test_the_upgrade_of_the_second_host(shell: Shell) -> None:
+    """The restart of the second host gives the server its shares."""
+    add(shell, DRIVER, "/etc/nova/nova-compute.conf", "compute2")
+    run(shell, "on compute2 systemctl restart nova-compute")
+    show = "openstack resource provider show --allocations -f value -c allocations"
+    run(shell, f"{show} $(openstack resource provider list --name compute2 -f value -c uuid)",
+        "...CUSTOM_VCPU_SHARES...")
+    assert held(shell, "moving") == {"compute2": GOLD}
+    add(shell, QUERY, "/etc/nova/nova.conf")
+    run(shell, "systemctl restart nova-scheduler")
+
+
+def test_live_migration(shell: Shell) -> None:
+    run(shell, f"{SERVER} migrate --live-migration --host compute1 moving")
+    wait_for(shell, "compute1")
+    assert held(shell, "moving") == {"compute1": GOLD}
+    assert weight(shell, "compute1") == "100"
+
+
+def test_cold_migration(shell: Shell) -> None:
+    run(shell, f"{SERVER} migrate --host compute2 moving")
+    wait_for(shell, "compute2", "VERIFY_RESIZE")
+    assert held(shell, "moving") == {"compute2": GOLD}
+    run(shell, f"{SERVER} migrate revert moving")
+    wait_for(shell, "compute1")
+    assert held(shell, "moving") == {"compute1": GOLD}
+    run(shell, f"{SERVER} migrate --host compute2 moving")
+    wait_for(shell, "compute2", "VERIFY_RESIZE")
+    run(shell, f"{SERVER} migrate confirm moving")
+    wait_for(shell, "compute2")
+    assert weight(shell, "compute2") == "100"
+
+
+def test_evacuation(shell: Shell) -> None:
+    """The second host has lost its power."""
+    run(shell, "kill -KILL $(</run/compute2.machine)")
+    down = "openstack --os-compute-api-version 2.11 compute service set --down"
+    run(shell, f"{down} compute2 nova-compute")
+    run(shell, f"{SERVER} evacuate moving")
+    wait_for(shell, "compute1")
+    assert held(shell, "moving")["compute1"] == GOLD
+    assert weight(shell, "compute1") == "100"
