@@ -102,8 +102,7 @@ def move(
         _must_be_free(taker)
         return replace(taker, consumer_type=consumer_type)
 
-    nothing = f"consumer {source} holds no allocations to move"
-    _hand_over(client, source, target, prepared, nothing)
+    _hand_over(client, source, target, prepared)
 
 
 def roll_back(client: PlacementClient, server: str, migration: str) -> None:
@@ -114,8 +113,7 @@ def roll_back(client: PlacementClient, server: str, migration: str) -> None:
     :param server, migration: the uuids of two consumers.
     :raises ConsumerMismatch: the migration holds nothing.
     """
-    nothing = f"migration {migration} holds no allocations to give back"
-    _hand_over(client, migration, server, lambda taker: taker, nothing)
+    _hand_over(client, migration, server, lambda taker: taker)
 
 
 def _hand_over(
@@ -123,13 +121,12 @@ def _hand_over(
     source: str,
     target: str,
     prepared: Callable[[Consumer], Consumer],
-    nothing: str,
 ) -> None:
     """Replace the allocations of the target by those of the source.
 
     :param prepared: returns the target with its new type, or raises an error if
         the target cannot take the allocations.
-    :param nothing: the message of the error if the source holds nothing.
+    :raises ConsumerMismatch: the source holds nothing.
     """
     sent: Portion[ProviderId] = Portion()
 
@@ -139,6 +136,7 @@ def _hand_over(
         if sent and not giver.allocations and taker.allocations == sent:
             return  # an earlier attempt was carried out, and its answer was lost
         if not giver.allocations:
+            nothing = f"consumer {source} holds no allocations to move"
             raise ConsumerMismatch(nothing, consumer=source)
         taker = prepared(taker)
         sent = giver.allocations

@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from cliff.command import Command
 from oslo_config import cfg
 
 from cpu_tiers.conf import list_opts
@@ -82,6 +83,32 @@ def test_every_command_is_documented() -> None:
     assert len(commands) >= 7
     for name in commands:
         assert f"``cpu-tiers {name.replace('_', ' ')}" in page
+
+
+# Every command has them, and the first paragraph of the page describes them together.
+OF_CLIFF = {
+    *("--help", "--format", "--column", "--quote", "--noindent", "--variable", "--prefix"),
+    *("--max-width", "--fit-width", "--print-empty"),
+    *("--sort-column", "--sort-ascending", "--sort-descending"),
+}
+
+
+def test_every_argument_of_a_command_is_documented() -> None:
+    page = (ROOT / "docs" / "cli.rst").read_text()
+    missing = {
+        (command.name.replace("_", " "), option)
+        for command in entry_points(group="cpu_tiers.commands")
+        for option in options(command.load()) - OF_CLIFF
+        if not re.search(rf"{option}(?![\w-])", page)
+    }
+    assert missing == set()
+
+
+def options(command: type[Command]) -> frozenset[str]:
+    """Return the long options of a command."""
+    parser = command(None, None).get_parser("cpu-tiers")  # type: ignore[arg-type]
+    texts = (text for action in parser._actions for text in action.option_strings)
+    return frozenset(text for text in texts if text.startswith("--"))
 
 
 def test_no_two_classes_have_one_name() -> None:

@@ -277,7 +277,7 @@ def test_a_migration_that_holds_nothing_cannot_be_rolled_back(
     client: PlacementClient, server: Server
 ) -> None:
     before = server().allocations
-    with pytest.raises(ConsumerMismatch, match="holds no allocations to give back"):
+    with pytest.raises(ConsumerMismatch, match="holds no allocations to move"):
         roll_back(client, SERVER, MIGRATION)
     assert server().allocations == before
     assert delete(client, SERVER)

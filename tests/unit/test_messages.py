@@ -1,0 +1,102 @@
+"""The page about troubleshooting has every message, and no message that the code does not have."""
+
+import functools
+import re
+from collections import defaultdict
+
+import pytest
+
+from tests.unit.messages import VARIES, Message, messages
+from tests.unit.references import ROOT, texts
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "tox.ini").exists(), reason="installed without the repository"
+)
+
+# The section for the messages of a module: the longest name counts.
+SECTIONS = {
+    "accounting": "Allocations of servers and ports",
+    "accounting.empty_hosts": "Flavors, images and ports",
+    "cgroup": "Commands",
+    "cli": "Commands",
+    "compute_api": "Commands",
+    "conf": "nova.conf and the host",
+    "extensions": "Plugins",
+    "extra_specs": "Flavors, images and ports",
+    "guest": "Guests",
+    "guest.occupancy": "libvirt",
+    "inventory": "nova.conf and the host",
+    "libvirt": "libvirt",
+    "model.candidates": "Placement",
+    "model.compute": "Guests",
+    "model.cpu_set": "Flavors, images and ports",
+    "model.flavor": "Flavors, images and ports",
+    "model.inventory": "Placement",
+    "nova": "All services of Nova",
+    "nova.api": "nova-api",
+    "nova.commands": "Commands",
+    "nova.compute": "nova-compute",
+    "nova.scheduler": "nova-scheduler",
+    "placement": "Placement",
+    "translators": "Flavors, images and ports",
+}
+
+PAGE = "docs/troubleshooting.rst"
+
+
+@functools.cache
+def entries() -> dict[str, dict[str, str]]:
+    """Return, for each section of the page, the messages with their causes and remedies."""
+    titles = "|".join(map(re.escape, set(SECTIONS.values())))
+    _, *parts = re.split(rf"^({titles})\n=+\n", texts("docs")[PAGE], flags=re.MULTILINE)
+    return {
+        title: dict(re.findall(r"^``(.+)``\n((?:   .*\n|\n(?=   ))*)", text, re.MULTILINE))
+        for title, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def section_of(message: Message) -> str:
+    """Return the title of the section in which a message belongs."""
+    name = message.module.removeprefix("cpu_tiers.")
+    while name and name not in SECTIONS:
+        name = name.rpartition(".")[0]
+    return SECTIONS[name]
+
+
+def is_entry(entry: str, text: str) -> bool:
+    """Tell whether an entry is a message, or the beginning of a message that ends in ``…``."""
+    beginning = entry.removesuffix(VARIES)
+    return entry == text or (
+        len(beginning) >= 25 and text.startswith(beginning) and entry != beginning
+    )
+
+
+def test_the_page_has_every_message_in_its_section() -> None:
+    assert len(messages()) >= 280
+    missing = defaultdict(list)
+    for each in messages():
+        if not any(is_entry(entry, each.text) for entry in entries()[section_of(each)]):
+            missing[section_of(each)].append(f"``{each.text}``  ({each.module}:{each.line})")
+    assert not missing, f"add to {PAGE}, with a cause and a remedy: {dict(missing)}"
+
+
+def test_each_message_of_the_page_is_in_the_code() -> None:
+    by_section = defaultdict(set)
+    for each in messages():
+        by_section[section_of(each)].add(each.text)
+    unknown = [
+        entry
+        for title, page in entries().items()
+        for entry in page
+        if not any(is_entry(entry, text) for text in by_section[title])
+    ]
+    assert unknown == [], f"remove from {PAGE}, or write what the code has"
+
+
+def test_each_message_of_the_page_has_a_cause_and_a_remedy() -> None:
+    assert [
+        entry
+        for page in entries().values()
+        for entry, text in page.items()
+        if len(text.split()) < 5 or not text.rstrip().endswith(".")
+    ] == []
