@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from tests.unit.references import ROOT, modules, texts
+from tests.unit.references import ROOT, matches, modules, texts
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "tox.ini").exists(), reason="installed without the repository"
@@ -166,6 +166,12 @@ def test_every_page_is_in_the_contents() -> None:
         if name.endswith(".rst")
     }
     assert pages - listed == {"index"}
+
+
+def test_every_picture_is_on_a_page() -> None:
+    shown = {match[1] for _, match in matches(r"\n\.\. graphviz:: (\S+)\n   :alt: \w", "docs")}
+    drawn = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs" / "diagrams").iterdir()}
+    assert shown == drawn
 
 
 def test_the_terms_of_the_glossary_are_in_order() -> None:
