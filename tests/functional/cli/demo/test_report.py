@@ -1,7 +1,11 @@
 """The output of ``cpu-tiers demo`` on a terminal."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).parents[4]
 
 
 def test_output(run: Callable[..., Any]) -> None:
@@ -14,3 +18,8 @@ def test_output(run: Callable[..., Any]) -> None:
     assert golds
     assert {(weight, cpus) for _, weight, _, cpus, _ in golds} == {("100", "1.00")}
     assert "    <shares>100</shares>" in "\n".join(lines)
+
+
+def test_the_picture_in_the_readme_is_part_of_the_output(run: Callable[..., Any]) -> None:
+    (picture,) = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert picture in "".join(f"{line.rstrip()}\n" for line in run("demo").stdout.splitlines())
