@@ -12,6 +12,11 @@ extensions = [
 html_theme = "alabaster"
 nitpicky = False
 
+man_pages = [
+    ("cli", name, "CPU performance tiers for OpenStack Nova", author, 1)
+    for name in ("cpu-tiers", "cpu-tiers-status")
+]
+
 # The look of all pictures; each file in diagrams/ has only its own boxes and arrows.
 graphviz_output_format = "svg"
 graphviz_dot_args = [

@@ -1,0 +1,121 @@
+"""What is in the sdist and in the wheel, built as for a release: the wheel from the sdist."""
+
+import subprocess
+import sys
+import tarfile
+import tomllib
+from configparser import ConfigParser
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with the sdist and the wheel."""
+    folder = tmp_path_factory.mktemp("dist")
+    # The environment has the build backend: nothing is downloaded.
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> dict[str, bytes]:
+    """Return the files of the wheel, without the version in the names of its own folders."""
+    (path,) = built.glob("*.whl")
+    version = "-".join(path.name.split("-")[:2])
+    with ZipFile(path) as archive:
+        return {
+            name.removeprefix(f"{version}."): archive.read(name) for name in archive.namelist()
+        }
+
+
+@pytest.fixture(scope="module")
+def sdist(built: Path) -> set[str]:
+    """Return the names of the files in the sdist."""
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        return {name.partition("/")[2] for name in archive.getnames()}
+
+
+def files(folder: str) -> dict[str, bytes]:
+    """Return the files of a folder of the repository by their names below the folder."""
+    root = ROOT / folder
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def below(wheel: dict[str, bytes], prefix: str) -> dict[str, bytes]:
+    """Return the files of the wheel under a prefix, without the prefix."""
+    return {
+        name.removeprefix(prefix): text for name, text in wheel.items() if name.startswith(prefix)
+    }
+
+
+def test_the_index_would_accept_and_show_both(built: Path) -> None:
+    check = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built.iterdir())]
+    assert subprocess.run(check, check=False, capture_output=True).returncode == 0
+
+
+def test_the_wheel_has_the_whole_package(wheel: dict[str, bytes]) -> None:
+    assert below(wheel, "cpu_tiers/") == files("cpu_tiers")
+    assert "py.typed" in below(wheel, "cpu_tiers/")
+
+
+def test_the_wheel_puts_only_a_driver_beside_nova(wheel: dict[str, bytes]) -> None:
+    # An __init__ of nova or of nova.virt would hide Nova's own.
+    assert set(below(wheel, "nova/")) == {"virt/cpu_tiers/__init__.py"}
+    folders = {name.partition("/")[0] for name in wheel}
+    assert folders == {"cpu_tiers", "nova", "data", "dist-info"}
+
+
+def test_the_wheel_has_the_files_for_operators(wheel: dict[str, bytes]) -> None:
+    assert below(wheel, "data/data/") == {
+        **{f"etc/cpu-tiers/{name}": text for name, text in files("etc/cpu-tiers").items()},
+        **{f"share/cpu-tiers/systemd/{name}": t for name, t in files("etc/systemd").items()},
+        "share/bash-completion/completions/cpu-tiers": files("packaging")[
+            "cpu-tiers.bash-completion"
+        ],
+    }
+
+
+def test_the_wheel_has_every_entry_point(wheel: dict[str, bytes]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    installed = ConfigParser(delimiters="=")
+    installed.optionxform = str  # type: ignore[assignment, method-assign]
+    installed.read_string(wheel["dist-info/entry_points.txt"].decode())
+    assert {group: dict(installed[group]) for group in installed.sections()} == {
+        "console_scripts": project["scripts"],
+        **project["entry-points"],
+    }
+
+
+def test_the_sdist_has_what_distributions_build_test_and_document_with(sdist: set[str]) -> None:
+    folders = ("cpu_tiers", "etc", "packaging", "tests")
+    wanted = {f"{folder}/{name}" for folder in folders for name in files(folder)}
+    pages = {f"docs/{name}" for name in files("docs") if not name.startswith("_build/")}
+    wanted |= {"tox.ini", "LICENSE", "README.md", "SECURITY.md"} | pages
+    assert wanted <= sdist
+    assert {name for name in sdist if name.startswith(".")} <= {".gitignore"}
+
+
+def test_bash_completes_commands_and_options() -> None:
+    program = Path(sys.executable).parent
+    script = f"""
+        _get_comp_words_by_ref() {{
+            cur=${{COMP_WORDS[COMP_CWORD]}}; words=("${{COMP_WORDS[@]}}")
+        }}
+        PATH={program}:$PATH; . {ROOT}/packaging/cpu-tiers.bash-completion
+        for line in "cpu-tiers flavor " "cpu-tiers host audit --int"; do
+            COMP_WORDS=($line); [[ $line == *" " ]] && COMP_WORDS+=("")
+            COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _cpu_tiers; echo "${{COMPREPLY[@]}}"
+        done"""
+    shown = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
+    assert shown.stdout.splitlines() == ["check show", "--interval"]
