@@ -18,7 +18,14 @@ VARIES = "…"
 LEVELS = ("LOG.warning", "LOG.error", "LOG.exception", "LOG.critical")
 
 # Nova, argparse and the modules of Placement raise or return errors by these names.
-_MAKERS = ("exception.", "ArgumentTypeError", "kind", "self.invalid", "response.invalid")
+_MAKERS = (
+    "exception.",
+    "ArgumentTypeError",
+    "kind",
+    "self.invalid",
+    "response.invalid",
+    "self._with_changes",
+)
 
 _FAULTS = re.compile(r"(^|\.)(Fault|of|add)$")
 
@@ -101,6 +108,8 @@ def _of_call(call: ast.Call, scope: _Scope) -> str:
         return _shortened(re.sub(r"%[.\d]*[sdr]", VARIES, texts[0]))
     if _FAULTS.search(name) and len(texts) == 3:
         return _shortened(f"{texts[0]}: {texts[1]}; {texts[2]}")
+    if name == "Result" and len(texts) == 2:  # of an upgrade check
+        return _shortened(texts[1])
     if texts and (name in _error_classes() or name.startswith(_MAKERS)):
         return _shortened(texts[0])
     return ""

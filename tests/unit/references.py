@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 CODE = ("cpu_tiers", "tests", "benchmarks")
-PAGES = ("docs", "releasenotes", "README.md", "CONTRIBUTING.md")
+PAGES = ("docs", "releasenotes", "README.md", "CONTRIBUTING.md", "SECURITY.md")
 
 _KINDS = (".py", ".rst", ".md", ".yaml", ".toml")
 
