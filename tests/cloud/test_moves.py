@@ -88,8 +88,11 @@ def test_the_upgrade_of_the_second_host(shell: Shell) -> None:
     add(shell, DRIVER, "/etc/nova/nova-compute.conf", "compute2")
     run(shell, "on compute2 systemctl restart nova-compute")
     show = "openstack resource provider show --allocations -f value -c allocations"
-    run(shell, f"{show} $(openstack resource provider list --name compute2 -f value -c uuid)",
-        "...CUSTOM_VCPU_SHARES...")
+    run(
+        shell,
+        f"{show} $(openstack resource provider list --name compute2 -f value -c uuid)",
+        "...CUSTOM_VCPU_SHARES...",
+    )
     assert held(shell, "moving") == {"compute2": GOLD}
     add(shell, QUERY, "/etc/nova/nova.conf")
     run(shell, "systemctl restart nova-scheduler")

@@ -30,7 +30,7 @@ def test_ci_runs_the_readmes_test_command() -> None:
 def test_ci_runs_what_the_readmes_test_command_leaves_out() -> None:
     left_out = re.findall(r"--ignore ([\w/]+)", (ROOT / "tox.ini").read_text())
     assert left_out
-    assert f"tox -e nova -- {' '.join(left_out)}\n" in (ROOT / ".ci" / "run").read_text()
+    assert f"tox -e nova -- {' '.join(left_out)} ||" in (ROOT / ".ci" / "run").read_text()
 
 
 def test_the_sample_has_every_option_and_its_default() -> None:
