@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import fixtures
 import pytest
@@ -29,10 +29,19 @@ from tests.nova.numa.agreement import Node, check_agreement
 from tests.nova.patience import patiently
 from tests.nova.provider_tree import SHARES, ProviderTree
 
-__all__ = ["FAKE", "MULTIPLIER", "OURS", "PLAIN", "SHARES", "WEIGHER", "Computes"]
+__all__ = ["FAKE", "MULTIPLIER", "OURS", "PLAIN", "SHARES", "WEIGHER", "Computes", "ProcessEnded"]
 
 MULTIPLIER = "quota:cpu_shares_multiplier"
+END_PROCESS = "cpu_tiers.nova.compute.start_refusal.end_process"
 PLAIN = "quota:cpu_shares"
+
+
+class ProcessEnded(BaseException):
+    """A compute ended its process, because it refuses to start: nothing of Nova catches this."""
+
+
+def process_ended(refusal: Exception) -> NoReturn:
+    raise ProcessEnded(refusal)
 
 
 def installed_path(*args: str) -> str:
@@ -78,6 +87,7 @@ class Computes(base.ServersTestBase):
         self.useFixture(fixtures.MonkeyPatch("nova.conf.paths.state_path_def", installed_path))
         assert paths.state_path_def is installed_path
         self.useFixture(OneRouter())
+        self.useFixture(fixtures.MockPatch(END_PROCESS, process_ended))
         self.ADDITIONAL_FILTERS = list(self.kind.filters)
         super().setUp()
         warnings.filterwarnings("error", module="cpu_tiers")  # Nova has set filters of its own
@@ -144,7 +154,7 @@ class Computes(base.ServersTestBase):
         """Stop a compute and start it again; its provider and guests stay."""
         self.restart_compute_service(name)
 
-    def restart_refused(self, name: str, kind: type[BaseException]) -> str:
+    def restart_refused(self, name: str, kind: type[BaseException] = ProcessEnded) -> str:
         """Restart a compute that must refuse to start; return what it says."""
         uuid = self.compute_rp_uuids[name]
         service = self.computes[name]

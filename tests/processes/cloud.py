@@ -74,12 +74,16 @@ class Cloud:
 
     def restart_compute(self, name: str, *parts: Sections) -> None:
         """Start nova-compute again, with this configuration."""
+        self.stop_compute(name, *parts)
+        before = self.heartbeat(name)
+        self.computes[name].start(lambda: self.heartbeat(name) != before)
+
+    def stop_compute(self, name: str, *parts: Sections) -> None:
+        """Stop nova-compute, and write this configuration for its next start."""
         home = self.home(name)
         own: Sections = {"DEFAULT": {"host": name, "state_path": home}}
         self.computes[name].stop()
         configuration.write(home / "nova.conf", self.control.common, OURS, own, *parts)
-        before = self.heartbeat(name)
-        self.computes[name].start(lambda: self.heartbeat(name) != before)
 
     def mapped(self) -> set[str]:
         """Return the hosts known to nova-scheduler in the cell v2."""

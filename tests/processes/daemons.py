@@ -43,6 +43,20 @@ class Daemon:
             )
         wait_for(ready, f"{self.name} is ready", [self])
 
+    def run(self) -> subprocess.CompletedProcess[str]:
+        """Run the program until the program ends by itself; return its status and its output."""
+        return subprocess.run(
+            self.command,
+            cwd=ROOT,
+            env={**os.environ, **self.env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
     def check(self) -> None:
         """Check that the program runs, unless a test stopped the program.
 

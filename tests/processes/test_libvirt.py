@@ -19,18 +19,22 @@ HOST = "real"
 
 
 @pytest.fixture(scope="module")
-def root(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A host with CPU 0 for shared vCPUs and CPU 1 for dedicated vCPUs.
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of libvirt, with a short name, because sockets are in the folder."""
+    return tmp_path_factory.mktemp("embed")
+
+
+@pytest.fixture(scope="module")
+def conf(cloud: Cloud, folder: Path) -> Sections:
+    """The options of a host with CPU 0 for shared vCPUs and CPU 1 for dedicated vCPUs.
 
     libvirt runs inside the process of nova-compute, with its files in a folder and guests as root.
     """
-    folder = tmp_path_factory.mktemp("embed")  # a short name: sockets are in there
-    uri = configure(folder)
     privsep = f"{BIN / 'privsep-helper'} --config-file {cloud.home(HOST) / 'nova.conf'}"
-    conf: Sections = {
+    return {
         "DEFAULT": {"manager_shutdown_timeout": 1},  # Nova waits in vain for its libvirt thread
         "libvirt": {
-            "connection_uri": uri,
+            "connection_uri": configure(folder),
             "virt_type": "kvm" if Path("/dev/kvm").exists() else "qemu",
             "cpu_mode": "none",
         },
@@ -41,6 +45,11 @@ def root(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pat
         },
         "nova_sys_admin": {"helper_command": privsep},
     }
+
+
+@pytest.fixture(scope="module")
+def root(cloud: Cloud, folder: Path, conf: Sections) -> Iterator[Path]:
+    """The folder of libvirt, on a host that runs."""
     cloud.start_compute(HOST, conf, command=(str(BIN / "cpu-tiers-nova-compute"),))
     yield folder
     cloud.computes[HOST].stop()
@@ -94,3 +103,23 @@ def test_a_mixed_server_of_a_tier(cloud: Cloud, root: Path) -> None:
     assert {weight(thread) for thread in threads.values()} == {100}
     cloud.delete(server)
     cloud.wait_until(lambda: not guests(root), "the guest is gone")
+
+
+@pytest.mark.parametrize("backend", ["threading", "eventlet"])
+@pytest.mark.usefixtures("root")
+def test_a_refusal_ends_the_process(cloud: Cloud, conf: Sections, backend: str) -> None:
+    """The host reports its NUMA nodes, and the option is off at the next start.
+
+    Only with a real libvirt Nova has the thread that would keep the process.
+    """
+    refused: Sections = {
+        "DEFAULT": {"concurrency_backend": backend},
+        "compute": {"enable_numa_reporting_to_placement": False},
+    }
+    cloud.stop_compute(HOST, conf, refused)
+    done = cloud.computes[HOST].run()
+    assert done.returncode == 1, done.stdout
+    (message,) = re.findall(r" (?:ERROR|CRITICAL) .*", done.stdout)
+    assert "nova-compute does not start: " in message
+    assert " reports its NUMA nodes" in message
+    assert "Traceback" not in done.stdout

@@ -16,6 +16,7 @@ from typing import Any
 import nova.conf
 from nova import exception
 from nova.virt.libvirt import driver
+from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.conf import libvirt
@@ -37,6 +38,7 @@ from cpu_tiers.nova.compute.features import COMPUTE, NUMA_REPORTING
 from cpu_tiers.nova.compute.guest_weight import with_plain_shares
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
+from cpu_tiers.nova.compute.start_refusal import ReportRefused, refusals_end_process
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.placement.steps import State
 
@@ -50,11 +52,13 @@ class LibvirtDriver(driver.LibvirtDriver):
     def __init__(self, virtapi: Any, read_only: bool = False) -> None:
         """Register the options of cpu-tiers and turn on the features of nova-compute.
 
-        :raises SeamMismatch: a function of Nova has other parameters than cpu-tiers relies on.
-        :raises ConfigFileValueError: an option of cpu-tiers is malformed.
+        The process ends if a function of Nova has other parameters than cpu-tiers relies on, or
+        if an option of cpu-tiers is malformed. Nova would take the error of an option for the
+        error of a class that is no compute driver.
         """
-        options.register(libvirt)
-        COMPUTE.start()
+        with refusals_end_process(cfg.ConfigFileValueError):
+            options.register(libvirt)
+            COMPUTE.start()
         super().__init__(virtapi, read_only)
 
     def _update_guest_cputune(self, guest: Any, flavor: Any) -> None:
@@ -71,9 +75,9 @@ class LibvirtDriver(driver.LibvirtDriver):
 
         :raises nova.exception.ReshapeNeeded: at a start, where servers lack shares or move to
             NUMA nodes, or where Nova itself has something to move.
-        :raises nova.exception.ReshapeFailed: the servers would not fit.
-        :raises nova.exception.InvalidConfiguration: at a start, where reporting was turned off,
-            or where provider.yaml reports shares, too.
+        :raises MoveRefused: the servers would not fit.
+        :raises ReportRefused: at a start, where reporting was turned off, or where provider.yaml
+            reports shares, too.
         """
         run = tracker_run.current()
         if run is None:  # no function of Nova 31 to 34 calls the driver outside of a run
@@ -130,8 +134,8 @@ class LibvirtDriver(driver.LibvirtDriver):
     def _report(self, host: HostReport, decision: ReportDecision, before: State) -> frozenset[str]:
         """Edit the tree after Nova; return the names of the NUMA nodes and page sizes.
 
-        :raises nova.exception.InvalidConfiguration: options that the host cannot satisfy; or at
-            a start, where provider.yaml reports shares, too.
+        :raises ReportRefused: options that the host cannot satisfy; or at a start, where
+            provider.yaml reports shares, too.
         """
         numa_inventory.mark(host, no_numa=decision.no_numa)
         host_traits.mark(host, keeps_shares=bool(decision.kept_shares))
@@ -151,7 +155,7 @@ class LibvirtDriver(driver.LibvirtDriver):
             options = inventory_options(CONF)
             nodes = numa_inventory.put_nodes(host, topology, options, self._reporters, before)
         except CpuTiersError as error:
-            raise exception.InvalidConfiguration(str(error)) from error
+            raise ReportRefused(str(error)) from error
         numa_inventory.drop_vanished(host, nodes)
         return nodes
 
@@ -223,11 +227,14 @@ def _reshape(
     :param host: with the tree as the host is going to report it.
     :param nodes: the names of its NUMA nodes and page sizes.
     :param allocations: in Nova's shape; edited in place.
-    :raises nova.exception.ReshapeFailed: the servers would not fit.
+    :raises MoveRefused: the servers would not fit.
     """
+    before = copy.deepcopy(allocations)
     if decision.shares:
         shortfalls = shares_inventory.shares_to_add(host, allocations)
         shares_inventory.refuse_shares_without_room(host, shortfalls, allocations)
         shares_inventory.add_shares(shortfalls, allocations)
     if nodes:
         numa_reshape.move_servers(host, nodes, allocations)
+    if allocations != before:
+        host.run.edited.add(host.name)

@@ -9,8 +9,6 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from nova import exception
-
 from cpu_tiers.inventory import Host, InventoryOptions, Reporter, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology
@@ -18,6 +16,7 @@ from cpu_tiers.model.inventory import ResourceProvider
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.numa import no_numa_trait
 from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.compute.start_refusal import ReportRefused
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.placement.errors import ReportingCannotBeDisabled
 from cpu_tiers.placement.hosts import bare_tree
@@ -38,8 +37,8 @@ def reports_nodes(host: HostReport, option: bool | None) -> bool:
     servers to the nodes. A host with reported nodes continues.
 
     :param option: ``[compute] enable_numa_reporting_to_placement``.
-    :raises nova.exception.InvalidConfiguration: nova-compute is starting, and the option was
-        turned off while Placement has inventories of the nodes.
+    :raises ReportRefused: nova-compute is starting, and the option was turned off while
+        Placement has inventories of the nodes.
     """
     if option:
         if host.is_starting or not _MOVED_CLASSES & host.root.inventory.keys():
@@ -52,7 +51,7 @@ def reports_nodes(host: HostReport, option: bool | None) -> bool:
         refuse_vanishing_nodes(host.state, bare_tree(host.name))
     except ReportingCannotBeDisabled as error:
         if host.is_starting:
-            raise exception.InvalidConfiguration(str(error)) from error
+            raise ReportRefused(str(error)) from error
         LOG.error("%s", error)
         return True
     return False

@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nova import exception
-
 from cpu_tiers.accounting.holdings import (
     Amounts,
     ConsumerId,
@@ -24,6 +22,7 @@ from cpu_tiers.accounting.relocation import OF_NODES, Relocation, ServersDoNotFi
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.compute.start_refusal import MoveRefused
 from cpu_tiers.nova.residents import find_residents
 from cpu_tiers.placement.hosts import tree_of
 
@@ -61,7 +60,7 @@ def move_servers(
 
     :param host: with the tree as the host is going to report it.
     :param present: the names of the nodes and page sizes that the host has.
-    :raises nova.exception.ReshapeFailed: each server that finds no place is named.
+    :raises MoveRefused: each server that finds no place is named.
     """
     moving = allocations_to_move(host, allocations)
     uuids = {ProviderName(name): ProviderId(host.tree.data(name).uuid) for name in present}
@@ -69,7 +68,7 @@ def move_servers(
     try:
         moves = relocate(_tree(host, present), moving, residents, _used(allocations, uuids))
     except ServersDoNotFit as error:
-        raise exception.ReshapeFailed(
+        raise MoveRefused(
             error=f"{error}\nNothing was changed. Or start {host.name} without [compute]"
             " enable_numa_reporting_to_placement, as before"
         ) from error

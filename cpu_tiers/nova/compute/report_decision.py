@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import nova.conf
-from nova import exception
 
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.compute import numa_inventory, shares_inventory
 from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.compute.start_refusal import ReportRefused
 from cpu_tiers.nova.no_answer import NO_ANSWER
 
 LOG = logging.getLogger(__name__)
@@ -42,13 +42,13 @@ class ReportDecision:
 def decide(host: HostReport) -> ReportDecision:
     """Return the parts of the report in this run, before the tree is edited.
 
-    :raises nova.exception.InvalidConfiguration: nova-compute is starting, and reporting was
-        turned off that must stay on; or two options contradict each other.
+    :raises ReportRefused: nova-compute is starting, and reporting was turned off that must stay
+        on; or two options contradict each other.
     """
     option: bool | None = CONF.compute.enable_numa_reporting_to_placement
     nodes = numa_inventory.reports_nodes(host, option)
     if nodes and CONF.libvirt.file_backed_memory:
-        raise exception.InvalidConfiguration(
+        raise ReportRefused(
             "[libvirt] file_backed_memory is set, and file-backed memory belongs to no NUMA"
             " node: unset it, or unset [compute] enable_numa_reporting_to_placement"
         )

@@ -8,8 +8,6 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from nova import exception
-
 from cpu_tiers.accounting.holdings import Holdings, ProviderId
 from cpu_tiers.accounting.missing_shares import (
     SharesDoNotFit,
@@ -23,6 +21,7 @@ from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.nova import consumers
 from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.compute.start_refusal import MoveRefused, ReportRefused
 from cpu_tiers.placement.plan import vanishing_shares
 from cpu_tiers.placement.records import inventory_json, read_inventory
 
@@ -68,12 +67,12 @@ def refuse_two_reporters(host: HostReport) -> None:
     fail, and report nothing at all. On a host with NUMA nodes the file may name the root
     while the driver reports shares of the nodes, and the host would have its shares twice.
 
-    :raises nova.exception.InvalidConfiguration: a provider.yaml does.
+    :raises ReportRefused: a provider.yaml does.
     """
     for data in host.providers:
         file = host.file_with_shares(data)
         if file is not None:
-            raise exception.InvalidConfiguration(
+            raise ReportRefused(
                 f"The provider configuration file {file} gives {data.name} an inventory of"
                 f" {VCPU_SHARES}, and so does [libvirt] report_vcpu_shares = true: Nova accepts a"
                 f" resource class from only one of them. Remove {VCPU_SHARES} from the file, and"
@@ -88,8 +87,7 @@ def shares_to_keep(host: HostReport) -> dict[str, Mapping[str, float]]:
     provider.yaml are left to Nova: ResourceTracker adds the file's inventories after the driver.
 
     :returns: by the uuid of the provider.
-    :raises nova.exception.InvalidConfiguration: nova-compute is starting, so reporting was
-        turned off.
+    :raises ReportRefused: nova-compute is starting, so reporting was turned off.
     """
     kept = {
         data.uuid: data
@@ -99,7 +97,7 @@ def shares_to_keep(host: HostReport) -> dict[str, Mapping[str, float]]:
     for uuid, data in kept.items():
         refusal = vanishing_shares(data.name, uuid)
         if host.is_starting:
-            raise exception.InvalidConfiguration(str(refusal))
+            raise ReportRefused(str(refusal))
         LOG.error("%s", refusal)
     return {uuid: data.inventory[VCPU_SHARES] for uuid, data in kept.items()}
 
@@ -145,7 +143,7 @@ def refuse_shares_without_room(
     without an inventory of shares are not checked here: ``move_servers`` checks the NUMA nodes.
 
     :param host: with the tree as the host is going to report it.
-    :raises nova.exception.ReshapeFailed: each server that has no room is named.
+    :raises MoveRefused: each server that has no room is named.
     """
     reporting = {
         ProviderId(data.uuid): data for data in host.providers if VCPU_SHARES in data.inventory
@@ -161,7 +159,7 @@ def refuse_shares_without_room(
         with faults:
             refuse_what_does_not_fit(reporting[uuid].name, of_provider)
     if faults.faults:
-        raise exception.ReshapeFailed(
+        raise MoveRefused(
             error=f"{SharesDoNotFit(faults.faults)}\nNothing was changed. Or give {host.name} more"
             " shares, by [libvirt] vcpu_share_multiplier or cpu_allocation_ratio; or, where it"
             " does not report shares yet, start it with [libvirt] report_vcpu_shares = false"

@@ -9,10 +9,13 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from nova import exception
+
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.nova.compute.start_refusal import MoveRefused, refusals_end_process
 from cpu_tiers.nova.seams import Seam
 
 
@@ -23,11 +26,14 @@ class TrackerRun:
     :param tracker: Nova's ``ResourceTracker``.
     :param context: Nova's request context, which reaches the database of the host's cell v2.
     :param startup: nova-compute is starting.
+    :param edited: the names of the compute nodes whose allocations cpu-tiers has changed in a
+        reshape. A failure of the reshape is then a failure of cpu-tiers.
     """
 
     tracker: Any
     context: Any
     startup: bool
+    edited: set[str] = field(default_factory=set)
 
     def allocations(self, nodename: str) -> dict[str, dict[str, Any]]:
         """Return the allocations of all consumers of a compute node, in Nova's shape."""
@@ -61,11 +67,29 @@ def _entered(run: TrackerRun) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
+@contextmanager
+def _refused_by_placement(run: TrackerRun) -> Iterator[None]:
+    """Turn the failure of a reshape into a refusal, if cpu-tiers moves allocations in it.
+
+    :raises MoveRefused: Placement has not carried the reshape out.
+    """
+    try:
+        yield
+    except exception.ReshapeFailed as failure:
+        if not run.edited or isinstance(failure, MoveRefused):
+            raise
+        raise MoveRefused(str(failure)) from failure
+
+
 def _wrap(update_to_placement: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(update_to_placement)
     def remembered(self: Any, context: Any, compute_node: Any, startup: bool) -> Any:
-        with _entered(TrackerRun(tracker=self, context=context, startup=startup)):
-            return update_to_placement(self, context, compute_node, startup)
+        run = TrackerRun(tracker=self, context=context, startup=startup)
+        with _entered(run):
+            if not startup:
+                return update_to_placement(self, context, compute_node, startup)
+            with refusals_end_process(), _refused_by_placement(run):
+                return update_to_placement(self, context, compute_node, startup)
 
     return remembered
 

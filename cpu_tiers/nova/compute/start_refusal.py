@@ -1,0 +1,53 @@
+"""A refusal to start nova-compute ends the process (decision D83).
+
+Nova hands an exception of the start on to the end of its program, and the process does not end as
+an operator expects. With native threads the process stays: at its end, Python waits for the thread
+in which Nova's libvirt host handles lost connections (``Host._conn_event_thread``), and the thread
+never ends. With eventlet oslo.service stops the process with the status 0.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from nova import exception
+
+from cpu_tiers.nova.seams import SeamMismatch
+
+LOG = logging.getLogger(__name__)
+
+
+class ReportRefused(exception.InvalidConfiguration):
+    """The options of cpu-tiers contradict each other, the host, or Placement's inventories."""
+
+
+class MoveRefused(exception.ReshapeFailed):
+    """The servers of a host do not fit into the inventories that the host is going to report."""
+
+
+@contextmanager
+def refusals_end_process(*kinds: type[Exception]) -> Iterator[None]:
+    """End nova-compute if the context refuses to start; other exceptions pass unchanged.
+
+    :param kinds: further exceptions that are refusals of cpu-tiers.
+    """
+    try:
+        yield
+        return
+    except (SeamMismatch, ReportRefused, MoveRefused, *kinds) as error:
+        refusal = error
+    # Not in the ``except``: oslo.log appends the error that is being handled to each message.
+    end_process(refusal)
+
+
+def end_process(refusal: Exception) -> NoReturn:
+    """Log why nova-compute does not start, and end the process at once with the status 1.
+
+    oslo.service ends a process in the same way after SIGINT. Nothing is lost: Nova has not yet
+    written the report of the host, and serves no requests.
+    """
+    LOG.critical("nova-compute does not start: %s", refusal)
+    logging.shutdown()
+    os._exit(1)
