@@ -81,9 +81,9 @@ class Script(LibvirtMigrationMixin, Computes):
             assert wrapped() == []
         copy_disks = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
         self.stub_out(copy_disks, lambda *_, **__: "{}")  # there are none
-        self.small, self.large, self.middle = (
+        self.small, self.large, self.middle, self.huge = (
             self.flavor(f"{vcpus} vCPUs", SPECS, vcpus=vcpus, disk_gb=self.disk_gb)
-            for vcpus in (1, 3, 2)
+            for vcpus in (1, 3, 2, 17)
         )
         self.traffic = self.useFixture(Traffic())
 
@@ -102,6 +102,8 @@ class Script(LibvirtMigrationMixin, Computes):
         """Yield the steps by name, in their order."""
         yield "service start", lambda: self.start_host("one")
         yield "boot", self.boots
+        yield "boot without a host", self.finds_no_host
+        self._delete_server(self.refused)
         self.start_host("two")
         yield "rebuild", lambda: self.acts({"rebuild": {"imageRef": IMAGE}}, "ACTIVE")
         yield "shelve", lambda: self.acts({"shelve": {}}, "SHELVED_OFFLOADED")
@@ -123,6 +125,10 @@ class Script(LibvirtMigrationMixin, Computes):
 
     def boots(self) -> None:
         self.server = self.boot(self.small)
+
+    def finds_no_host(self) -> None:
+        """Boot a server of 17 vCPUs; the fake libvirt has 16 online CPUs."""
+        self.refused = self.boot(self.huge, state="ERROR")
 
     def resize(self, flavor: str) -> None:
         self.acts({"resize": {"flavorRef": flavor}}, "VERIFY_RESIZE")

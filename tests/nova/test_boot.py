@@ -39,8 +39,16 @@ class TestBoot(Cloud):
         self.boot(gold)
         self.boot(gold)
         third = self.boot(gold, state="ERROR")  # 3 x 100 > 250, though there are 8 CPUs
-        assert "No valid host was found" in self.fault_of(third)
+        assert self.fault_of(third) == (
+            "No valid host was found. No host with room for the other resources of the server"
+            f" has 100 {SHARES} left"
+        )
         self.boot(self.tier("silver", "50"))
+
+    def test_shares_are_not_named_if_something_else_is_lacking_too(self) -> None:
+        self.start_host("one", **{SHARES: 250})
+        large = self.boot(self.tier("large", "50", vcpus=17), state="ERROR")  # of 16 CPUs
+        assert self.fault_of(large) == "No valid host was found. "
 
     def test_no_host_reports_shares_yet(self) -> None:
         self.start_host("one")

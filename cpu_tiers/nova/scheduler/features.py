@@ -15,6 +15,7 @@ from cpu_tiers.nova.scheduler import (
     custom_names,
     host_traits,
     joined_answers,
+    lack_of_shares,
     numa_query,
     resource_request,
     same_host_resize,
@@ -58,7 +59,7 @@ WEIGHER = Feature(
 VCPU_SHARES = Feature(
     name="vCPU shares",
     switch="``[filter_scheduler] query_placement_for_vcpu_shares``",
-    seams=(resource_request.CLAIMS, custom_names.SEAM),
+    seams=(resource_request.CLAIMS, custom_names.SEAM, lack_of_shares.SEAM),
     attributes=(SAME_SUBTREE,),
     is_on=_queries_shares,
 )
