@@ -249,8 +249,14 @@ class TestOption(Hosts):
         for name in ("one_NUMA1_PAGES_4", "one_NUMA1", "one_NUMA0_PAGES_4", "one_NUMA0"):
             uuid = self.tree.providers("one")[name]["uuid"]
             assert self.placement.delete(f"/resource_providers/{uuid}").status == 204
-        self.restart("one")
-        assert self.tree.totals("one") == {"one": {"DISK_GB": 128, **ROOT}}
+        for option, marks in ((False, {no_numa_trait()}), (None, set())):
+            self.nodes(option)
+            self.restart("one")
+            assert self.tree.totals("one") == {"one": {"DISK_GB": 128, **ROOT}}
+            custom = {
+                name for name in self.tree.traits("one", "one") if name.startswith("CUSTOM_")
+            }
+            assert custom == marks  # nothing is left for Nova's own driver
 
     def test_outside_of_a_start_the_root_keeps_its_own(self) -> None:
         self.start_host("one")
