@@ -203,7 +203,7 @@ def _places(module: str, name: str) -> list[str]:
 
 @functools.cache
 def _error_classes() -> frozenset[str]:
-    """Return the names of the errors of cpu_tiers."""
+    """Return the names of the errors of cpu_tiers, and of its subclasses of Nova's errors."""
     bases = {
         node.name: {ast.unparse(base) for base in node.bases}
         for module, tree in modules().items()
@@ -212,6 +212,9 @@ def _error_classes() -> frozenset[str]:
         if isinstance(node, ast.ClassDef)
     }
     known = {"CpuTiersError"}
+    known |= {
+        name for name, of in bases.items() if any(each.startswith("exception.") for each in of)
+    }
     while new := {name for name, of in bases.items() if of & known} - known:
         known |= new
     return frozenset(known)
