@@ -17,9 +17,9 @@ WINDOW = 20
 """Seconds in which the CPU time of the guests is measured."""
 
 
-def run(shell: Shell, command: str) -> str:
-    """Return the output of a command that must not fail."""
-    return shell.follow(Step(command=command))
+def run(shell: Shell, command: str, output: str = "") -> str:
+    """Return the output of a command that must not fail; wait for a stated output."""
+    return shell.follow(Step(command=command, output=output))
 
 
 def cpu_times(shell: Shell) -> dict[str, int]:
@@ -100,17 +100,27 @@ def test_a_restart_changes_nothing(shell: Shell) -> None:
 
 
 def test_the_way_back(shell: Shell) -> None:
-    """Without servers on the host, as docs/admin/compute.rst says; then without the package."""
+    """As "Leave cpu-tiers" and "Go back" in docs/admin/compute.rst say, without servers."""
     run(shell, "openstack server delete --wait $(openstack server list -f value -c ID)")
-    run(shell, f"sed -i s/cpu_tiers.Libvirt/libvirt.Libvirt/ {CONF}/nova-compute.conf")
     run(shell, f"sed -i '/^weight_classes/d; /^query_placement/d' {CONF}/nova.conf")
+    run(shell, f"sed -i '/^refuse_faulty_flavors/d' {CONF}/nova.conf")
+    run(shell, "systemctl restart nova-scheduler nova-api")
+    run(shell, "openstack flavor unset gold --property quota:cpu_shares_multiplier")
+    run(shell, "openstack flavor set gold --property quota:cpu_shares=100")
     run(shell, "systemctl stop nova-compute")
     delete = "openstack resource provider inventory delete --resource-class"
     run(shell, f"{delete} CUSTOM_VCPU_SHARES $UUID")
-    run(shell, "pip uninstall --yes cpu-tiers")
-    run(shell, "systemctl restart nova-api nova-scheduler")
+    run(shell, f"sed -i '/^report_vcpu_shares/d' {CONF}/nova-compute.conf")
     run(shell, "systemctl start nova-compute")
-    run(shell, f"{FLAVOR} plain")
-    run(shell, f"{BOOT} plain --flavor plain")
+    traits = "openstack --os-placement-api-version 1.6 resource provider trait list -f value $UUID"
+    run(shell, f"{traits} | grep -c CUSTOM_ || true", "0")
+
+
+def test_nova_without_the_package(shell: Shell) -> None:
+    run(shell, f"sed -i s/cpu_tiers.Libvirt/libvirt.Libvirt/ {CONF}/nova-compute.conf")
+    run(shell, "pip uninstall --yes cpu-tiers")
+    run(shell, "systemctl restart nova-api nova-scheduler nova-compute")
+    run(shell, "openstack resource class delete CUSTOM_VCPU_SHARES")
+    run(shell, f"{BOOT} plain --flavor gold")
     (held,) = allocations(shell).values()
     assert held == {"VCPU": 1, "MEMORY_MB": 128}

@@ -16,6 +16,7 @@ from nova import objects
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.numa import node_trait, page_trait
+from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of
 from cpu_tiers.nova.scheduler.numa_groups import avoid_nodes, copy_of, request_nodes, to_fallback
@@ -70,7 +71,7 @@ def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(ctxt, spec_obj, host_manager, pinning)
 
         request = request_of()
-        with refusing(f"the NUMA nodes of flavor {spec_obj.flavor.name}"):
+        with refusing(f"the NUMA nodes of flavor {name_of(spec_obj.flavor)}"):
             server = _server(spec_obj)
             if server is None:
                 return request

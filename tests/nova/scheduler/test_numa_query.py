@@ -309,6 +309,13 @@ def test_a_server_that_claims_neither_cpus_nor_memory_is_left_alone() -> None:
     assert queries(spec(specs)) == [expected("&resources=CUSTOM_BAREMETAL:1")]
 
 
+def test_the_name_of_the_flavor_is_not_read() -> None:
+    """Nova does not read the name; Nova's own tests pass flavors without a name."""
+    asked = spec({})
+    del asked.flavor._obj_name
+    assert queries(asked) == [expected(ON_A_HOST)]
+
+
 def test_the_request_spec_is_not_changed() -> None:
     asked = spec({**TWO, "trait:CUSTOM_GOLD": "required"}, **port(), **in_aggregates())
     requests_of(asked)
