@@ -1,12 +1,21 @@
-"""Faults of Placement: each request of cpu-tiers from the n-th on, or only the n-th, fails."""
+"""Faults of Placement and of Nova's database, in requests and queries of cpu-tiers.
+
+Each request from the n-th on fails, or only the n-th. A query of the database takes the place of a
+request. In the tests nova-compute reads the database directly; the exceptions that nova-conductor
+would return reach cpu-tiers from the same call.
+"""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+import oslo_messaging
 import requests
 from keystoneauth1.exceptions import ConnectFailure, ConnectTimeout
+from nova import exception
+from oslo_db.exception import DBConnectionError
 
 from tests.nova.traffic import Send
 
@@ -45,6 +54,26 @@ FAULTS: dict[str, Fault] = {
     "half JSON": _half,
     "empty 200": lambda send: response(200, b""),
 }
+"""The faults of Placement."""
+
+
+def _raising(error: type[Exception], *args: Any, **kwargs: Any) -> Fault:
+    def fault(send: Send) -> Any:
+        raise error(*args, **kwargs)
+
+    return fault
+
+
+DATABASE_FAULTS: dict[str, Fault] = {
+    "DBConnectionError": _raising(DBConnectionError, "lost connection"),
+    "MessagingTimeout": _raising(oslo_messaging.MessagingTimeout, "no answer of nova-conductor"),
+    "RemoteError": _raising(oslo_messaging.RemoteError, "OperationalError", "lost connection", []),
+    "InstanceNotFound": _raising(exception.InstanceNotFound, instance_id="deleted meanwhile"),
+    "OrphanedObjectError": _raising(
+        exception.OrphanedObjectError, method="obj_load_attr", objtype="Instance"
+    ),
+}
+"""The faults of Nova's database, and of nova-conductor, through which nova-compute reads it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,20 +94,21 @@ class Case:
         return f"{self.operation}, request {self.number}, {self.kind} {until}"
 
 
-def cases_of(operation: str, requests: int) -> list[Case]:
+def cases_of(operation: str, requests: int, kinds: Iterable[str] = FAULTS) -> list[Case]:
     """Return all cases of an operation that sends a number of requests of cpu-tiers."""
     return [
         Case(operation, number, kind, for_ever)
         for number in range(1, requests + 1)
-        for kind in FAULTS
+        for kind in kinds
         for for_ever in (False, True)
     ]
 
 
-class BrokenPlacement:
+class BrokenAnswers:
     """Answers the requests of cpu-tiers: with the fault of a case, while there is a case."""
 
-    def __init__(self) -> None:
+    def __init__(self, faults: Mapping[str, Fault] = MappingProxyType(FAULTS)) -> None:
+        self.faults = faults
         self.case: Case | None = None
         self.count = 0
 
@@ -94,4 +124,4 @@ class BrokenPlacement:
             return send()
         if self.count > case.number and not case.for_ever:
             return send()
-        return FAULTS[case.kind](send)
+        return self.faults[case.kind](send)

@@ -1,8 +1,8 @@
-"""Lives of servers in which each request of cpu-tiers fails in each way, in each operation."""
+"""Lives of servers in which each request or query of cpu-tiers fails in each way."""
 
 import random
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import zip_longest
 from typing import Any
@@ -13,7 +13,7 @@ from nova.scheduler.client import report
 from cpu_tiers.nova import candidate_cells
 from tests import draws
 from tests.nova import script
-from tests.nova.broken_answers import BrokenPlacement, Case, cases_of
+from tests.nova.broken_answers import DATABASE_FAULTS, FAULTS, BrokenAnswers, Case, cases_of
 
 WRITTEN = ("silence", "half JSON")
 """The faults in which Placement does what it is asked to do, and the answer is lost."""
@@ -33,14 +33,19 @@ class FaultyLife(script.Script):
     hosts: tuple[str, ...] = ("one", "two")
     wanted: Container[str] | None = None
     """The operations of the lives; all operations, if it is ``None``."""
+    breaks_database: bool = False
+    """Whether queries to Nova's database fail, and not requests to Placement."""
     figures: list[str]
     breaches: list[str]
 
     def setUp(self) -> None:
         super().setUp()
         self.flags(allow_resize_to_same_host=len(self.hosts) == 1)
-        self.broken = BrokenPlacement()
-        self.traffic.answer = self.broken
+        self.broken = BrokenAnswers(DATABASE_FAULTS if self.breaks_database else FAULTS)
+        if self.breaks_database:
+            self.traffic.query = self.broken
+        else:
+            self.traffic.answer = self.broken
         self.ours: Counter[str] = Counter()
         self.cases: dict[str, Case] = {}
         self.done: Counter[str] = Counter()
@@ -50,7 +55,9 @@ class FaultyLife(script.Script):
     def runTest(self) -> None:  # noqa: N802  # unittest looks for this name
         """Live once without a fault, and then until each drawn case was in a life."""
         self.live({})
-        drawn = draw(case for name in self.ours for case in cases_of(name, self.ours[name]))
+        kinds, parts = self.broken.faults, 3 if self.breaks_database else 2
+        every = (case for name in self.ours for case in cases_of(name, self.ours[name], kinds))
+        drawn = draw(every, parts=parts)
         by_operation = [[c for c in drawn if c.operation == name] for name in self.ours]
         for number, cases in enumerate(zip_longest(*by_operation), start=1):
             if number % LIVES_OF_A_HOST == 0:
@@ -237,10 +244,14 @@ class FaultyLife(script.Script):
         self.come_back(host)
 
 
-def draw(cases: Iterator[Case]) -> list[Case]:
-    """Return the cases of this run: a part of a part, since a case takes two seconds of CPU time.
+def draw(cases: Iterable[Case], *, parts: int) -> list[Case]:
+    """Return the cases of this run, since a case takes two seconds of CPU time.
 
-    With the 5 days of ``tests/draws.py``, 25 runs draw as many cases as there are.
+    :param parts: 1 for a part of all cases, 2 for a part of a part, and so on. With the 5 days
+        of ``tests/draws.py`` and two parts, 25 runs draw as many cases as there are.
     """
     every = sorted(cases)
-    return random.Random(draws.SEED).sample(every, draws.part(draws.part(len(every))))
+    count = len(every)
+    for _ in range(parts):
+        count = draws.part(count)
+    return random.Random(draws.SEED).sample(every, count)

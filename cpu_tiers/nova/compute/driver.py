@@ -39,7 +39,11 @@ from cpu_tiers.nova.compute.guest_weight import with_plain_shares
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
 from cpu_tiers.nova.compute.start_refusal import ReportRefused, refusals_end_process
-from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.compute.starting_consumers import (
+    StartingConsumers,
+    read_consumers,
+    refusing_unknown_servers,
+)
 from cpu_tiers.placement.steps import State
 
 LOG = logging.getLogger(__name__)
@@ -85,10 +89,10 @@ class LibvirtDriver(driver.LibvirtDriver):
             return
         host = HostReport(run=run, name=nodename, tree=provider_tree, allocations=allocations)
         decision = decide(host)
-        consumers = _consumers(host, decision)
+        consumers = read_consumers(host, decision)
         if consumers is None:
             host = host.as_if_running()
-            decision = decide(host)
+            decision, consumers = decide(host), StartingConsumers()
         if decision.nodes:
             # Also where nova.conf does not ask for nodes, and the host must go on to report them.
             COMPUTE.turn_on([NUMA_REPORTING])
@@ -98,7 +102,7 @@ class LibvirtDriver(driver.LibvirtDriver):
                 numa_inventory.show_pcpus(host)
             super().update_provider_tree(provider_tree, nodename, allocations=allocations)
             if host.is_starting and allocations is None:
-                self._ask_for_reshape(host, decision, before, consumers or {})
+                self._ask_for_reshape(host, decision, before, consumers)
         nodes = self._report(host, decision, before)
         if host.is_starting and allocations is not None:
             _reshape(host, decision, nodes, allocations)
@@ -110,11 +114,10 @@ class LibvirtDriver(driver.LibvirtDriver):
         host: HostReport,
         decision: ReportDecision,
         before: State,
-        allocations: Mapping[str, Mapping[str, Any]],
+        consumers: StartingConsumers,
     ) -> None:
         """Ask Nova for the allocations of the host, if some of them must change.
 
-        :param allocations: of all consumers of the host, in Nova's shape.
         :raises nova.exception.ReshapeNeeded: servers lack shares or move to NUMA nodes.
         """
         if not decision.shares and not decision.nodes:
@@ -124,10 +127,11 @@ class LibvirtDriver(driver.LibvirtDriver):
         self._report(coming, decision, before)
         if decision.nodes:
             numa_inventory.warn_of_pinned_servers(host, inventory_options(CONF))
-        if decision.shares and shares_inventory.shares_to_add(coming, allocations):
+        missing = consumers.missing_shares
+        if decision.shares and shares_inventory.shares_to_add(coming, missing):
             LOG.info("Servers on %s lack %s", host.name, VCPU_SHARES)
             raise exception.ReshapeNeeded()
-        if decision.nodes and numa_reshape.allocations_to_move(coming, allocations):
+        if decision.nodes and numa_reshape.allocations_to_move(coming, consumers.allocations):
             LOG.info("Servers on %s move to its NUMA nodes", host.name)
             raise exception.ReshapeNeeded()
 
@@ -174,31 +178,6 @@ class LibvirtDriver(driver.LibvirtDriver):
         return extensions.load(extensions.INVENTORY)  # kept: entry points are read from disk
 
 
-def _consumers(
-    host: HostReport, decision: ReportDecision
-) -> Mapping[str, Mapping[str, Any]] | None:
-    """Return the allocations of the host that a reshape may change; ``None`` if they are unknown.
-
-    Without the answer of Placement, the host reports in this run as it does while nova-compute
-    runs: an exception would keep Nova's own inventories from being reported, too.
-
-    :returns: nothing, if no reshape is possible in this run.
-    """
-    is_first_call = host.is_starting and host.allocations is None
-    if not is_first_call or not (decision.shares or decision.nodes):
-        return {}
-    try:
-        return host.read_allocations()
-    except NO_ANSWER as error:
-        LOG.error(
-            "Whether servers on %s need a reshape is not known: %r. nova-compute must be"
-            " restarted if they do",
-            host.name,
-            error,
-        )
-        return None
-
-
 @contextlib.contextmanager
 def _root_as_before(host: HostReport, decision: ReportDecision) -> Iterator[None]:
     """Put the inventories of the root back where a reshape is needed.
@@ -227,14 +206,16 @@ def _reshape(
     :param host: with the tree as the host is going to report it.
     :param nodes: the names of its NUMA nodes and page sizes.
     :param allocations: in Nova's shape; edited in place.
-    :raises MoveRefused: the servers would not fit.
+    :raises MoveRefused: the servers would not fit, or Nova's database does not answer.
     """
     before = copy.deepcopy(allocations)
-    if decision.shares:
-        shortfalls = shares_inventory.shares_to_add(host, allocations)
-        shares_inventory.refuse_shares_without_room(host, shortfalls, allocations)
-        shares_inventory.add_shares(shortfalls, allocations)
-    if nodes:
-        numa_reshape.move_servers(host, nodes, allocations)
+    with refusing_unknown_servers(host):
+        if decision.shares:
+            missing = shares_inventory.find_missing_shares(host, allocations)
+            shortfalls = shares_inventory.shares_to_add(host, missing)
+            shares_inventory.refuse_shares_without_room(host, shortfalls, allocations)
+            shares_inventory.add_shares(shortfalls, allocations)
+        if nodes:
+            numa_reshape.move_servers(host, nodes, allocations)
     if allocations != before:
         host.run.edited.add(host.name)

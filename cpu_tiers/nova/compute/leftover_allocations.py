@@ -24,7 +24,7 @@ from nova import objects
 from nova.compute.provider_tree import ProviderTree
 
 from cpu_tiers.model.numa import is_part
-from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.no_answer import NO_ANSWER, NO_DATABASE
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 
@@ -146,7 +146,7 @@ def _leave(
         remove = manager.reportclient.remove_provider_tree_from_instance_allocation
         is_done = any(remove(context, instance.uuid, node.uuid) for _ in range(_TRIES))
         reason = "" if is_done else "Placement refused the write"
-    except NO_ANSWER as error:
+    except (*NO_ANSWER, *NO_DATABASE) as error:
         reason = str(error)
     if reason:
         LOG.error(

@@ -16,7 +16,7 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.compute import numa_inventory, shares_inventory
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.start_refusal import ReportRefused
-from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.no_answer import NO_ANSWER, NO_DATABASE
 
 LOG = logging.getLogger(__name__)
 CONF = nova.conf.CONF
@@ -70,7 +70,7 @@ def _may_report_shares(host: HostReport) -> bool:
     try:
         if not shares_inventory.find_missing_shares(host, host.read_allocations()):
             return True
-    except NO_ANSWER as error:
+    except (*NO_ANSWER, *NO_DATABASE) as error:
         # An exception would keep Nova's own inventories from being reported, too.
         LOG.error("%s reports no %s in this run: %r", host.name, VCPU_SHARES, error)
         return False

@@ -114,9 +114,9 @@ def find_missing_shares(
 
 
 def shares_to_add(
-    host: HostReport, allocations: Mapping[str, Any]
+    host: HostReport, missing_shares: Mapping[ProviderId, tuple[Shortfall, ...]]
 ) -> dict[ProviderId, tuple[Shortfall, ...]]:
-    """Return the shares to add for consumers, by the uuid of the provider.
+    """Return those of the missing shares that a reshape adds, by the uuid of the provider.
 
     Consumers of a provider without shares, and so without shared CPUs, get no shares. The root of
     a host with NUMA nodes is the exception: consumers get shares of the root first, and the
@@ -127,7 +127,7 @@ def shares_to_add(
     root = {host.root.uuid} if host.nodes else set()
     return {
         uuid: shortfalls
-        for uuid, shortfalls in find_missing_shares(host, allocations).items()
+        for uuid, shortfalls in missing_shares.items()
         if uuid in root or VCPU_SHARES in host.tree.data(uuid).inventory
     }
 

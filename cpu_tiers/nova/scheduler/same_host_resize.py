@@ -14,122 +14,20 @@ the new ones. Confirm and revert need no seam after that. See also
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from nova import objects
-from nova.context import target_cell
 
-from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.nova.no_answer import NO_ANSWER
-from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.candidate_order import select_seam
+from cpu_tiers.nova.scheduler.own_host import Resize, find_resize
 from cpu_tiers.nova.scheduler.refusal import refusing
-from cpu_tiers.nova.scheduler.started_resizes import started_resize
-from cpu_tiers.nova.scheduler.two_consumers import hand_over
 from cpu_tiers.nova.seams import Seam
-
-LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Resize:
-    """A resize whose migration has no allocations.
-
-    :param migration: the uuid of the migration.
-    :param root: the uuid of the root provider of the server's host.
-    :param providers: the uuids of all providers of the host.
-    :param old: the body of Placement's answer with the server's allocations; ``None`` if Placement
-        did not answer.
-    """
-
-    migration: str
-    root: str
-    providers: frozenset[str]
-    old: Mapping[str, Any] | None
-
-    def claim(
-        self, client: Any, context: Any, server: str, allocations: Mapping[str, Any]
-    ) -> bool:
-        """Write the old allocations to the migration, and ``allocations`` to the server.
-
-        :returns: ``False`` if Placement refuses, for instance because the host has no room
-            for both consumers, or does not answer.
-        """
-        fault = "its allocations are not known"
-        if self.old is not None:
-            fault = hand_over(client, context, self.migration, server, self.old, allocations)
-        if fault:
-            LOG.warning("Server %s cannot be resized on its host: %s", server, fault)
-        return not fault
-
 
 # A context variable, since _select_destinations does not pass the resize through to
 # claim_resources, and the threads of nova-scheduler handle several requests at once.
-_RESIZE: ContextVar[_Resize | None] = ContextVar("cpu_tiers_resize", default=None)
-
-
-def _find(
-    client: Any,
-    context: Any,
-    spec_obj: objects.RequestSpec,
-    server: str,
-    summaries: Mapping[str, Mapping[str, Any]],
-) -> _Resize | None:
-    """Return the resize of the request's server, if the migration has no allocations.
-
-    The database is read only for a server that may be resized on its own host, and
-    Placement only if such a resize is going on and the host is a candidate.
-    """
-    if not _may_stay(spec_obj):
-        return None
-    with target_cell(context, spec_obj.requested_destination.cell) as cell:
-        migration = started_resize(cell, server)
-        if migration is None:
-            return None
-        node = objects.ComputeNode.get_by_host_and_nodename(
-            cell, migration.source_compute, migration.source_node
-        )
-    roots = {uuid: summary["root_provider_uuid"] for uuid, summary in summaries.items()}
-    providers = frozenset(uuid for uuid, root in roots.items() if root == node.uuid)
-    if not providers:
-        return None
-    old = _read(client, context, server)
-    if old is not None and not old["allocations"]:
-        return None
-    return _Resize(migration=migration.uuid, root=node.uuid, providers=providers, old=old)
-
-
-def _read(client: Any, context: Any, server: str) -> Mapping[str, Any] | None:
-    """Return the body of Placement's answer with a server's allocations; ``None`` without answer.
-
-    Nova would claim the server's own host without the new amounts if the answer were taken for
-    "no allocations", and the server would keep its old amounts.
-    """
-    try:
-        old: Mapping[str, Any] = client.get_allocs_for_consumer(context, server)
-        if isinstance(old["allocations"], Mapping):
-            return old
-        LOG.warning("Placement answered with allocations %.100r", old["allocations"])
-    except NO_ANSWER as error:
-        LOG.warning("The allocations of server %s are not known: %r", server, error)
-    return None
-
-
-def _may_stay(spec_obj: objects.RequestSpec) -> bool:
-    """Tell whether a request may be the resize of a server with NUMA nodes on its own host."""
-    if not CONF[filter_scheduler.GROUP].query_placement_for_numa:
-        return False
-    # nova-api puts the server's host here for a cold migration, and for a resize unless
-    # allow_resize_to_same_host is on; nova-conductor for a live migration and an evacuation.
-    if "ignore_hosts" in spec_obj and spec_obj.ignore_hosts:
-        return False
-    # nova-conductor restricts every move to the cell of the server, and no boot.
-    destination = spec_obj.requested_destination if "requested_destination" in spec_obj else None
-    return bool(destination and "cell" in destination and destination.cell)
+_RESIZE: ContextVar[Resize | None] = ContextVar("cpu_tiers_resize", default=None)
 
 
 def _select(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,7 +53,7 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
             client, elevated = self.placement_client, context.elevated()
             server = instance_uuids[0]
             with refusing(f"the search for a resize of server {server} on its own host"):
-                resize = _find(client, elevated, spec_obj, server, provider_summaries)
+                resize = find_resize(client, elevated, spec_obj, server, provider_summaries)
         token = _RESIZE.set(resize)
         try:
             selections = original(

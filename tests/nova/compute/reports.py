@@ -5,14 +5,27 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import pytest
+from keystoneauth1.exceptions import ConnectFailure
+from nova import exception
 from nova.compute.provider_tree import ProviderTree
 
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.tracker_run import TrackerRun
 
-__all__ = ["SHARES", "host_report", "record", "shares_file"]
+__all__ = ["NO_ALLOCATIONS", "SHARES", "host_report", "record", "shares_file"]
 
 SHARES = "CUSTOM_VCPU_SHARES"
+
+NO_ALLOCATIONS = [
+    pytest.param(ConnectFailure("reset"), id="no connection"),
+    pytest.param(
+        exception.ResourceProviderAllocationRetrievalFailed(rp_uuid="one", error="503"), id="503"
+    ),
+    pytest.param(ValueError("half an answer"), id="half JSON"),
+    pytest.param(KeyError("allocations"), id="JSON without allocations"),
+]
+"""The failures of a read of allocations."""
 
 Records = Mapping[str, dict[str, float]]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
@@ -13,6 +14,7 @@ from cpu_tiers.nova import options
 from cpu_tiers.nova.compute import shares_inventory
 from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
 from cpu_tiers.nova.options import CONF
+from tests.nova.broken_answers import DATABASE_FAULTS
 from tests.nova.compute.reports import SHARES, host_report, record, shares_file
 
 ON_ROOT = {"one": {"VCPU": record(8), "MEMORY_MB": record(16384)}}
@@ -138,6 +140,15 @@ class TestShares:
         away = ConnectFailure("no route")
         assert not decide(host_report(ON_ROOT, in_placement=away)).shares
         assert f"one reports no {SHARES} in this run: " in caplog.text
+
+    @pytest.mark.parametrize("fault", DATABASE_FAULTS)
+    def test_a_host_whose_servers_are_unknown_waits(
+        self, configure: Configure, monkeypatch: pytest.MonkeyPatch, fault: str
+    ) -> None:
+        configure(report_vcpu_shares=True)
+        raising = mock.Mock(side_effect=lambda *_: DATABASE_FAULTS[fault](lambda: None))
+        monkeypatch.setattr(shares_inventory, "find_missing_shares", raising)
+        assert not decide(host_report(ON_ROOT)).shares
 
     def test_turned_off_at_a_start_is_refused(self, configure: Configure) -> None:
         configure(report_vcpu_shares=False)

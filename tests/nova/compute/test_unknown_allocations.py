@@ -9,49 +9,14 @@ from unittest import mock
 
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
-from nova import exception, objects
+from nova import objects
 
-from cpu_tiers.nova.compute import driver, leftover_allocations, numa_inventory
-from cpu_tiers.nova.compute.report_decision import ReportDecision
-from tests.nova.compute.reports import SHARES, host_report, record
-
-FAULTS = [
-    pytest.param(ConnectFailure("reset"), id="no connection"),
-    pytest.param(
-        exception.ResourceProviderAllocationRetrievalFailed(rp_uuid="one", error="503"), id="503"
-    ),
-    pytest.param(ValueError("half an answer"), id="half JSON"),
-    pytest.param(KeyError("allocations"), id="JSON without allocations"),
-]
+from cpu_tiers.nova.compute import leftover_allocations, numa_inventory
+from tests.nova.broken_answers import DATABASE_FAULTS
+from tests.nova.compute.reports import NO_ALLOCATIONS, SHARES, host_report, record
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("shares", [True, False])
-def test_a_start_without_an_answer_reshapes_nothing(fault: Exception, shares: bool) -> None:
-    host = host_report({"one": {"VCPU": record(8)}}, startup=True, in_placement=fault)
-    decision = ReportDecision(nodes=not shares, no_numa=False, shares=shares)
-    assert driver._consumers(host, decision) is None
-    assert not host.as_if_running().is_starting
-
-
-@pytest.mark.parametrize(
-    ("startup", "allocations", "shares"),
-    [
-        pytest.param(False, None, True, id="nova-compute runs"),
-        pytest.param(True, {}, True, id="Nova has read the allocations for the second call"),
-        pytest.param(True, None, False, id="every option is off"),
-    ],
-)
-def test_placement_is_not_asked_where_nothing_is_reshaped(
-    startup: bool, allocations: dict[str, Any] | None, shares: bool
-) -> None:
-    away = ConnectFailure("reset")
-    host = host_report({"one": {}}, startup=startup, allocations=allocations, in_placement=away)
-    decision = ReportDecision(nodes=False, no_numa=False, shares=shares)
-    assert driver._consumers(host, decision) == {}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", NO_ALLOCATIONS)
 def test_a_vanished_node_stays(fault: Exception) -> None:
     nodes = {"one": {"VCPU": record(8)}, "one_NUMA1": {SHARES: record(800)}}
     host = host_report(nodes, in_placement=fault)
@@ -59,7 +24,7 @@ def test_a_vanished_node_stays(fault: Exception) -> None:
     assert host.tree.exists("one_NUMA1")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", NO_ALLOCATIONS)
 def test_a_revert_is_done_without_the_last_read(
     fault: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,3 +62,16 @@ def test_allocations_of_the_host_that_a_server_left_are_removed_in_several_tries
     leftover_allocations._leave(manager, None, server, "one", "one")
     assert remove.mock_calls == [mock.call(None, "s", "root")] * tries
     assert len(caplog.messages) == lines
+
+
+@pytest.mark.parametrize("fault", DATABASE_FAULTS)
+def test_a_move_ends_though_the_database_does_not_tell_the_host_that_a_server_left(
+    fault: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An exception would leave the server in ERROR."""
+    raising = mock.Mock(side_effect=lambda *_: DATABASE_FAULTS[fault](lambda: None))
+    monkeypatch.setattr(objects.ComputeNode, "get_by_host_and_nodename", raising)
+    server: Any = SimpleNamespace(uuid="s")
+    leftover_allocations._leave(SimpleNamespace(), None, server, "one", "one")
+    (line,) = caplog.messages
+    assert "Server s has left one, but still has its allocations there: " in line

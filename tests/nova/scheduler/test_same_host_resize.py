@@ -1,20 +1,12 @@
 """A server without allocations on a host's root provider is resized on that host."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-import pytest
-from keystoneauth1.exceptions import ConnectFailure
-from nova import exception, objects
+from nova import exception
 from nova.compute import claims
 
-from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.nova import options
-from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler import same_host_resize
+from cpu_tiers.nova.scheduler import own_host
 from tests.nova.computes import Computes
 from tests.nova.numa.agreement import cells_of, held_of_nodes, topology_of
 from tests.nova.numa.pinning import ONE_AND_THREE, PINNED, PINNING, TWO
@@ -150,14 +142,14 @@ class TestFailure(Resizes):
 
     def test_room_is_taken_meanwhile(self) -> None:
         self.start(PINNED, vcpus=1)
-        claim = same_host_resize._Resize.claim
+        claim = own_host.Resize.claim
 
         def late(*args: Any) -> bool:
             self.occupy(3)
             self.occupy(4)
             return claim(*args)
 
-        with mock.patch.object(same_host_resize._Resize, "claim", late):
+        with mock.patch.object(own_host.Resize, "claim", late):
             reason = self.fail_to_resize(self.server, self.flavor("new", PINNED, vcpus=2))
         assert "No valid host" in reason
         assert self.state() == self.before
@@ -170,151 +162,3 @@ class TestFailure(Resizes):
         assert "No valid host" in reason
         assert self.state() == self.before
         assert self.taken() == 4 + 2
-
-
-class Reports:
-    """Nova's report client, as far as the seams call it; it records the reads."""
-
-    def __init__(self, answer: Any = None) -> None:
-        self.answer, self.reads = answer, 0
-
-    def get_allocs_for_consumer(self, context: Any, consumer: str) -> Any:
-        self.reads += 1
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-
-ROOT, NODE, ELSEWHERE = "root", "root's NUMA node", "the root of another host"
-SUMMARIES = {ROOT: ROOT, NODE: ROOT, ELSEWHERE: ELSEWHERE}
-HELD = {"allocations": {NODE: {"resources": {"PCPU": 1}}}, "consumer_generation": 3}
-NOTHING: dict[str, Any] = {"allocations": {}}
-
-
-@pytest.fixture
-def resizing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The option is on, and the database has a resize of the server from the host of ROOT."""
-    migration = SimpleNamespace(uuid="m", source_compute="one", source_node="one")
-    found = SimpleNamespace(objects=[migration])
-    node = SimpleNamespace(uuid=ROOT)
-    monkeypatch.setattr(objects.MigrationList, "get_by_filters", lambda *args: found)
-    monkeypatch.setattr(objects.ComputeNode, "get_by_host_and_nodename", lambda *args: node)
-    monkeypatch.setattr(same_host_resize, "target_cell", lambda *args: nullcontext())
-    options.register(filter_scheduler)
-    CONF.set_override("query_placement_for_numa", True, filter_scheduler.GROUP)
-    yield
-    CONF.clear_override("query_placement_for_numa", filter_scheduler.GROUP)
-
-
-def select(
-    client: Reports, *, roots: Mapping[str, str] = SUMMARIES, moved: bool = True, **spec: Any
-) -> Any:
-    """Select hosts for a server; return the resize that the claim would see."""
-
-    def original(self: Any, *args: Any) -> list[Any]:
-        seen.append(same_host_resize._RESIZE.get())
-        return []
-
-    seen: list[Any] = []
-    manager = SimpleNamespace(placement_client=client)
-    context = SimpleNamespace(elevated=SimpleNamespace)
-    cell = objects.CellMapping(uuid="0d6a2f9a-9d0e-4f2c-8f5b-5a2d0dd51a11") if moved else None
-    spec_obj = objects.RequestSpec(requested_destination=objects.Destination(cell=cell), **spec)
-    summaries = {uuid: {"root_provider_uuid": root} for uuid, root in roots.items()}
-    wrapped = same_host_resize._select(original)
-    wrapped(manager, context, spec_obj, ["s"], {"p": []}, summaries, "1.36", True)
-    (resize,) = seen
-    return resize
-
-
-@pytest.mark.usefixtures("resizing")
-def test_a_resize_is_found_with_one_read() -> None:
-    client = Reports(HELD)
-    resize = select(client)
-    assert (resize.migration, resize.root, resize.old) == ("m", ROOT, HELD)
-    assert resize.providers == {ROOT, NODE}
-    assert client.reads == 1
-
-
-@pytest.mark.usefixtures("resizing")
-@pytest.mark.parametrize(
-    "request_values",
-    [
-        pytest.param({"moved": False}, id="a boot"),
-        pytest.param({"ignore_hosts": ["one"]}, id="Nova keeps the server off its own host"),
-        pytest.param({"roots": {ELSEWHERE: ELSEWHERE}}, id="its own host is no candidate"),
-    ],
-)
-def test_nothing_is_read_for_a_server_that_leaves_its_host(request_values: Any) -> None:
-    client = Reports(HELD)
-    assert select(client, **request_values) is None
-    assert client.reads == 0
-
-
-@pytest.mark.usefixtures("resizing")
-@pytest.mark.parametrize("value", [None, False])
-def test_nothing_is_read_while_the_option_is_off(
-    monkeypatch: pytest.MonkeyPatch, value: bool | None
-) -> None:
-    def query(*args: Any) -> Any:
-        raise AssertionError
-
-    monkeypatch.setattr(objects.MigrationList, "get_by_filters", query)
-    CONF.set_override("query_placement_for_numa", value, filter_scheduler.GROUP)
-    client = Reports(HELD)
-    assert select(client) is None
-    assert client.reads == 0
-
-
-@pytest.mark.usefixtures("resizing")
-def test_a_migration_that_has_the_allocations_needs_no_seam() -> None:
-    assert select(Reports(NOTHING)) is None
-
-
-@pytest.mark.usefixtures("resizing")
-@pytest.mark.parametrize(
-    "failure",
-    [
-        pytest.param(ConnectFailure("no route"), id="no connection"),
-        pytest.param(
-            exception.ConsumerAllocationRetrievalFailed(consumer_uuid="s", error="503"), id="503"
-        ),
-        pytest.param(ValueError("not JSON"), id="half an answer"),
-        pytest.param(KeyError("allocations"), id="another JSON"),
-    ],
-)
-def test_after_a_failed_read_the_own_host_is_refused(
-    failure: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Nova would claim the host, and the server would keep its old amounts there."""
-    resize = select(Reports(failure))
-    assert resize.providers == {ROOT, NODE}
-    assert not resize.claim(None, None, "s", {})
-    read, claim = caplog.messages
-    assert read.startswith("The allocations of server s are not known: ")
-    assert claim.startswith("Server s cannot be resized on its host: ")
-
-
-@pytest.mark.usefixtures("resizing")
-def test_a_failed_query_of_the_database_is_no_valid_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    def query(*args: Any) -> Any:
-        raise OSError("no database")
-
-    monkeypatch.setattr(objects.MigrationList, "get_by_filters", query)
-    with pytest.raises(exception.NoValidHost, match="no database"):
-        select(Reports(HELD))
-
-
-def test_a_claim_that_placement_does_not_answer_is_refused() -> None:
-    """As Nova's claim_resources, which returns None after a connection failure."""
-
-    def post(*args: Any, **values: Any) -> Any:
-        raise ConnectFailure("no route")
-
-    reads = Reports(ConnectFailure("no route"))
-    reads.post = post  # type: ignore[attr-defined]  # the test's client reads only
-    resize = same_host_resize._Resize(
-        migration="m", root=ROOT, providers=frozenset({NODE}), old=HELD
-    )
-    context = SimpleNamespace(global_id="req-1")
-    assert not resize.claim(reads, context, "s", {})
