@@ -53,17 +53,18 @@ def copy_first_placement() -> None:
 
     def update_database(conf: Any) -> None:
         if first and not trait._TRAITS_SYNCED:  # False: a new database, without data
-            _copy_to_placement(first[0])
+            copy_to_placement(first[0])
             trait._TRAITS_SYNCED = resource_class._RESOURCE_CLASSES_SYNCED = True
             return
         update(conf)
         if not first:
-            first.append(_copy_of_placement())
+            first.append(copy_of_placement())
 
     deploy.update_database = update_database
 
 
-def _copy_of_placement() -> sqlite3.Connection:
+def copy_of_placement() -> sqlite3.Connection:
+    """Return a copy of Placement's present database."""
     copy = sqlite3.connect(":memory:", check_same_thread=False)
     connection = db_api.get_placement_engine().raw_connection()
     connection.driver_connection.backup(copy)
@@ -71,7 +72,8 @@ def _copy_of_placement() -> sqlite3.Connection:
     return copy
 
 
-def _copy_to_placement(source: sqlite3.Connection) -> None:
+def copy_to_placement(source: sqlite3.Connection) -> None:
+    """Replace the data in Placement's present database by those of a copy."""
     connection = db_api.get_placement_engine().raw_connection()
     source.backup(connection.driver_connection)
     connection.close()

@@ -58,6 +58,19 @@ NODES = kind(
         "compute": {"enable_numa_reporting_to_placement": True},
     },
 )
+ALL = kind(
+    scheduler={
+        "query_placement_for_vcpu_shares": True,
+        "query_placement_for_numa": True,
+        "require_host_traits": True,
+        "resource_provider_weight_multiplier": 1.0,
+    },
+    options={
+        "libvirt": {"report_vcpu_shares": True},
+        "compute": {"enable_numa_reporting_to_placement": True},
+    },
+)
+"""Every option is on that makes a service read Nova's database."""
 
 
 class Script(LibvirtMigrationMixin, Computes):

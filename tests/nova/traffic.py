@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -23,6 +23,12 @@ METHODS = ("get", "put", "post", "delete")
 Send = Callable[..., Any]
 Answer = Callable[[Send, str, str], Any]
 """Answers a request: takes a function that sends the request, the method, and the URL."""
+
+BY_NOVA = " by Nova"
+"""Added to a request that Nova sends because of a report of cpu-tiers."""
+
+Sent = tuple[str, str, str]
+"""A request: its method, its URL and its body."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DATA = ("SELECT", "INSERT", "UPDATE", "DELETE")
@@ -52,15 +58,22 @@ class Traffic(fixtures.Fixture):
     these requests, which run in the thread of the test, do not count.
 
     :param answer: answers each request of cpu-tiers, instead of Placement.
+    :param query: called for each query of cpu-tiers to Nova's databases.
     """
 
-    def __init__(self, answer: Answer | None = None) -> None:
+    def __init__(self, answer: Answer | None = None, query: Answer | None = None) -> None:
         super().__init__()
         self.answer = answer
+        self.query = query
+        self.usual: Container[Sent] | None = None
+        """The requests that Nova sends without cpu-tiers. If the requests are given, each other
+        request is one of cpu-tiers, too, whoever sends the request."""
+        self.sent: list[Sent] = []
         self.requests: list[str] = []
         self.ours: list[str] = []
         self.statements: list[str] = []
         self._asking = threading.local()
+        self._call: tuple[FrameType, int] | None = None
 
     def _setUp(self) -> None:  # noqa: N802  # fixtures looks for this name
         for method in METHODS:
@@ -94,9 +107,12 @@ class Traffic(fixtures.Fixture):
         def recorded(client: Any, url: str, *args: Any, **kwargs: Any) -> Any:
             path = _UUID.sub("{uuid}", url.partition("?")[0])
             self.requests.append(f"{method.upper()} {path}")
-            if not is_ours(sys._getframe(1)):
+            sent = method, url, repr(args[:1])
+            self.sent.append(sent)
+            is_novas = not is_ours(sys._getframe(1))
+            if is_novas and (self.usual is None or sent in self.usual):
                 return send(client, url, *args, **kwargs)
-            self.ours.append(f"{method.upper()} {path}")
+            self.ours.append(f"{method.upper()} {path}{BY_NOVA if is_novas else ''}")
             if self.answer is None:
                 return send(client, url, *args, **kwargs)
             return self.answer(lambda: send(client, url, *args, **kwargs), method, url)
@@ -108,6 +124,11 @@ class Traffic(fixtures.Fixture):
             return
         if statement != "SELECT 1" and connection.engine is not db_api.get_placement_engine():
             self.statements.append(_beginning(statement))
+            call = self.query and _call_of_ours(sys._getframe(1))
+            # One query of an object of Nova may have several statements.
+            if self.query and call and call != self._call:
+                self._call = call
+                self.query(lambda: None, "query", _beginning(statement))
 
     @contextmanager
     def of_step(self) -> Iterator[Counts]:
@@ -142,13 +163,18 @@ def is_ours(frame: FrameType | None) -> bool:
 
     :param frame: the frame of the call.
     """
+    return _call_of_ours(frame) is not None
+
+
+def _call_of_ours(frame: FrameType | None) -> tuple[FrameType, int] | None:
+    """Return the function of cpu-tiers that has made a call, and the place in the function."""
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).startswith("cpu_tiers."):
             if not _PASS_THROUGH & {*frame.f_code.co_freevars, *frame.f_code.co_varnames}:
-                return True
+                return frame, frame.f_lasti
             # joined_answers sends Nova's query first, and then the queries of cpu-tiers.
             values = frame.f_locals
             if values.get("request", values.get("resources")) is not values.get("resources"):
-                return True
+                return frame, frame.f_lasti
         frame = frame.f_back
-    return False
+    return None
