@@ -33,10 +33,11 @@ def refusals_end_process(*kinds: type[Exception]) -> Iterator[None]:
 
     :param kinds: further exceptions that are refusals of cpu-tiers.
     """
+    refusals: tuple[type[Exception], ...] = (SeamMismatch, ReportRefused, MoveRefused, *kinds)
     try:
         yield
         return
-    except (SeamMismatch, ReportRefused, MoveRefused, *kinds) as error:
+    except refusals as error:
         refusal = error
     # Not in the ``except``: oslo.log appends the error that is being handled to each message.
     end_process(refusal)

@@ -95,6 +95,12 @@ def second() -> Any:
     return nova_request
 
 
+def selected() -> Any:
+    nova_request = request()
+    setattr(nova_request, numa_groups._NUMA, NumaRequest(apart=("_PROC1",)))
+    return nova_request
+
+
 @pytest.mark.parametrize(
     ("nova_request", "first"),
     [
@@ -104,11 +110,7 @@ def second() -> Any:
         pytest.param(request(shares=0), NOBODY, id="no shares are requested"),
         pytest.param(request(cpu_pinning_requested=True), NOBODY, id="Nova sends another query"),
         pytest.param(second(), NOBODY, id="the second query of Nova"),
-        pytest.param(
-            request(**{numa_groups._NUMA: NumaRequest(apart=("_PROC1",))}),
-            NOBODY,
-            id="candidates are selected after the answer",
-        ),
+        pytest.param(selected(), NOBODY, id="candidates are selected after the answer"),
     ],
 )
 def test_no_further_query(nova_request: Any, first: Any) -> None:
