@@ -114,9 +114,11 @@ def _unknown(client: Any, context: Any, server: str, roots: Mapping[str, str]) -
     old = _read(client, context, server)
     if old is None:
         raise exception.NoValidHost(reason=f"the host of server {server} is not known")
-    for root in sorted({roots[uuid] for uuid in old["allocations"] if uuid in roots}):
-        return Resize(migration="", root=root, providers=_providers(roots, root), old=None)
-    return None
+    own_roots = sorted({roots[uuid] for uuid in old["allocations"] if uuid in roots})
+    if not own_roots:
+        return None
+    root = own_roots[0]
+    return Resize(migration="", root=root, providers=_providers(roots, root), old=None)
 
 
 def _read(client: Any, context: Any, server: str) -> Mapping[str, Any] | None:

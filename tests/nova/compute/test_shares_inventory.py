@@ -102,7 +102,7 @@ def test_the_file_of_another_host_is_not_refused() -> None:
 )
 def test_which_shares_are_added(providers: Any, uuids: set[str]) -> None:
     known = {name for name in (ROOT, NODE0, NODE1) if name.removeprefix("uuid of ") in providers}
-    missing = {uuid: (shortfall("a", 5),) for uuid in known}
+    missing = {ProviderId(uuid): (shortfall("a", 5),) for uuid in known}
     assert shares_inventory.shares_to_add(host_report(providers), missing).keys() == uuids
 
 
