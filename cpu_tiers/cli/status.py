@@ -15,12 +15,20 @@ from oslo_upgradecheck.upgradecheck import main as run
 from cpu_tiers.cli.flavor_report import check_flavors, check_pinned, inspect
 from cpu_tiers.cli.host_names import names, of_all
 from cpu_tiers.cli.trait_report import check_host_traits, register
+from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.survey import HostSurvey, survey
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.commands.flavor_findings import Inspection
+
+_OF_THE_WEIGHER = (
+    "query_placement_for_vcpu_shares",
+    "query_placement_for_numa",
+    "require_host_traits",
+)
+"""The options of ``[filter_scheduler]`` that only a loaded weigher reads."""
 
 _Databases = tuple["Inspection", Sequence["Inspection"]]
 """The API database, and the cells v2."""
@@ -35,6 +43,8 @@ class Checks(UpgradeCommands):
         """Keep the configuration; oslo.upgradecheck reads its files before the first check."""
         super().__init__()
         register(conf)
+        # Of Nova, which may not be installed here.
+        conf.register_opt(cfg.ListOpt("weight_classes", default=[]), filter_scheduler.GROUP)
         self._conf = conf
         self._reports: tuple[HostSurvey, ...] | CpuTiersError | None = None
         self._databases: _Databases | CpuTiersError | None = None
@@ -63,6 +73,9 @@ class Checks(UpgradeCommands):
     def _traits(self) -> Result:
         return self._on_hosts(lambda hosts: check_host_traits(hosts, self._conf))
 
+    def _weigher(self) -> Result:
+        return check_weigher(self._conf)
+
     def _on_databases(self, check: Callable[[_Databases], Result]) -> Result:
         if self._databases is None:
             self._databases = self._inspect()
@@ -88,6 +101,7 @@ class Checks(UpgradeCommands):
         ("NUMA reporting", _numa),
         ("VCPU_SHARES reporting", _shares),
         ("Traits of hosts", _traits),
+        ("Weigher of nova-scheduler", _weigher),
         ("Flavors and servers", _flavors),
         ("Servers with dedicated CPUs", _pinned),
     )
@@ -123,6 +137,26 @@ def check_shares(hosts: Sequence[HostSurvey]) -> Result:
         f"{of_all(without_shares, vcpu_hosts)} without shares: on {names(without_shares)}, set"
         " [libvirt] report_vcpu_shares = true before you set [filter_scheduler]"
         " query_placement_for_vcpu_shares",
+    )
+
+
+def check_weigher(conf: cfg.ConfigOpts) -> Result:
+    """Warn if options of nova-scheduler have no effect, because no weigher loads cpu-tiers.
+
+    :param conf: the configuration of nova-scheduler.
+    """
+    scheduler = conf[filter_scheduler.GROUP]
+    try:
+        idle = [name for name in _OF_THE_WEIGHER if scheduler[name]]
+    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
+        return Result(Code.FAILURE, str(error))
+    if not idle or any(name.startswith("cpu_tiers.") for name in scheduler.weight_classes):
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.WARNING,
+        f"[filter_scheduler] {', '.join(idle)}: no effect, because nova-scheduler does not load"
+        " cpu-tiers. Set [filter_scheduler] weight_classes to"
+        " nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher",
     )
 
 

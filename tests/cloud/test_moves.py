@@ -4,11 +4,14 @@ The tests are steps of one life of a cloud, and run in their order.
 """
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.cloud.page import Shell, Step
 
+ONE_NODE_CLOUD = Path(__file__).parents[2] / "contrib" / "one-node-cloud"
 SERVER = "openstack --os-compute-api-version 2.90 server"
 DRIVER = """\
 [DEFAULT]
@@ -18,7 +21,8 @@ report_vcpu_shares = true
 vcpu_share_multiplier = 100"""
 QUERY = """\
 [filter_scheduler]
-query_placement_for_vcpu_shares = true"""
+query_placement_for_vcpu_shares = true
+weight_classes = nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher"""
 PLAIN = {"VCPU": 1, "MEMORY_MB": 128}
 GOLD = {**PLAIN, "CUSTOM_VCPU_SHARES": 100}
 
@@ -62,18 +66,18 @@ def wait_for(shell: Shell, host: str, status: str = "ACTIVE") -> None:
 @pytest.fixture(scope="module", autouse=True)
 def two_hosts(shell: Shell) -> None:
     """cpu-tiers is installed on both hosts, and only the first host has its driver."""
+    run(shell, "openstack server list -f value -c ID | xargs -r openstack server delete --wait")
     run(shell, "pip install --force-reinstall --no-deps cpu-tiers")
     add(shell, DRIVER, "/etc/nova/nova-compute.conf")
     run(shell, "systemctl restart nova-api nova-scheduler nova-compute")
-    run(shell, "openstack server list -f value -c ID | xargs -r openstack server delete --wait")
-    add(shell, "", "/dev/null")
+    subprocess.run([ONE_NODE_CLOUD, "add-host", "compute2"], check=True)
+    run(shell, "openstack flavor create moving --vcpus 1 --ram 128 --disk 0")
+    run(shell, "openstack flavor set moving --property quota:cpu_shares_multiplier=100")
 
 
 def test_a_host_with_novas_own_driver(shell: Shell) -> None:
     """During the upgrade, a server moves to a host without shares, and keeps its weight."""
     create = "--nic none --wait --host compute1 --image $IMAGE --flavor moving moving"
-    run(shell, "openstack flavor create moving --vcpus 1 --ram 128 --disk 0")
-    run(shell, "openstack flavor set moving --property quota:cpu_shares_multiplier=100")
     run(shell, f"{SERVER} create {create}")
     assert held(shell, "moving") == {"compute1": PLAIN}
     assert weight(shell, "compute1") == "100"

@@ -1,6 +1,10 @@
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
-from cpu_tiers.cli.status import check_numa, check_shares
+from cpu_tiers.cli.status import Checks, check_numa, check_shares, check_weigher
 from cpu_tiers.placement.survey import HostSurvey
 
 
@@ -37,3 +41,40 @@ def test_shares_on_some_hosts_alone() -> None:
 def test_shares_everywhere_or_nowhere() -> None:
     assert check_shares([host("a", shares=True), host("c", vcpu=False)]).code == Code.SUCCESS
     assert check_shares([host("a"), host("b")]).code == Code.SUCCESS
+
+
+def scheduler(folder: Path, *lines: str) -> cfg.ConfigOpts:
+    """Return the configuration of a nova-scheduler with these lines of [filter_scheduler]."""
+    path = folder / "nova.conf"
+    path.write_text("\n".join(["[filter_scheduler]", *lines]))
+    conf = cfg.ConfigOpts()
+    Checks(conf)
+    conf(["--config-file", str(path)])
+    return conf
+
+
+OURS = "weight_classes = nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher"
+NOVAS = "weight_classes = nova.scheduler.weights.all_weighers"
+SHARES, NUMA = "query_placement_for_vcpu_shares = true", "query_placement_for_numa = true"
+
+
+@pytest.mark.parametrize("lines", [(), (NOVAS,), (OURS,), (OURS, SHARES, NUMA)])
+def test_a_scheduler_with_the_weigher_or_without_options(
+    tmp_path: Path, lines: tuple[str, ...]
+) -> None:
+    assert check_weigher(scheduler(tmp_path, *lines)).code == Code.SUCCESS
+
+
+@pytest.mark.parametrize("lines", [(), (NOVAS,)])
+def test_options_that_no_weigher_loads(tmp_path: Path, lines: tuple[str, ...]) -> None:
+    result = check_weigher(scheduler(tmp_path, SHARES, NUMA, *lines))
+    assert result.code == Code.WARNING
+    assert str(result.details).startswith(
+        "[filter_scheduler] query_placement_for_vcpu_shares, query_placement_for_numa: no effect"
+    )
+
+
+def test_an_option_with_a_wrong_value(tmp_path: Path) -> None:
+    result = check_weigher(scheduler(tmp_path, "query_placement_for_numa = perhaps"))
+    assert result.code == Code.FAILURE
+    assert "perhaps" in str(result.details)
