@@ -179,7 +179,11 @@ def test_the_order_of_several_seams_around_one_function() -> None:
     } == {
         "HostState.consume_from_request": ["candidate_order", "numa_fit", "scores"],
         "SchedulerManager._select_destinations": ["candidate_order", "same_host_resize"],
-        "SchedulerReportClient.get_allocation_candidates": ["joined_answers", "custom_names"],
+        "SchedulerReportClient.get_allocation_candidates": [
+            "lack_of_shares",
+            "joined_answers",
+            "custom_names",
+        ],
         "ResourceRequest.from_request_spec": ["host_traits", "resource_request"],
     }
 
