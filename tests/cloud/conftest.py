@@ -17,12 +17,18 @@ CLOUD = Path.home() / ".cache" / "one-node-cloud"
 """The folder of the cloud, unless ``ONE_NODE_CLOUD`` names another folder."""
 
 
+def control_groups() -> set[Path]:
+    """Return the control groups of Nova's guests on this machine."""
+    return set(Path("/sys/fs/cgroup").glob("**/machine/qemu-*-instance-*"))
+
+
 @pytest.fixture(scope="session")
 def cloud() -> Iterator[None]:
     """A cloud with a stock Nova; after its end, nothing of the cloud is left."""
     refused = subprocess.run(["unshare", *NAMESPACES, "true"], capture_output=True, check=False)
     if refused.returncode:
         pytest.skip(f"this machine gives no namespaces: {refused.stderr.decode().strip()}")
+    before = control_groups()
     subprocess.run([ONE_NODE_CLOUD, "up"], check=True)
     try:
         yield
@@ -32,7 +38,7 @@ def cloud() -> Iterator[None]:
     processes = subprocess.run(["pgrep", "--full", folder], capture_output=True, check=False)
     assert not processes.stdout
     assert folder not in Path("/proc/mounts").read_text()
-    assert not list(Path("/sys/fs/cgroup").glob("**/machine/qemu-*-instance-*"))
+    assert control_groups() <= before
 
 
 @pytest.fixture(scope="module")
