@@ -9,9 +9,6 @@ import pytest
 
 from tests.cloud.page import Shell
 
-ONE_NODE_CLOUD = Path(__file__).parents[2] / "contrib" / "one-node-cloud"
-
-
 NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--fork")
 CLOUD = Path.home() / ".cache" / "one-node-cloud"
 """The folder of the cloud, unless ``ONE_NODE_CLOUD`` names another folder."""
@@ -23,17 +20,23 @@ def control_groups() -> set[Path]:
 
 
 @pytest.fixture(scope="session")
-def cloud() -> Iterator[None]:
+def one_node_cloud() -> Path:
+    """The program that starts the cloud."""
+    return Path(__file__).parents[2] / "contrib" / "one-node-cloud"
+
+
+@pytest.fixture(scope="session")
+def cloud(one_node_cloud: Path) -> Iterator[None]:
     """A cloud with a stock Nova; after its end, nothing of the cloud is left."""
     refused = subprocess.run(["unshare", *NAMESPACES, "true"], capture_output=True, check=False)
     if refused.returncode:
         pytest.skip(f"this machine gives no namespaces: {refused.stderr.decode().strip()}")
     before = control_groups()
-    subprocess.run([ONE_NODE_CLOUD, "up"], check=True)
+    subprocess.run([one_node_cloud, "up"], check=True)
     try:
         yield
     finally:
-        subprocess.run([ONE_NODE_CLOUD, "down"], check=True)
+        subprocess.run([one_node_cloud, "down"], check=True)
     folder = os.environ.get("ONE_NODE_CLOUD", str(CLOUD))
     processes = subprocess.run(["pgrep", "--full", folder], capture_output=True, check=False)
     assert not processes.stdout
@@ -42,8 +45,8 @@ def cloud() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def shell(cloud: None) -> Iterator[Shell]:
+def shell(cloud: None, one_node_cloud: Path) -> Iterator[Shell]:
     """A shell in the cloud, with the credentials of the administrator."""
-    shell = Shell([str(ONE_NODE_CLOUD), "run", "bash"])
+    shell = Shell([str(one_node_cloud), "run", "bash"])
     yield shell
     shell.close()

@@ -79,6 +79,10 @@ class Shell:
             lines.append(line)
         raise AssertionError(f"the shell ended in: {command}\n{''.join(lines)}")
 
+    def output_of(self, command: str, stated: str = "") -> str:
+        """Return the output of a command that must not fail; wait for a stated output."""
+        return self.follow(Step(command=command, output=stated))
+
     def follow(self, step: Step) -> str:
         """Run a step, until its output is the stated one; return the output.
 

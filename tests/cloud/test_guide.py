@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.cloud.page import Shell, Step, steps
+from tests.cloud.page import Shell, steps
 
 BOOT = "openstack --os-compute-api-version 2.37 server create --image $IMAGE --nic none --wait"
 FLAVOR = "openstack flavor create --vcpus 1 --ram 128 --disk 0"
@@ -17,32 +17,27 @@ WINDOW = 20
 """Seconds in which the CPU time of the guests is measured."""
 
 
-def run(shell: Shell, command: str, output: str = "") -> str:
-    """Return the output of a command that must not fail; wait for a stated output."""
-    return shell.follow(Step(command=command, output=output))
-
-
 def cpu_times(shell: Shell) -> dict[str, int]:
     """Return the CPU time of each guest in nanoseconds, by the uuid of the server."""
     script = (
         "for each in $(virsh list --uuid); do"
         " echo $each $(virsh domstats --cpu-total $each | sed -n 's/.*cpu.time=//p'); done"
     )
-    pairs = (line.split() for line in run(shell, script).splitlines())
+    pairs = (line.split() for line in shell.output_of(script).splitlines())
     return {uuid: int(nanoseconds) for uuid, nanoseconds in pairs}
 
 
 def allocations(shell: Shell) -> dict[str, dict[str, int]]:
     """Return what each server on the host has allocated, by uuid."""
-    shown = run(shell, "openstack resource provider show $UUID --allocations -f json")
+    shown = shell.output_of("openstack resource provider show $UUID --allocations -f json")
     by_server: dict[str, dict[str, dict[str, int]]] = json.loads(shown)["allocations"]
     return {uuid: body["resources"] for uuid, body in by_server.items()}
 
 
 def test_a_server_from_before(shell: Shell) -> None:
     """A running server whose flavor had no meaning for Placement yet."""
-    run(shell, f"{FLAVOR} old --property quota:cpu_shares=100")
-    run(shell, f"{BOOT} old --flavor old")
+    shell.output_of(f"{FLAVOR} old --property quota:cpu_shares=100")
+    shell.output_of(f"{BOOT} old --flavor old")
 
 
 def test_the_guide(shell: Shell) -> None:
@@ -52,15 +47,15 @@ def test_the_guide(shell: Shell) -> None:
 
 def test_the_server_from_before_has_its_shares(shell: Shell) -> None:
     """The restart in the guide gave the server 100 x 1 shares, and did not touch the guest."""
-    old = run(shell, "openstack server show old -f value -c id")
+    old = shell.output_of("openstack server show old -f value -c id")
     assert allocations(shell)[old] == {"VCPU": 1, "MEMORY_MB": 128, "CUSTOM_VCPU_SHARES": 100}
-    run(shell, "openstack server delete old --wait")
+    shell.output_of("openstack server delete old --wait")
 
 
 def test_six_servers_share_a_cpu(shell: Shell) -> None:
     """Of 100 + 2 x 50 + 3 x 25 = 275 shares, a vCPU gets 0.3636, 0.1818 or 0.0909 of the CPU."""
-    run(shell, f"{BOOT} silver --flavor silver --min 2 --max 2")
-    run(shell, f"{BOOT} bronze --flavor bronze --min 3 --max 3")
+    shell.output_of(f"{BOOT} silver --flavor silver --min 2 --max 2")
+    shell.output_of(f"{BOOT} bronze --flavor bronze --min 3 --max 3")
     shares = {uuid: held["CUSTOM_VCPU_SHARES"] for uuid, held in allocations(shell).items()}
     assert sorted(shares.values()) == [25, 25, 25, 50, 50, 100]
     before = cpu_times(shell)
@@ -76,51 +71,51 @@ def test_the_seventh_server_finds_no_host(shell: Shell) -> None:
     """The host has 1 x 6 VCPU."""
     status, _ = shell.run(f"{BOOT} seventh --flavor bronze")
     assert status == 1
-    fault = run(shell, "openstack server show seventh -f json -c fault")
+    fault = shell.output_of("openstack server show seventh -f json -c fault")
     assert "No valid host was found" in fault
-    run(shell, "openstack server delete seventh --wait")
+    shell.output_of("openstack server delete seventh --wait")
 
 
 def test_more_shares_than_a_host_has(shell: Shell) -> None:
     """A host of one CPU gives a server 100 shares at most; the fault names the class."""
-    run(shell, f"{FLAVOR} huge --property quota:cpu_shares_multiplier=101")
-    run(shell, "openstack server delete gold1 --wait")
+    shell.output_of(f"{FLAVOR} huge --property quota:cpu_shares_multiplier=101")
+    shell.output_of("openstack server delete gold1 --wait")
     status, _ = shell.run(f"{BOOT} huge --flavor huge")
     assert status == 1
-    assert "CUSTOM_VCPU_SHARES" in run(shell, "openstack server show huge -f json -c fault")
-    run(shell, "openstack server delete huge --wait")
+    assert "CUSTOM_VCPU_SHARES" in shell.output_of("openstack server show huge -f json -c fault")
+    shell.output_of("openstack server delete huge --wait")
 
 
 def test_a_restart_changes_nothing(shell: Shell) -> None:
     before = allocations(shell)
-    run(shell, "systemctl restart nova-compute")
+    shell.output_of("systemctl restart nova-compute")
     time.sleep(10)
     assert allocations(shell) == before
-    run(shell, "cpu-tiers host audit --ignore short")
+    shell.output_of("cpu-tiers host audit --ignore short")
 
 
 def test_the_way_back(shell: Shell) -> None:
     """As "Leave cpu-tiers" and "Go back" in docs/admin/compute.rst say, without servers."""
-    run(shell, "openstack server delete --wait $(openstack server list -f value -c ID)")
-    run(shell, f"sed -i '/^weight_classes/d; /^query_placement/d' {CONF}/nova.conf")
-    run(shell, f"sed -i '/^refuse_faulty_flavors/d' {CONF}/nova.conf")
-    run(shell, "systemctl restart nova-scheduler nova-api")
-    run(shell, "openstack flavor unset gold --property quota:cpu_shares_multiplier")
-    run(shell, "openstack flavor set gold --property quota:cpu_shares=100")
-    run(shell, "systemctl stop nova-compute")
+    shell.output_of("openstack server delete --wait $(openstack server list -f value -c ID)")
+    shell.output_of(f"sed -i '/^weight_classes/d; /^query_placement/d' {CONF}/nova.conf")
+    shell.output_of(f"sed -i '/^refuse_faulty_flavors/d' {CONF}/nova.conf")
+    shell.output_of("systemctl restart nova-scheduler nova-api")
+    shell.output_of("openstack flavor unset gold --property quota:cpu_shares_multiplier")
+    shell.output_of("openstack flavor set gold --property quota:cpu_shares=100")
+    shell.output_of("systemctl stop nova-compute")
     delete = "openstack resource provider inventory delete --resource-class"
-    run(shell, f"{delete} CUSTOM_VCPU_SHARES $UUID")
-    run(shell, f"sed -i '/^report_vcpu_shares/d' {CONF}/nova-compute.conf")
-    run(shell, "systemctl start nova-compute")
+    shell.output_of(f"{delete} CUSTOM_VCPU_SHARES $UUID")
+    shell.output_of(f"sed -i '/^report_vcpu_shares/d' {CONF}/nova-compute.conf")
+    shell.output_of("systemctl start nova-compute")
     traits = "openstack --os-placement-api-version 1.6 resource provider trait list -f value $UUID"
-    run(shell, f"{traits} | grep -c CUSTOM_ || true", "0")
+    shell.output_of(f"{traits} | grep -c CUSTOM_ || true", "0")
 
 
 def test_nova_without_the_package(shell: Shell) -> None:
-    run(shell, f"sed -i s/cpu_tiers.Libvirt/libvirt.Libvirt/ {CONF}/nova-compute.conf")
-    run(shell, "pip uninstall --yes cpu-tiers")
-    run(shell, "systemctl restart nova-api nova-scheduler nova-compute")
-    run(shell, "openstack resource class delete CUSTOM_VCPU_SHARES")
-    run(shell, f"{BOOT} plain --flavor gold")
+    shell.output_of(f"sed -i s/cpu_tiers.Libvirt/libvirt.Libvirt/ {CONF}/nova-compute.conf")
+    shell.output_of("pip uninstall --yes cpu-tiers")
+    shell.output_of("systemctl restart nova-api nova-scheduler nova-compute")
+    shell.output_of("openstack resource class delete CUSTOM_VCPU_SHARES")
+    shell.output_of(f"{BOOT} plain --flavor gold")
     (held,) = allocations(shell).values()
     assert held == {"VCPU": 1, "MEMORY_MB": 128}

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cloud.page import Shell, Step
+from tests.cloud.page import Shell
 
-ONE_NODE_CLOUD = Path(__file__).parents[2] / "contrib" / "one-node-cloud"
 SERVER = "openstack --os-compute-api-version 2.90 server"
 DRIVER = """\
 [DEFAULT]
@@ -27,24 +26,23 @@ PLAIN = {"VCPU": 1, "MEMORY_MB": 128}
 GOLD = {**PLAIN, "CUSTOM_VCPU_SHARES": 100}
 
 
-def run(shell: Shell, command: str, output: str = "") -> str:
-    """Return the output of a command that must not fail; wait for a stated output."""
-    return shell.follow(Step(command=command, output=output))
-
-
 def add(shell: Shell, lines: str, path: str, host: str = "") -> None:
     """Add lines to a file of a host."""
     on = f"on {host} " if host else ""
-    run(shell, f"{on}bash -c \"printf '%s\\n' '{lines}' >> {path}\"")
+    shell.output_of(f"{on}bash -c \"printf '%s\\n' '{lines}' >> {path}\"")
 
 
 def held(shell: Shell, server: str) -> dict[str, dict[str, int]]:
     """Return the allocations of a server, by the name of the host."""
-    uuid = run(shell, f"{SERVER} show {server} -f value -c id")
+    uuid = shell.output_of(f"{SERVER} show {server} -f value -c id")
     found = {}
     for host in ("compute1", "compute2"):
-        provider = run(shell, f"openstack resource provider list --name {host} -f value -c uuid")
-        shown = run(shell, f"openstack resource provider show {provider} --allocations -f json")
+        provider = shell.output_of(
+            f"openstack resource provider list --name {host} -f value -c uuid"
+        )
+        shown = shell.output_of(
+            f"openstack resource provider show {provider} --allocations -f json"
+        )
         if uuid in (allocations := json.loads(shown)["allocations"]):
             found[host] = allocations[uuid]["resources"]
     return found
@@ -54,34 +52,36 @@ def weight(shell: Shell, host: str) -> str:
     """Return the weight of the only guest of a host."""
     on = "on compute2 " if host == "compute2" else ""
     command = f"{on}bash -c 'virsh schedinfo $(virsh list --name) | grep cpu_shares'"
-    return run(shell, command).split()[-1]
+    return shell.output_of(command).split()[-1]
 
 
 def wait_for(shell: Shell, host: str, status: str = "ACTIVE") -> None:
     """Wait until the server is on a host, in a state, and without a task."""
     columns = "-c OS-EXT-SRV-ATTR:host -c OS-EXT-STS:task_state -c status"
-    run(shell, f"{SERVER} show moving -f value {columns}", f"{host}\nNone\n{status}\n")
+    shell.output_of(f"{SERVER} show moving -f value {columns}", f"{host}\nNone\n{status}\n")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def two_hosts(shell: Shell) -> None:
+def two_hosts(shell: Shell, one_node_cloud: Path) -> None:
     """cpu-tiers is installed on both hosts, and only the first host has its driver."""
-    run(shell, "openstack server list -f value -c ID | xargs -r openstack server delete --wait")
-    run(shell, "pip install --force-reinstall --no-deps cpu-tiers")
+    shell.output_of(
+        "openstack server list -f value -c ID | xargs -r openstack server delete --wait"
+    )
+    shell.output_of("pip install --force-reinstall --no-deps cpu-tiers")
     add(shell, DRIVER, "/etc/nova/nova-compute.conf")
-    run(shell, "systemctl restart nova-api nova-scheduler nova-compute")
-    subprocess.run([ONE_NODE_CLOUD, "add-host", "compute2"], check=True)
-    run(shell, "openstack flavor create moving --vcpus 1 --ram 128 --disk 0")
-    run(shell, "openstack flavor set moving --property quota:cpu_shares_multiplier=100")
+    shell.output_of("systemctl restart nova-api nova-scheduler nova-compute")
+    subprocess.run([one_node_cloud, "add-host", "compute2"], check=True)
+    shell.output_of("openstack flavor create moving --vcpus 1 --ram 128 --disk 0")
+    shell.output_of("openstack flavor set moving --property quota:cpu_shares_multiplier=100")
 
 
 def test_a_host_with_novas_own_driver(shell: Shell) -> None:
     """During the upgrade, a server moves to a host without shares, and keeps its weight."""
     create = "--nic none --wait --host compute1 --image $IMAGE --flavor moving moving"
-    run(shell, f"{SERVER} create {create}")
+    shell.output_of(f"{SERVER} create {create}")
     assert held(shell, "moving") == {"compute1": PLAIN}
     assert weight(shell, "compute1") == "100"
-    run(shell, f"{SERVER} migrate --live-migration --host compute2 moving")
+    shell.output_of(f"{SERVER} migrate --live-migration --host compute2 moving")
     wait_for(shell, "compute2")
     assert held(shell, "moving") == {"compute2": PLAIN}
     assert weight(shell, "compute2") == "100"
@@ -90,45 +90,44 @@ def test_a_host_with_novas_own_driver(shell: Shell) -> None:
 def test_the_upgrade_of_the_second_host(shell: Shell) -> None:
     """The restart of the second host gives the server its shares."""
     add(shell, DRIVER, "/etc/nova/nova-compute.conf", "compute2")
-    run(shell, "on compute2 systemctl restart nova-compute")
+    shell.output_of("on compute2 systemctl restart nova-compute")
     show = "openstack resource provider show --allocations -f value -c allocations"
-    run(
-        shell,
+    shell.output_of(
         f"{show} $(openstack resource provider list --name compute2 -f value -c uuid)",
         "...CUSTOM_VCPU_SHARES...",
     )
     assert held(shell, "moving") == {"compute2": GOLD}
     add(shell, QUERY, "/etc/nova/nova.conf")
-    run(shell, "systemctl restart nova-scheduler")
+    shell.output_of("systemctl restart nova-scheduler")
 
 
 def test_live_migration(shell: Shell) -> None:
-    run(shell, f"{SERVER} migrate --live-migration --host compute1 moving")
+    shell.output_of(f"{SERVER} migrate --live-migration --host compute1 moving")
     wait_for(shell, "compute1")
     assert held(shell, "moving") == {"compute1": GOLD}
     assert weight(shell, "compute1") == "100"
 
 
 def test_cold_migration(shell: Shell) -> None:
-    run(shell, f"{SERVER} migrate --host compute2 moving")
+    shell.output_of(f"{SERVER} migrate --host compute2 moving")
     wait_for(shell, "compute2", "VERIFY_RESIZE")
     assert held(shell, "moving") == {"compute2": GOLD}
-    run(shell, f"{SERVER} migrate revert moving")
+    shell.output_of(f"{SERVER} migrate revert moving")
     wait_for(shell, "compute1")
     assert held(shell, "moving") == {"compute1": GOLD}
-    run(shell, f"{SERVER} migrate --host compute2 moving")
+    shell.output_of(f"{SERVER} migrate --host compute2 moving")
     wait_for(shell, "compute2", "VERIFY_RESIZE")
-    run(shell, f"{SERVER} migrate confirm moving")
+    shell.output_of(f"{SERVER} migrate confirm moving")
     wait_for(shell, "compute2")
     assert weight(shell, "compute2") == "100"
 
 
 def test_evacuation(shell: Shell) -> None:
     """The second host has lost its power."""
-    run(shell, "kill -KILL $(</run/compute2.machine)")
+    shell.output_of("kill -KILL $(</run/compute2.machine)")
     down = "openstack --os-compute-api-version 2.11 compute service set --down"
-    run(shell, f"{down} compute2 nova-compute")
-    run(shell, f"{SERVER} evacuate moving")
+    shell.output_of(f"{down} compute2 nova-compute")
+    shell.output_of(f"{SERVER} evacuate moving")
     wait_for(shell, "compute1")
     assert held(shell, "moving")["compute1"] == GOLD
     assert weight(shell, "compute1") == "100"

@@ -1,7 +1,7 @@
 """The search for a resize of a server without a disk on the server's own host.
 
 Nova's database has the migration of the resize, and Placement the allocations of the server. See
-:mod:`cpu_tiers.nova.scheduler.same_host_resize` for what is written then.
+:mod:`cpu_tiers.nova.scheduler.same_host_resize` for the allocations of such a resize.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
