@@ -14,11 +14,6 @@ CLOUD = Path.home() / ".cache" / "one-node-cloud"
 """The folder of the cloud, unless ``ONE_NODE_CLOUD`` names another folder."""
 
 
-def control_groups() -> set[Path]:
-    """Return the control groups of Nova's guests on this machine."""
-    return set(Path("/sys/fs/cgroup").glob("**/machine/qemu-*-instance-*"))
-
-
 @pytest.fixture(scope="session")
 def one_node_cloud() -> Path:
     """The program that starts the cloud."""
@@ -31,17 +26,17 @@ def cloud(one_node_cloud: Path) -> Iterator[None]:
     refused = subprocess.run(["unshare", *NAMESPACES, "true"], capture_output=True, check=False)
     if refused.returncode:
         pytest.skip(f"this machine gives no namespaces: {refused.stderr.decode().strip()}")
-    before = control_groups()
+    folder = os.environ.get("ONE_NODE_CLOUD", str(CLOUD))
     subprocess.run([one_node_cloud, "up"], check=True)
+    machine = Path(folder, "unshare.pid").read_text().strip()
     try:
         yield
     finally:
         subprocess.run([one_node_cloud, "down"], check=True)
-    folder = os.environ.get("ONE_NODE_CLOUD", str(CLOUD))
     processes = subprocess.run(["pgrep", "--full", folder], capture_output=True, check=False)
     assert not processes.stdout
     assert folder not in Path("/proc/mounts").read_text()
-    assert control_groups() <= before
+    assert not list(Path("/sys/fs/cgroup").glob(f"*/machine-{machine}"))
 
 
 @pytest.fixture(scope="module")
