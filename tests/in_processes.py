@@ -6,7 +6,7 @@ collects all tests, and takes the next class that no other process has taken, so
 all end at about the same time. There is a process more than CPUs: a process
 waits for a quarter of its time. The first process prints as it runs, and the output of
 the others follows. The exit status is that of a process that failed; 5 (no tests) of a
-process is no failure.
+process is no failure. A test in which a process ends, such as by ``os._exit``, is named.
 """
 
 import os
@@ -25,6 +25,9 @@ PROCESSES = min(8, len(os.sched_getaffinity(0)) + 1)
 
 FOLDER = "CPU_TIERS_TAKEN"
 """The environment variable that names the folder where each class taken leaves a file."""
+
+RUNNING = "running-"
+"""The beginning of the name of a file that has the test which a process runs."""
 
 
 def take(session: pytest.Session, folder: Path) -> Iterator[pytest.Item]:
@@ -46,16 +49,22 @@ def run_taken(session: pytest.Session) -> bool | None:
     """
     if FOLDER not in os.environ or session.config.option.collectonly:
         return None
-    items = take(session, Path(os.environ[FOLDER]))
+    folder = Path(os.environ[FOLDER])
+    running = folder / f"{RUNNING}{os.getpid()}"
+    items = take(session, folder)
     item = next(items, None)
-    while item is not None:
-        following = next(items, None)
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if session.shouldfail:
-            raise session.Failed(session.shouldfail)
-        if session.shouldstop:
-            raise session.Interrupted(session.shouldstop)
-        item = following
+    try:
+        while item is not None:
+            running.write_text(item.nodeid)
+            following = next(items, None)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+            item = following
+    finally:
+        running.unlink(missing_ok=True)
     return True
 
 
@@ -81,6 +90,9 @@ def main(arguments: list[str]) -> int:
             codes.add(process.wait())
             output.seek(0)
             sys.stdout.buffer.write(output.read())
+        for file in Path(folder).glob(f"{RUNNING}*"):
+            codes.add(int(pytest.ExitCode.INTERNAL_ERROR))
+            sys.stdout.write(f"A process ended in {file.read_text()}\n")
     failures = codes - {0, int(pytest.ExitCode.NO_TESTS_COLLECTED)}
     return max(failures or {min(codes)})
 
