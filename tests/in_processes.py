@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
             sys.stdout.buffer.write(output.read())
         for file in Path(folder).glob(f"{RUNNING}*"):
             codes.add(int(pytest.ExitCode.INTERNAL_ERROR))
-            sys.stdout.write(f"A process ended in {file.read_text()}\n")
+            sys.stdout.write(f"\nA process ended in {file.read_text()}\n")
     failures = codes - {0, int(pytest.ExitCode.NO_TESTS_COLLECTED)}
     return max(failures or {min(codes)})
 
