@@ -11,6 +11,7 @@ cell as the whole host.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +24,8 @@ from nova.virt import hardware
 from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.nova.candidate_cells import places_of
 from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
 
 Ways = Iterable[Sequence[CellPlace]]
 """Ways to place a guest. Each way has a place for every guest cell, in order."""
@@ -83,8 +86,13 @@ class _Fitting:
             if fitted is None:
                 return None
             cells += fitted.cells
-        if not self._have_devices(cells) or not self._have_networks(host_cells):
-            return None
+        for what, is_there in (
+            ("PCI devices", self._have_devices(cells)),
+            ("networks", self._have_networks(host_cells)),
+        ):
+            if not is_there:
+                LOG.debug("The %s of the server are not on the host cells %s", what, ids)
+                return None
         return objects.InstanceNUMATopology(
             cells=cells, emulator_threads_policy=_policy(self.guest)
         )

@@ -105,9 +105,13 @@ def switch_on(*names: str) -> None:
             SCORES
             | PINS
             | {
+                "nova.pci.stats.PciDeviceStats.apply_requests",
                 "nova.scheduler.client.report.SchedulerReportClient.claim_resources",
                 "nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates",
+                "nova.scheduler.manager.SchedulerManager._get_alternate_hosts",
+                "nova.scheduler.manager.SchedulerManager._get_sorted_hosts",
                 "nova.scheduler.manager.SchedulerManager._select_destinations",
+                "nova.scheduler.utils.claim_resources",
                 "nova.scheduler.utils.resources_from_request_spec",
             },
             id="nova-scheduler, NUMA query",

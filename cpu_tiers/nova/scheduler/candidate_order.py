@@ -62,7 +62,7 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def by_host(candidates: Iterable[Candidate], summaries: Summaries) -> dict[str, list[Candidate]]:
     """Return the candidates with NUMA nodes by the root provider of their host, the best first."""
-    on_nodes = [candidate for candidate in candidates if _has_nodes(candidate)]
+    on_nodes = [candidate for candidate in candidates if has_nodes(candidate)]
     candidates_by_root: dict[str, list[Candidate]] = {}
     for candidate in _best_first(on_nodes, CandidatesAnswer.of(on_nodes, summaries)):
         # The root of a node, since a disk pool may be another tree's.
@@ -71,7 +71,8 @@ def by_host(candidates: Iterable[Candidate], summaries: Summaries) -> dict[str, 
     return candidates_by_root
 
 
-def _has_nodes(candidate: Candidate) -> bool:
+def has_nodes(candidate: Candidate) -> bool:
+    """Tell whether a candidate has NUMA nodes."""
     return "_PROC1" in candidate["mappings"]
 
 
@@ -106,7 +107,7 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
         candidates = self.allocation_candidates
         # A host state that was not made by _get_all_host_states has no summaries.
         summaries = getattr(self, "provider_summaries", None)
-        if summaries and candidates and _has_nodes(candidates[0]):
+        if summaries and candidates and has_nodes(candidates[0]):
             answer = CandidatesAnswer.of(candidates, summaries)
             claimable = answer.after(answer.allocation_requests[0])
             self.provider_summaries = claimable.provider_summaries

@@ -20,6 +20,7 @@ from cpu_tiers.model.names import PCPU
 from cpu_tiers.nova import candidate_cells
 from cpu_tiers.nova.candidate_cells import Candidate, Summaries
 from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.scheduler import port_devices
 from cpu_tiers.nova.scheduler.numa_groups import NumaRequest, numa_request_of
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
@@ -63,6 +64,10 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
         # knows its own NUMA nodes, refuses a server that does not fit.
         with _dispensable("the names of NUMA nodes"):
             candidate_cells.learn(self, context, joined, all_summaries)
+        # Without the interfaces, as Nova does: a device of any interface.
+        with _dispensable("the interfaces of devices"):
+            groups = {suffix: resources._rg_by_id[suffix] for suffix in numa_request.devices}
+            port_devices.learn(self, context, groups, joined)
         if not joined and server:
             _explain(self, context, server)
         return joined, all_summaries, version

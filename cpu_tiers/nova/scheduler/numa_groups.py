@@ -44,12 +44,14 @@ class NumaRequest:
     :param fallbacks: further requests for the same server, whose answers are joined.
     :param server: the server, for a request of NUMA nodes.
     :param without_pcpu: a candidate is usable only if its host reports no PCPU.
+    :param devices: suffixes of the groups of ports that get a PCI device.
     """
 
     apart: tuple[str, ...] = ()
     fallbacks: tuple[Any, ...] = ()
     server: ServerRequest | None = None
     without_pcpu: bool = False
+    devices: frozenset[str] = frozenset()
 
 
 def numa_request_of(request: Any) -> NumaRequest | None:
@@ -109,11 +111,13 @@ def request_nodes(
     fallbacks: Iterable[Any] = (),
     *,
     without_pcpu: bool = False,
+    devices: frozenset[str] = frozenset(),
 ) -> Any:
     """Request the NUMA nodes of a guest, instead of CPUs and memory of any provider of a host.
 
     :param fallbacks: further requests for the same server.
     :param without_pcpu: request VCPU for dedicated vCPUs, of hosts that report no PCPU.
+    :param devices: as in :class:`NumaRequest`.
     :raises InvalidInput: the guest cannot be divided among its NUMA nodes, or Placement would
         refuse the query.
     """
@@ -129,7 +133,11 @@ def request_nodes(
     apart = _set_policy(request, [group.suffix for group in nodes.groups])
     custom_names.need(request, nodes.groups)
     numa_request = NumaRequest(
-        apart=apart, fallbacks=tuple(fallbacks), server=server, without_pcpu=without_pcpu
+        apart=apart,
+        fallbacks=tuple(fallbacks),
+        server=server,
+        without_pcpu=without_pcpu,
+        devices=devices,
     )
     setattr(request, _NUMA, numa_request)
     return request

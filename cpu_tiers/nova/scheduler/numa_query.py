@@ -20,6 +20,7 @@ from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of
 from cpu_tiers.nova.scheduler.numa_groups import avoid_nodes, copy_of, request_nodes, to_fallback
+from cpu_tiers.nova.scheduler.port_devices import groups_of_devices
 from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
@@ -75,23 +76,34 @@ def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
             server = _server(spec_obj)
             if server is None:
                 return request
+            changed = functools.partial(
+                _changed,
+                request_of=request_of,
+                pinning=enable_pinning_translate,
+                devices=groups_of_devices(spec_obj),
+            )
             try:
-                return _changed(request, server, request_of, pinning=enable_pinning_translate)
+                return changed(request, server)
             except InvalidInput as error:
                 # A new request, since the request may be changed in part.
-                server = _existing(spec_obj, error)
-                return _changed(request_of(), server, request_of, pinning=enable_pinning_translate)
+                return changed(request_of(), _existing(spec_obj, error))
 
     return resources_from_request_spec
 
 
 def _changed(
-    request: Any, server: ServerRequest, request_of: Callable[..., Any], *, pinning: bool
+    request: Any,
+    server: ServerRequest,
+    *,
+    request_of: Callable[..., Any],
+    pinning: bool,
+    devices: frozenset[str],
 ) -> Any:
     """Return Nova's request with the NUMA nodes of a guest, or for a host without NUMA nodes.
 
     :param request_of: makes another request of Nova for the server.
     :param pinning: dedicated CPUs are requested as PCPU.
+    :param devices: suffixes of the groups of ports that get a PCI device.
     :raises InvalidInput: as :func:`~cpu_tiers.nova.scheduler.numa_groups.request_nodes`.
     """
     if not server.nodes:
@@ -108,7 +120,7 @@ def _changed(
         # A host without [compute] cpu_dedicated_set reports no PCPU on its NUMA nodes.
         fallbacks.append(request_nodes(copy_of(second), server, without_pcpu=True))
         fallbacks.append(to_fallback(second))
-    return request_nodes(request, server, fallbacks)
+    return request_nodes(request, server, fallbacks, devices=devices)
 
 
 def _pinned_need_pcpu() -> bool:

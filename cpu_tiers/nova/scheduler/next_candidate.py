@@ -1,0 +1,187 @@
+"""Seams that try another candidate of a host before another host.
+
+Nova claims the first candidate of each host, and an alternate is always another host. A host with
+several NUMA nodes has a candidate for each choice of nodes and devices, so a race for a node, or
+for a device that nova-compute refuses, says nothing of the other nodes.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import functools
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+from nova import objects
+
+from cpu_tiers.nova.candidate_cells import Candidate
+from cpu_tiers.nova.scheduler.candidate_order import has_nodes
+from cpu_tiers.nova.seams import Seam
+
+MOST_CLAIMS = 4
+"""So many candidates of a host are claimed before the next host's. Each refused claim is a request
+to Placement."""
+
+LEAST_ALTERNATES = 2
+"""With fewer alternates, another candidate of the selected host would leave no other host."""
+
+_CANDIDATES = "cpu_tiers_candidates"
+"""The attribute of a request spec with the candidates of each host, by the ``id`` of the first."""
+
+
+def _keep(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Store the candidates of the sorted hosts for :func:`_claim_next`."""
+
+    @functools.wraps(original)
+    def _get_sorted_hosts(
+        self: Any, spec_obj: objects.RequestSpec, host_states: Sequence[Any], index: int
+    ) -> Any:
+        hosts = original(self, spec_obj, host_states, index)
+        kept: dict[int, list[Candidate]] = {}
+        for host in hosts:
+            candidates = host.allocation_candidates
+            if candidates and has_nodes(candidates[0]):
+                # _claim_next changes it, and a former server of the request may have claimed it.
+                candidates[0] = dict(candidates[0])
+                kept[id(candidates[0])] = candidates
+        setattr(spec_obj, _CANDIDATES, kept)
+        return hosts
+
+    return _get_sorted_hosts
+
+
+def _claim_next(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Claim the next candidate of the host if Placement refuses the first.
+
+    Nova's ``_schedule`` goes on with the object that it has claimed, so the object takes over the
+    content of the candidate that Placement has granted.
+    """
+
+    @functools.wraps(original)
+    def claim_resources(
+        ctx: Any,
+        client: Any,
+        spec_obj: objects.RequestSpec,
+        instance_uuid: str,
+        alloc_req: dict[str, Any],
+        allocation_request_version: str | None = None,
+    ) -> Any:
+        claim = functools.partial(original, ctx, client, spec_obj, instance_uuid, alloc_req)
+        if claim(allocation_request_version):
+            return True
+        candidates = getattr(spec_obj, _CANDIDATES, {}).get(id(alloc_req), [])
+        for _ in islice(candidates[1:], MOST_CLAIMS - 1):
+            alloc_req |= candidates.pop(1)
+            if claim(allocation_request_version):
+                return True
+        return False
+
+    return claim_resources
+
+
+def _offer_next(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Make another candidate of the selected host the first alternate."""
+
+    @functools.wraps(original)
+    def _get_alternate_hosts(
+        self: Any,
+        selected_hosts: Sequence[Any],
+        spec_obj: objects.RequestSpec,
+        hosts: Sequence[Any],
+        index: int,
+        num_alts: int,
+        alloc_reqs_by_rp_uuid: Any = None,
+        allocation_request_version: str | None = None,
+        selected_alloc_reqs: Sequence[Candidate] | None = None,
+    ) -> Any:
+        selections = original(
+            self,
+            selected_hosts,
+            spec_obj,
+            hosts,
+            index,
+            num_alts,
+            alloc_reqs_by_rp_uuid,
+            allocation_request_version,
+            selected_alloc_reqs,
+        )
+        if num_alts < LEAST_ALTERNATES or not selected_alloc_reqs:
+            return selections
+        for own, host, claimed in zip(
+            selections, selected_hosts, selected_alloc_reqs, strict=True
+        ):
+            other = _other(host.allocation_candidates, claimed)
+            if other is not None:
+                alternate = objects.Selection.from_host_state(
+                    host, other, allocation_request_version
+                )
+                own[1:] = [alternate, *own[1:]][:num_alts]
+        return selections
+
+    return _get_alternate_hosts
+
+
+def _other(candidates: Sequence[Candidate], claimed: Candidate) -> Candidate | None:
+    """Return the best candidate on other providers than ``claimed``; ``None`` if there is none."""
+    if not has_nodes(claimed):
+        return None
+    taken = claimed["allocations"].keys()
+    return next((other for other in candidates if other["allocations"].keys() != taken), None)
+
+
+SEAMS = (
+    Seam(
+        module="nova.scheduler.manager",
+        path="SchedulerManager._get_sorted_hosts",
+        parameters=("self", "spec_obj", "host_states", "index"),
+        wrap=_keep,
+        why="The sorted hosts have the candidates that a refused claim can go on with.",
+        unseen="If Nova sorts hosts elsewhere, a refused claim goes on with the next host.",
+    ),
+    Seam(
+        module="nova.scheduler.utils",
+        path="claim_resources",
+        parameters=(
+            "ctx",
+            "client",
+            "spec_obj",
+            "instance_uuid",
+            "alloc_req",
+            "allocation_request_version=None",
+        ),
+        wrap=_claim_next,
+        why=(
+            "Nova goes on with another host if Placement refuses the first candidate of a host; "
+            "the wrapper first claims the host's next candidates."
+        ),
+        unseen=(
+            "If Nova does not go on with the object that it has claimed, the NUMA nodes of a "
+            "server are not those that the server has allocated."
+        ),
+    ),
+    Seam(
+        module="nova.scheduler.manager",
+        path="SchedulerManager._get_alternate_hosts",
+        parameters=(
+            "self",
+            "selected_hosts",
+            "spec_obj",
+            "hosts",
+            "index",
+            "num_alts",
+            "alloc_reqs_by_rp_uuid=None",
+            "allocation_request_version=None",
+            "selected_alloc_reqs=None",
+        ),
+        wrap=_offer_next,
+        why=(
+            "Nova's alternates are other hosts; the wrapper puts another choice of the selected "
+            "host's NUMA nodes and devices before them."
+        ),
+        unseen=(
+            "If another function makes the alternates, a server that nova-compute refuses goes "
+            "to another host, although its host has other nodes."
+        ),
+    ),
+)
+"""The seams for nova-scheduler."""

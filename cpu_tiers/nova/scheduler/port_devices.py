@@ -1,0 +1,113 @@
+"""Seam that takes the virtual function of a port from the device that serves the port's bandwidth.
+
+A candidate maps the request group of a port to the provider of a physical function. nova-compute
+claims a virtual function of the same physical function, by the name of its interface
+(``update_pci_request_with_placement_allocations`` in ``nova/compute/utils.py``). nova-scheduler
+does not compare the two, so NUMATopologyFilter accepts a NUMA node with a virtual function of
+any physical function, and nova-compute refuses the server.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nova import objects
+
+from cpu_tiers.nova.candidate_cells import Candidate, read
+from cpu_tiers.nova.seams import Seam
+
+_INTERFACES: dict[str, str | None] = {}
+"""The interface by the provider uuid of a device; ``None`` if the name has no interface."""
+
+
+def groups_of_devices(request_spec: objects.RequestSpec) -> frozenset[str]:
+    """Return the suffixes of the request groups of the ports that get a PCI device.
+
+    Empty with Neutron's extension ``port-resource-request-groups``: its groups do not name the
+    port, and nova-compute does not choose the device by them either.
+    """
+    if "pci_requests" not in request_spec or not request_spec.pci_requests:
+        return frozenset()
+    ports = {request.requester_id for request in request_spec.pci_requests.requests}
+    groups = {group.requester_id for group in request_spec.requested_resources}
+    return frozenset(ports & groups - {None})
+
+
+def learn(
+    client: Any, context: Any, groups: Mapping[str, Any], candidates: Sequence[Candidate]
+) -> None:
+    """Store the interfaces of the devices that candidates map groups of ports to.
+
+    :param client: Nova's ``SchedulerReportClient``.
+    :param groups: Nova's ``RequestGroup`` of each port, by the suffix.
+    :raises NodesUnknown: Placement refuses to list the devices.
+    :raises keystoneauth1.exceptions.ClientException: Placement does not answer.
+    """
+    for suffix, group in groups.items():
+        devices = {uuid for candidate in candidates for uuid in candidate["mappings"][suffix]}
+        if not devices <= _INTERFACES.keys():
+            traits = ",".join(sorted(group.required_traits))
+            # "required" since version 1.18
+            url = "/resource_providers" + (f"?required={traits}" if traits else "")
+            answer = read(client, context, url, version="1.18")["resource_providers"]
+            _INTERFACES.update({device["uuid"]: _interface(device["name"]) for device in answer})
+
+
+def _interface(name: str) -> str | None:
+    """Return the interface in the name of a device, ``<host>:<agent>:<interface>``."""
+    parts = name.split(":")
+    return parts[2] or None if len(parts) == 3 else None
+
+
+def _take_from_device(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Look for the virtual function of a port only on the interface that the port is mapped to."""
+
+    @functools.wraps(original)
+    def apply_requests(
+        self: Any,
+        requests: Sequence[objects.InstancePCIRequest],
+        provider_mapping: Mapping[str, Sequence[str]] | None,
+        numa_cells: Sequence[objects.InstanceNUMACell] | None = None,
+    ) -> Any:
+        # nova-compute gives no mapping, and has the interface in its requests.
+        if provider_mapping:
+            requests = [_on_interface(request, provider_mapping) for request in requests]
+        return original(self, requests, provider_mapping, numa_cells)
+
+    return apply_requests
+
+
+def _on_interface(
+    request: objects.InstancePCIRequest, mapping: Mapping[str, Sequence[str]]
+) -> objects.InstancePCIRequest:
+    """Return a request for a device of the interface that a port is mapped to.
+
+    Nova's own request is returned if it is not the request of a port with bandwidth, or if the
+    interface is not known.
+    """
+    devices = mapping.get(request.requester_id, ())
+    interface = _INTERFACES.get(devices[0]) if devices else None
+    if interface is None:
+        return request
+    changed = request.obj_clone()  # the request belongs to the request spec, which is saved
+    changed.spec = [{**spec, "parent_ifname": interface} for spec in request.spec]
+    return changed
+
+
+SEAM = Seam(
+    module="nova.pci.stats",
+    path="PciDeviceStats.apply_requests",
+    parameters=("self", "requests", "provider_mapping", "numa_cells=None"),
+    wrap=_take_from_device,
+    why=(
+        "Tells whether a host has the PCI devices of a server, and consumes them; the wrapper "
+        "looks for the device of a port only on the interface of its allocation candidate."
+    ),
+    unseen=(
+        "If another function looks for devices, a server is sent to a NUMA node without the "
+        "device that its port is allocated on, and nova-compute refuses the server."
+    ),
+)
+"""The seam for nova-scheduler, whose filters and ``HostState.consume_from_request`` call it."""

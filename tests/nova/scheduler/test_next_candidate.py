@@ -1,0 +1,125 @@
+"""The other NUMA node of a host, where Placement or nova-compute refuses the first.
+
+A host has two NUMA nodes of 4 CPUs; a server has 3.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import fixtures
+from nova import exception
+from nova.compute import claims
+from nova.scheduler.client import report
+from oslo_utils.fixture import uuidsentinel as uuids
+
+from tests.nova.scheduler.reporting_hosts import ONE, ReportingHosts
+
+
+class TestNextCandidate(ReportingHosts):
+    def setUp(self) -> None:
+        super().setUp()
+        self.start_host("one")
+        self.most = self.flavor("most", ONE, vcpus=3)
+
+    def before_claims(self, act: Callable[[Mapping[str, Any]], None]) -> list[list[str]]:
+        """Call a function before each claim; return the providers of the claims, in order."""
+        put = report.SchedulerReportClient.put
+        claimed: list[list[str]] = []
+
+        def act_and_put(client: Any, url: str, data: Any, **kwargs: Any) -> Any:
+            if url.startswith("/allocations/"):
+                names = self.names_of(data["allocations"])
+                act(data["allocations"])
+                claimed.append(names)
+            return put(client, url, data, **kwargs)
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "nova.scheduler.client.report.SchedulerReportClient.put", act_and_put
+            )
+        )
+        return claimed
+
+    def names_of(self, allocations: Mapping[str, Any]) -> list[str]:
+        """Return the names of the nodes with VCPU."""
+        providers = self.placement.get("/resource_providers").body["resource_providers"]
+        names = {provider["uuid"]: provider["name"] for provider in providers}
+        return [names[uuid] for uuid, item in allocations.items() if "VCPU" in item["resources"]]
+
+    def take(self, allocations: Mapping[str, Any]) -> None:
+        """Have another consumer claim the VCPU of an allocation first."""
+        (node,) = (uuid for uuid, item in allocations.items() if "VCPU" in item["resources"])
+        body = {
+            "allocations": {node: {"resources": {"VCPU": 3}}},
+            "project_id": uuids.project,
+            "user_id": uuids.user,
+            "consumer_generation": None,
+        }
+        consumer = getattr(uuids, f"consumer_{node}")
+        response = self.placement.put(f"/allocations/{consumer}", body, version="1.28")
+        assert response.status == 204, response.body
+
+    def test_a_race_for_a_node_is_followed_by_the_other_node(self) -> None:
+        self.start_host("two")
+        races = iter([self.take])
+        claimed = self.before_claims(lambda wanted: next(races, lambda _: None)(wanted))
+        server = self.boot(self.most)
+        ((host, cell),) = self.where(server["id"])
+        assert claimed == [[f"{host}_NUMA{1 - cell}"], [f"{host}_NUMA{cell}"]]
+        assert self.nodes_of(server) == {f"{host}_NUMA{cell}"}
+
+    def test_a_host_without_room_is_followed_by_another_host(self) -> None:
+        self.start_host("two")
+        races = iter([self.take, self.take])
+        claimed = self.before_claims(lambda wanted: next(races, lambda _: None)(wanted))
+        server = self.boot(self.most)
+        hosts = [name.partition("_")[0] for (name,) in claimed]
+        assert hosts in (["one", "one", "two"], ["two", "two", "one"])
+        assert self.nodes_of(server) == set(claimed[-1])
+
+    def test_two_servers_of_a_request(self) -> None:
+        """The claim of the second fails; the first keeps its own allocation."""
+        self.start_host("two")
+        races = iter([lambda _: None, self.take])
+        claimed = self.before_claims(lambda wanted: next(races, lambda _: None)(wanted))
+        body = self._build_server(flavor_id=self.most, networks="none")
+        body |= {"min_count": 2, "max_count": 2, "return_reservation_id": True}
+        self.api.api_post("/servers", {"server": body})
+        servers = [server["id"] for server in self.api.get_servers()]
+        for server in servers:
+            self._wait_for_state_change({"id": server}, "ACTIVE")
+            self.where(server)
+        assert len(claimed) == 3
+
+    def test_a_refused_node_is_followed_by_the_other_node(self) -> None:
+        self.start_host("two")
+        self.start_host("three")
+        test = claims.Claim._claim_test
+        refused: list[Any] = []
+
+        def refuse_once(claim: Any, *args: Any, **kwargs: Any) -> Any:
+            if not refused:
+                refused.append(claim.nodename)
+                raise exception.ComputeResourcesUnavailable(reason="the device is taken")
+            return test(claim, *args, **kwargs)
+
+        self.useFixture(fixtures.MonkeyPatch("nova.compute.claims.Claim._claim_test", refuse_once))
+        claimed = self.before_claims(lambda _: None)
+        server = self.boot(self.most)
+        ((first,), *_, (second,)) = claimed
+        assert self.host_of(server) == refused[0]
+        assert {first, second} == {f"{refused[0]}_NUMA0", f"{refused[0]}_NUMA1"}
+        assert self.nodes_of(server) == {second}
+
+    def test_few_attempts_are_left_to_other_hosts(self) -> None:
+        self.flags(max_attempts=2, group="scheduler")
+        self.start_host("two")
+        test = claims.Claim._claim_test
+
+        def refuse_one(claim: Any, *args: Any, **kwargs: Any) -> Any:
+            if claim.nodename == "one":
+                raise exception.ComputeResourcesUnavailable(reason="broken")
+            return test(claim, *args, **kwargs)
+
+        self.useFixture(fixtures.MonkeyPatch("nova.compute.claims.Claim._claim_test", refuse_one))
+        assert self.host_of(self.boot(self.most)) == "two"
