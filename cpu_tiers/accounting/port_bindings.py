@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName, sum_portions
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.model.network_agent import interface_of
 from cpu_tiers.model.port import Port
 
 ALLOCATION = "allocation"
@@ -132,16 +133,16 @@ def parent_interfaces(
         several devices.
     """
     faults = FaultList()
-    interfaces = {}
+    interfaces: dict[str, str] = {}
     for requester in requesters:
         if requester not in bindings:
             continue
         names: set[str] = {
             provider_names.get(u, u) for u in bindings[requester].providers.values()
         }
-        devices = {parts[2] for parts in (name.split(":") for name in names) if len(parts) == 3}
+        devices = set(map(interface_of, names)) - {None}
         if len(devices) == 1:
-            (interfaces[requester],) = devices
+            (interfaces[requester],) = filter(None, devices)
         else:
             faults.add(
                 f"PCI request of port {requester}",

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.port_bindings import ALLOCATION, PortBinding, read_binding
 from cpu_tiers.errors import Fault, InvalidInput
+from cpu_tiers.model.network_agent import interface_of
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import RequestGroup
 
@@ -179,12 +180,9 @@ def _in_subtrees(binding: PortBinding, tree: HostTree) -> bool:
 
 
 def is_on(binding: PortBinding, interface: str | None, tree: HostTree) -> bool:
-    """Tell whether all devices among the providers are on a network interface.
-
-    Neutron names a device ``<host>:<agent>:<interface>``.
-    """
-    names = (tree.name(u).split(":") for u in binding.providers.values())
-    return interface is None or all(name[2] == interface for name in names if len(name) == 3)
+    """Tell whether all devices among the providers are on a network interface."""
+    interfaces = {interface_of(tree.name(u)) for u in binding.providers.values()}
+    return interface is None or interfaces <= {interface, None}
 
 
 def several(bindings: Iterable[PortBinding], tree: HostTree) -> str:

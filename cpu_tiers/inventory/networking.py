@@ -26,7 +26,7 @@ from cpu_tiers.model.names import (
     custom_trait,
     is_trait,
 )
-from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.model.network_agent import NetworkAgent, interface_of
 
 GUARANTEED_BW, BEST_EFFORT_BW = "CUSTOM_GUARANTEED_BW", "CUSTOM_BEST_EFFORT_BW"
 """Traits for the kinds of ports that a device is for.
@@ -102,7 +102,7 @@ def build_networking_trees(
 def _check_traits(
     traits: Mapping[str, Collection[str]], providers: Iterable[str], faults: FaultList
 ) -> None:
-    known = {name.split(":")[2] for name in providers if name.count(":") == 2}
+    known = set(map(interface_of, providers))
     for device, names in traits.items():
         if device not in known:
             faults.add(f"device {device}", "no agent reports it", "name a device with bandwidth")

@@ -19,6 +19,17 @@ _INTEGERS = {"min_unit": 1, "max_unit": 1, "reserved": 0, "step_size": 1}
 """Integer options of an inventory, and the smallest values that Placement accepts."""
 
 
+def interface_of(provider: str) -> str | None:
+    """Return the interface of a device by the name of its provider.
+
+    Neutron names a device ``<host>:<agent>:<interface>``.
+
+    :returns: ``None`` if the provider is no device.
+    """
+    parts = provider.split(":")
+    return parts[2] or None if len(parts) == 3 else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAgent:
     """The report of an agent.

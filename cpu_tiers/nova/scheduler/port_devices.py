@@ -15,6 +15,7 @@ from typing import Any
 
 from nova import objects
 
+from cpu_tiers.model.network_agent import interface_of
 from cpu_tiers.nova.candidate_cells import Candidate, read
 from cpu_tiers.nova.seams import Seam
 
@@ -52,13 +53,7 @@ def learn(
             # "required" since version 1.18
             url = "/resource_providers" + (f"?required={traits}" if traits else "")
             answer = read(client, context, url, version="1.18")["resource_providers"]
-            _INTERFACES.update({device["uuid"]: _interface(device["name"]) for device in answer})
-
-
-def _interface(name: str) -> str | None:
-    """Return the interface in the name of a device, ``<host>:<agent>:<interface>``."""
-    parts = name.split(":")
-    return parts[2] or None if len(parts) == 3 else None
+            _INTERFACES.update({device["uuid"]: interface_of(device["name"]) for device in answer})
 
 
 def _take_from_device(original: Callable[..., Any]) -> Callable[..., Any]:

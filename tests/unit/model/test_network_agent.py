@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.model.network_agent import NetworkAgent, interface_of
 
 # As `openstack network agent show -f json` prints it, but for what nobody reads.
 OVS: dict[str, Any] = {
@@ -133,3 +133,19 @@ def test_no_agent() -> None:
     with pytest.raises(InvalidInput) as caught:
         NetworkAgent.parse([], where="agent.json")
     assert str(caught.value) == "agent.json: got a list; give an object"
+
+
+@pytest.mark.parametrize(
+    ("provider", "interface"),
+    [
+        ("c1:NIC Switch agent:ens5", "ens5"),
+        ("c1:Open vSwitch agent:br-0", "br-0"),
+        ("c1:Open vSwitch agent", None),
+        ("c1", None),
+        ("c1:agent:", None),
+        ("a:b:c:d", None),
+        ("", None),
+    ],
+)
+def test_the_interface_in_the_name_of_a_provider(provider: str, interface: str | None) -> None:
+    assert interface_of(provider) == interface
