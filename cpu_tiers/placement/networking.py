@@ -2,14 +2,15 @@
 
 This is :func:`~cpu_tiers.placement.sync.sync` with two additions: the host must be in
 Placement with the name in the agent's report, and devices missing in the report are
-deleted, unless servers use them.
+deleted. A missing device that servers use is kept, with all of its inventory reserved: no
+further server gets it.
 
 Spec: bandwidth-resource-provider, "Neutron agent first start", "Neutron agent restart",
 "Finding the compute RP".
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from cpu_tiers.model.inventory import ProviderTree
@@ -20,8 +21,8 @@ from cpu_tiers.placement.errors import (
     ProviderInUse,
     ProviderNotFound,
 )
-from cpu_tiers.placement.records import Provider
-from cpu_tiers.placement.steps import ABSENT, PRESENT, Change
+from cpu_tiers.placement.records import Inventories, Provider
+from cpu_tiers.placement.steps import ABSENT, PRESENT, Change, SetInventories
 from cpu_tiers.placement.sync import sync
 from cpu_tiers.placement.writer import Progress, carry_out
 
@@ -41,7 +42,8 @@ class KeptDevice:
         used = ", ".join(f"{amount} of {name}" for name, amount in sorted(self.used.items()))
         return (
             f"{self.provider} is kept: its agent no longer reports this device, but servers hold"
-            f" {used}. Move these servers to another host and repeat the command"
+            f" {used}. All of it is reserved, so no further server gets the device. Move these"
+            " servers to another host and repeat the command"
         )
 
 
@@ -66,12 +68,13 @@ def sync_networking(client: PlacementClient, tree: ProviderTree) -> NetworkingCh
     except ProviderNotFound as error:
         raise _with_lookalikes(client, error) from error
     kept: list[KeptDevice] = []
-    try:
-        gone = carry_out(partial(_delete_strays, client, tree, kept))
-    except (PlacementError, Interrupted) as error:
-        error.prepend_written(changes)
-        raise
-    return NetworkingChanges(changes=(*changes, *gone), kept=tuple(kept))
+    for attempt in (_delete_strays, _reserve_all):
+        try:
+            changes += carry_out(partial(attempt, client, tree, kept))
+        except (PlacementError, Interrupted) as error:
+            error.prepend_written(changes)
+            raise
+    return NetworkingChanges(changes=changes, kept=tuple(kept))
 
 
 def _delete_strays(
@@ -92,6 +95,26 @@ def _delete_strays(
             progress.drop()
             kept.append(KeptDevice(provider=device.name, used=_used(client, device)))
         else:
+            progress.confirm()
+
+
+def _reserve_all(
+    client: PlacementClient, tree: ProviderTree, kept: list[KeptDevice], progress: Progress
+) -> None:
+    """Reserve the whole inventories of the devices in ``kept``."""
+    names = {device.provider for device in kept}
+    steps: list[tuple[SetInventories, str, int]] = []
+    for device in _strays(client, tree) if names else ():
+        if device.name in names:
+            now = client.inventories(device.uuid)
+            after = {name: replace(of, reserved=of.total) for name, of in now.by_class.items()}
+            step = SetInventories(provider=device.name, before=now.by_class, after=after)
+            steps.append((step, device.uuid, now.generation))
+    progress.begin(tuple(change for step, _, _ in steps for change in step.changes))
+    for step, uuid, generation in steps:
+        if step.changes:
+            progress.send(step.changes)
+            client.set_inventories(uuid, Inventories(generation=generation, by_class=step.after))
             progress.confirm()
 
 

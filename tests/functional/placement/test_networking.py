@@ -11,6 +11,7 @@ from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.allocations import claim, delete
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
+    InsufficientCapacity,
     Interrupted,
     PlacementUnavailable,
     ProviderMismatch,
@@ -20,6 +21,7 @@ from cpu_tiers.placement.networking import KeptDevice, sync_networking
 from cpu_tiers.placement.records import Inventories, Traits
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
+OTHER_SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a12"
 EGRESS = "NET_BW_EGR_KILOBIT_PER_SEC"
 HOST = "compute1.example.org"
 
@@ -57,9 +59,9 @@ def writes(seen: list[str]) -> list[str]:
     return [line for line in seen if not line.startswith("GET ")]
 
 
-def use(client: PlacementClient, name: str) -> None:
-    request = AllocationRequest(allocations={uuid_of(client, name): {EGRESS: 300}})
-    claim(client, SERVER, request, project_id="p", user_id="u")
+def use(client: PlacementClient, name: str, server: str = SERVER) -> None:
+    request = AllocationRequest(allocations={uuid_of(client, name): {EGRESS: 100}})
+    claim(client, server, request, project_id="p", user_id="u")
 
 
 def uuid_of(client: PlacementClient, name: str) -> str:
@@ -139,13 +141,20 @@ def test_a_device_that_is_gone_but_used_is_reported_and_kept(
     sync_networking(client, tree())
     use(client, BR_1)
     done = sync_networking(client, without_br_1())
-    assert done.changes == ()
-    assert done.kept == (KeptDevice(provider=BR_1, used={EGRESS: 300}),)
+    assert list(map(str, done.changes)) == [f"{BR_1}: {EGRESS} reserved 0 -> 500"]
+    assert done.kept == (KeptDevice(provider=BR_1, used={EGRESS: 100}),)
     assert (
-        f"is kept: its agent no longer reports this device, but servers hold 300 of {EGRESS}"
+        f"is kept: its agent no longer reports this device, but servers hold 100 of {EGRESS}"
         in str(done.kept[0])
     )
-    assert client.usages(uuid_of(client, BR_1)) == {EGRESS: 300}
+    assert sync_networking(client, without_br_1()).changes == ()
+    device = uuid_of(client, BR_1)
+    assert client.usages(device) == {EGRESS: 100}
+    with pytest.raises(InsufficientCapacity):
+        use(client, BR_1, server=OTHER_SERVER)
+    back = sync_networking(client, tree())
+    assert list(map(str, back.changes)) == [f"{BR_1}: {EGRESS} reserved 500 -> 0"]
+    sync_networking(client, without_br_1())
     delete(client, SERVER)
     assert sync_networking(client, without_br_1()).kept == ()
     assert client.find_provider(BR_1) is None
