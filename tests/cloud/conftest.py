@@ -1,4 +1,4 @@
-"""One real cloud for all tests: contrib/one-node-cloud in a folder of its own."""
+"""A real cloud for the tests of a module: contrib/one-node-cloud in a folder of its own."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def one_node_cloud() -> Path:
     return Path(__file__).parents[2] / "contrib" / "one-node-cloud"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cloud(one_node_cloud: Path) -> Iterator[None]:
     """A cloud with a stock Nova; after its end, nothing of the cloud is left."""
     refused = subprocess.run(["unshare", *NAMESPACES, "true"], capture_output=True, check=False)

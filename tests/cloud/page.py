@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
 PATIENCE = 90
 """Seconds until the stated output must appear, because a restarted service needs time."""
 
 WAIT = 2
 
 _BLOCK = re.compile(
-    r"^\.\. code-block:: (console|ini)\n(?:   :caption: (\S+)\n)?\n((?:(?:   .*)?\n)+)",
+    r"^( *)\.\. code-block:: (console|ini|yaml)\n(?:\1   :caption: (\S+)\n)?\n"
+    r"((?:(?:\1   .*)?\n)+)",
     re.MULTILINE,
 )
+_SHELL = re.compile(r"^```shell\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,25 +32,76 @@ class Step:
     output: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A terminal session of a page, or lines for a file."""
+
+    text: str
+    path: str = ""
+    """The file to which the lines belong, if the page says so."""
+
+    console: bool
+
+    def steps(self, path: str = "") -> list[Step]:
+        """Return the commands of the block; lines for a file are added to ``path``."""
+        if self.console:
+            return commands(self.text)
+        path = self.path or path
+        assert path, f"the block does not say to which file it belongs:\n{self.text}"
+        return [Step(command=f"printf '%s\\n' {shlex.quote(self.text)} >> {path}")]
+
+
+def blocks(page: str) -> list[Block]:
+    """Return the blocks of a page, by its path in the repository, in their order."""
+    text = (ROOT / page).read_text()
+    if page.endswith(".md"):
+        return [
+            Block(text=re.sub(r"^(?=.)", "$ ", lines, flags=re.MULTILINE), console=True)
+            for lines in _SHELL.findall(text)
+        ]
+    return [
+        Block(text=dedent(indented).strip("\n"), path=path, console=kind == "console")
+        for _, kind, path, indented in _BLOCK.findall(text)
+    ]
+
+
 def steps(page: str) -> list[Step]:
     """Return the commands of a page, and the additions to files as commands, in their order."""
-    found: list[Step] = []
-    for kind, path, indented in _BLOCK.findall((DOCS / page).read_text()):
-        block = dedent(indented).strip("\n")
-        if kind == "ini":
-            assert path, f"a block of {page} does not say to which file it belongs:\n{block}"
-            found.append(Step(command=f"printf '%s\\n' {shlex.quote(block)} >> {path}"))
-        else:
-            found += commands(block)
-    return found
+    return [step for block in blocks(page) for step in block.steps()]
 
 
 def commands(block: str) -> list[Step]:
-    """Return the commands of a block of a terminal session, each with its output."""
-    parts = re.split(r"^[$#] ", block, flags=re.MULTILINE)
-    assert not parts[0], f"the block begins without a prompt:\n{block}"
-    pairs = (part.partition("\n") for part in parts[1:])
-    return [Step(command=command, output=output) for command, _, output in pairs]
+    """Return the commands of a block of a terminal session, each with its output.
+
+    A command goes on in the next line after a backslash or a pipe.
+    """
+    assert block.startswith(("$ ", "# ")), f"the block begins without a prompt:\n{block}"
+    parts = re.findall(
+        r"^[$#] ((?:.*[\\|]\n)*.*)\n?((?:(?![$#] ).*(?:\n|\Z))*)", block, re.MULTILINE
+    )
+    return [Step(command=command, output=output) for command, output in parts]
+
+
+class Page:
+    """A page that a test follows block by block, each once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._rest = blocks(name)
+
+    def take(self, text: str) -> Block:
+        """Return the first block with ``text`` that was not taken yet.
+
+        :raises AssertionError: there is no such block.
+        """
+        found = [block for block in self._rest if text in block.text]
+        assert found, f"{self._name} has no more block with: {text}"
+        self._rest.remove(found[0])
+        return found[0]
+
+    def rest(self) -> list[str]:
+        """Return the terminal sessions that were not taken."""
+        return [block.text for block in self._rest if block.console]
 
 
 class Shell:

@@ -41,7 +41,7 @@ def test_a_server_from_before(shell: Shell) -> None:
 
 
 def test_the_guide(shell: Shell) -> None:
-    for step in steps("install.rst"):
+    for step in steps("docs/install.rst"):
         print(f"$ {step.command}\n{shell.follow(step)}")  # noqa: T201  # what a person sees
 
 

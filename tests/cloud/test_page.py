@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cloud import page
-from tests.cloud.page import Shell, Step
+from tests.cloud.page import Block, Page, Shell, Step
 
 BLOCK = """\
 $ UUID=$(openstack resource provider list -f value -c uuid)
@@ -34,8 +34,32 @@ def test_commands_of_a_terminal_session() -> None:
     ]
 
 
+def test_a_command_goes_on_after_a_pipe_and_after_a_backslash() -> None:
+    assert page.commands("$ ls |\n    sort \\\n    -u\n| x |\n$ id") == [
+        Step(command="ls |\n    sort \\\n    -u", output="| x |\n"),
+        Step(command="id"),
+    ]
+
+
+def test_a_page_gives_each_block_once() -> None:
+    readme = Page("README.md")
+    before = readme.rest()
+    (step,) = readme.take("cpu-tiers demo").steps()
+    assert step.command.endswith(".venv/bin/cpu-tiers demo")
+    assert len(readme.rest()) == len(before) - 1
+    with pytest.raises(AssertionError, match=r"README.md has no more block with: cpu-tiers demo"):
+        readme.take("cpu-tiers demo")
+
+
+def test_lines_for_a_file_need_a_file() -> None:
+    lines = Block(text="[api]", console=False)
+    assert lines.steps("/etc/x") == [Step(command="printf '%s\\n' '[api]' >> /etc/x")]
+    with pytest.raises(AssertionError, match="does not say to which file"):
+        lines.steps()
+
+
 def test_the_guide_has_commands_and_additions_to_files() -> None:
-    found = [step.command for step in page.steps("install.rst")]
+    found = [step.command for step in page.steps("docs/install.rst")]
     assert found[0] == "pip install cpu-tiers"
     assert [command for command in found if command.endswith(">> /etc/nova/nova.conf")]
 

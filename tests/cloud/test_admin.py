@@ -1,0 +1,174 @@
+"""The terminal sessions of the admin guides, and of the README, word for word.
+
+The tests are steps of one life of a cloud, and run in their order: plain Nova, shares, NUMA nodes,
+and plain Nova again.
+"""
+
+import json
+
+import pytest
+
+from tests.cloud.page import Page, Shell
+
+CONF = "/etc/nova/nova.conf"
+COMPUTE_CONF = "/etc/nova/nova-compute.conf"
+BOOT = "openstack --os-compute-api-version 2.37 server create --image $IMAGE --nic none --wait"
+PLAIN = {"VCPU": 1, "MEMORY_MB": 128}
+GOLD = {**PLAIN, "CUSTOM_VCPU_SHARES": 100}
+SHOW = "openstack resource provider allocation show"
+
+
+class Guide:
+    """The pages that one shell follows."""
+
+    PAGES = ("admin/compute", "admin/scheduler", "bandwidth", "debugging", "numa", "upgrade")
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self.pages = {name: Page(f"docs/{name}.rst") for name in self.PAGES}
+        self.pages["README"] = Page("README.md")
+
+    def follow(self, page: str, text: str, path: str = "") -> str:
+        """Follow the next block of a page that has a text; return the outputs of the commands."""
+        block = self.pages[page].take(text)
+        return "\n".join(self.shell.follow(step) for step in block.steps(path))
+
+    def held(self) -> list[dict[str, int]]:
+        """Return what the server of the pages holds of each provider."""
+        shown = json.loads(self.shell.output_of(f"{SHOW} $SERVER -f json"))
+        return [provider["resources"] for provider in shown]
+
+    def lose_shares(self) -> None:
+        """Take the shares from the server, as a claim without cpu-tiers would have."""
+        unset = "openstack --os-placement-api-version 1.28 resource provider allocation unset"
+        self.shell.output_of(f"{unset} --resource-class CUSTOM_VCPU_SHARES $SERVER")
+        assert self.held() == [PLAIN]
+
+
+@pytest.fixture(scope="module")
+def guide(shell: Shell) -> Guide:
+    shell.output_of("set -o pipefail; cd $(mktemp -d)")
+    return Guide(shell)
+
+
+def test_installation(guide: Guide) -> None:
+    guide.follow("admin/compute", "pip install cpu-tiers")
+    guide.follow("upgrade", "pip install --upgrade")
+
+
+def test_a_host_reports_shares(guide: Guide) -> None:
+    guide.follow("admin/compute", "report_vcpu_shares = true", COMPUTE_CONF)
+    guide.follow("admin/compute", "reshape plan --host compute1")
+    guide.shell.output_of("systemctl restart nova-api nova-compute")
+    guide.shell.output_of(
+        "openstack --os-placement-api-version 1.18 resource provider inventory list -f value"
+        " $(openstack resource provider list --name compute1 -f value -c uuid)",
+        "...CUSTOM_VCPU_SHARES...",
+    )
+    assert "CUSTOM_VCPU_SHARES" in guide.follow("admin/compute", "UUID=$(openstack")
+
+
+def test_nova_scheduler_requests_shares(guide: Guide) -> None:
+    guide.follow("admin/compute", "query_placement_for_vcpu_shares = true", CONF)
+    guide.shell.output_of("openstack aggregate create batch")
+    guide.follow("admin/scheduler", "aggregate set")
+    assert "compute1" in guide.follow("admin/scheduler", "--required")
+    guide.follow("admin/scheduler", "require_host_traits", CONF)
+    guide.shell.output_of("systemctl restart nova-scheduler")
+    guide.follow("admin/scheduler", "flavor create mixed")
+
+
+def test_the_commands_of_the_readme(guide: Guide) -> None:
+    gold = "gold --vcpus 1 --ram 128 --disk 0 --property quota:cpu_shares_multiplier=100"
+    guide.shell.output_of(f"openstack flavor create {gold}")
+    guide.follow("README", "cpu-tiers flavor check gold.json")
+
+
+def test_debugging(guide: Guide) -> None:
+    guide.shell.output_of(f"{BOOT} gold1 --flavor gold")
+    # The guest must not take the CPU from the services.
+    guide.shell.output_of("virsh suspend $(virsh list --name)")
+    guide.follow("debugging", "TOKEN=")
+    guide.follow("debugging", "cpu-tiers flavor check")
+    guide.follow("debugging", "QUERY=")
+    assert "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER" in guide.follow("debugging", "trait list")
+    guide.follow("debugging", "cpu-tiers weigh")
+    guide.follow("debugging", "reshape plan")
+    assert "CUSTOM_VCPU_SHARES" in guide.follow("debugging", "show --allocations")
+    guide.follow("debugging", "--in-tree")
+    assert "<shares>100</shares>" in guide.follow("debugging", "virsh dumpxml")
+
+
+@pytest.mark.parametrize("page", ["admin/compute", "bandwidth"])
+def test_a_server_without_shares_is_healed(guide: Guide, page: str) -> None:
+    guide.lose_shares()
+    assert "100" in guide.follow(page, "heal --plan")
+    assert guide.held() == [GOLD]
+
+
+def test_a_host_where_nothing_may_be_loaded(guide: Guide) -> None:
+    """Nova's own driver reports the inventory by a file."""
+    shell = guide.shell
+    shell.output_of("mkdir -p /etc/nova/provider_config")
+    guide.follow("admin/compute", "schema_version", "/etc/nova/provider_config/shares.yaml")
+    shell.output_of(f"sed -i.before '/^compute_driver = cpu/d' {COMPUTE_CONF}")
+    shell.output_of("systemctl restart nova-compute")
+    inventory = "openstack resource provider inventory show $UUID CUSTOM_VCPU_SHARES"
+    shell.output_of(f"{inventory} -f value -c total", "1600")
+    guide.lose_shares()
+    guide.follow("admin/compute", "heal --plan --host compute1")
+    assert guide.held() == [GOLD]
+    shell.output_of(f"rm -r /etc/nova/provider_config; mv {COMPUTE_CONF}.before {COMPUTE_CONF}")
+    shell.output_of("systemctl restart nova-compute")
+    shell.output_of(f"{inventory} -f value -c total", "100")
+
+
+def test_a_plan_for_numa_nodes(guide: Guide) -> None:
+    """The control plane is away while the plan is made; the plan is applied before a start."""
+    shell = guide.shell
+    shell.output_of(f"cat {CONF} {COMPUTE_CONF} > nova.conf")
+    numa = guide.pages["admin/compute"].take("enable_numa_reporting")
+    for path in ("nova.conf", COMPUTE_CONF):
+        for step in numa.steps(path):
+            shell.follow(step)
+    guide.follow("numa", "virsh capabilities")
+    shell.output_of(
+        "systemctl stop nova-compute nova-scheduler nova-api nova-conductor placement-api"
+    )
+    guide.follow("numa", "--offline")
+    shell.output_of("systemctl start placement-api nova-conductor nova-api nova-scheduler")
+    shell.output_of(f"{SHOW} $SERVER -f value -c resources", "...CUSTOM_VCPU_SHARES...")
+    guide.follow("numa", "reshape apply")
+    assert guide.held() != [GOLD]
+    shell.output_of("systemctl start nova-compute")
+    assert "compute1_NUMA0" in guide.follow("admin/compute", "--in-tree")
+    guide.follow("upgrade", "upgrade check")
+
+
+def test_leaving(guide: Guide) -> None:
+    """As "Leave cpu-tiers" in docs/admin/compute.rst and "Going back" in docs/numa.rst say."""
+    shell = guide.shell
+    shell.output_of(f"sed -i '/^weight_classes/d; /^query_placement/d; /^require_host/d' {CONF}")
+    shell.output_of("systemctl restart nova-scheduler")
+    assert "gold" in guide.follow("admin/compute", "flavor list")
+    guide.follow("admin/compute", "flavor unset gold")
+    shell.output_of("openstack server delete gold1 --wait")
+    shell.output_of("systemctl stop nova-compute")
+    tree = "openstack resource provider list --in-tree $UUID -f value -c uuid -c name"
+    shell.output_of(f"{tree} > tree; grep PAGES tree > nodes; grep 'NUMA[0-9]*$' tree >> nodes")
+    shell.output_of("cut -d ' ' -f 1 nodes | xargs -n 1 openstack resource provider delete")
+    shell.output_of(
+        f"sed -i '/^enable_numa/d; /^report_vcpu/d; /^compute_driver = cpu/d' {COMPUTE_CONF}"
+    )
+    guide.follow("admin/compute", "trait set")
+    traits = shell.output_of("openstack resource provider trait list $UUID -f value")
+    assert "CUSTOM_" not in traits
+    shell.output_of("pip uninstall --yes cpu-tiers")
+    shell.output_of("systemctl restart nova-api nova-scheduler nova-compute")
+    guide.follow("admin/compute", "resource class delete")
+    assert "CUSTOM_" not in shell.output_of("openstack trait list; openstack resource class list")
+
+
+def test_all_sessions_of_the_pages_were_followed(guide: Guide) -> None:
+    rest = {name: page.rest() for name, page in guide.pages.items()}
+    assert {name: sessions for name, sessions in rest.items() if sessions} == {}

@@ -1,0 +1,79 @@
+"""A test runs each terminal session of the documentation, or there is a reason why none does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cloud.page import blocks
+from tests.unit.references import ROOT, texts
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "tox.ini").exists(), reason="installed without the repository"
+)
+
+RUN_BY = {
+    "docs/install.rst": "tests/cloud/test_guide.py",
+    "docs/admin/compute.rst": "tests/cloud/test_admin.py",
+    "docs/admin/scheduler.rst": "tests/cloud/test_admin.py",
+    "docs/bandwidth.rst": "tests/cloud/test_admin.py",
+    "docs/debugging.rst": "tests/cloud/test_admin.py",
+    "docs/numa.rst": "tests/cloud/test_admin.py",
+    "docs/upgrade.rst": "tests/cloud/test_admin.py",
+}
+"""The test that follows all sessions of a page, by the page."""
+
+NEEDS_AN_INDEX = "Downloads packages; `tox -e demo` runs the demo."
+TOX = "Starts tox, which a test does not; a contributor runs it."
+NOT_RUN = {
+    ("README.md", "cpu-tiers demo"): NEEDS_AN_INDEX,
+    ("README.md", ".venv/bin/tox"): ".ci/run runs it word for word.",
+    ("README.md", "cpu-tiers flavor check gold.json"): "tests/cloud/test_admin.py runs it.",
+    (
+        "docs/cloud.rst",
+        "one-node-cloud down",
+    ): "tests/cloud/conftest.py starts and ends the cloud.",
+    ("docs/cloud.rst", "add-host compute2"): "tests/cloud/test_moves.py adds the host.",
+    ("docs/ledger.rst", "tox -e nova-ledger"): TOX,
+    ("docs/measured.rst", "tox -e contention"): TOX,
+    ("docs/recipes.rst", "pip install --quiet tox"): TOX,
+    ("docs/recipes.rst", "tox -e genconfig"): TOX,
+    ("docs/recipes.rst", "request show f.json"): TOX,
+    ("docs/recipes.rst", "uv pip compile"): "`tox -e constraints` runs the same command.",
+    ("docs/recipes.rst", "tests/nova/test_attributes.py"): TOX,
+    ("docs/recipes.rst", "tox -e seams"): TOX,
+    ("docs/recipes.rst", "tests/nova/scheduler"): TOX,
+}
+"""Why no test follows a session word for word, by the page and a text of the session."""
+
+PAGES = sorted({"README.md", *(name for name in texts("docs") if name.endswith(".rst"))})
+PROGRAMS = (
+    r"cpu-tiers(?! in nova-)[\w-]*|curl|export|git|nova-\w+|openstack|pip|python3?|sudo"
+    r"|systemctl|tox|uv|virsh"
+)
+
+
+def sessions(page: str) -> list[str]:
+    """Return the terminal sessions of a page that no test follows as a whole."""
+    return [block.text for block in blocks(page) if block.console and page not in RUN_BY]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_session_is_run_or_has_a_reason(page: str) -> None:
+    reasons = [text for name, text in NOT_RUN if name == page]
+    named = [[text for text in reasons if text in session] for session in sessions(page)]
+    assert [len(texts_of_it) for texts_of_it in named] == [1] * len(reasons), sessions(page)
+
+
+@pytest.mark.parametrize(("page", "test"), RUN_BY.items())
+def test_a_test_names_the_page_that_it_follows(page: str, test: str) -> None:
+    name = page.removeprefix("docs/")
+    assert re.search(f'"(docs/)?{name}"|"{Path(name).with_suffix("")}"', (ROOT / test).read_text())
+    assert any(block.console for block in blocks(page))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_stand_in_sessions(page: str) -> None:
+    """A command in a literal block of another kind would be followed by no test."""
+    literal = rf"::\n\n +(?:[$#] )?(?:{PROGRAMS}) "
+    assert not re.findall(literal, (ROOT / page).read_text())
