@@ -98,7 +98,7 @@ def test_the_wheel_has_every_entry_point(wheel: dict[str, bytes]) -> None:
 
 
 def test_the_sdist_has_what_distributions_build_test_and_document_with(sdist: set[str]) -> None:
-    folders = ("cpu_tiers", "etc", "packaging", "tests")
+    folders = ("contrib", "cpu_tiers", "devstack", "etc", "packaging", "tests")
     wanted = {f"{folder}/{name}" for folder in folders for name in files(folder)}
     pages = {f"docs/{name}" for name in files("docs") if not name.startswith("_build/")}
     wanted |= {"tox.ini", "LICENSE", "README.md", "SECURITY.md"} | pages

@@ -18,6 +18,7 @@ RUN_BY = {
     "docs/admin/scheduler.rst": "tests/cloud/test_admin.py",
     "docs/bandwidth.rst": "tests/cloud/test_admin.py",
     "docs/debugging.rst": "tests/cloud/test_admin.py",
+    "docs/deployment.rst": "tests/cloud/test_ansible.py",
     "docs/numa.rst": "tests/cloud/test_admin.py",
     "docs/upgrade.rst": "tests/cloud/test_admin.py",
 }

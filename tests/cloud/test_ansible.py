@@ -1,0 +1,40 @@
+"""The Ansible role, as docs/deployment.rst runs it, on the host of the cloud."""
+
+import re
+import sys
+from pathlib import Path
+
+from tests.cloud.gold import boot_gold
+from tests.cloud.page import ROOT, Shell, steps
+
+ANSIBLE = f"""\
+cd $(mktemp -d)
+PATH=$PATH:{Path(sys.executable).parent}
+export ANSIBLE_ROLES_PATH={ROOT}/contrib/ansible/roles ANSIBLE_TRANSPORT=local ANSIBLE_NOCOLOR=1
+export ANSIBLE_PYTHON_INTERPRETER=$(command -v python3)"""
+
+
+def test_the_page_on_a_stock_cloud(shell: Shell) -> None:
+    """Both hosts of the page are the host of the cloud: only the first installs the package.
+
+    A second run of the same playbook changes nothing.
+    """
+    shell.output_of(ANSIBLE)
+    *files, playbook = [
+        step for step in steps("docs/deployment.rst") if "enable_plugin" not in step.command
+    ]
+    for step in files:
+        shell.follow(step)
+    assert changes(shell.follow(playbook)) == {"compute1": 3, "controller": 2}
+    assert changes(shell.follow(playbook)) == {"compute1": 0, "controller": 0}
+
+
+def test_a_gold_server_has_its_shares(shell: Shell) -> None:
+    boot_gold(shell)
+
+
+def changes(recap: str) -> dict[str, int]:
+    """Return how much was changed on each host, by the last lines of a playbook's output."""
+    return {
+        host: int(number) for host, number in re.findall(r"^(\S+) +:.* changed=(\d+)", recap, re.M)
+    }
