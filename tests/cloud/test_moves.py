@@ -9,27 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.cloud.configuration import DRIVER, QUERY, add
 from tests.cloud.page import Shell
 
 SERVER = "openstack --os-compute-api-version 2.90 server"
-DRIVER = """\
-[DEFAULT]
-compute_driver = cpu_tiers.LibvirtDriver
-[libvirt]
-report_vcpu_shares = true
-vcpu_share_multiplier = 100"""
-QUERY = """\
-[filter_scheduler]
-query_placement_for_vcpu_shares = true
-weight_classes = nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher"""
 PLAIN = {"VCPU": 1, "MEMORY_MB": 128}
 GOLD = {**PLAIN, "CUSTOM_VCPU_SHARES": 100}
-
-
-def add(shell: Shell, lines: str, path: str, host: str = "") -> None:
-    """Add lines to a file of a host."""
-    on = f"on {host} " if host else ""
-    shell.output_of(f"{on}bash -c \"printf '%s\\n' '{lines}' >> {path}\"")
 
 
 def held(shell: Shell, server: str) -> dict[str, dict[str, int]]:
@@ -64,9 +49,6 @@ def wait_for(shell: Shell, host: str, status: str = "ACTIVE") -> None:
 @pytest.fixture(scope="module", autouse=True)
 def two_hosts(shell: Shell, one_node_cloud: Path) -> None:
     """cpu-tiers is installed on both hosts, and only the first host has its driver."""
-    shell.output_of(
-        "openstack server list -f value -c ID | xargs -r openstack server delete --wait"
-    )
     shell.output_of("pip install --force-reinstall --no-deps cpu-tiers")
     add(shell, DRIVER, "/etc/nova/nova-compute.conf")
     shell.output_of("systemctl restart nova-api nova-scheduler nova-compute")
