@@ -1,4 +1,4 @@
-"""Makes what a new cloud has: users and endpoints of the services, and an image.
+"""Makes what a new cloud has: users and endpoints of the services, and images.
 
 Nothing of it exists yet; an exception of the SDK ends the start of the cloud.
 """
@@ -15,11 +15,11 @@ SERVICES = {
 }
 """The type, and the port and path, of each service."""
 
-SPIN = b"\xeb\xfe"
-"""``jmp $``: a guest that uses all CPU time that it gets."""
+IMAGES = {"busy": b"\xeb\xfe", "halted": b"\xfa\xf4\xeb\xfd"}
+"""The code of each image: ``jmp $`` uses all CPU time that the guest gets, ``cli; hlt`` none."""
+
 PARTITION = bytes([0x80, 0, 2, 0, 0x83, 0, 3, 0, 1, 0, 0, 0, 1, 0, 0, 0])
 """Glance refuses a boot sector without a partition."""
-SECTOR = SPIN.ljust(446, b"\0") + PARTITION.ljust(64, b"\0") + b"\x55\xaa"
 
 
 def identities(cloud: openstack.connection.Connection) -> None:
@@ -44,17 +44,19 @@ def identities(cloud: openstack.connection.Connection) -> None:
             )
 
 
-def image(cloud: openstack.connection.Connection) -> None:
-    """Upload the image ``busy`` of 1 MiB."""
-    cloud.image.create_image(
-        name="busy",
-        data=SECTOR.ljust(1024**2, b"\0"),
-        disk_format="raw",
-        container_format="bare",
-        visibility="public",
-        validate_checksum=False,
-    )
+def images(cloud: openstack.connection.Connection) -> None:
+    """Upload the images, of 1 MiB each."""
+    for name, code in IMAGES.items():
+        sector = code.ljust(446, b"\0") + PARTITION.ljust(64, b"\0") + b"\x55\xaa"
+        cloud.image.create_image(
+            name=name,
+            data=sector.ljust(1024**2, b"\0"),
+            disk_format="raw",
+            container_format="bare",
+            visibility="public",
+            validate_checksum=False,
+        )
 
 
 if __name__ == "__main__":
-    {"identities": identities, "image": image}[sys.argv[1]](openstack.connect())
+    {"identities": identities, "images": images}[sys.argv[1]](openstack.connect())

@@ -167,7 +167,7 @@ def test_candidates_for_a_port(shell: Shell) -> None:
 
 
 def test_a_server_on_a_port(shell: Shell) -> None:
-    create = "--flavor gold --image $IMAGE --port port1 --host compute1 --wait gold1"
+    create = "--flavor gold --image halted --port port1 --host compute1 --wait gold1"
     shell.output_of(f"{SERVER} create {create}")
     assert_on(shell, "compute1")
     shown = shell.output_of("virsh schedinfo $(virsh list --name) | grep cpu_shares")
@@ -236,7 +236,7 @@ def test_a_port_that_does_not_fit(shell: Shell) -> None:
     for number in (2, 3, 4):
         port = f"--network net1 --qos-policy guaranteed more{number}"
         shell.output_of(f"openstack port create {port}")
-        create = f"--flavor gold --image $IMAGE --port more{number} --host compute1 --wait"
+        create = f"--flavor gold --image halted --port more{number} --host compute1 --wait"
         status, _ = shell.run(f"{SERVER} create {create} more{number}")
         assert status == (1 if number == 4 else 0)
     fault = shell.output_of(f"{SERVER} show more4 -f json -c fault")
@@ -324,7 +324,7 @@ def test_a_numa_node_and_a_port(
     if name == "paged" and huge_pages < PAGES_WANTED:
         pytest.skip(f"the machine gave {huge_pages} huge pages")
     shell.output_of(f"{FLAVOR} {name} --ram 64 {extra_specs}")
-    create = f"--flavor {name} --image $IMAGE --port port1 --host compute1 --wait"
+    create = f"--flavor {name} --image halted --port port1 --host compute1 --wait"
     shell.output_of(f"{SERVER} create {create} gold1")
     uuid = shell.output_of(f"{SERVER} show gold1 -f value -c id")
     assert held(shell)[uuid] == {**claims, **on_port("compute1")}
