@@ -1,8 +1,8 @@
 """Writing the result of an audit as Prometheus metrics for node_exporter's textfile collector.
 
-prometheus_client writes the text format
-(https://prometheus.io/docs/instrumenting/exposition_formats/). It writes to a temporary
-file and renames the file, so that the collector never reads a part of the metrics.
+prometheus_client makes the text format
+(https://prometheus.io/docs/instrumenting/exposition_formats/). The file is replaced as a whole, so
+that the collector never reads a part of the metrics.
 """
 
 import time
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from cpu_tiers.cli.output_file import write_output
 from cpu_tiers.cli.tier_arguments import tier_names
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.guest.audit import Evidence, Finding, Kind, deliveries
@@ -43,7 +44,7 @@ def write_metrics(
     :raises InvalidInput: the file cannot be written.
     """
     try:
-        from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+        from prometheus_client import CollectorRegistry, Gauge, generate_latest
     except ImportError as error:
         raise PrometheusMissing(
             "--prometheus needs prometheus_client: pip install 'cpu-tiers[prometheus]'"
@@ -72,7 +73,7 @@ def write_metrics(
                 tier = labels[domain.name] or ""
                 gauge.labels(domain.name, domain.uuid or "", tier).set(value)
     try:
-        write_to_textfile(path, registry)
+        write_output(path, generate_latest(registry))
     except OSError as error:
         raise InvalidInput.of(
             path, f"cannot be written ({error.strerror})", "name a writable file"

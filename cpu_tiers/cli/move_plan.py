@@ -3,7 +3,6 @@
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -11,6 +10,7 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.cli.formatting import FormattedValue
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
+from cpu_tiers.cli.output_file import write_output
 from cpu_tiers.cli.shortfall_rows import going_to, resource_lines
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
@@ -93,13 +93,13 @@ def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
 
 
 def save(plan: "MovePlan", path: str) -> None:
-    """Write a plan to a file.
+    """Write a plan to a file, or leave the file as it was.
 
     :raises InvalidInput: the file cannot be written.
     """
     text = json.dumps(plan_document(plan.host, plan.relocations), indent=2, ensure_ascii=False)
     try:
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        write_output(path, f"{text}\n".encode())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidInput.of(

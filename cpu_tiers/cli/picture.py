@@ -5,6 +5,7 @@ was made for people who cannot distinguish red from green. The shades of two tie
 differ in lightness, so the picture can also be printed in black and white.
 """
 
+import io
 import logging
 import warnings
 from argparse import ArgumentParser, Namespace
@@ -12,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cpu_tiers.cli.output_file import write_output
 from cpu_tiers.cli.tier_arguments import tier_names
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.guest.audit import Delivery
@@ -112,8 +114,10 @@ def draw(parsed_args: Namespace, host: str, guests: Sequence[Bar]) -> None:
             if path := getattr(parsed_args, kind):
                 # Without a date, the picture of an unchanged host is an unchanged file.
                 date = {"Date": None} if kind == "svg" else {}
+                content = io.BytesIO()
+                figure.savefig(content, format=kind, dpi=150, metadata=date)
                 try:
-                    figure.savefig(path, format=kind, dpi=150, metadata=date)
+                    write_output(path, content.getvalue())
                 except OSError as error:
                     reason = f"cannot be written ({error.strerror})"
                     raise InvalidInput.of(path, reason, "name a writable file") from error
