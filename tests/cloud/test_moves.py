@@ -11,6 +11,7 @@ import pytest
 
 from tests.cloud.configuration import DRIVER, QUERY, add
 from tests.cloud.page import Shell
+from tests.cloud.two_hosts import DRIVER, QUERY, REPORT, add
 
 SERVER = "openstack --os-compute-api-version 2.90 server"
 PLAIN = {"VCPU": 1, "MEMORY_MB": 128}
@@ -50,7 +51,7 @@ def wait_for(shell: Shell, host: str, status: str = "ACTIVE") -> None:
 def two_hosts(shell: Shell, one_node_cloud: Path) -> None:
     """cpu-tiers is installed on both hosts, and only the first host has its driver."""
     shell.output_of("pip install --force-reinstall --no-deps cpu-tiers")
-    add(shell, DRIVER, "/etc/nova/nova-compute.conf")
+    add(shell, f"{DRIVER}\n{REPORT}", "/etc/nova/nova-compute.conf")
     shell.output_of("systemctl restart nova-api nova-scheduler nova-compute")
     subprocess.run([one_node_cloud, "add-host", "compute2"], check=True)
     shell.output_of("openstack flavor create moving --vcpus 1 --ram 128 --disk 0")
@@ -71,7 +72,7 @@ def test_a_host_with_novas_own_driver(shell: Shell) -> None:
 
 def test_the_upgrade_of_the_second_host(shell: Shell) -> None:
     """The restart of the second host gives the server its shares."""
-    add(shell, DRIVER, "/etc/nova/nova-compute.conf", "compute2")
+    add(shell, f"{DRIVER}\n{REPORT}", "/etc/nova/nova-compute.conf", "compute2")
     shell.output_of("on compute2 systemctl restart nova-compute")
     show = "openstack resource provider show --allocations -f value -c allocations"
     shell.output_of(
