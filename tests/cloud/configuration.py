@@ -4,11 +4,12 @@ from tests.cloud.page import Shell
 
 DRIVER = """\
 [DEFAULT]
-compute_driver = cpu_tiers.LibvirtDriver
+compute_driver = cpu_tiers.LibvirtDriver"""
+REPORT = """\
 [libvirt]
 report_vcpu_shares = true
 vcpu_share_multiplier = 100"""
-"""For nova-compute.conf."""
+"""Both are for nova-compute.conf."""
 
 QUERY = """\
 [filter_scheduler]

@@ -27,7 +27,7 @@ class Lives:
         self.cloud = cloud
         self.checker = Checker(cloud, has_tiers=has_tiers)
         flavors = cloud.get(COMPUTE, "/flavors")["flavors"]
-        image = cloud.shell.output_of("openstack image show idle -f value -c id")
+        image = cloud.shell.output_of("openstack image show halted -f value -c id")
         self.flavors = {flavor["name"]: flavor["id"] for flavor in flavors}
         self.image = image
         self.servers = {name: self.server(name) for name in TIERS}

@@ -1,10 +1,10 @@
 """The first host, which starts to report shares while servers run on it, again and again."""
 
+from tests.cloud.configuration import REPORT
 from tests.cloud.faults import Fault
 from tests.cloud.holdings import Held
 from tests.cloud.rest import Cloud
 from tests.cloud.tiers import SHARES
-from tests.cloud.two_hosts import REPORT
 
 CONF = "/etc/nova/nova-compute.conf"
 LOG = "/var/log/nova-compute.log"

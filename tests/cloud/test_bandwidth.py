@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cloud.configuration import DRIVER, QUERY, add
+from tests.cloud.configuration import DRIVER, QUERY, REPORT, add
 from tests.cloud.page import Shell
 
 AGENT = "Open vSwitch agent"
@@ -110,7 +110,7 @@ def two_hosts(shell: Shell, one_node_cloud: Path) -> None:
     shell.output_of("pip install --force-reinstall --no-deps cpu-tiers")
     subprocess.run([one_node_cloud, "add-host", "compute2"], check=True)
     for host in ("", "compute2"):
-        add(shell, DRIVER, "/etc/nova/nova-compute.conf", host)
+        add(shell, f"{DRIVER}\n{REPORT}", "/etc/nova/nova-compute.conf", host)
         on = f"on {host} " if host else ""
         shell.output_of(f"{on}systemctl restart nova-compute")
         shell.output_of(f"{on}systemctl start openvswitch-switch neutron-openvswitch-agent")

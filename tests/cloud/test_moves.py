@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cloud.configuration import DRIVER, QUERY, add
+from tests.cloud.configuration import DRIVER, QUERY, REPORT, add
 from tests.cloud.page import Shell
-from tests.cloud.two_hosts import DRIVER, QUERY, REPORT, add
 
 SERVER = "openstack --os-compute-api-version 2.90 server"
 PLAIN = {"VCPU": 1, "MEMORY_MB": 128}

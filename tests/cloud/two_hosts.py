@@ -4,21 +4,11 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.cloud.configuration import DRIVER, QUERY, REPORT, add
 from tests.cloud.page import Shell
 from tests.cloud.tiers import TIERS
 
 HOSTS = ("compute1", "compute2")
-DRIVER = """\
-[DEFAULT]
-compute_driver = cpu_tiers.LibvirtDriver"""
-REPORT = """\
-[libvirt]
-report_vcpu_shares = true
-vcpu_share_multiplier = 100"""
-QUERY = """\
-[filter_scheduler]
-query_placement_for_vcpu_shares = true
-weight_classes = nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher"""
 PATIENCE = """\
 [DEFAULT]
 rpc_response_timeout = 20
@@ -30,24 +20,10 @@ here answers to a request to shut down."""
 DEDICATED = """\
 [compute]
 cpu_dedicated_set = 1"""
-IDLE = r"""
-import base64, openstack
-partition = bytes([0x80, 0, 2, 0, 0x83, 0, 3, 0, 1, 0, 0, 0, 1, 0, 0, 0])
-sector = b"\xfa\xf4\xeb\xfd".ljust(446, b"\0") + partition.ljust(64, b"\0") + b"\x55\xaa"
-openstack.connect().image.create_image(name="idle", data=sector.ljust(1024**2, b"\0"),
-    disk_format="raw", container_format="bare", validate_checksum=False)
-"""
-"""``cli; hlt``: an image whose guests use no CPU time."""
-
-
-def add(shell: Shell, lines: str, path: str, host: str = "") -> None:
-    """Add lines to a file of a host."""
-    on = f"on {host} " if host else ""
-    shell.output_of(f"{on}bash -c \"printf '%s\\n' '{lines}' >> {path}\"")
 
 
 def start(shell: Shell, one_node_cloud: Path, *, has_tiers: bool) -> None:
-    """Have two hosts, an idle image and all flavors; no option of cpu-tiers is on.
+    """Have two hosts and all flavors; no option of cpu-tiers is on.
 
     :param has_tiers: the hosts have the driver of cpu-tiers, and not that of Nova.
     """
@@ -58,7 +34,6 @@ def start(shell: Shell, one_node_cloud: Path, *, has_tiers: bool) -> None:
     subprocess.run([one_node_cloud, "add-host", "compute2"], check=True)
     change(shell, [PATIENCE], [DEDICATED, *driver], "compute2")
     shell.output_of("on compute2 systemctl restart nova-compute")
-    shell.output_of(f"python3 - <<'END'\n{IDLE}\nEND")
     for name, tier in TIERS.items():
         extra_specs = " ".join(
             f"--property {key}={value}" for key, value in tier.extra_specs.items()
