@@ -35,6 +35,19 @@ NOT_RUN = {
         "one-node-cloud down",
     ): "tests/cloud/conftest.py starts and ends the cloud.",
     ("docs/cloud.rst", "add-host compute2"): "tests/cloud/test_moves.py adds the host.",
+    (
+        "docs/cloud.rst",
+        "openvswitch-switch",
+    ): "tests/cloud/test_bandwidth.py starts the programs on both hosts.",
+    (
+        "docs/cloud.rst",
+        "--min-kbps",
+    ): "tests/cloud/test_bandwidth.py makes ports of several bandwidths.",
+    (
+        "docs/cloud.rst",
+        "nr_hugepages",
+    ): "tests/cloud/test_bandwidth.py reserves and releases pages.",
+    ("docs/cloud.rst", "CPU_TIERS_FAULTS="): TOX,
     ("docs/cloud.rst", "NOVA_RELEASE=31"): "tests/cloud/conftest.py passes it on.",
     ("docs/ledger.rst", "tox -e nova-ledger"): TOX,
     ("docs/measured.rst", "tox -e contention"): TOX,
