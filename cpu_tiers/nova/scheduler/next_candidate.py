@@ -8,6 +8,7 @@ for a device that nova-compute refuses, says nothing of the other nodes.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
+import logging
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
@@ -17,6 +18,8 @@ from nova import objects
 from cpu_tiers.nova.candidate_cells import Candidate
 from cpu_tiers.nova.scheduler.candidate_order import has_nodes
 from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
 
 MOST_CLAIMS = 4
 """So many candidates of a host are claimed before the next host's. Each refused claim is a request
@@ -72,6 +75,8 @@ def _claim_next(original: Callable[..., Any]) -> Callable[..., Any]:
         candidates = getattr(spec_obj, _CANDIDATES, {}).get(id(alloc_req), [])
         for _ in islice(candidates[1:], MOST_CLAIMS - 1):
             alloc_req |= candidates.pop(1)
+            providers = ", ".join(alloc_req["allocations"])
+            LOG.debug("The next candidate of server %s is on %s", instance_uuid, providers)
             if claim(allocation_request_version):
                 return True
         return False

@@ -32,7 +32,7 @@ def groups_of_devices(request_spec: objects.RequestSpec) -> frozenset[str]:
     if "pci_requests" not in request_spec or not request_spec.pci_requests:
         return frozenset()
     ports = {request.requester_id for request in request_spec.pci_requests.requests}
-    groups = {group.requester_id for group in request_spec.requested_resources}
+    groups = {group.requester_id for group in request_spec.requested_resources or ()}
     return frozenset(ports & groups - {None})
 
 

@@ -150,6 +150,8 @@ def test_groups_of_devices() -> None:
         ),
     )
     assert port_devices.groups_of_devices(spec) == {"sriov"}
+    spec.requested_resources = None
+    assert port_devices.groups_of_devices(spec) == frozenset()
     spec.pci_requests = None
     assert port_devices.groups_of_devices(spec) == frozenset()
     assert port_devices.groups_of_devices(objects.RequestSpec()) == frozenset()
