@@ -20,14 +20,13 @@ def write_output(path: str, content: bytes) -> None:
         target.write_bytes(content)
         return
     new = target.with_name(f"{target.name}.{os.getpid()}")
-    try:
-        with new.open("xb") as file:
+    with new.open("xb") as file:
+        try:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # some file systems notice a full disk only here
-        if target.exists():
-            shutil.copymode(target, new)
-        new.replace(target)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
+            if target.exists():
+                shutil.copymode(target, new)
+            new.replace(target)
+        finally:  # also after Ctrl-C
+            new.unlink(missing_ok=True)
