@@ -123,10 +123,10 @@ class TestFailure(Resizes):
         assert self.taken() == 1
 
     def test_of_the_claim_on_another_host(self) -> None:
-        """It does not fall back to its own."""
+        """The other node of that host is tried, and then not the server's own host."""
         self.start(PINNED, vcpus=1)
         self.start_host("two")  # the emptier one
-        assert self.refused(self.flavor("new", PINNED, vcpus=3)) == ["two"]
+        assert self.refused(self.flavor("new", PINNED, vcpus=3)) == ["two", "two"]
         assert self.state() == self.before
         assert self.taken() == 1
 
@@ -142,11 +142,11 @@ class TestFailure(Resizes):
 
     def test_room_is_taken_meanwhile(self) -> None:
         self.start(PINNED, vcpus=1)
-        claim = own_host.Resize.claim
+        claim, rivals = own_host.Resize.claim, [4, 3]
 
         def late(*args: Any) -> bool:
-            self.occupy(3)
-            self.occupy(4)
+            while rivals:
+                self.occupy(rivals.pop())
             return claim(*args)
 
         with mock.patch.object(own_host.Resize, "claim", late):
