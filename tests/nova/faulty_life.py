@@ -239,7 +239,10 @@ class FaultyLife(script.Script):
         host = self.host_of(self.server)
         self.go_down(host)
         if not self.act("evacuation", {"evacuate": {}}, "ACTIVE", "SHUTOFF"):
-            self.acts({"evacuate": {}}, "SHUTOFF")
+            if self.host_of(self.server) == host:
+                self.acts({"evacuate": {}}, "SHUTOFF")
+            # Nova shows the evacuated server as ACTIVE without a task before it stops the guest.
+            self.rests("SHUTOFF")
         self.restart(host)
         self.come_back(host)
 
