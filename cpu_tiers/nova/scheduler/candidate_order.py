@@ -8,7 +8,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nova import objects
@@ -71,9 +71,13 @@ def by_host(candidates: Iterable[Candidate], summaries: Summaries) -> dict[str, 
     return candidates_by_root
 
 
-def has_nodes(candidate: Candidate) -> bool:
-    """Tell whether a candidate has NUMA nodes."""
-    return "_PROC1" in candidate["mappings"]
+def has_nodes(candidate: object) -> bool:
+    """Tell whether a candidate has NUMA nodes.
+
+    A candidate has no mappings below microversion 1.34, and Nova's own tests have candidates of
+    other types.
+    """
+    return isinstance(candidate, Mapping) and "_PROC1" in candidate.get("mappings", ())
 
 
 def _best_first(

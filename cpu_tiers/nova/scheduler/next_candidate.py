@@ -42,7 +42,8 @@ def _keep(original: Callable[..., Any]) -> Callable[..., Any]:
         hosts = original(self, spec_obj, host_states, index)
         kept: dict[int, list[Candidate]] = {}
         for host in hosts:
-            candidates = host.allocation_candidates
+            # A host state that was not made by _get_all_host_states has no candidates.
+            candidates = getattr(host, "allocation_candidates", None)
             if candidates and has_nodes(candidates[0]):
                 # _claim_next changes it, and a former server of the request may have claimed it.
                 candidates[0] = dict(candidates[0])
