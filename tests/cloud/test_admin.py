@@ -8,11 +8,11 @@ import json
 
 import pytest
 
+from tests.cloud.gold import BOOT
 from tests.cloud.page import Page, Shell
 
 CONF = "/etc/nova/nova.conf"
 COMPUTE_CONF = "/etc/nova/nova-compute.conf"
-BOOT = "openstack --os-compute-api-version 2.37 server create --image $IMAGE --nic none --wait"
 PLAIN = {"VCPU": 1, "MEMORY_MB": 128}
 GOLD = {**PLAIN, "CUSTOM_VCPU_SHARES": 100}
 SHOW = "openstack resource provider allocation show"

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from tests.cloud.gold import BOOT
 from tests.cloud.page import Shell, steps
 
-BOOT = "openstack --os-compute-api-version 2.37 server create --image $IMAGE --nic none --wait"
 FLAVOR = "openstack flavor create --vcpus 1 --ram 128 --disk 0"
 CONF = "/etc/nova"
 WINDOW = 20

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from nova import objects
+from nova import exception, objects
 
 from cpu_tiers.nova.candidate_cells import Candidate
 from cpu_tiers.nova.scheduler.candidate_order import has_nodes
@@ -78,8 +78,14 @@ def _claim_next(original: Callable[..., Any]) -> Callable[..., Any]:
             alloc_req |= candidates.pop(1)
             providers = ", ".join(alloc_req["allocations"])
             LOG.debug("The next candidate of server %s is on %s", instance_uuid, providers)
-            if claim(allocation_request_version):
-                return True
+            try:
+                if claim(allocation_request_version):
+                    return True
+            except exception.AllocationUpdateFailed as error:
+                # Placement has carried out the first claim, and its answer was lost. Without
+                # cpu-tiers, this request would not have been sent.
+                LOG.warning("Server %s has allocations already: %s", instance_uuid, error)
+                return False
         return False
 
     return claim_resources

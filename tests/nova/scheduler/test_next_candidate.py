@@ -4,6 +4,7 @@ A host has two NUMA nodes of 4 CPUs; a server has 3.
 """
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import fixtures
@@ -12,7 +13,30 @@ from nova.compute import claims
 from nova.scheduler.client import report
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from cpu_tiers.nova.scheduler import next_candidate
 from tests.nova.scheduler.reporting_hosts import ONE, ReportingHosts
+
+
+def test_a_claim_whose_answer_was_lost_is_no_error() -> None:
+    """Placement has the server's allocations, so Nova refuses a further claim by an exception."""
+    answers = iter([False, exception.AllocationUpdateFailed(consumer_uuid="u", error="exists")])
+    claimed: list[str] = []
+
+    def claim(_ctx: Any, _client: Any, _spec: Any, _uuid: str, wanted: Any, _version: Any) -> bool:
+        claimed.extend(wanted["allocations"])
+        if isinstance(answer := next(answers), Exception):
+            raise answer
+        return answer
+
+    candidates = [
+        {"allocations": {node: {}}, "mappings": {"_PROC1": [node]}} for node in ("n0", "n1", "n2")
+    ]
+    host = SimpleNamespace(allocation_candidates=candidates)
+    spec = SimpleNamespace()
+    next_candidate._keep(lambda *_: [host])(None, spec, [host], 0)
+    first = host.allocation_candidates[0]
+    assert next_candidate._claim_next(claim)(None, None, spec, "u", first) is False
+    assert claimed == ["n0", "n1"]
 
 
 class TestNextCandidate(ReportingHosts):
