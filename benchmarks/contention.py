@@ -1,9 +1,9 @@
-"""Compare the CPU time of guests that compete with the guaranteed CPU time.
+"""Compare the CPU time of guests that compete with their floors and fair shares.
 
 Each contest of tests/libvirt/cases.py runs with real guests on this host, and on cgroup v2 inside
-a guest. The table has the guaranteed CPUs of each kind of guest, and the received CPUs: the least
-and the most of all windows and of all equal guests. The benchmark needs two CPUs and Debian
-packages (``bindep.txt``, profile libvirt); ``tox -e contention`` runs it.
+a guest. The table has the floor and the fair share of each kind of guest, and the received CPUs:
+the least and the most of all windows and of all equal guests. The benchmark needs two CPUs and
+Debian packages (``bindep.txt``, profile libvirt); ``tox -e contention`` runs it.
 """
 
 import argparse
@@ -18,18 +18,21 @@ from tests.libvirt.cases import CONTESTS
 from tests.libvirt.cgroup import default_weight
 from tests.libvirt.contest import delivered
 from tests.libvirt.contest_v2 import DEFAULT_WEIGHT, delivered_v2
+from tests.libvirt.contestants import Contest
 from tests.libvirt.embedded import embedded
 
 Windows = Sequence[Mapping[str, float]]
 
 
-def rows(guaranteed: Mapping[str, float], windows: Windows) -> dict[str, tuple[str, str]]:
-    """Return the guaranteed and the received CPUs for each kind of guest."""
-    figures: dict[str, tuple[str, str]] = {}
-    for kind, alike in _kinds(guaranteed).items():
+def rows(contest: Contest, default: int, windows: Windows) -> dict[str, tuple[str, ...]]:
+    """Return the floor, the fair share and the received CPUs for each kind of guest."""
+    floors, fair = contest.floors(default), contest.fair(default)
+    figures: dict[str, tuple[str, ...]] = {}
+    for kind, alike in _kinds(fair).items():
         had = [window[name] for window in windows for name in alike]
         who = f"{len(alike)} {kind}" if len(alike) > 1 else kind
-        figures[who] = f"{guaranteed[alike[0]]:.3f}", f"{min(had):.3f} to {max(had):.3f}"
+        entitled = (f"{figure[alike[0]]:.3f}" for figure in (floors, fair))
+        figures[who] = (*entitled, f"{min(had):.3f} to {max(had):.3f}")
     return figures
 
 
@@ -47,14 +50,16 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=2, help="how many of each contest")
     options = parser.parse_args()
     table = csv.writer(sys.stdout, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    table.writerow(["Contest", "Guest", "Guaranteed", "Host", "Guaranteed", "cgroup v2"])
+    table.writerow(
+        ["Contest", "Guest", *("Floor", "Fair", "Host"), *("Floor", "Fair", "cgroup v2")]
+    )
     times = {"seconds": options.seconds, "count": options.windows}
     with tempfile.TemporaryDirectory() as name, embedded(Path(name)) as connection:
         for contest in CONTESTS:
             host = delivered(connection, Path(name), contest, **times)
             v2 = delivered_v2(connection, Path(name), contest, **times)
-            left = rows(contest.guaranteed(default_weight()), host)
-            right = rows(contest.guaranteed(DEFAULT_WEIGHT), v2)
+            left = rows(contest, default_weight(), host)
+            right = rows(contest, DEFAULT_WEIGHT, v2)
             for who in left:
                 table.writerow([contest.title, who, *left[who], *right[who]])
             sys.stdout.flush()

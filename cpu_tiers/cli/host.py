@@ -1,4 +1,4 @@
-"""``cpu-tiers host show``: the CPU that guests are guaranteed, and the servers that still fit."""
+"""``cpu-tiers host show``: the CPU that guests are entitled to, and the servers that still fit."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
@@ -12,23 +12,24 @@ from cpu_tiers.cli.occupancy_arguments import add_occupancy_arguments, read_occu
 from cpu_tiers.cli.picture import add_picture_arguments, bars, draw, wants_picture
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers, tier_names
 from cpu_tiers.errors import printable
-from cpu_tiers.guest.occupancy import Occupancy, Outlook
+from cpu_tiers.guest.occupancy import Entitlement, Occupancy, Outlook
 from cpu_tiers.guest.tier import multiplier_of
 from cpu_tiers.libvirt.connection import read_hostname
 
 COLUMNS = (
-    *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus", "guaranteed_cpus"),
-    *("more", "with_one", "with_all"),
+    *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus"),
+    *("floor_cpus", "fair_cpus", "more", "with_one", "with_all"),
 )
 
 
 class HostShow(NovaConfCommand, Lister):
-    """List the guests of a host, and the CPU that each guest is guaranteed when all want to run.
+    """List the guests of a host, and the CPU that each guest gets while all guests want to run.
 
-    After the guests, the list has a row for each tier: how many more servers of the tier
-    fit on the host, and how much CPU an additional server would be guaranteed. The
-    columns with_one and with_all show the guarantee of each guest beside one additional
-    server of each tier, and beside as many as fit.
+    The floor is what the guest gets wherever the kernel has put the vCPUs. The fair share is
+    what the guest gets if the kernel moves the vCPUs well. After the guests, the list has a row
+    for each tier: how many more servers of the tier fit on the host, and how much CPU an
+    additional server would get. The columns with_one and with_all show the floor and the fair
+    share of each guest beside one additional server of each tier, and beside as many as fit.
     """
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
@@ -41,7 +42,7 @@ class HostShow(NovaConfCommand, Lister):
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Compute the guarantees, and list guests and tiers."""
+        """Compute the floors and the fair shares, and list guests and tiers."""
         tiers = read_tiers(parsed_args)
         host = read_occupancy(parsed_args, self.nova_conf())
         outlooks = [host.outlook(tier) for tier in tiers]
@@ -60,7 +61,7 @@ def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[obje
     names = tier_names(host.domains, [outlook.tier for outlook in outlooks])
     with_one = {outlook.tier.name: outlook.one.guests for outlook in outlooks if outlook.one}
     with_all = {outlook.tier.name: outlook.all.guests for outlook in outlooks if outlook.all}
-    guaranteed = host.guaranteed()
+    entitlements = host.entitlements()
     for domain in host.domains:
         multiplier = multiplier_of(domain)
         yield (
@@ -71,7 +72,8 @@ def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[obje
             _number(multiplier),
             host.weight(domain),
             len(domain.vcpu_sets),
-            _number(guaranteed[domain.name]),
+            _number(entitlements[domain.name].floor),
+            _number(entitlements[domain.name].fair),
             _text(None),
             _by_tier({tier: guests[domain.name] for tier, guests in with_one.items()}),
             _by_tier({tier: guests[domain.name] for tier, guests in with_all.items()}),
@@ -88,7 +90,8 @@ def _newcomer(outlook: Outlook) -> tuple[object, ...]:
         _number(Fraction(tier.shares.amount)),
         tier.weight,
         tier.vcpus,
-        _number(one.newcomer if one else None),
+        _number(one.newcomer.floor if one else None),
+        _number(one.newcomer.fair if one else None),
         outlook.more,
         _by_tier({tier.name: one.newcomer} if one else {}),
         _by_tier({tier.name: all_.newcomer} if all_ else {}),
@@ -103,12 +106,19 @@ def _number(number: Fraction | None) -> FormattedValue:
     return FormattedValue(None if number is None else float(number), _digits)
 
 
-def _by_tier(numbers: Mapping[str, Fraction]) -> FormattedValue:
-    return FormattedValue({tier: float(number) for tier, number in numbers.items()}, _line)
+def _by_tier(entitlements: Mapping[str, Entitlement]) -> FormattedValue:
+    numbers = {
+        tier: {"floor_cpus": float(entitled.floor), "fair_cpus": float(entitled.fair)}
+        for tier, entitled in entitlements.items()
+    }
+    return FormattedValue(numbers, _line)
 
 
-def _line(numbers: Mapping[str, float]) -> str:
-    return ", ".join(f"{tier} {_digits(number)}" for tier, number in numbers.items())
+def _line(numbers: Mapping[str, Mapping[str, float]]) -> str:
+    return ", ".join(
+        f"{tier} {' to '.join(dict.fromkeys(map(_digits, pair.values())))}"
+        for tier, pair in numbers.items()
+    )
 
 
 def _digits(number: float | None) -> str:

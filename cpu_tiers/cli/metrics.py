@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 _GUEST = {
     "cpu_tiers_guest_weight": "CPU weight that the guest must have",
     "cpu_tiers_guest_cgroup_weight": "CPU weight of the guest's cgroup",
-    "cpu_tiers_guest_guaranteed_cpus": "CPUs of the guest while all vCPUs of all guests run",
+    "cpu_tiers_guest_floor_cpus": "CPUs of the busy guest wherever the kernel has put the vCPUs",
+    "cpu_tiers_guest_fair_cpus": "CPUs of the guest while all vCPUs of all guests run",
     "cpu_tiers_guest_wanted_cpus": "CPUs that the guest ran on or waited for in the interval",
-    "cpu_tiers_guest_owed_cpus": "The guaranteed part of the CPUs that the guest wanted",
+    "cpu_tiers_guest_owed_cpus": "The floor of the guest while it wanted to run",
     "cpu_tiers_guest_delivered_cpus": "CPUs that the guest ran on in the interval",
 }
 """Names and help texts of the gauges with the labels guest, uuid and tier."""
@@ -88,7 +89,7 @@ def _plain(registry: "CollectorRegistry", name: str, help_text: str, value: floa
 
 def _values(evidence: Evidence) -> Mapping[str, Mapping[str, float | None]]:
     """Return the values of the gauges in ``_GUEST`` by guest; ``None`` if not measured."""
-    guaranteed, delivered = evidence.host.guaranteed(), deliveries(evidence)
+    entitlements, delivered = evidence.host.entitlements(), deliveries(evidence)
     cgroups = evidence.cgroups.guests if evidence.cgroups else {}
     values = {}
     for domain in evidence.host.domains:
@@ -99,6 +100,7 @@ def _values(evidence: Evidence) -> Mapping[str, Mapping[str, float | None]]:
             else (None, None, None)
         )
         weights = (evidence.host.weight(domain), cgroup.weight if cgroup else None)
-        row = (*weights, float(guaranteed[domain.name]), *measured)
+        entitled = entitlements[domain.name]
+        row = (*weights, float(entitled.floor), float(entitled.fair), *measured)
         values[domain.name] = dict(zip(_GUEST, row, strict=True))
     return values

@@ -1,4 +1,4 @@
-"""Drawing a host: a bar for each guest with the guaranteed and the delivered CPU, by tier.
+"""Drawing a host: a bar for each guest with its fair share, its floor and the delivered CPU.
 
 matplotlib draws the picture. The colors are shades of its color map ``cividis``, which
 was made for people who cannot distinguish red from green. The shades of two tiers
@@ -38,7 +38,8 @@ class Bar:
     """The bar of a guest.
 
     :param multiplier: shares for each vCPU, by which the tiers are sorted; 0 without a tier.
-    :param guaranteed: CPUs that the guest is guaranteed.
+    :param fair: the fair share of the guest, in CPUs.
+    :param floor: the floor of the guest, in CPUs.
     :param delivered: CPUs that the guest had; ``None`` if they were not measured.
     """
 
@@ -46,7 +47,8 @@ class Bar:
     vcpus: int
     tier: str
     multiplier: float
-    guaranteed: float
+    fair: float
+    floor: float
     delivered: float | None = None
 
 
@@ -70,7 +72,7 @@ def bars(
 
     :param deliveries: the delivered CPU of measured guests, by the guest's name.
     """
-    guaranteed, names = host.guaranteed(), tier_names(host.domains, tiers)
+    entitlements, names = host.entitlements(), tier_names(host.domains, tiers)
     guests = []
     for domain in host.domains:
         multiplier, delivery = multiplier_of(domain), (deliveries or {}).get(domain.name)
@@ -81,7 +83,8 @@ def bars(
                 vcpus=len(domain.vcpu_sets),
                 tier=names[domain.name] or unnamed,
                 multiplier=float(multiplier or 0),
-                guaranteed=float(guaranteed[domain.name]),
+                fair=float(entitlements[domain.name].fair),
+                floor=float(entitlements[domain.name].floor),
                 delivered=delivery.delivered if delivery else None,
             )
         )
@@ -132,11 +135,12 @@ def _figure(host: str, guests: Sequence[Bar]) -> "Figure":
     styles = _styles(guests)
     for tier, style in styles.items():
         rows = [row for row, bar in enumerate(guests) if bar.tier == tier]
-        widths = [guests[row].guaranteed for row in rows]
-        label = f"{tier}, guaranteed ({_count(len(rows), 'guest')})"
+        widths = [guests[row].fair for row in rows]
+        label = f"{tier}, fair share ({_count(len(rows), 'guest')})"
         axes.barh(
             rows, widths, height=0.72, edgecolor="black", linewidth=0.6, label=label, **style
         )
+    _draw_floors(axes, guests)
     _draw_delivered(axes, guests)
     _describe(figure, axes, host, guests)
     return figure
@@ -155,6 +159,19 @@ def _styles(guests: Sequence[Bar]) -> Mapping[str, Mapping[str, object]]:
     if any(bar.tier == _UNTIERED for bar in guests):
         styles[_UNTIERED] = {"facecolor": "white", "hatch": "////"}
     return styles
+
+
+def _draw_floors(axes: Any, guests: Sequence[Bar]) -> None:
+    """Draw the floor as an upright line over the bar, white with a black edge."""
+    for color, width in (("black", 3.2), ("white", 1.4)):
+        axes.vlines(
+            [bar.floor for bar in guests],
+            [row - 0.36 for row in range(len(guests))],
+            [row + 0.36 for row in range(len(guests))],
+            color=color,
+            linewidth=width,
+            label="floor" if color == "black" else None,
+        )
 
 
 def _draw_delivered(axes: Any, guests: Sequence[Bar]) -> None:
@@ -176,9 +193,10 @@ def _draw_delivered(axes: Any, guests: Sequence[Bar]) -> None:
 
 def _describe(figure: "Figure", axes: Any, host: str, guests: Sequence[Bar]) -> None:
     measured = any(bar.delivered is not None for bar in guests)
-    title = f"{_short(host)}\nCPU that each guest is guaranteed{', and had' if measured else ''}"
+    what = f"CPU of each guest while all vCPUs want to run{', and delivered' if measured else ''}"
+    title = f"{_short(host)}\n{what}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, weight="bold", parse_math=False)
-    axes.set_xlabel("host CPUs (guaranteed while all vCPUs of all guests want to run)")
+    axes.set_xlabel("host CPUs")
     labels = [f"{_short(bar.name)} ({_count(bar.vcpus, 'vCPU')})" for bar in guests]
     axes.set_yticks(range(len(guests)), labels=labels, fontsize=8, parse_math=False)
     axes.set_ylim(max(len(guests), 3) - 0.4, -0.6)  # reversed: the first guest is on top

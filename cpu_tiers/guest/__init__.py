@@ -1,1 +1,1 @@
-"""A guest on its host: its topology, its pinning, its weight and its guaranteed CPU time. Pure."""
+"""A guest on its host: its topology, its pinning, its weight and its entitlement. Pure."""

@@ -1,4 +1,4 @@
-"""The guests of a host, the CPUs that each is guaranteed, and the effect of additional servers.
+"""The guests of a host, the CPUs that each is entitled to, and the effect of additional servers.
 
 Pure.
 """
@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.guest.capacity import fitting_servers, requested_amounts
-from cpu_tiers.guest.entitlement import Contender, Slice, guaranteed_cpus
+from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
@@ -21,11 +21,24 @@ MACHINES = "machine.slice"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Division:
-    """The CPUs of each guest, by name, and the CPUs of each additional server."""
+class Entitlement:
+    """The CPUs that a guest gets while all its vCPUs want to run.
 
-    guests: Mapping[str, Fraction]
-    newcomer: Fraction
+    :param floor: what the guest gets wherever the kernel has put the vCPUs.
+    :param fair: what the guest gets if the kernel moves the vCPUs well, and all vCPUs of the host
+        want to run.
+    """
+
+    floor: Fraction
+    fair: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """What each guest is entitled to, by name, and each additional server."""
+
+    guests: Mapping[str, Entitlement]
+    newcomer: Entitlement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +82,7 @@ class Occupancy:
                 faults.add(f"domain {name}", f"given {count} times", "give each domain once")
         for domain in self.domains:
             for cpus in set(domain.vcpu_sets):
-                if not self._present(cpus):
+                if not self.present(cpus):
                     given = f"a vCPU on CPU {cpus}, which the host does not have"
                     faults.add(f"domain {domain.name}", given, f"the host has {self.cpus}")
         faults.raise_if_any()
@@ -79,18 +92,22 @@ class Occupancy:
         # The weight of the cgroup is in force, even if somebody changed it behind libvirt.
         return domain.weight or domain.shares or self.default_weight
 
-    def guaranteed(self) -> Mapping[str, Fraction]:
-        """Return the CPUs that each guest gets while all vCPUs want to run, by name."""
+    def present(self, cpus: CpuSet | None) -> frozenset[int]:
+        """Return the CPUs of a vCPU that the host has; a CPU set may name absent CPUs as well."""
+        return self.cpus if cpus is None else self.cpus & cpus
+
+    def entitlements(self) -> Mapping[str, Entitlement]:
+        """Return what each guest is entitled to, by name."""
         return self._divide([]).guests
 
-    def guaranteed_vcpus(self) -> Mapping[str, tuple[Fraction, ...]]:
-        """Return the CPUs that each vCPU of a guest gets while all vCPUs want to run, by name.
+    def vcpu_floors(self) -> Mapping[str, tuple[Fraction, ...]]:
+        """Return the floor of each vCPU of a guest, by the name of the guest.
 
         The vCPUs of a guest with the same CPU set form a contender, with a weight in
         proportion to the number of vCPUs, as in the kernel.
         """
         present = {
-            domain.name: [self._present(cpus) for cpus in domain.vcpu_sets]
+            domain.name: [self.present(cpus) for cpus in domain.vcpu_sets]
             for domain in self.domains
         }
         guests = {
@@ -104,10 +121,10 @@ class Occupancy:
             for domain in self.domains
         }
         machines = Slice(weight=self.default_weight, members=guests)
-        granted = guaranteed_cpus({**self.services, MACHINES: machines})
+        floors = floor_cpus({**self.services, MACHINES: machines})
         return {
             name: tuple(
-                granted[f"{MACHINES}/{name}/{CpuSet(cpus)}"] / sets.count(cpus) for cpus in sets
+                floors[f"{MACHINES}/{name}/{CpuSet(cpus)}"] / sets.count(cpus) for cpus in sets
             )
             for name, sets in present.items()
         }
@@ -136,23 +153,21 @@ class Occupancy:
         guests = {f"guest {domain.name}": self._contender(domain) for domain in self.domains}
         new = {f"new {i}": newcomer for i, newcomer in enumerate(newcomers)}
         machines = Slice(weight=self.default_weight, members={**guests, **new})
-        granted = guaranteed_cpus({**self.services, MACHINES: machines})
+        host: dict[str, Contender | Slice] = {**self.services, MACHINES: machines}
+        floors, fair = floor_cpus(host), fair_cpus(host)
 
-        def cpus(name: str) -> Fraction:
+        def entitlement(name: str) -> Entitlement:
             # A guest without a vCPU that is plugged in is no contender.
-            return granted.get(f"{MACHINES}/{name}", Fraction())
+            path, none = f"{MACHINES}/{name}", Fraction()
+            return Entitlement(floor=floors.get(path, none), fair=fair.get(path, none))
 
         return Division(
-            guests={domain.name: cpus(f"guest {domain.name}") for domain in self.domains},
-            newcomer=cpus("new 0"),
+            guests={domain.name: entitlement(f"guest {domain.name}") for domain in self.domains},
+            newcomer=entitlement("new 0"),
         )
 
     def _contender(self, domain: Domain) -> Contender:
         threads = Counter[frozenset[int]]()
         for cpus, vcpus in Counter(domain.vcpu_sets).items():
-            threads[self._present(cpus)] += vcpus
+            threads[self.present(cpus)] += vcpus
         return Contender(weight=self.weight(domain), threads=threads)
-
-    def _present(self, cpus: CpuSet | None) -> frozenset[int]:
-        # A CPU set may name CPUs that the host does not have, or not online.
-        return self.cpus if cpus is None else self.cpus & cpus

@@ -1,8 +1,10 @@
-"""Guests that compete for CPUs, and the CPUs that cpu-tiers guarantees to each guest."""
+"""Guests that compete for CPUs, and the floor and the fair share of each guest."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
-from cpu_tiers.guest.entitlement import Contender, Slice, guaranteed_cpus
+from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml
 from cpu_tiers.libvirt.domain_parser import parse_domain
@@ -62,16 +64,25 @@ class Contest:
         }
         return {name: contender for name, contender in contenders.items() if contender.threads}
 
-    def guaranteed(self, default_weight: int) -> dict[str, float]:
-        """Return the CPUs that each is guaranteed.
+    def fair(self, default_weight: int) -> dict[str, float]:
+        """Return the fair share of each, in CPUs.
 
         :param default_weight: of a guest without a tier: 1024 in cgroup v1, 100 in v2.
         """
+        return self._by_name(fair_cpus(self._host(default_weight)))
+
+    def floors(self, default_weight: int) -> dict[str, float]:
+        """Return the floor of each, in CPUs."""
+        return self._by_name(floor_cpus(self._host(default_weight)))
+
+    def _host(self, default_weight: int) -> dict[str, Contender | Slice]:
         host: dict[str, Contender | Slice] = {
             "machine": Slice(weight=1, members=self.contenders(default_weight))
         }
         if self.service:
             host[SERVICE] = Contender(weight=1, threads={self.service: 1})
-        granted = guaranteed_cpus(host)
-        guaranteed = {path.removeprefix("machine/"): float(cpus) for path, cpus in granted.items()}
-        return {contestant.name: 0.0 for contestant in self.contestants} | guaranteed
+        return host
+
+    def _by_name(self, granted: Mapping[str, Fraction]) -> dict[str, float]:
+        cpus = {path.removeprefix("machine/"): float(amount) for path, amount in granted.items()}
+        return {contestant.name: 0.0 for contestant in self.contestants} | cpus

@@ -157,7 +157,7 @@ def test_a_weight_that_is_not_the_flavors(
         assert "<shares>100</shares>" in domain.XMLDesc(flags)
 
 
-def test_delivered_against_guaranteed(start: Start, audit: Audit, tmp_path: Path) -> None:
+def test_delivered_against_the_floor(start: Start, audit: Audit, tmp_path: Path) -> None:
     gold, bronze = start("gold", 400), start("bronze", 100)
     names = {gold.UUIDString(): "gold", bronze.UUIDString(): "bronze"}
     spin(gold, bronze)
@@ -167,7 +167,7 @@ def test_delivered_against_guaranteed(start: Start, audit: Audit, tmp_path: Path
     assert audit(*options, "--svg", str(picture), status=0) == {}
     values = read_metrics(metrics, names)
     # 400 and 100 of 500 of one CPU; what else runs on the machine takes from both alike
-    assert values["guaranteed_cpus"] == {"gold": 0.8, "bronze": 0.2}
+    assert values["floor_cpus"] == values["fair_cpus"] == {"gold": 0.8, "bronze": 0.2}
     # all the time; the kernel counts a wait when it is over
     assert all(0.6 < wanted <= 1.0 for wanted in values["wanted_cpus"].values())
     delivered = values["delivered_cpus"]
@@ -184,7 +184,7 @@ def test_a_guest_that_sleeps_is_owed_nothing(start: Start, audit: Audit, tmp_pat
     metrics = tmp_path / "audit.prom"
     assert audit("--interval", "2", "--prometheus", str(metrics), status=0) == {}
     values = read_metrics(metrics, {sleeper.UUIDString(): "sleeper"})
-    assert values["guaranteed_cpus"] == {"sleeper": 1.0}
+    assert values["floor_cpus"] == {"sleeper": 1.0}
     assert values["owed_cpus"] == pytest.approx({"sleeper": 0.0}, abs=0.02)
 
 

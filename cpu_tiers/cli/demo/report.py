@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cpu_tiers.cli.demo.cloud import TIERS, DemoCloud, DemoServer, RefusedServer
 from cpu_tiers.conf.read import inventory_options
-from cpu_tiers.guest.entitlement import Contender, guaranteed_cpus
+from cpu_tiers.guest.entitlement import Contender, fair_cpus
 from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.inventory.cpus import shared_cpus
 from cpu_tiers.libvirt.contract import Guest
@@ -133,25 +133,25 @@ def _usages(cloud: DemoCloud) -> Table:
 def _entitlements(
     cloud: DemoCloud, host: str, flavors: Mapping[str, Flavor], marks: tuple[str, str]
 ) -> Table:
-    """Return a table with the guaranteed CPU of each server of a host, as a bar and a number."""
+    """Return a table with the fair share of each server of a host, as a bar and a number."""
     full, empty = marks
     cpus = shared_cpus(cloud.hosts[host], inventory_options(cloud.conf))
     weights = {name: domain_shares(flavor) or 0 for name, flavor in flavors.items()}
-    granted = guaranteed_cpus(
+    fair = fair_cpus(
         {
             name: Contender(weight=weights[name], threads={cpus: flavor.vcpus})
             for name, flavor in flavors.items()
         }
     )
     table = _table("server", "weight", "of its vCPU", "CPUs", "of the host")
-    for name in sorted(granted, key=lambda name: (-granted[name], name)):
-        guaranteed = float(granted[name])
-        share = guaranteed / flavors[name].vcpus
+    for name in sorted(fair, key=lambda name: (-fair[name], name)):
+        granted = float(fair[name])
+        share = granted / flavors[name].vcpus
         bar = Text(full * round(share * _BAR_CELLS), _STYLES[flavors[name].name])
         bar.append(empty * (_BAR_CELLS - len(bar)), "dim")
         weight = str(weights[name])
-        of_host = f"{guaranteed / len(cpus):.1%}"
-        table.add_row(_name(name), weight, bar, f"{guaranteed:.2f}", of_host)
+        of_host = f"{granted / len(cpus):.1%}"
+        table.add_row(_name(name), weight, bar, f"{granted:.2f}", of_host)
     return table
 
 

@@ -8,6 +8,7 @@ from cpu_tiers.guest.audit.conditions import check_conditions
 from cpu_tiers.guest.audit.delivery import Delivery, check_delivery, deliveries
 from cpu_tiers.guest.audit.evidence import Allocated, Evidence, due_weight
 from cpu_tiers.guest.audit.finding import Finding, Kind
+from cpu_tiers.guest.audit.overlaps import check_overlaps
 from cpu_tiers.guest.audit.weights import check_weights
 
 __all__ = [
@@ -29,4 +30,5 @@ def audit(evidence: Evidence) -> list[Finding]:
         *check_claims(evidence),
         *check_delivery(evidence),
         *check_conditions(evidence),
+        *check_overlaps(evidence),
     ]

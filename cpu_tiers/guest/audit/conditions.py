@@ -1,4 +1,4 @@
-"""Find conditions that void the guarantee of a guest although all weights are right.
+"""Find conditions under which a guest does not get its floor although all weights are right.
 
 Examples are a real-time thread of another guest, a dedicated CPU that a second guest
 may use, and a ``system.slice`` that is heavier than ``machine.slice``.
@@ -23,7 +23,7 @@ _OTHERS = {5: "SCHED_IDLE", 7: "SCHED_EXT"}
 
 
 def check_conditions(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding for each violated condition of the guarantee.
+    """Yield a finding for each violated condition of the floors.
 
     Shared CPUs follow from domain XML. All other conditions need the cgroups of the host.
     """

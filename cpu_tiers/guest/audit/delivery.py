@@ -1,8 +1,8 @@
-"""Compare the CPU time received by guests with the guaranteed CPU time.
+"""Compare the CPU time received by guests with their floors.
 
-A vCPU wanted to run while it ran or waited in a run queue. For this time the vCPU is owed the
-rate guaranteed while all vCPUs want to run. The kernel gives a vCPU more
-while other vCPUs sleep, so the guaranteed rate is a lower bound. Pure.
+A vCPU wanted to run while it ran or waited in a run queue. For this time the vCPU is owed its
+floor: the rate that the kernel gives the vCPU wherever the kernel has put the vCPUs, and also
+while other vCPUs sleep. Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ class Delivery:
     :param seconds: the length of the interval.
     :param delivered: the time that the guest ran.
     :param wanted: the time that the guest ran or waited for a CPU.
-    :param owed: the part of ``wanted`` that the guest was guaranteed.
+    :param owed: the floor of the guest while it wanted to run.
     """
 
     seconds: float
@@ -48,11 +48,11 @@ def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
     """Return the CPU time of each guest that was measured, by the name of the guest."""
     if not evidence.seconds:
         return {}
-    guaranteed = evidence.host.guaranteed_vcpus()
+    floors = evidence.host.vcpu_floors()
     measured = {}
     for domain in evidence.host.domains:
         spent = evidence.spent.get(domain.uuid or "", ())
-        rates = guaranteed[domain.name]
+        rates = floors[domain.name]
         # The number of vCPUs differs if a vCPU was plugged in after the XML was read.
         if not spent or len(spent) != len(rates):
             continue
@@ -79,7 +79,7 @@ def check_delivery(evidence: Evidence) -> Iterator[Finding]:
 def _short(domain: Domain, delivery: Delivery) -> Iterator[Finding]:
     if delivery.short:
         text = (
-            f"in {delivery.seconds:.1f} s it wanted {delivery.wanted:.2f} CPUs, was guaranteed"
+            f"in {delivery.seconds:.1f} s it wanted {delivery.wanted:.2f} CPUs, was owed"
             f" {delivery.owed:.2f} of that, and got {delivery.delivered:.2f}"
         )
         where = f"guest {domain.name}"

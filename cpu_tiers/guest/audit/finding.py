@@ -20,11 +20,12 @@ class Kind(Enum):
     REAL_TIME = "real-time"
     SHARED_CPU = "shared-cpu"
     MIXED = "mixed"
+    OVERLAP = "overlap"
     UNREAD = "unread"
 
     @property
     def means(self) -> str:
-        """Return the effect of the finding on the guarantee."""
+        """Return the effect of the finding on the floors."""
         return _SAYS[self][0]
 
     @property
@@ -72,7 +73,7 @@ _SAYS = {
         " cpu_shared_set or cpu_allocation_ratio",
     ),
     Kind.SHORT: (
-        "the guest wanted more CPU time, and got less than it is guaranteed",
+        "the guest wanted more CPU time, and got less than its floor",
         "resolve the other findings first; without other findings, look for busy processes"
         " beside the guests, and for busy emulator and I/O threads of this guest",
     ),
@@ -99,6 +100,13 @@ _SAYS = {
         " vCPUs: other guests on the shared CPUs get less",
         "keep mixed guests of a tier on hosts of their own, or let their flavor request more"
         " VCPU_SHARES",
+    ),
+    Kind.OVERLAP: (
+        "some guests share a part of their CPUs with guests on other CPUs: the load balancer of"
+        " the kernel does not divide such CPUs evenly, and only the floors are certain",
+        "give the guests that share CPUs the same CPU set: keep cpu_shared_set and"
+        " cpu_dedicated_set disjoint, and servers with NUMA nodes on other hosts than servers"
+        " without NUMA nodes",
     ),
     Kind.UNREAD: (
         "a part of the audit could not be done",

@@ -1,15 +1,15 @@
 """The entitlement: how much CPU each guest of a host gets while all vCPUs want to run.
 
 The weight of a guest is divided evenly over its vCPUs, and each vCPU competes with its part. A
-vCPU runs on the host CPUs of its CPU set, on one CPU at a time. The entitlement is the weighted
-max-min fair division of the host CPUs: a vCPU could get more only if a vCPU with less CPU per
-weight got less. Only a single division has this property. The computation uses fractions, without
-rounding. Pure.
+vCPU runs on the host CPUs of its CPU set, on one CPU at a time. The entitlement has two figures.
+The *floor* is what a guest gets wherever the kernel has put the vCPUs. The *fair share* is what
+the guest gets if the kernel moves the vCPUs well: the weighted max-min fair division of the host
+CPUs, in which a vCPU could get more only if a vCPU with less CPU per weight got less. Only a
+single division has this property. All computations use fractions, without rounding. Pure.
 
-The kernel approaches this division
-(https://docs.kernel.org/scheduler/sched-design-CFS.html): it divides the weight of a cgroup over
-the CPUs in proportion to the load of the cgroup on each CPU. All vCPUs of a guest are an equal
-load, with or without pinning, and with or without interruptions by other threads: libvirt
+The kernel divides the weight of a cgroup over the CPUs in proportion to the load of the cgroup on
+each CPU (https://docs.kernel.org/scheduler/sched-design-CFS.html). All vCPUs of a guest are an
+equal load, with or without pinning, and with or without interruptions by other threads: libvirt
 gives each vCPU a cgroup of the default weight below the cgroup of the guest. Therefore a pinned
 vCPU of a mixed guest uses up its part of the weight while it wants to run, although no other
 vCPU competes for its CPU.
@@ -21,13 +21,14 @@ from fractions import Fraction
 from functools import cache
 
 from cpu_tiers.guest.entitlement.contenders import Contender, Slice, weights_per_thread
+from cpu_tiers.guest.entitlement.floor import floor_cpus
 from cpu_tiers.guest.entitlement.levels import fair_levels
 
-__all__ = ["Contender", "Slice", "guaranteed_cpus"]
+__all__ = ["Contender", "Slice", "fair_cpus", "floor_cpus"]
 
 
-def guaranteed_cpus(host: Mapping[str, Contender | Slice]) -> dict[str, Fraction]:
-    """Return the CPUs of each contender, by its path.
+def fair_cpus(host: Mapping[str, Contender | Slice]) -> dict[str, Fraction]:
+    """Return the fair share of each contender while all threads want to run, by its path.
 
     :param host: the cgroups that compete at the root, by name. The path of a contender in a
         slice includes the name of the slice, such as ``machine.slice/instance-1``.

@@ -78,12 +78,18 @@ def _weigh(
 
     for name, member in members.items():
         if isinstance(member, Slice):
-            # The kernel does not count a cgroup in which no thread wants to run.
-            total = sum(m.weight for m in member.members.values() if _wants_to_run(m))
-            if total:
+            if total := runnable_weight(member.members):
                 yield from _weigh(member.members, share(member.weight, total), f"{prefix}{name}/")
         elif threads := sum(member.threads.values()):
             yield f"{prefix}{name}", (member, share(member.weight, threads))
+
+
+def runnable_weight(members: Mapping[str, Contender | Slice]) -> int:
+    """Return the weight of all members together.
+
+    The kernel does not count a cgroup in which no thread wants to run.
+    """
+    return sum(member.weight for member in members.values() if _wants_to_run(member))
 
 
 def _wants_to_run(member: Contender | Slice) -> bool:

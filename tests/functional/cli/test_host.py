@@ -49,24 +49,35 @@ def rows(result: Any) -> dict[str, Any]:
 
 def test_the_specs_six_guests_on_four_cpus(show: Command) -> None:
     found = rows(show(*(domain(n, w) for n, w in SIX.items()), options=("-f", "json")))
-    # Gold gets 1 of 4 CPUs; 3 by 175: 50 x 3/175 = 6/7, 25 x 3/175 = 3/7
-    assert {name: found[name]["guaranteed_cpus"] for name in SIX} == pytest.approx(
+    # fair: Gold gets 1 of 4 CPUs; 3 by 175: 50 x 3/175 = 6/7, 25 x 3/175 = 3/7
+    assert {name: found[name]["fair_cpus"] for name in SIX} == pytest.approx(
         {"gold": 1.0, **dict.fromkeys(("silver1", "silver2"), 6 / 7)}
         | dict.fromkeys(("bronze1", "bronze2", "bronze3"), 3 / 7)
+    )
+    # Beside Gold, two Silver have a CPU each, and three Bronze have 2 CPUs: 100 / 137.5. Beside
+    # Silver, Gold and Silver have a CPU each: 50 / 87.5. Beside Bronze, 150 on 3 CPUs: 25 / 75.
+    assert {name: found[name]["floor_cpus"] for name in SIX} == pytest.approx(
+        {"gold": 8 / 11, **dict.fromkeys(("silver1", "silver2"), 4 / 7)}
+        | dict.fromkeys(("bronze1", "bronze2", "bronze3"), 1 / 3)
     )
     # 8 VCPU - 6 leaves 2, 800 shares - 275 would leave more
     newcomers = [found[f"one more {tier}"] for tier in ("gold", "silver", "bronze")]
     assert [row["more"] for row in newcomers] == [2, 2, 2]
-    # one more Gold: 2 CPUs for both, 2 by 175: 50 x 2/175 and 25 x 2/175
-    assert newcomers[0]["guaranteed_cpus"] == 1.0
-    # two more: 4 CPUs by 300 + 175
-    assert newcomers[0]["with_all"] == pytest.approx({"gold": 400 / 475})
+    # one more Gold: 2 CPUs for both, 2 by 175: 50 x 2/175 and 25 x 2/175. Beside Gold, the other
+    # Gold has a CPU, and 175 are on 3 CPUs: 100 / (100 + 175/3)
+    assert newcomers[0]["fair_cpus"] == 1.0
+    assert newcomers[0]["floor_cpus"] == pytest.approx(300 / 475)
+    # two more: 4 CPUs by 300 + 175; beside Gold, 375 are on 4 CPUs, and none has a CPU alone: two
+    # Gold have one each, 175 are on 2: 100 / 187.5
+    assert newcomers[0]["with_all"]["gold"] == pytest.approx(
+        {"floor_cpus": 100 / 187.5, "fair_cpus": 400 / 475}
+    )
     silver = found["silver1"]
-    assert silver["with_one"] == pytest.approx(
+    assert {tier: pair["fair_cpus"] for tier, pair in silver["with_one"].items()} == pytest.approx(
         # one more Silver: 3 CPUs by 225; one more Bronze: 3 by 200
         {"gold": 100 / 175, "silver": 150 / 225, "bronze": 150 / 200}
     )
-    assert silver["with_all"]["gold"] == pytest.approx(200 / 475)
+    assert silver["with_all"]["gold"]["fair_cpus"] == pytest.approx(200 / 475)
     assert {key: silver[key] for key in list(silver)[:7]} == {
         "name": "silver1",
         "uuid": "silver1-uuid",
@@ -85,8 +96,11 @@ def test_an_untiered_guest_and_services_take_part(show: Command) -> None:
     )
     # CPU 0 alone is contended: the service has the others. 100 and 1024 of 1124.
     gold, plain = found["gold"], found["plain"]
-    assert gold["guaranteed_cpus"] == pytest.approx(100 / 1124)
-    assert plain["guaranteed_cpus"] == pytest.approx(1024 / 1124)
+    assert gold["fair_cpus"] == pytest.approx(100 / 1124)
+    assert plain["fair_cpus"] == pytest.approx(1024 / 1124)
+    # the service, as heavy as both guests, may be on CPU 0 as well
+    assert gold["floor_cpus"] == pytest.approx(50 / 1124)
+    assert plain["floor_cpus"] == pytest.approx(512 / 1124)
     assert (plain["tier"], plain["multiplier"], plain["shares"]) == (None, None, 1024)
 
 
@@ -95,8 +109,8 @@ def test_an_empty_host_and_tiers_of_our_own(show: Command) -> None:
     found = rows(show(options=options))
     # 300 of 800 shares each: 2; and 5 vCPUs are more than the host's 4 CPUs
     assert [found[f"one more {tier}"]["more"] for tier in ("platinum", "huge")] == [2, 0]
-    assert found["one more platinum"]["guaranteed_cpus"] == 2.0
-    assert found["one more huge"]["guaranteed_cpus"] is None
+    assert found["one more platinum"]["fair_cpus"] == 2.0
+    assert found["one more huge"]["floor_cpus"] is None
 
 
 def test_a_host_that_reports_its_numa_nodes_counts_as_a_whole(show: Command) -> None:
@@ -110,9 +124,13 @@ def test_a_table_for_a_person(show: Command) -> None:
     shown = show(domain("gold", 100))
     lines = [line.split("|")[1:-1] for line in shown.stdout.splitlines() if "gold" in line]
     cells = [cell.strip() for cell in lines[0]]
-    assert cells[:8] == ["gold", "gold-uuid", "m1.gold", "gold", "100", "100", "1", "1"]
-    # 7 more fit: 4 CPUs by 800, by 100 + 350, and by 100 + 175, which is 1.45 for Gold
-    assert cells[8:] == ["", "gold 1, silver 1, bronze 1", "gold 0.5, silver 0.889, bronze 1"]
+    assert cells[:9] == ["gold", "gold-uuid", "m1.gold", "gold", "100", "100", "1", "1", "1"]
+    # 7 more fit. Fair: 4 CPUs by 800, by 100 + 350, and by 100 + 175, which is 1.45 for Gold.
+    # Floors: 100 beside 700 / 4, 350 / 4 and 175 / 4
+    assert cells[9:] == [
+        *("", "gold 1, silver 1, bronze 1"),
+        "gold 0.364 to 0.5, silver 0.533 to 0.889, bronze 0.696 to 1",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -47,15 +47,17 @@ def test_metrics(host: Evidence, tmp_path: Path) -> None:
     assert values.pop(("audit_timestamp_seconds", "")) > 1.7e9
     kinds = {label: n for (name, label), n in values.items() if name == "audit_findings"}
     assert {label for label, n in kinds.items() if n} == {"weight", "short"}
-    assert len(kinds) == 14
+    assert len(kinds) == 15
     assert {key: n for key, n in values.items() if key[0] != "audit_findings"} == {
         ("audit_interval_seconds", ""): 10.0,
         ("guest_weight", "gold"): 75.0,
         ("guest_weight", "plain"): 25.0,
         ("guest_cgroup_weight", "gold"): 50.0,
         ("guest_cgroup_weight", "plain"): 25.0,
-        ("guest_guaranteed_cpus", "gold"): 0.75,
-        ("guest_guaranteed_cpus", "plain"): 0.25,
+        ("guest_floor_cpus", "gold"): 0.75,
+        ("guest_floor_cpus", "plain"): 0.25,
+        ("guest_fair_cpus", "gold"): 0.75,
+        ("guest_fair_cpus", "plain"): 0.25,
         ("guest_wanted_cpus", "gold"): 1.0,
         ("guest_wanted_cpus", "plain"): 0.0,
         ("guest_owed_cpus", "gold"): 0.75,

@@ -71,8 +71,8 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_is_drawn() -> None:
     bars = [
-        Bar(name="a", vcpus=2, tier="gold", multiplier=100, guaranteed=1.5, delivered=1.25),
-        Bar(name="b", vcpus=1, tier="bronze", multiplier=25, guaranteed=0.5, delivered=0.75),
+        Bar(name="a", vcpus=2, tier="gold", multiplier=100, fair=1.5, floor=1.0, delivered=1.25),
+        Bar(name="b", vcpus=1, tier="bronze", multiplier=25, fair=0.5, floor=0.25, delivered=0.75),
     ]
     figure = _figure("compute1", bars)
     (axes,) = figure.axes
@@ -85,8 +85,9 @@ def test_what_is_drawn() -> None:
     ]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        "gold, guaranteed (1 guest)",
-        "bronze, guaranteed (1 guest)",
+        "floor",
+        "gold, fair share (1 guest)",
+        "bronze, fair share (1 guest)",
         "delivered",
     ]
     light, dark = (sum(bars[0].get_facecolor()[:3]) for bars in (gold, bronze))

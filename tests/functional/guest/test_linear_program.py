@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from scipy.optimize import linprog
 
-from cpu_tiers.guest.entitlement import Contender, guaranteed_cpus
+from cpu_tiers.guest.entitlement import Contender, fair_cpus
 
 WEIGHTS = (1, 25, 50, 100, 1024)
 Threads = Sequence[tuple[float, frozenset[int]]]
@@ -74,4 +74,4 @@ def test_a_hundred_hosts(seed: int) -> None:
             name: sum(next(rates) for _ in range(sum(guest.threads.values())))
             for name, guest in host.items()
         }
-        assert guaranteed_cpus(host) == pytest.approx(expected, abs=1e-6)
+        assert fair_cpus(host) == pytest.approx(expected, abs=1e-6)

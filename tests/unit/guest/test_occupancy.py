@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.guest.entitlement import Contender
-from cpu_tiers.guest.occupancy import Occupancy
+from cpu_tiers.guest.occupancy import Division, Entitlement, Occupancy
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
@@ -32,52 +32,73 @@ def occupancy(*domains: Domain, **services: Contender) -> Occupancy:
     )
 
 
-def test_guaranteed() -> None:
-    # 2 CPUs by 100, 50 and 100
-    assert occupancy(GOLD, SILVER, UNTIERED).guaranteed() == {
-        "gold": Fraction(4, 5),
-        "silver": Fraction(2, 5),
-        "untiered": Fraction(4, 5),
-    }
+def entitled(**figures: tuple[Fraction, Fraction]) -> dict[str, Entitlement]:
+    """Floors and fair shares."""
+    return {name: Entitlement(floor=floor, fair=fair) for name, (floor, fair) in figures.items()}
 
 
-def test_guaranteed_to_each_vcpu() -> None:
-    # CPU 0 by 50 for half of the pair and 100 for the rival, CPU 1 for the other half
+def test_entitlements() -> None:
+    # fair: 2 CPUs by 100, 50 and 100. Floors: beside Gold, 100 has a CPU and 50 the other; beside
+    # Silver, 100 is on either CPU.
+    assert occupancy(GOLD, SILVER, UNTIERED).entitlements() == entitled(
+        gold=(Fraction(100, 150), Fraction(4, 5)),
+        silver=(Fraction(50, 150), Fraction(2, 5)),
+        untiered=(Fraction(100, 150), Fraction(4, 5)),
+    )
+
+
+def test_floor_of_each_vcpu() -> None:
+    # CPU 0 by 50 for half of the pair and 100 for the rival, CPU 1 for the other half; while that
+    # half sleeps, the pair has 100 on CPU 0
     pair = Domain(name="pair", shares=100, vcpu_sets=(CpuSet({0}), CpuSet({1})))
     rival = Domain(name="rival", shares=100, vcpu_sets=(CpuSet({0}),))
     host = occupancy(pair, rival, Domain(name="none", vcpu_sets=()))
-    assert host.guaranteed_vcpus() == {
+    assert host.vcpu_floors() == {
         "pair": (Fraction(1, 3), Fraction(1)),
-        "rival": (Fraction(2, 3),),
+        "rival": (Fraction(1, 2),),
         "none": (),
     }
-    assert host.guaranteed()["pair"] == Fraction(4, 3)
+    assert host.entitlements() == entitled(
+        pair=(Fraction(4, 3), Fraction(4, 3)),
+        rival=(Fraction(1, 2), Fraction(2, 3)),
+        none=(Fraction(0), Fraction(0)),
+    )
 
 
 def test_what_the_cgroup_has_comes_first() -> None:
     told = Domain(name="told", shares=100, weight=300, vcpu_sets=(CpuSet({0}),))
     here = Domain(name="here", shares=100, vcpu_sets=(CpuSet({0}),))
-    assert occupancy(told, here).guaranteed() == {"told": Fraction(3, 4), "here": Fraction(1, 4)}
+    three, one = Fraction(3, 4), Fraction(1, 4)
+    assert occupancy(told, here).entitlements() == entitled(told=(three, three), here=(one, one))
 
 
 def test_services_compete_with_all_guests_together() -> None:
-    # 2 CPUs by 100 for machine.slice and 100 for two threads: 100/150 and 50/150 of 1
+    # fair: 2 CPUs by 100 for machine.slice and 100 for two threads: 100/150 and 50/150 of 1.
+    # Floors, in thirds: Gold 200 beside 150, 150 and 100 on two CPUs; Silver 100 beside 500
     service = Contender(weight=100, threads={CPUS: 2})
-    shares = occupancy(GOLD, SILVER, system=service).guaranteed()
-    assert shares == {"gold": Fraction(2, 3), "silver": Fraction(1, 3)}
+    assert occupancy(GOLD, SILVER, system=service).entitlements() == entitled(
+        gold=(Fraction(200, 400), Fraction(2, 3)), silver=(Fraction(100, 350), Fraction(1, 3))
+    )
 
 
 def test_outlook() -> None:
     outlook = occupancy(GOLD, SILVER).outlook(Tier.parse("gold", "100", 1, where="t"))
     # 4 VCPU - 2, (400 - 150) / 100 of the shares
     assert outlook.more == 2
-    assert outlook.one is not None
-    assert outlook.all is not None
-    # 2 CPUs by 100, 50, 100; then by 100, 50, 100, 100
-    assert outlook.one.guests == {"gold": Fraction(4, 5), "silver": Fraction(2, 5)}
-    assert outlook.one.newcomer == Fraction(4, 5)
-    assert outlook.all.guests == {"gold": Fraction(4, 7), "silver": Fraction(2, 7)}
-    assert outlook.all.newcomer == Fraction(4, 7)
+    # fair: 2 CPUs by 100, 50, 100; then by 100, 50, 100, 100. The floors of one more are those of
+    # three guests; then Gold beside 250, and Silver beside 300, on two CPUs
+    assert outlook.one == Division(
+        guests=entitled(
+            gold=(Fraction(2, 3), Fraction(4, 5)), silver=(Fraction(1, 3), Fraction(2, 5))
+        ),
+        newcomer=Entitlement(floor=Fraction(2, 3), fair=Fraction(4, 5)),
+    )
+    assert outlook.all == Division(
+        guests=entitled(
+            gold=(Fraction(100, 225), Fraction(4, 7)), silver=(Fraction(50, 200), Fraction(2, 7))
+        ),
+        newcomer=Entitlement(floor=Fraction(100, 225), fair=Fraction(4, 7)),
+    )
 
 
 def test_outlook_of_a_full_host() -> None:

@@ -13,7 +13,7 @@ GOLD, BRONZE = guest("gold", 75, CPU0), guest("bronze", 25, CPU0)
 @pytest.mark.parametrize(
     ("gold", "owed"),
     [
-        pytest.param(CpuTime(7.5, 2.5), None, id="all that it is guaranteed"),
+        pytest.param(CpuTime(7.5, 2.5), None, id="all that it is owed"),
         pytest.param(CpuTime(6.8, 3.2), None, id="0.68 is within a tenth of 0.75"),
         pytest.param(CpuTime(6.7, 3.3), 0.75, id="0.67 is not"),
         pytest.param(CpuTime(0.1, 0.0), None, id="it slept: 0.01 wanted, and had"),
@@ -25,7 +25,7 @@ GOLD, BRONZE = guest("gold", 75, CPU0), guest("bronze", 25, CPU0)
         pytest.param(CpuTime(3.0, 2.0), 0.375, id="too little of half the time"),
     ],
 )
-def test_delivered_against_guaranteed_while_wanted(gold: CpuTime, owed: float | None) -> None:
+def test_delivered_against_the_floor_while_wanted(gold: CpuTime, owed: float | None) -> None:
     host = evidence(GOLD, BRONZE, spent={"gold": (gold,), "bronze": (CpuTime(2.5, 7.5),)})
     assert deliveries(host)["gold"].delivered == pytest.approx(gold.ran / 10)
     found = summary(host)
@@ -37,7 +37,7 @@ def test_delivered_against_guaranteed_while_wanted(gold: CpuTime, owed: float | 
             (
                 "short",
                 "guest gold",
-                f"in 10.0 s it wanted {wanted:.2f} CPUs, was guaranteed {owed:.2f} of that, "
+                f"in 10.0 s it wanted {wanted:.2f} CPUs, was owed {owed:.2f} of that, "
                 f"and got {had:.2f}",
             )
         ]

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_tiers.guest.entitlement import Contender, guaranteed_cpus
+from cpu_tiers.guest.entitlement import Contender, fair_cpus
 from tests.draws import drawn
 
 CPU_SETS = st.frozensets(st.integers(0, 4), min_size=1, max_size=4)
@@ -56,4 +56,4 @@ def test_the_definition(guests: list[tuple[int, list[frozenset[int]]]]) -> None:
     rates = iter(by_definition(weights, [s for _, sets in guests for s in sets]))
     expected = {str(i): sum(next(rates) for _ in sets) for i, (_, sets) in enumerate(guests)}
     host = {str(i): Contender.of(weight, sets) for i, (weight, sets) in enumerate(guests)}
-    assert guaranteed_cpus(host) == expected
+    assert fair_cpus(host) == expected

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.guest.entitlement import Contender, guaranteed_cpus
+from cpu_tiers.guest.entitlement import Contender, fair_cpus, floor_cpus
 
 PAGE = (Path(__file__).parents[4] / "docs" / "entitlement.rst").read_text()
 WEIGHTS = {"Gold": 100, "Silver": 50, "Bronze": 25}
@@ -28,7 +28,7 @@ def test_the_specs_six_guests(row: dict[str, str]) -> None:
         for tier, count in guests.items()
         for i in range(count)
     }
-    granted = guaranteed_cpus(host)
-    assert {tier: granted[f"{tier}0"] for tier in guests} == {
-        tier: Fraction(row[tier]) for tier in guests
-    }
+    floors, fair = floor_cpus(host), fair_cpus(host)
+    for tier in guests:
+        assert floors[f"{tier}0"] == Fraction(row[f"{tier}, floor"])
+        assert fair[f"{tier}0"] == Fraction(row[f"{tier}, fair"])

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.guest.entitlement import Contender, Slice, guaranteed_cpus
+from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus
 from cpu_tiers.model.cpu_set import CpuSet
 
 # The spec's diagram: 1 Gold (100), 2 Silver (50), 3 Bronze (25), together 275.
@@ -56,7 +56,7 @@ def test_the_specs_six_guests(
 ) -> None:
     host = {name: guest(weight, cpus) for name, weight in SIX.items()}
     expected = [gold, silver, silver, bronze, bronze, bronze]
-    assert guaranteed_cpus(host) == dict(zip(SIX, expected, strict=True))
+    assert fair_cpus(host) == dict(zip(SIX, expected, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_specs_six_guests(
     ],
 )
 def test_one_pool(host: dict[str, Contender], expected: dict[str, Fraction]) -> None:
-    assert guaranteed_cpus(host) == expected
+    assert fair_cpus(host) == expected
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_one_pool(host: dict[str, Contender], expected: dict[str, Fraction]) -> 
     ],
 )
 def test_cpu_sets(host: dict[str, Contender], expected: dict[str, Fraction]) -> None:
-    assert guaranteed_cpus(host) == expected
+    assert fair_cpus(host) == expected
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_slices(cpus: str, gold: Fraction, bronze: Fraction, service: Fraction) 
         "system.slice": Slice(weight=100, members={"ssh": guest(7, cpus, cpus)}),
         "user.slice": Slice(weight=100, members={"idle": Slice(weight=9, members={})}),
     }
-    assert guaranteed_cpus(host) == {
+    assert fair_cpus(host) == {
         "machine.slice/gold": gold,
         "machine.slice/bronze": bronze,
         "system.slice/ssh": service,
@@ -180,7 +180,7 @@ def test_idle_members_of_a_slice_leave_their_weight_to_the_others() -> None:
     members: dict[str, Contender | Slice] = {"a": guest(5, "0"), "empty": empty}
     machine = Slice(weight=100, members={**members, "halted": guest(300)})
     # 100 for a, 300 for b
-    assert guaranteed_cpus({"machine.slice": machine, "b": guest(300, "0")}) == {
+    assert fair_cpus({"machine.slice": machine, "b": guest(300, "0")}) == {
         "machine.slice/a": Fraction(1, 4),
         "b": Fraction(3, 4),
     }
