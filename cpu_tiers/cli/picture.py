@@ -1,4 +1,7 @@
-"""Drawing a host: a bar for each guest with its fair share, its floor and the delivered CPU.
+"""Drawing a host: a bar for each guest, and its floor.
+
+Without a measurement the bar is the fair share of the guest. With a measurement the bar is the CPU
+time that the guest was owed: its floor while it wanted to run.
 
 matplotlib draws the picture. The colors are shades of its color map ``cividis``, which
 was made for people who cannot distinguish red from green. The shades of two tiers
@@ -40,7 +43,7 @@ class Bar:
     :param multiplier: shares for each vCPU, by which the tiers are sorted; 0 without a tier.
     :param fair: the fair share of the guest, in CPUs.
     :param floor: the floor of the guest, in CPUs.
-    :param delivered: CPUs that the guest had; ``None`` if they were not measured.
+    :param delivery: what the guest wanted, was owed and got; ``None`` if it was not measured.
     """
 
     name: str
@@ -49,7 +52,7 @@ class Bar:
     multiplier: float
     fair: float
     floor: float
-    delivered: float | None = None
+    delivery: Delivery | None = None
 
 
 def add_picture_arguments(parser: ArgumentParser) -> None:
@@ -70,12 +73,12 @@ def bars(
 ) -> list[Bar]:
     """Return the bars of the guests, sorted from the highest to the lowest tier.
 
-    :param deliveries: the delivered CPU of measured guests, by the guest's name.
+    :param deliveries: the CPU time of measured guests, by the guest's name.
     """
     entitlements, names = host.entitlements(), tier_names(host.domains, tiers)
     guests = []
     for domain in host.domains:
-        multiplier, delivery = multiplier_of(domain), (deliveries or {}).get(domain.name)
+        multiplier = multiplier_of(domain)
         unnamed = _UNTIERED if multiplier is None else f"multiplier {float(multiplier):g}"
         guests.append(
             Bar(
@@ -85,7 +88,7 @@ def bars(
                 multiplier=float(multiplier or 0),
                 fair=float(entitlements[domain.name].fair),
                 floor=float(entitlements[domain.name].floor),
-                delivered=delivery.delivered if delivery else None,
+                delivery=(deliveries or {}).get(domain.name),
             )
         )
     return sorted(guests, key=lambda bar: (-bar.multiplier, bar.tier, bar.name))
@@ -132,18 +135,28 @@ def _figure(host: str, guests: Sequence[Bar]) -> "Figure":
     height = 2.1 + _ROW_INCHES * max(len(guests), 3)
     figure = Figure(figsize=(8, height), layout="constrained")
     axes: Any = figure.add_subplot()
-    styles = _styles(guests)
-    for tier, style in styles.items():
+    measured = any(bar.delivery for bar in guests)
+    if measured:
+        _draw_wanted(axes, guests)
+    for tier, style in _styles(guests).items():
         rows = [row for row, bar in enumerate(guests) if bar.tier == tier]
-        widths = [guests[row].fair for row in rows]
-        label = f"{tier}, fair share ({_count(len(rows), 'guest')})"
+        widths = [_width(guests[row], measured=measured) for row in rows]
+        label = f"{tier}, {'owed' if measured else 'fair share'} ({_count(len(rows), 'guest')})"
         axes.barh(
             rows, widths, height=0.72, edgecolor="black", linewidth=0.6, label=label, **style
         )
     _draw_floors(axes, guests)
-    _draw_delivered(axes, guests)
+    if measured:
+        _draw_delivered(axes, guests)
     _describe(figure, axes, host, guests)
     return figure
+
+
+def _width(bar: Bar, *, measured: bool) -> float:
+    """Return the length of a bar: a guest that slept was owed nothing, whatever its tier."""
+    if not measured:
+        return bar.fair
+    return bar.delivery.owed if bar.delivery else 0.0
 
 
 def _styles(guests: Sequence[Bar]) -> Mapping[str, Mapping[str, object]]:
@@ -174,26 +187,44 @@ def _draw_floors(axes: Any, guests: Sequence[Bar]) -> None:
         )
 
 
-def _draw_delivered(axes: Any, guests: Sequence[Bar]) -> None:
-    """Draw the delivered CPU as a black line with a white edge, visible on any color."""
-    measured = [(row, bar) for row, bar in enumerate(guests) if bar.delivered is not None]
-    if not measured:
-        return
-    rows, widths = [row for row, _ in measured], [bar.delivered for _, bar in measured]
+def _draw_wanted(axes: Any, guests: Sequence[Bar]) -> None:
+    """Draw the CPU time that guests wanted, as a dotted frame around the bar."""
+    rows, widths = _measured(guests, "wanted")
     axes.barh(
-        rows,
-        widths,
-        height=0.24,
-        color="black",
-        edgecolor="white",
-        linewidth=0.8,
-        label="delivered",
+        rows, widths, height=0.72, fill=False, linestyle=":", edgecolor="0.35", label="wanted"
     )
 
 
+def _draw_delivered(axes: Any, guests: Sequence[Bar]) -> None:
+    """Draw the delivered CPU as a black line with a white edge, visible on any color."""
+    rows, widths = _measured(guests, "delivered")
+    black = {"color": "black", "edgecolor": "white", "linewidth": 0.8}
+    axes.barh(rows, widths, height=0.24, label="delivered", **black)
+    for row, bar in enumerate(guests):
+        if text := _remark(bar):
+            end = max(bar.floor, bar.delivery.wanted if bar.delivery else 0.0)
+            aside = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+            axes.annotate(text, (end, row), fontsize=8, **aside)
+
+
+def _remark(bar: Bar) -> str:
+    """Return the text beside a bar: what a guest lacked, or that it was not measured."""
+    if bar.delivery is None:
+        return "not measured"
+    got, owed = bar.delivery.delivered, bar.delivery.owed
+    return f"got {got:.2f} of {owed:.2f} owed" if bar.delivery.short else ""
+
+
+def _measured(guests: Sequence[Bar], name: str) -> tuple[list[int], list[float]]:
+    """Return the rows of the measured guests, and an attribute of their deliveries."""
+    measured = [(row, bar.delivery) for row, bar in enumerate(guests) if bar.delivery]
+    return [row for row, _ in measured], [getattr(delivery, name) for _, delivery in measured]
+
+
 def _describe(figure: "Figure", axes: Any, host: str, guests: Sequence[Bar]) -> None:
-    measured = any(bar.delivered is not None for bar in guests)
-    what = f"CPU of each guest while all vCPUs want to run{', and delivered' if measured else ''}"
+    what = "CPU of each guest while all vCPUs want to run"
+    if any(bar.delivery for bar in guests):
+        what = "CPU that each guest wanted, was owed and got"
     title = f"{_short(host)}\n{what}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, weight="bold", parse_math=False)
     axes.set_xlabel("host CPUs")

@@ -3,6 +3,7 @@
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from lxml import etree
 
 from cpu_tiers.cli.picture import Bar, MatplotlibMissing, _figure, draw
+from cpu_tiers.guest.audit import Delivery
 
 Command = Callable[..., Any]
 
@@ -69,26 +71,51 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     draw(Namespace(svg=None, png=None), "compute1", [])  # nobody asks for one
 
 
+GOLD = Bar(name="a", vcpus=2, tier="gold", multiplier=100, fair=1.5, floor=1.0)
+BRONZE = Bar(name="b", vcpus=1, tier="bronze", multiplier=25, fair=0.5, floor=0.25)
+
+
 def test_what_is_drawn() -> None:
-    bars = [
-        Bar(name="a", vcpus=2, tier="gold", multiplier=100, fair=1.5, floor=1.0, delivered=1.25),
-        Bar(name="b", vcpus=1, tier="bronze", multiplier=25, fair=0.5, floor=0.25, delivered=0.75),
-    ]
-    figure = _figure("compute1", bars)
+    figure = _figure("compute1", [GOLD, BRONZE])
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a (2 vCPUs)", "b (1 vCPU)"]
-    gold, bronze, delivered = axes.containers
-    assert [[bar.get_width() for bar in bars] for bars in (gold, bronze, delivered)] == [
-        [1.5],
-        [0.5],
-        [1.25, 0.75],
-    ]
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
+    assert [widths(bars) for bars in axes.containers] == [[1.5], [0.5]]
+    assert legend(figure) == [
         "floor",
         "gold, fair share (1 guest)",
         "bronze, fair share (1 guest)",
+    ]
+    light, dark = (sum(bars[0].get_facecolor()[:3]) for bars in axes.containers)
+    assert light > dark + 0.5  # told apart in grey
+
+
+def test_an_idle_guest_is_owed_nothing_and_a_short_guest_is_named() -> None:
+    idle = Delivery(seconds=10.0, delivered=0.02, wanted=0.02, owed=0.01)
+    short = Delivery(seconds=10.0, delivered=0.125, wanted=1.0, owed=0.25)
+    guests = [replace(GOLD, delivery=idle), replace(BRONZE, delivery=short), BRONZE]
+    figure = _figure("compute1", guests)
+    (axes,) = figure.axes
+    # wanted, owed to Gold, owed to Bronze, delivered; the last guest was not measured
+    assert [widths(bars) for bars in axes.containers] == [
+        [0.02, 1.0],
+        [0.01],
+        [0.25, 0.0],
+        [0.02, 0.125],
+    ]
+    assert [text.get_text() for text in axes.texts] == ["got 0.12 of 0.25 owed", "not measured"]
+    assert legend(figure) == [
+        "floor",
+        "wanted",
+        "gold, owed (1 guest)",
+        "bronze, owed (2 guests)",
         "delivered",
     ]
-    light, dark = (sum(bars[0].get_facecolor()[:3]) for bars in (gold, bronze))
-    assert light > dark + 0.5  # told apart in grey
+
+
+def widths(bars: Any) -> list[float]:
+    return [bar.get_width() for bar in bars]
+
+
+def legend(figure: Any) -> list[str]:
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.get_texts()]
