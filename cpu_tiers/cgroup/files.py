@@ -38,6 +38,17 @@ class Files:
         folder = self._root / path.lstrip("/")
         return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
 
+    def target(self, path: str) -> str:
+        """Return the path to which a symbolic link points.
+
+        :raises OSError: the link does not exist, or the user may not read it.
+        """
+        return str((self._root / path.lstrip("/")).readlink())
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file or a folder that the user may see."""
+        return (self._root / path.lstrip("/")).exists()
+
     @contextmanager
     def noted(self, path: str) -> Iterator[None]:
         """Suppress the error of a block that cannot read a file, and add a fault instead.

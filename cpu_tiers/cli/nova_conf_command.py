@@ -1,12 +1,17 @@
 """The base class of the commands that read nova.conf and the global options."""
 
+import logging
 from argparse import Namespace
 from typing import cast
 
 from cliff.command import Command
 from oslo_config import cfg
 
+from cpu_tiers.cgroup.files import Files
+from cpu_tiers.cgroup.nova_compute import find_config
 from cpu_tiers.conf.read import read_config
+
+LOG = logging.getLogger(__name__)
 
 
 class NovaConfCommand(Command):
@@ -40,6 +45,22 @@ class NovaConfCommand(Command):
             :func:`~cpu_tiers.conf.read.read_config`.
         """
         return read_config(self.config_files)
+
+    def nova_compute_conf(self) -> cfg.ConfigOpts:
+        """Return the configuration of the nova-compute that runs on this machine.
+
+        Without ``--config-file`` the files and folders are those with which nova-compute was
+        started; without a running nova-compute they are the files of :meth:`nova_conf`.
+
+        :raises InvalidInput: a file cannot be read, or several nova-compute run with different
+            files.
+        """
+        paths = None if self.config_files else find_config(Files())
+        if paths is None:
+            return self.nova_conf()
+        if any(paths):
+            LOG.info("nova-compute was started with %s", ", ".join(paths.files + paths.folders))
+        return read_config(paths.files, paths.folders)
 
     @property
     def _options(self) -> Namespace:

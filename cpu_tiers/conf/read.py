@@ -14,12 +14,14 @@ from cpu_tiers.model.cpu_set import CpuSet
 _GROUPS = (*nova.OPTIONS, *list_opts())
 
 
-def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
+def read_config(files: Sequence[str], folders: Sequence[str] = ()) -> cfg.ConfigOpts:
     """Return the configuration, with the options of cpu-tiers and of :mod:`cpu_tiers.conf.nova`.
 
     :param files: the configuration files; a later file overrides an earlier file.
         If there are none, the files of :func:`config_files`, or the defaults if there is
         no such file.
+    :param folders: the folders with further files, which override ``files``. If there are none,
+        the folders that nova-compute reads: ``nova.conf.d`` and ``nova-compute.conf.d``.
     :raises InvalidInput: a file cannot be read, or values are invalid; all faults
         at once.
     """
@@ -27,7 +29,13 @@ def read_config(files: Sequence[str]) -> cfg.ConfigOpts:
     for group, options in _GROUPS:
         conf.register_opts(options, group=group)
     try:
-        conf(args=[], project="nova", default_config_files=config_files(files))
+        conf(
+            args=[],
+            project="nova",
+            prog="nova-compute",
+            default_config_files=config_files(files),
+            default_config_dirs=list(folders) or None,
+        )
     except cfg.ConfigFilesNotFoundError as error:
         raise InvalidInput.of(
             "--config-file", f"cannot read {', '.join(error.config_files)}", "name a nova.conf"

@@ -151,3 +151,12 @@ def test_without_files_those_of_nova_compute_are_read(
         CpuSet({5}),
     )
     assert config_files([str(nova)]) == [str(nova)]
+
+
+def test_a_folder_comes_after_the_files(write: Write, tmp_path: Path) -> None:
+    folder = tmp_path / "conf.d"
+    folder.mkdir()
+    (folder / "b.conf").write_text("[compute]\ncpu_shared_set = 1\n")
+    nova = write("[compute]\ncpu_shared_set = 0\ncpu_dedicated_set = 3\n")
+    options = inventory_options(read_config([nova], [str(folder)]))
+    assert (options.cpu_shared_set, options.cpu_dedicated_set) == (CpuSet({1}), CpuSet({3}))
