@@ -16,7 +16,13 @@ from cpu_tiers.cgroup.files import VANISHED, Files
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.cgroup import Version
 
-_BELOW_A_GUEST = re.compile(r"(/libvirt)?(/(emulator|vcpu[0-9]+|iothread[0-9]+))?$")
+INNER_NAME = re.compile(r"emulator|vcpu[0-9]+|iothread[0-9]+")
+"""The names of the cgroups in the cgroup of a guest."""
+
+GUEST_NAME = re.compile(r"qemu-.*\.libvirt-qemu|machine-qemu.*\.scope")
+"""The names of the cgroups of guests, with the prefix ``qemu-embed-`` of the embedded driver."""
+
+_BELOW_A_GUEST = re.compile(rf"(/libvirt)?(/({INNER_NAME.pattern}))?$")
 _WEIGHT_FILE = {1: "cpu.shares", 2: "cpu.weight"}
 
 
@@ -37,14 +43,22 @@ class Hierarchy:
         :returns: ``None`` if libvirt made no cgroup for the guest. The QEMU process is then in
             the cgroup of libvirt itself.
         """
+        path = self.path_of(membership)
+        guest_path = _BELOW_A_GUEST.sub("", path)
+        return guest_path if guest_path != path else None
+
+    def path_of(self, membership: str) -> str:
+        """Return the path of the cgroup of a process or a thread; empty text if it has none.
+
+        :param membership: the content of ``/proc/PID/cgroup`` or ``/proc/PID/task/TID/cgroup``.
+        """
         for line in membership.splitlines():
             number, controllers, path = line.split(":", 2)
             # cgroups(7): the line of the v2 hierarchy has the number 0 and no controllers.
             has_cpu = number == "0" if self.version == 2 else "cpu" in controllers.split(",")
             if has_cpu:
-                guest_path = _BELOW_A_GUEST.sub("", path)
-                return guest_path if guest_path != path else None
-        return None
+                return path
+        return ""
 
     def weight(self, files: Files, path: str) -> int | None:
         """Return the weight of a cgroup, or ``None`` if the cgroup has no weight.
@@ -56,6 +70,46 @@ class Hierarchy:
             return int(files.read(f"{self.folder(path)}/{_WEIGHT_FILE[self.version]}"))
         except VANISHED:
             return None
+
+    def quota(self, files: Files, path: str) -> tuple[int, int] | None:
+        """Return the quota of a cgroup and the period in microseconds, or ``None`` for no quota.
+
+        :raises OSError: the user may not read the file of the quota.
+        :raises ValueError: the file does not contain numbers.
+        """
+        folder = self.folder(path)
+        try:
+            if self.version == 2:
+                quota, period = files.read(f"{folder}/cpu.max").split()
+                return None if quota == "max" else (int(quota), int(period))
+            microseconds = int(files.read(f"{folder}/cpu.cfs_quota_us"))
+            if microseconds < 0:
+                return None
+            return microseconds, int(files.read(f"{folder}/cpu.cfs_period_us"))
+        except VANISHED:
+            return None
+
+    def is_idle(self, files: Files, path: str) -> bool:
+        """Tell whether a cgroup runs only while no other thread wants to run: ``cpu.idle``.
+
+        :raises OSError: the user may not read the file.
+        """
+        try:
+            return files.read(f"{self.folder(path)}/cpu.idle").strip() == "1"
+        except VANISHED:  # before Linux 5.15
+            return False
+
+    def is_populated(self, files: Files, path: str) -> bool:
+        """Tell whether a cgroup contains a process, also in the cgroups below.
+
+        :raises OSError: the user may not read a file.
+        """
+        folder = self.folder(path)
+        if self.version == 2:
+            return "populated 1" in files.read(f"{folder}/cgroup.events").splitlines()
+        if files.read(f"{folder}/cgroup.procs").strip():
+            return True
+        return any(self.is_populated(files, f"{path}/{name}") for name in files.folders(folder))
 
     def folder(self, path: str) -> str:
         """Return the folder of a cgroup."""

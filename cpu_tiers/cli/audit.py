@@ -16,8 +16,9 @@ from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.picture import add_picture_arguments, bars, draw
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
-from cpu_tiers.guest.audit import Finding, Kind, audit, deliveries
+from cpu_tiers.guest.audit import Evidence, Finding, Kind, audit, deliveries
 from cpu_tiers.libvirt.weights import set_weights
+from cpu_tiers.model.domain import Domain
 
 LOG = logging.getLogger(__name__)
 
@@ -66,7 +67,8 @@ class HostAudit(NovaConfCommand, Lister):
             choices=[kind.value for kind in Kind],
             default=[],
             metavar="KIND",
-            help="leave out findings of this kind; may be repeated. Kinds: %(choices)s",
+            help="leave out findings of this kind; may be repeated. Without short, findings of "
+            "the kind busy are left out, too. Kinds: %(choices)s",
         )
         parser.add_argument(
             "--fix",
@@ -92,18 +94,21 @@ class HostAudit(NovaConfCommand, Lister):
         gathering = gather(
             EvidenceSources(
                 uri=parsed_args.connect,
-                conf=self.nova_conf(),
+                conf=self.nova_compute_conf(),
                 embedded=self.wants_embedded,
                 hostname=parsed_args.hostname,
                 interval=parsed_args.interval,
             )
         )
+        ignored = _ignored(parsed_args.ignore)
         findings = [
             finding
             for finding in (*audit(gathering.evidence), *gathering.unread)
-            if finding.kind.value not in parsed_args.ignore
+            if finding.kind not in ignored
         ]
-        fixed = _fix(parsed_args.connect, findings) if parsed_args.fix else set[str]()
+        fixed = set[str]()
+        if parsed_args.fix:
+            fixed = _fix(parsed_args.connect, gathering.evidence, findings)
         open_ = [finding for finding in findings if not _is_fixed(finding, fixed)]
         self.has_findings = bool(open_)
         if parsed_args.prometheus:
@@ -119,24 +124,50 @@ class HostAudit(NovaConfCommand, Lister):
         return status or (FOUND if self.has_findings else 0)
 
 
-def _fix(uri: str, findings: Iterable[Finding]) -> set[str]:
+def _ignored(values: Iterable[str]) -> set[Kind]:
+    """Return the kinds to leave out: without ``short`` also its causes, ``busy``."""
+    kinds = {Kind(value) for value in values}
+    return kinds | {Kind.BUSY} if Kind.SHORT in kinds else kinds
+
+
+def _fix(uri: str, evidence: Evidence, findings: Iterable[Finding]) -> set[str]:
     """Set wrong weights, and return the uuids of the guests whose weights are right now."""
     weights = {
         finding.uuid: finding.weight
         for finding in findings
         if finding.kind is Kind.WEIGHT and finding.uuid and finding.weight is not None
     }
+    guests = [domain for domain in evidence.host.domains if domain.uuid in weights]
+    for domain in guests:
+        if reason := _refusal(evidence, domain):
+            weights.pop(domain.uuid or "")
+            LOG.error("The weight of guest %s is not set: %s", domain.uuid, printable(reason))
     if not weights:
         return set()
     try:
         for uuid, reason in set_weights(uri, weights).items():
             LOG.error("The weight of guest %s is not set: %s", uuid, printable(reason))
         # Read the cgroups again: "fixed" is what the kernel has, not what libvirt was told.
-        cgroups = read_host(weights).guests
+        cgroups = read_host(guests).guests
     except CpuTiersError as error:
         LOG.error("Not all weights are set: %s", error)
         return set()
-    return {uuid for uuid, cgroup in cgroups.items() if cgroup.weight == weights[uuid]}
+    return {uuid for uuid, cgroup in cgroups.items() if cgroup.weight == weights.get(uuid)}
+
+
+def _refusal(evidence: Evidence, domain: Domain) -> str | None:
+    """Return why the weight of a guest cannot be set, or ``None`` if it can be set."""
+    cgroup = evidence.cgroup(domain)
+    if cgroup is None or evidence.cgroups is None:
+        return None
+    if cgroup.path in evidence.cgroups.idle:
+        return (
+            f"cgroup {cgroup.path} has cpu.idle 1, with which the kernel refuses every weight;"
+            " write 0 to its file cpu.idle, then run the audit with --fix again"
+        )
+    if cgroup.stopped:
+        return f"its QEMU process {cgroup.pid} is stopped; continue it with kill -CONT"
+    return None
 
 
 def _is_fixed(finding: Finding, fixed: Collection[str]) -> bool:

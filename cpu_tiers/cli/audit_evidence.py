@@ -1,16 +1,17 @@
 """Gathering the evidence of an audit from libvirt, the kernel and Placement."""
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from oslo_config import cfg
 
 from cpu_tiers.cgroup.host import read_host
+from cpu_tiers.cgroup.measurement import Measurement, measure
 from cpu_tiers.cli.occupancy_arguments import host_inventories
 from cpu_tiers.conf.read import inventory_options
-from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.errors import CpuTiersError, Fault, InvalidInput, printable
 from cpu_tiers.guest.audit import Allocated, Evidence, Finding, Kind, due_weight
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.inventory import Host
@@ -18,11 +19,10 @@ from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains, read_hostname
 from cpu_tiers.libvirt.domain_parser import parse_domain
-from cpu_tiers.libvirt.statistics import measure
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.cpu_time import CpuTimes
 from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.host_load import HostLoad
 from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.shares import read_shares
@@ -72,7 +72,7 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
     domains = list(_domains(sources.uri, unread))
     cgroups = _cgroups(sources.uri, domains, unread)
     allocated = _allocated(sources, name, unread)
-    spent, seconds = _measure(sources, domains, unread)
+    measured = _measure(sources.interval, cgroups, unread)
     default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
     occupancy = Occupancy(
         domains=tuple(replace(domain, weight=due_weight(domain) or default) for domain in domains),
@@ -90,8 +90,9 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
         dedicated_cpus=dedicated or CpuSet(),
         cgroups=cgroups,
         allocated=allocated,
-        spent=spent,
-        seconds=seconds,
+        spent=measured.spent if measured else {},
+        load=measured.load if measured else HostLoad(),
+        seconds=measured.seconds if measured else 0.0,
     )
     return GatheredEvidence(hostname=name, evidence=evidence, unread=unread)
 
@@ -102,10 +103,7 @@ def _errors_as_findings(unread: list[Finding], where: str) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        unread += (
-            Finding(kind=Kind.UNREAD, where=fault.where, found=f"{fault.given}; {fault.allowed}")
-            for fault in error.faults
-        )
+        unread += _unread(error.faults)
     except CpuTiersError as error:
         unread.append(Finding(kind=Kind.UNREAD, where=where, found=str(error)))
 
@@ -120,15 +118,26 @@ def _domains(uri: str, unread: list[Finding]) -> Iterator[Domain]:
 def _cgroups(uri: str, domains: list[Domain], unread: list[Finding]) -> HostCgroups | None:
     cgroups = None
     with _errors_as_findings(unread, "cgroups"):
-        cgroups = read_host({domain.uuid for domain in domains if domain.uuid})
-        unread += (
-            Finding(kind=Kind.UNREAD, where=fault.where, found=f"{fault.given}; {fault.allowed}")
-            for fault in cgroups.faults
-        )
+        cgroups = read_host(domains)
+        unread += _unread(cgroups.faults)
+        unread += _stopped(domains, cgroups)
         missing = [domain for domain in domains if domain.uuid not in cgroups.guests]
         if missing and not cgroups.faults:
             _explain(uri, missing, unread)
     return cgroups
+
+
+def _stopped(domains: Iterable[Domain], cgroups: HostCgroups) -> Iterator[Finding]:
+    """Yield the guests whose QEMU process is stopped, and which are not measured therefore."""
+    for domain in domains:
+        cgroup = cgroups.guests.get(domain.uuid or "")
+        if cgroup and cgroup.stopped:
+            reason = (
+                f"its QEMU process {cgroup.pid} is stopped, so its CPU time is not measured, and"
+                " libvirt waits for it; kill -CONT continues it"
+            )
+            where = f"guest {domain.name}"
+            yield Finding(kind=Kind.UNREAD, where=where, found=reason, uuid=domain.uuid)
 
 
 def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
@@ -142,8 +151,8 @@ def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
             LOG.warning("Guest %s ended during the audit.", printable(domain.name))
             continue
         reason = (
-            "no visible QEMU process has the uuid of the guest; run the audit as root on the"
-            " compute host"
+            "no visible QEMU process has the uuid, the program and the user of the guest; run the"
+            " audit as root on the compute host"
         )
         where = f"guest {domain.name}"
         unread.append(Finding(kind=Kind.UNREAD, where=where, found=reason, uuid=domain.uuid))
@@ -163,15 +172,22 @@ def _allocated(sources: EvidenceSources, name: str, unread: list[Finding]) -> Al
 
 
 def _measure(
-    sources: EvidenceSources, domains: Collection[Domain], unread: list[Finding]
-) -> tuple[CpuTimes, float]:
-    """Return the CPU time of each guest in the interval, and the length of the interval."""
-    if not sources.interval or not domains:
-        return {}, 0.0
+    interval: float, cgroups: HostCgroups | None, unread: list[Finding]
+) -> Measurement | None:
+    """Return what ran in the interval, or ``None`` if nothing was measured."""
+    if not interval or cgroups is None or not cgroups.guests:
+        return None
     with _errors_as_findings(unread, "CPU time"):
-        spent, seconds = measure(sources.uri, sources.interval)
-        if spent:
-            return spent, seconds
-        reason = "this libvirt does not report how long vCPUs waited; upgrade libvirt"
+        measured = measure(cgroups, interval)
+        unread += _unread(measured.faults)
+        if measured.spent or all(guest.stopped for guest in cgroups.guests.values()):
+            return measured
+        reason = "this kernel does not report how long threads waited (/proc/PID/schedstat)"
         unread.append(Finding(kind=Kind.UNREAD, where="CPU time", found=reason))
-    return {}, 0.0
+    return None
+
+
+def _unread(faults: Iterable[Fault]) -> Iterator[Finding]:
+    for fault in faults:
+        text = f"{fault.given}; {fault.allowed}"
+        yield Finding(kind=Kind.UNREAD, where=fault.where, found=text)

@@ -14,6 +14,7 @@ from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
 from cpu_tiers.model.domain import Domain
 
 _ALLOWED = "give the output of `virsh dumpxml`"
+_QUOTAS = ("global_quota", "quota", "emulator_quota", "iothread_quota")
 _NOVA = "http://openstack.org/xmlns/libvirt/nova/"
 """The namespace of Nova's metadata, without the version at its end."""
 
@@ -43,6 +44,9 @@ def parse_domain(text: bytes, *, where: str) -> Domain:
         emulator_set=_cpu_set(root.find("cputune/emulatorpin"), where, faults),
         flavor=None if flavor is None else flavor.get("name"),
         extra_specs=_extra_specs(flavor),
+        emulator=root.findtext("devices/emulator", "").strip() or None,
+        owner=_owner(root),
+        quotas=_quotas(root, where, faults),
     )
     faults.raise_if_any()
     return domain
@@ -98,6 +102,25 @@ def _cpu_set(element: _Element | None, where: str, faults: FaultList) -> CpuSet 
     with faults:
         return CpuSet.parse(text, where=f"{where}, line {element.sourceline}, cpuset")
     return None
+
+
+def _owner(root: _Element) -> str | None:
+    """Return the user of the security label of the DAC driver, such as ``64055`` or ``qemu``.
+
+    The driver writes ``+64055:+109``: the sign says that a number is no name.
+    """
+    label = root.findtext("seclabel[@model='dac']/label")
+    return None if label is None else label.strip().partition(":")[0].removeprefix("+")
+
+
+def _quotas(root: _Element, where: str, faults: FaultList) -> Mapping[str, int]:
+    """Return the limits in the XML. A quota below 0 is no limit."""
+    found = {}
+    for name in _QUOTAS:
+        text = root.findtext(f"cputune/{name}", "").strip()
+        if text and not text.startswith("-"):
+            found[name] = whole_number(text, f"{where}, {name}", faults)
+    return found
 
 
 def _nova_flavor(root: _Element) -> _Element | None:

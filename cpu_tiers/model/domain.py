@@ -1,7 +1,7 @@
 """A guest on its host: the CPUs of a libvirt domain."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cpu_tiers.model.cpu_set import CpuSet
 
@@ -20,6 +20,12 @@ class Domain:
     :param flavor: the name of Nova's flavor, if Nova made the domain.
     :param extra_specs: the extra specs of the flavor; ``None`` if Nova does not write
         extra specs into the domain (before release 32).
+    :param emulator: the path of the program of QEMU.
+    :param owner: the user that runs QEMU, as a number or a name; ``None`` if the XML names no
+        user, and QEMU runs as the user of libvirt.
+    :param quotas: the microseconds of CPU time in each period, as the XML limits them, by the
+        element: ``global_quota``, ``quota`` (each vCPU), ``emulator_quota`` and
+        ``iothread_quota``.
     """
 
     name: str
@@ -30,3 +36,6 @@ class Domain:
     emulator_set: CpuSet | None = None
     flavor: str | None = None
     extra_specs: Mapping[str, str] | None = None
+    emulator: str | None = None
+    owner: str | None = None
+    quotas: Mapping[str, int] = field(default_factory=dict)

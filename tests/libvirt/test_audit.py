@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,13 +26,21 @@ from cpu_tiers.libvirt.weights import set_weights
 from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.records import Consumer, Inventories
-from tests.libvirt.cgroup import guest_cgroup, weight_file
+from tests.libvirt.cgroup import (
+    PARTITION,
+    busy_service,
+    cpu_cgroups,
+    guest_cgroup,
+    outweighing,
+    weight_file,
+)
 
 _LINK = "-Wl,--oformat=binary,-Ttext=0,--entry=0,--build-id=none,-N,--no-warn-rwx-segments"
 _CONF = "[compute]\ncpu_shared_set = 0-1\n"
@@ -103,7 +113,8 @@ def audit(
 
     def audit(*options: str, status: int) -> dict[tuple[str, str], dict[str, Any]]:
         command = ["host", "audit", "--connect", hypervisor.getURI(), "-f", "json"]
-        command += ["--ignore", "outweighed"]  # by what else runs on this machine
+        # What else runs on this machine, and below this machine, is not of interest.
+        command += ["--ignore", "outweighed", "--ignore", "steal"]
         assert main(["--config-file", str(conf), *command, *options]) == status
         rows = json.loads(capsys.readouterr().out)
         return {(row["where"].removeprefix("guest audit-"), row["kind"]): row for row in rows}
@@ -194,9 +205,9 @@ def test_a_guest_that_ends_meanwhile(
     start("stays", 100)
     ends = start("ends", 100)
 
-    def end_and_read(uuids: set[str]) -> HostCgroups:
+    def end_and_read(domains: Collection[Domain]) -> HostCgroups:
         ends.destroy()
-        return read_host(uuids)
+        return read_host(domains)
 
     monkeypatch.setattr(audit_evidence, "read_host", end_and_read)
     assert audit("--interval", "0", status=0) == {}
@@ -205,10 +216,91 @@ def test_a_guest_that_ends_meanwhile(
 
 def test_a_thread_that_is_not_scheduled_by_weight(start: Start, audit: Audit) -> None:
     domain = start("idle", 100)
-    thread = int((guest_cgroup(domain) / "vcpu0" / thread_file(domain)).read_text().split()[0])
+    thread = vcpu_thread(domain)
     os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
     found = audit("--interval", "0", status=3)
     assert found["idle", "scheduler"]["found"].endswith(" is SCHED_IDLE")
+
+
+def test_what_somebody_did_behind_libvirt(
+    start: Start, audit: Audit, caplog: pytest.LogCaptureFixture
+) -> None:
+    domain = start("changed", 100)
+    group, thread = guest_cgroup(domain), vcpu_thread(domain)
+    idle, inner = group / "cpu.idle", group / "emulator" / weight_file(domain).name
+    quota = group / "vcpu0" / ("cpu.max" if inner.name == "cpu.weight" else "cpu.cfs_quota_us")
+    before = inner.read_text()
+    assert audit("--interval", "0", status=0) == {}
+
+    with process_beside(domain) as foreign:
+        quota.write_text("20000")
+        inner.write_text("77")
+        idle.write_text("1")
+        (group / "emulator" / thread_file(domain)).write_text(str(thread))
+        set_cpus(domain, "1")
+        found = audit("--interval", "0", "--fix", status=3)
+        assert set(found) == {
+            ("changed", "affinity"),
+            ("changed", "idle"),
+            ("changed", "inner-weight"),
+            ("changed", "quota"),
+            ("changed", "thread-cgroup"),
+            ("changed", "weight"),
+            (f"cgroup {foreign}", "foreign"),
+        }
+    assert "which the kernel refuses every weight; write 0 to its file cpu.idle" in caplog.text
+
+    (group / "vcpu0" / thread_file(domain)).write_text(str(thread))
+    set_cpus(domain, "0")
+    quota.write_text("max" if quota.name == "cpu.max" else "-1")
+    inner.write_text(before)
+    idle.write_text("0")  # the kernel has lost the weight
+    assert set(audit("--interval", "0", "--fix", status=0)) == {("changed", "weight")}
+    assert weight_file(domain).read_text() == "100\n"
+
+
+def test_a_process_that_passes_for_qemu(start: Start, audit: Audit) -> None:
+    domain = start("behind", 50)
+    weight_file(domain).write_text("400")
+    # In a cgroup without a weight: the guest would have no weight to compare.
+    command = ["sh", "-c", "sleep 60; :", "qemu", "-uuid", domain.UUIDString()]
+    with subprocess.Popen(command) as process:
+        found = audit("--interval", "0", status=3)
+        process.kill()
+    assert set(found) == {("behind", "weight")}
+
+
+def test_a_stopped_qemu_is_left_out_alone(start: Start, audit: Audit, tmp_path: Path) -> None:
+    runs, stops = start("runs", 100), start("stops", 100)
+    names = {runs.UUIDString(): "runs", stops.UUIDString(): "stops"}
+    spin(runs)
+    pid = int((guest_cgroup(stops) / "emulator" / thread_file(stops)).read_text().split()[0])
+    # nova-compute asks for statistics, and libvirt waits for QEMU with the job of the domain.
+    asks = threading.Thread(target=stops.vcpus)
+    metrics = tmp_path / "audit.prom"
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        asks.start()
+        begin = time.monotonic()
+        options = ("--ignore", "short", "--prometheus", str(metrics))
+        found = audit("--interval", "1", *options, status=3)
+        assert time.monotonic() - begin < 15  # libvirt alone would take 30
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        asks.join()
+    assert {key: row["found"][:37] for key, row in found.items()} == {
+        ("stops", "unread"): f"its QEMU process {pid} is stopped, so its"[:37]
+    }
+    assert set(read_metrics(metrics, names)["delivered_cpus"]) == {"runs"}
+
+
+def test_a_busy_process_is_named(start: Start, audit: Audit) -> None:
+    domain = start("short", 100)
+    spin(domain)
+    with busy_service(cpu_cgroups(vcpu_thread(domain))[-1], frozenset({0})) as pid:
+        found = audit("--interval", "2", status=3)
+    text = found[f"process {pid}", "busy"]["found"]
+    assert text.startswith("process 'sh' in cgroup /cputiers")
 
 
 def test_what_placement_has(start: Start, audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,6 +385,32 @@ def spin(*domains: libvirt.virDomain) -> None:
     while not all(domain.vcpus()[0][0][2] > 1e8 for domain in domains):
         assert time.monotonic() < deadline, "the guests do not start"
         time.sleep(0.2)
+
+
+def vcpu_thread(domain: libvirt.virDomain) -> int:
+    """The thread of vCPU 0."""
+    return int((guest_cgroup(domain) / "vcpu0" / thread_file(domain)).read_text().split()[0])
+
+
+def set_cpus(domain: libvirt.virDomain, cpus: str) -> None:
+    """Change the CPUs of the threads of a guest; the cpuset controller of v1 is elsewhere."""
+    group = Path(str(guest_cgroup(domain)).replace("/cgroup/cpu/", "/cgroup/cpuset/"))
+    for name in ("emulator", "vcpu0"):
+        (group / name / "cpuset.cpus").write_text(cpus)
+
+
+@contextmanager
+def process_beside(domain: libvirt.virDomain) -> Iterator[str]:
+    """Run a process in a cgroup of the largest weight beside a guest; return the path."""
+    group = guest_cgroup(domain).with_name(f"{PARTITION}-foreign")
+    group.mkdir()
+    try:
+        with outweighing(group), subprocess.Popen(["sleep", "60"]) as process:
+            (group / "cgroup.procs").write_text(str(process.pid))
+            yield f"/{group.relative_to(cpu_cgroups(process.pid)[-1].parent)}"
+            process.kill()
+    finally:
+        group.rmdir()
 
 
 def thread_file(domain: libvirt.virDomain) -> str:

@@ -15,7 +15,6 @@ from cpu_tiers.libvirt.connection import (
     read_hostname,
 )
 from cpu_tiers.libvirt.domain_parser import parse_domain
-from cpu_tiers.libvirt.statistics import measure
 from cpu_tiers.libvirt.weights import set_weights
 
 TEST = "test:///default"
@@ -63,17 +62,11 @@ def silent_uri(tmp_path: Path) -> Iterator[str]:
         yield f"qemu+unix:///system?socket={path}"
 
 
-def measure_at_once(uri: str, *, seconds: float) -> object:
-    return measure(uri, 0, seconds=seconds)
-
-
 def set_no_weights(uri: str, *, seconds: float) -> object:
     return set_weights(uri, {}, seconds=seconds)
 
 
-@pytest.mark.parametrize(
-    "read", [read_capabilities, read_domains, read_hostname, measure_at_once, set_no_weights]
-)
+@pytest.mark.parametrize("read", [read_capabilities, read_domains, read_hostname, set_no_weights])
 def test_the_wait_for_an_answer_is_bounded(read: Callable[..., object], silent_uri: str) -> None:
     start = time.monotonic()
     with pytest.raises(LibvirtUnavailable, match=r"has not answered within 0\.5 seconds"):

@@ -5,10 +5,13 @@ Pure: ``cpu-tiers host audit`` collects the evidence and prints the findings.
 
 from cpu_tiers.guest.audit.claims import check_claims
 from cpu_tiers.guest.audit.conditions import check_conditions
+from cpu_tiers.guest.audit.controls import check_controls
 from cpu_tiers.guest.audit.delivery import Delivery, check_delivery, deliveries
 from cpu_tiers.guest.audit.evidence import Allocated, Evidence, due_weight
 from cpu_tiers.guest.audit.finding import Finding, Kind
+from cpu_tiers.guest.audit.load import check_load
 from cpu_tiers.guest.audit.overlaps import check_overlaps
+from cpu_tiers.guest.audit.placing import check_placing
 from cpu_tiers.guest.audit.weights import check_weights
 
 __all__ = [
@@ -31,4 +34,7 @@ def audit(evidence: Evidence) -> list[Finding]:
         *check_delivery(evidence),
         *check_conditions(evidence),
         *check_overlaps(evidence),
+        *check_placing(evidence),
+        *check_controls(evidence),
+        *check_load(evidence),
     ]

@@ -18,7 +18,7 @@ from cpu_tiers.model.domain import Domain
 _BY_WEIGHT = (0, 3)
 """SCHED_OTHER and SCHED_BATCH: threads of these policies share CPUs by weight."""
 
-_REAL_TIME = {1: "SCHED_FIFO", 2: "SCHED_RR", 6: "SCHED_DEADLINE"}
+REAL_TIME = {1: "SCHED_FIFO", 2: "SCHED_RR", 6: "SCHED_DEADLINE"}
 _OTHERS = {5: "SCHED_IDLE", 7: "SCHED_EXT"}
 
 
@@ -36,7 +36,7 @@ def check_conditions(evidence: Evidence) -> Iterator[Finding]:
         text = f"the BPF scheduler {evidence.cgroups.sched_ext} is loaded"
         yield Finding(kind=Kind.SCHEDULER, where="host", found=text)
     for domain in evidence.host.domains:
-        cgroup = evidence.cgroups.guests.get(domain.uuid or "")
+        cgroup = evidence.cgroup(domain)
         for thread, policy in sorted(cgroup.policies.items() if cgroup else ()):
             yield from _policy(domain, thread, policy, users)
 
@@ -95,8 +95,8 @@ def _policy(
     """Yield a finding if the scheduling policy of this thread ignores weights."""
     if policy in _BY_WEIGHT:
         return
-    name = _REAL_TIME.get(policy) or _OTHERS.get(policy) or f"policy {policy}"
-    if policy in _REAL_TIME:
+    name = REAL_TIME.get(policy) or _OTHERS.get(policy) or f"policy {policy}"
+    if policy in REAL_TIME:
         # Real-time vCPUs are what hw:cpu_realtime gives; on CPUs of their own they harm nobody.
         if not _meets_other_guests(domain, thread, users):
             return

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.guest.tier import flavor_shares
-from cpu_tiers.model.cgroup import HostCgroups
+from cpu_tiers.model.cgroup import GuestCgroup, HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.cpu_time import CpuTime
 from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.host_load import HostLoad
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class Evidence:
     :param cgroups: ``None`` if the cgroups could not be read.
     :param allocated: ``None`` if Placement was not queried.
     :param spent: the CPU time of each vCPU in the interval, by the uuid of the guest.
+    :param load: what else took CPU time in the interval.
     :param seconds: the length of the interval; 0 if nothing was measured.
     """
 
@@ -41,7 +43,12 @@ class Evidence:
     cgroups: HostCgroups | None = None
     allocated: Allocated | None = None
     spent: Mapping[str, tuple[CpuTime, ...]] = field(default_factory=dict)
+    load: HostLoad = field(default_factory=HostLoad)
     seconds: float = 0.0
+
+    def cgroup(self, domain: Domain) -> GuestCgroup | None:
+        """Return the cgroup of a guest, or ``None`` if it was not found."""
+        return self.cgroups.guests.get(domain.uuid or "") if self.cgroups else None
 
     def is_dedicated(self, cpus: CpuSet | None) -> bool:
         """Tell whether a vCPU with this CPU set is dedicated: pinned to a single dedicated CPU."""

@@ -21,6 +21,15 @@ class Kind(Enum):
     SHARED_CPU = "shared-cpu"
     MIXED = "mixed"
     OVERLAP = "overlap"
+    PINNING = "pinning"
+    AFFINITY = "affinity"
+    THREAD_CGROUP = "thread-cgroup"
+    INNER_WEIGHT = "inner-weight"
+    FOREIGN = "foreign"
+    QUOTA = "quota"
+    IDLE = "idle"
+    BUSY = "busy"
+    STEAL = "steal"
     UNREAD = "unread"
 
     @property
@@ -74,8 +83,8 @@ _SAYS = {
     ),
     Kind.SHORT: (
         "the guest wanted more CPU time, and got less than its floor",
-        "resolve the other findings first; without other findings, look for busy processes"
-        " beside the guests, and for busy emulator and I/O threads of this guest",
+        "resolve the other findings first; without other findings, processes that each used"
+        " less than a tenth of a CPU took the time (systemd-cgtop)",
     ),
     Kind.OUTWEIGHED: (
         "processes of the sibling cgroup get more CPU time than all guests together while both"
@@ -89,7 +98,8 @@ _SAYS = {
     ),
     Kind.REAL_TIME: (
         "a real-time thread runs before all threads of other guests, whatever their weight",
-        "pin the guest to CPUs of its own, or remove its real-time policy (chrt --other)",
+        "pin the guest or the process to CPUs of its own, or remove the real-time policy"
+        " (chrt --other)",
     ),
     Kind.SHARED_CPU: (
         "other guests use a CPU that is dedicated to this guest",
@@ -107,6 +117,56 @@ _SAYS = {
         "give the guests that share CPUs the same CPU set: keep cpu_shared_set and"
         " cpu_dedicated_set disjoint, and servers with NUMA nodes on other hosts than servers"
         " without NUMA nodes",
+    ),
+    Kind.PINNING: (
+        "a vCPU may run on CPUs that nova.conf does not give to such a vCPU, so the guest takes"
+        " CPU time from guests or host processes that are not in the computation",
+        "migrate the guest, so that Nova pins its vCPUs again; or undo the change of"
+        " cpu_shared_set or cpu_dedicated_set",
+    ),
+    Kind.AFFINITY: (
+        "somebody changed the CPUs of a vCPU without libvirt: the floor and the fair"
+        " share, which follow from the XML, do not hold",
+        "set the CPUs of the XML again (virsh vcpupin DOMAIN VCPU CPUS --live); then find out"
+        " who changed the CPUs",
+    ),
+    Kind.THREAD_CGROUP: (
+        "the kernel divides CPU time among cgroups: the weight of the guest has no effect on a"
+        " thread that is not in a cgroup of the guest",
+        "write the number of the thread to the file tasks (cgroup v1) or cgroup.threads (v2) of"
+        " the cgroup of the guest; then find out who moved the thread",
+    ),
+    Kind.INNER_WEIGHT: (
+        "the vCPUs and the emulator threads of the guest do not share the CPU time of the guest"
+        " equally",
+        "write the default weight to cpu.shares (1024) or cpu.weight (100) of the cgroup",
+    ),
+    Kind.FOREIGN: (
+        "processes that are no guest compete with the guests by this weight, and the floors"
+        " and fair shares do not count them",
+        "move the processes to a cgroup outside of the guests' slice",
+    ),
+    Kind.QUOTA: (
+        "the kernel stops the threads of the cgroup in each period when they have used the quota,"
+        " whatever their weight",
+        "write -1 to cpu.cfs_quota_us (cgroup v1) or max to cpu.max (v2) of the cgroup, or unset"
+        " CPUQuota of the slice (systemctl set-property)",
+    ),
+    Kind.IDLE: (
+        "threads of the cgroup run only while no other thread wants to run, and the kernel"
+        " refuses a weight for the cgroup",
+        "write 0 to cpu.idle of the cgroup, then run the audit with --fix: the kernel has lost"
+        " the weight",
+    ),
+    Kind.BUSY: (
+        "a process beside the vCPUs took CPU time from a guest that fell short",
+        "limit the process, or give the process CPUs that guests do not use; a thread of QEMU"
+        " that is no vCPU works for the disks and networks of its guest",
+    ),
+    Kind.STEAL: (
+        "this host is a virtual machine, and its hypervisor does not give it all CPU time: the"
+        " guests get less than the audit can see",
+        "give the virtual machine CPUs of its own, or run guests with tiers on another host",
     ),
     Kind.UNREAD: (
         "a part of the audit could not be done",

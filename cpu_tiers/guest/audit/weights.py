@@ -24,7 +24,7 @@ def check_weights(evidence: Evidence) -> Iterator[Finding]:
         if due_weight(domain) is None and tiers and not faults:
             text = f"it has no tier; guests of this host with a tier: {tiers}"
             yield _finding(Kind.UNTIERED, domain, text)
-        cgroup = evidence.cgroups and evidence.cgroups.guests.get(domain.uuid or "")
+        cgroup = evidence.cgroup(domain)
         deviations = [*_in_xml(domain)]
         if evidence.cgroups and cgroup:
             yield from _unusable(domain, evidence.cgroups, cgroup)

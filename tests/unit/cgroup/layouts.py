@@ -4,12 +4,14 @@ The layouts are those of https://libvirt.org/cgroups.html, and of libvirt 9 with
 cgroup v1 as seen on a running host.
 """
 
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from cpu_tiers.cgroup.files import Files
+from cpu_tiers.model.domain import Domain
 
 Kind = Literal["v1", "v1 systemd", "v2", "v2 systemd", "hybrid systemd"]
 KINDS: tuple[Kind, ...] = ("v1", "v1 systemd", "v2", "v2 systemd", "hybrid systemd")
@@ -65,6 +67,15 @@ class Layout:
         name = "cpu.weight" if self.v2 else "cpu.shares"
         return self.write(f"{mount}{cgroup}/{name}", f"{weight}\n")
 
+    def file(self, cgroup: str, v1: str, v2: str, text: str) -> Path:
+        """Write a file of a cgroup, by its name in each version."""
+        mount = "sys/fs/cgroup" if self.v2 else "sys/fs/cgroup/cpu,cpuacct"
+        return self.write(f"{mount}{cgroup}/{v2 if self.v2 else v1}", text)
+
+    def member(self, path: str) -> str:
+        """Return the line of ``/proc/PID/cgroup`` for the cpu controller."""
+        return f"0::{path}\n" if self.v2 else f"2:cpu,cpuacct:{path}\n"
+
     def guest(self, uuid: str, weight: int, policies: tuple[int, ...] = (0,)) -> Path:
         """Run a guest, whose vCPUs have these policies; return the file of its weight."""
         self.guests += 1
@@ -80,21 +91,38 @@ class Layout:
         for child in ("emulator", *(f"vcpu{i}" for i in range(len(policies)))):
             self.weight(f"{threads}/{child}", self.default)
         self.write(f"proc/{pid}/cmdline", f"/usr/bin/qemu\0-name\0guest={name}\0-uuid\0{uuid}\0")
-        ours = "0" if self.v2 else "2"
-        controllers = "" if self.v2 else "cpu,cpuacct"
-        lines = [f"5:memory:{path}", f"{ours}:{controllers}:{threads}/emulator"]
+        membership = f"5:memory:{path}\n" + self.member(f"{threads}/emulator")
         if self.kind == "hybrid systemd":
-            lines.append("0::/elsewhere")
-        self.write(f"proc/{pid}/cgroup", "\n".join(lines) + "\n")
-        self._stat(pid, pid, "qemu-system-x86", 0)
+            membership += "0::/elsewhere\n"
+        self.write(f"proc/{pid}/cgroup", membership)
+        self.write(f"proc/{pid}/status", f"Name:\tqemu\nUid:\t{os.geteuid()}\t0\t0\t0\n")
+        (self.root / f"proc/{pid}/exe").symlink_to("/usr/bin/qemu-system-x86_64")
+        self._thread(pid, pid, "qemu-system-x86", 0, f"{threads}/emulator")
         for vcpu, policy in enumerate(policies):
-            self._stat(pid, pid + 1 + vcpu, f"CPU {vcpu}/KVM", policy)
+            thread, name = pid + 1 + vcpu, f"CPU {vcpu}/KVM"
+            self._thread(pid, thread, name, policy, f"{threads}/vcpu{vcpu}")
+            status = f"Name:\t{name}\nCpus_allowed_list:\t0-1\n"
+            self.write(f"proc/{pid}/task/{thread}/status", status)
         return self.weight(path, weight)
 
-    def _stat(self, pid: int, thread: int, name: str, policy: int) -> None:
-        before = " ".join("0" for _ in range(4, 41))  # fields 4 to 40
-        stat = f"{thread} ({name}) S {before} {policy} 0 0\n"
-        self.write(f"proc/{pid}/task/{thread}/stat", stat)
+    def _thread(self, pid: int, thread: int, name: str, policy: int, cgroup: str) -> None:
+        folder = f"proc/{pid}/task/{thread}"
+        self.write(f"{folder}/stat", stat_line(thread, name, policy=policy))
+        self.write(f"{folder}/cgroup", self.member(cgroup))
+
+
+def stat_line(pid: int, name: str, *, state: str = "S", ticks: int = 0, policy: int = 0) -> str:
+    """Return a line of proc(5), with fields 2, 3, 14, 22 and 41, and further fields 0."""
+    fields = dict.fromkeys(range(4, 45), "0") | {14: str(ticks), 41: str(policy)}
+    return f"{pid} ({name}) {state} {' '.join(fields.values())}\n"
+
+
+def guest(uuid: str, **values: Any) -> Domain:
+    """Return a domain as libvirt reports it, whose QEMU runs as the user of the tests."""
+    emulator = "/usr/bin/qemu-system-x86_64"
+    return Domain(
+        **{"name": uuid[-4:], "uuid": uuid, "vcpu_sets": (), "emulator": emulator, **values}
+    )
 
 
 class CountingFiles(Files):

@@ -9,7 +9,7 @@ from cpu_tiers.cgroup.files import Files
 from cpu_tiers.cgroup.host import read_host
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.cgroup import HostCgroups
-from tests.unit.cgroup.layouts import KINDS, CountingFiles, Kind, Layout
+from tests.unit.cgroup.layouts import KINDS, CountingFiles, Kind, Layout, guest
 
 GOLD, BRONZE = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
 
@@ -20,7 +20,7 @@ def layout(request: pytest.FixtureRequest, tmp_path: Path) -> Layout:
 
 
 def read(layout: Layout, *uuids: str) -> HostCgroups:
-    return read_host(uuids, Files(layout.root))
+    return read_host([*map(guest, uuids)], Files(layout.root))
 
 
 def test_weights_of_guests_and_of_what_is_above(layout: Layout) -> None:
@@ -43,10 +43,10 @@ def test_each_file_is_read_once_for_500_guests(layout: Layout) -> None:
     for uuid in uuids:
         layout.guest(uuid, 100)
     files = CountingFiles(layout.root)
-    assert len(read_host(uuids, files).guests) == 500
+    assert len(read_host([*map(guest, uuids)], files).guests) == 500
     assert set(files.reads.values()) == {1}
     weights = [path for path in files.reads if path.endswith(("cpu.shares", "cpu.weight"))]
-    assert len(weights) == 501  # and machine.slice; nothing below a guest's own
+    assert len(weights) == 1501  # each guest, its emulator and its vCPU, and machine.slice
 
 
 def test_a_guest_that_is_not_libvirts_is_not_ours(layout: Layout) -> None:
@@ -82,7 +82,7 @@ def test_a_guest_that_ends_meanwhile_is_left_out_in_silence(layout: Layout, gone
                 shutil.rmtree(ending) if ending.is_dir() else ending.unlink()
             return content
 
-    found = read_host({GOLD, BRONZE}, Ending(layout.root))
+    found = read_host([guest(GOLD), guest(BRONZE)], Ending(layout.root))
     assert set(found.guests) == {BRONZE}
     assert found.faults == ()
 
@@ -104,7 +104,7 @@ class Forbidding(Files):
 def test_what_may_not_be_read_is_told_and_the_rest_goes_on(layout: Layout, forbidden: str) -> None:
     layout.guest(GOLD, 100)
     layout.guest(BRONZE, 25)
-    found = read_host({GOLD, BRONZE}, Forbidding(layout.root, forbidden))
+    found = read_host([guest(GOLD), guest(BRONZE)], Forbidding(layout.root, forbidden))
     assert set(found.guests) == {BRONZE}
     (fault,) = found.faults
     assert str(fault) == (
@@ -142,3 +142,41 @@ def test_a_machine_without_cgroups(tmp_path: Path, mounts: str | None, message: 
     file.unlink() if mounts is None else file.write_text(mounts)
     with pytest.raises(InvalidInput, match=message):
         read_host((), Files(tmp_path))
+
+
+def test_limits_of_guests_and_of_what_is_above(layout: Layout) -> None:
+    layout.guest(GOLD, 100)
+    layout.guest(BRONZE, 100)
+    scope = layout.paths[GOLD]
+    vcpu = f"{scope}/libvirt/vcpu0" if layout.systemd else f"{scope}/vcpu0"
+    slice_ = scope.rpartition("/")[0]
+    for path, quota in ((vcpu, "20000"), (slice_, "150000")):
+        layout.file(path, "cpu.cfs_quota_us", "cpu.max", quota + (" 50000" if layout.v2 else ""))
+        layout.file(path, "cpu.cfs_period_us", "unused", "50000")
+    layout.file(scope, "cpu.cfs_quota_us", "cpu.max", "max 100000" if layout.v2 else "-1")
+    layout.file(scope, "cpu.idle", "cpu.idle", "1\n")
+    layout.file(slice_, "cpu.idle", "cpu.idle", "0\n")
+    layout.weight(vcpu, 7)
+    found = read(layout, GOLD, BRONZE)
+    assert found.quotas == {vcpu: (20_000, 50_000), slice_: (150_000, 50_000)}
+    assert found.idle == {scope}
+    assert found.guests[GOLD].inner_weights == {
+        vcpu.removeprefix(f"{scope}/"): 7,
+        vcpu.removeprefix(f"{scope}/").replace("vcpu0", "emulator"): layout.default,
+    }
+    assert found.faults == ()
+
+
+def test_cgroups_beside_guests(layout: Layout) -> None:
+    layout.guest(GOLD, 100)
+    slice_ = layout.paths[GOLD].rpartition("/")[0]
+    of_a_guest = "machine-qemu\\x2d9\\x2dx.scope" if layout.systemd else "qemu-9-x.libvirt-qemu"
+    for name, process in (("foreign", "55\n"), ("left", ""), (of_a_guest, "56\n")):
+        layout.weight(f"{slice_}/{name}", 7000)
+        events = f"populated {int(bool(process))}\nfrozen 0\n"
+        text = events if layout.v2 else ""  # the processes are one level below in v1
+        layout.file(f"{slice_}/{name}", "cgroup.procs", "cgroup.events", text)
+        layout.file(f"{slice_}/{name}/below", "cgroup.procs", "unused", process)
+    found = read(layout, GOLD)
+    assert found.beside == {f"{slice_}/foreign": 7000}
+    assert found.faults == ()

@@ -122,3 +122,24 @@ def test_entities_are_never_resolved(tmp_path: Path) -> None:
     text = f'<!DOCTYPE d [<!ENTITY s SYSTEM "{secret.as_uri()}">]>'
     with pytest.raises(InvalidInput, match="a document type"):
         parse(f"{text}<domain><name>g</name><vcpu>&s;</vcpu></domain>")
+
+
+def test_the_process_that_libvirt_started() -> None:
+    # libvirt 9.0 with Debian's user libvirt-qemu; other labels are of AppArmor
+    read = domain(
+        "<vcpu>1</vcpu><devices><emulator>/usr/bin/qemu-system-x86_64</emulator></devices>"
+        "<seclabel type='dynamic' model='apparmor'><label>libvirt-1</label></seclabel>"
+        "<seclabel type='dynamic' model='dac'><label>+64055:+109</label></seclabel>"
+    )
+    assert (read.emulator, read.owner) == ("/usr/bin/qemu-system-x86_64", "64055")
+    named = "<seclabel type='static' model='dac'><label>qemu:kvm</label></seclabel>"
+    assert domain(f"<vcpu>1</vcpu>{named}").owner == "qemu"
+    assert domain("<vcpu>1</vcpu><seclabel type='none' model='dac'/>").owner is None
+
+
+def test_quotas() -> None:
+    read = domain(
+        "<vcpu>1</vcpu><cputune><quota>20000</quota><emulator_quota>-1</emulator_quota>"
+        "<global_quota>50000</global_quota></cputune>"
+    )
+    assert read.quotas == {"global_quota": 50_000, "quota": 20_000}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from cpu_tiers.guest.audit import Allocated, Evidence, Finding, audit, due_weight
 from cpu_tiers.guest.occupancy import Occupancy
@@ -9,6 +10,7 @@ from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, GuestCgroup, HostCgroups, Ver
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.cpu_time import CpuTime
 from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.host_load import HostLoad
 
 SHARED, DEDICATED = CpuSet({0, 1}), CpuSet({2, 3})
 
@@ -32,19 +34,29 @@ def cgroups(
     above: Mapping[str, int] | None = None,
     policies: Mapping[str, int] | None = None,
     sched_ext: str | None = None,
+    parts: Mapping[str, Any] | None = None,
+    of_guests: Mapping[str, Any] | None = None,
     **weights: int | None,
 ) -> HostCgroups:
-    """Cgroups of guests with these weights, laid out as systemd does."""
+    """Cgroups of guests with these weights, laid out as systemd does.
+
+    :param parts: further attributes of the host.
+    :param of_guests: further attributes of each guest.
+    """
     return HostCgroups(
         version=version,
         guests={
             f"{name}-uuid": GuestCgroup(
-                path=f"/machine.slice/{name}.scope", weight=weight, policies=policies or {}
+                path=f"/machine.slice/{name}.scope",
+                weight=weight,
+                policies=policies or {},
+                **(of_guests or {}),
             )
             for name, weight in weights.items()
         },
         above=above or {"/machine.slice": 100, "/system.slice": 100},
         sched_ext=sched_ext,
+        **(parts or {}),
     )
 
 
@@ -54,6 +66,7 @@ def evidence(
     allocated: Allocated | None = None,
     spent: Mapping[str, tuple[CpuTime, ...]] | None = None,
     dedicated: CpuSet = DEDICATED,
+    load: HostLoad | None = None,
 ) -> Evidence:
     default = DEFAULT_WEIGHT[found.version if found else 2]
     host = Occupancy(
@@ -70,6 +83,7 @@ def evidence(
         cgroups=found,
         allocated=allocated,
         spent={f"{name}-uuid": times for name, times in (spent or {}).items()},
+        load=load or HostLoad(),
         seconds=10.0 if spent else 0.0,
     )
 

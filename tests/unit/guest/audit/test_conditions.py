@@ -63,7 +63,7 @@ def test_a_scheduler_that_ignores_weights() -> None:
 )
 def test_policies_of_threads(policy: int, found: list[tuple[str, str]]) -> None:
     kernel = cgroups(floats=100, policies={"CPU 0/KVM": policy})
-    host = evidence(FLOATS, EVERYWHERE, found=kernel)
+    host = evidence(FLOATS, guest("beside", 100), found=kernel)
     assert summary(host) == [(kind, "guest floats", text) for kind, text in found]
 
 

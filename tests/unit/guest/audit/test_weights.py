@@ -3,7 +3,7 @@ import pytest
 from cpu_tiers.guest.audit import Kind, audit
 from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.model.domain import Domain
-from tests.unit.guest.audit.hosts import cgroups, evidence, guest, only, summary
+from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, only, summary
 
 GOLD = guest("gold", 100, multiplier="100")
 
@@ -35,7 +35,7 @@ def test_a_flavor_with_a_weight_of_1(weight: int) -> None:
             id="changed behind libvirt's back",
         ),
         pytest.param(
-            guest("gold", 30, None, None, multiplier="100"),
+            guest("gold", 30, SHARED, SHARED, multiplier="100"),
             cgroups(gold=30),
             "its XML has weight 30, its flavor weight 200;"
             " its cgroup has weight 30, it must have weight 200",

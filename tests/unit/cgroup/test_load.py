@@ -1,0 +1,73 @@
+"""The CPU time of processes, and the steal time of CPUs."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cpu_tiers.cgroup.files import Files
+from cpu_tiers.cgroup.load import load_between, read_load
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.host_load import BusyProcess
+from tests.unit.cgroup.layouts import Layout, stat_line
+
+HZ = os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout(tmp_path, "v2")
+
+
+def run(layout: Layout, pid: int, cpus: float, policy: int = 0) -> None:
+    """Let a process have run for this CPU time in seconds."""
+    line = stat_line(pid, "a (job", ticks=round(cpus * HZ), policy=policy)
+    layout.write(f"proc/{pid}/stat", line)
+    layout.write(f"proc/{pid}/task/{pid}/stat", line)
+    layout.write(f"proc/{pid}/status", "Name:\ta (job\nCpus_allowed_list:\t0,2\n")
+    layout.write(f"proc/{pid}/cgroup", layout.member("/system.slice/x"))
+
+
+def steal(layout: Layout, *seconds: float) -> None:
+    lines = [
+        f"cpu{number} 1 2 3 4 5 6 7 {round(each * HZ)} 9 10" for number, each in enumerate(seconds)
+    ]
+    layout.write("proc/stat", "\n".join(["cpu 1 2 3 4 5 6 7 8 9 10", *lines, "intr 1"]))
+
+
+def test_what_ran_in_ten_seconds(layout: Layout) -> None:
+    for pid, cpus in ((5, 100.0), (6, 100.0), (7, 100.0)):
+        run(layout, pid, cpus)
+    steal(layout, 50.0, 0.0)
+    files = Files(layout.root)
+    before = read_load(files)
+    run(layout, 5, 103.0, policy=1)  # 0.3 CPUs
+    run(layout, 6, 100.9)  # 0.09 CPUs
+    (layout.root / "proc/7/stat").unlink()
+    run(layout, 8, 5.0)  # started meanwhile
+    steal(layout, 51.5, 0.0)
+    load = load_between(files, before, 10.0)
+    assert load.steal == {0: pytest.approx(0.15), 1: 0.0}
+    assert [(one.pid, one.used) for one in load.busy] == [("8", 0.5), ("5", 0.3)]
+    assert load.busy[1] == BusyProcess(
+        pid="5",
+        name="a (job",
+        used=0.3,
+        cpus=CpuSet({0, 2}),
+        cgroup="/system.slice/x",
+        policies={"a (job": 1},
+    )
+    assert files.faults == []
+
+
+def test_a_process_id_that_is_used_again(layout: Layout) -> None:
+    run(layout, 5, 100.0)
+    files = Files(layout.root)
+    before = read_load(files)
+    # field 22, the start, differs; the new process ran for 2 s
+    run(layout, 5, 2.0)
+    path = layout.root / "proc/5/stat"
+    fields = path.read_text().split(" ")
+    fields[22] = "999"  # the name of the process contains a blank
+    path.write_text(" ".join(fields))
+    assert [one.used for one in load_between(files, before, 10.0).busy] == [0.2]
