@@ -11,6 +11,7 @@ from cpu_tiers.cli.inventory import CHANGE_COLUMNS, change_rows, provider_row
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.networking import build_networking_trees
+from cpu_tiers.model.chassis import is_chassis_table, read_chassis
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.client import PlacementClient
@@ -30,7 +31,8 @@ class _NetworkingCommand(NovaConfCommand, Lister):
             "agents",
             nargs="+",
             metavar="AGENT.json",
-            help="output of `openstack network agent show -f json`",
+            help="output of `openstack network agent show -f json`; for OVN the output of "
+            "`ovn-sbctl -f json list Chassis`, with all chassis",
         )
         parser.add_argument(
             "--device-trait",
@@ -55,10 +57,10 @@ class _NetworkingCommand(NovaConfCommand, Lister):
         :raises InvalidInput: with the faults of all files.
         """
         faults = FaultList()
-        agents = []
+        agents: list[NetworkAgent] = []
         for path in parsed_args.agents:
             with faults:
-                agents.append(NetworkAgent.parse(read_json(path), where=path))
+                agents += _read_agents(path)
         faults.raise_if_any()
         return build_networking_trees(
             agents,
@@ -103,6 +105,17 @@ def _sync(client: PlacementClient, trees: Iterable[ProviderTree]) -> list[Networ
             error.prepend_written([change for result in results for change in result.changes])
             raise
     return results
+
+
+def _read_agents(path: str) -> tuple[NetworkAgent, ...]:
+    """Return the agent of a file, or the agents of all chassis in the file.
+
+    :raises InvalidInput: with the faults of the file.
+    """
+    document = read_json(path)
+    if is_chassis_table(document):
+        return read_chassis(document, where=path)
+    return (NetworkAgent.parse(document, where=path),)
 
 
 def _by_device(arguments: Iterable[str]) -> dict[str, set[str]]:

@@ -26,7 +26,7 @@ from cpu_tiers.model.names import (
     custom_trait,
     is_trait,
 )
-from cpu_tiers.model.network_agent import NetworkAgent, interface_of
+from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent, interface_of
 
 GUARANTEED_BW, BEST_EFFORT_BW = "CUSTOM_GUARANTEED_BW", "CUSTOM_BEST_EFFORT_BW"
 """Traits for the kinds of ports that a device is for.
@@ -44,10 +44,14 @@ _PACKETS = {"any": NET_PACKETS, "egress": NET_PACKETS_EGR, "ingress": NET_PACKET
 
 
 class _Driver(NamedTuple):
-    """A mechanism driver of Neutron: the namespace of its uuids, and its VNIC types."""
+    """A mechanism driver of Neutron: the namespace of its uuids, and its VNIC types.
+
+    :param has_prohibited: Neutron leaves out the VNIC types of ``vnic_type_prohibit_list``.
+    """
 
     namespace: UUID
     vnic_types: tuple[str, ...]
+    has_prohibited: bool = True
 
 
 _DRIVERS = {
@@ -57,6 +61,20 @@ _DRIVERS = {
     "NIC Switch agent": _Driver(
         UUID("87f1895c-73bb-11e8-9008-c4d987b2a692"),
         ("direct", "macvtap", "direct-physical", "accelerator-direct"),
+    ),
+    OVN_AGENT: _Driver(
+        UUID("5533233b-800c-11eb-b1f4-000056b2f5b8"),
+        (
+            "normal",
+            "direct",
+            "direct-physical",
+            "macvtap",
+            "vdpa",
+            "remote-managed",
+            "baremetal",
+            "virtio-forwarder",
+        ),
+        has_prohibited=False,
     ),
 }
 
@@ -118,7 +136,8 @@ def _providers(
 ) -> Iterable[ResourceProvider]:
     """Yield the providers of an agent, each parent before its children."""
     driver = _driver(agent)
-    vnic_types = [t for t in driver.vnic_types if t not in prohibited]
+    left_out = prohibited if driver.has_prohibited else ()
+    vnic_types = [name for name in driver.vnic_types if name not in left_out]
     vnic_traits = frozenset(custom_trait(f"VNIC_TYPE_{name}") for name in vnic_types)
     for host in dict.fromkeys([*agent.hypervisors.values(), *agent.packet_rates]):
         rates = agent.packet_rates.get(host, {})

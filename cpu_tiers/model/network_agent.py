@@ -15,6 +15,9 @@ from cpu_tiers.model.names import MAX_AMOUNT
 Rates = Mapping[str, Mapping[str, int]]
 """Rates by device or provider, and by direction (``egress``, ``ingress``, ``any``)."""
 
+OVN_AGENT = "OVN Controller agent"
+"""The type of the agent that Neutron names in the providers of a chassis of OVN."""
+
 _INTEGERS = {"min_unit": 1, "max_unit": 1, "reserved": 0, "step_size": 1}
 """Integer options of an inventory, and the smallest values that Placement accepts."""
 
@@ -64,6 +67,7 @@ class NetworkAgent:
         faults = FaultList()
         at = DocumentPlace(where, faults)
         document = at.of(body, dict)
+        _check_configured(at, document)
         faults.raise_if_any()
         # Neutron's API says configurations; openstacksdk, and so the client, says configuration.
         key = "configurations" if "configurations" in document else "configuration"
@@ -84,6 +88,15 @@ class NetworkAgent:
         )
         faults.raise_if_any()
         return agent
+
+
+def _check_configured(at: DocumentPlace, document: Mapping[str, Any]) -> None:
+    """Refuse the report of an OVN controller, which has none of the options for Placement."""
+    kind = str(document.get("agent_type"))
+    inner = document.get("configurations", document.get("configuration"))
+    if kind.startswith("OVN Controller") and "chassis_name" in (inner or ()):
+        allowed = "OVN keeps the bandwidths in its database: give the output of `ovn-sbctl -f json"
+        (at / "agent_type").wrong(kind, f"{allowed} list Chassis`")
 
 
 def _text(at: DocumentPlace, body: Mapping[str, Any], key: str) -> str:

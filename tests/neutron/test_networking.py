@@ -15,11 +15,13 @@ from neutron_lib.api.definitions import portbindings
 from neutron_lib.placement import client as neutron_client
 from neutron_lib.placement import constants as placement_constants
 from neutron_lib.placement import utils
+from neutron_lib.utils import helpers
 
 from cpu_tiers.inventory import networking
 from cpu_tiers.inventory.networking import build_networking_trees
+from cpu_tiers.model.chassis import read_chassis
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
-from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import WsgiTransport, placement_app
 from cpu_tiers.placement.networking import NetworkingChanges, sync_networking
@@ -27,6 +29,7 @@ from cpu_tiers.placement.networking import NetworkingChanges, sync_networking
 HOST = "compute1.example.org"
 OVS = UUID("87ee7d5c-73bb-11e8-9008-c4d987b2a692")  # of Neutron's mechanism drivers
 SRIOV = UUID("87f1895c-73bb-11e8-9008-c4d987b2a692")
+OVN = UUID("5533233b-800c-11eb-b1f4-000056b2f5b8")
 DEFAULTS = {"allocation_ratio": "1.5", "min_unit": "1", "step_size": "10", "reserved": "100"}
 
 
@@ -69,9 +72,40 @@ def sriov() -> NetworkAgent:
     )
 
 
+BRIDGES = "physnet 0:br-ovn,physnet-9:br-2"
+
+
 @pytest.fixture
-def tree(ovs: NetworkAgent, sriov: NetworkAgent) -> ProviderTree:
-    (tree,) = build_networking_trees([ovs, sriov])
+def ovn() -> NetworkAgent:
+    """A chassis of the table that ovn-sbctl prints, with a device without bandwidth."""
+    hosts = ";".join(f"{device}:{HOST}" for device in ("br-ovn", "br-2", "rp_tunnelled"))
+    cms = (
+        "enable-chassis-as-gw, resource_provider_bandwidths=br-ovn:1000:2000;br-2;rp_tunnelled::300, "
+        f"resource_provider_hypervisors={hosts}, "
+        "resource_provider_inventory_defaults=allocation_ratio:1.5;reserved:100"
+    )
+    other_config = [["ovn-cms-options", cms], ["ovn-bridge-mappings", BRIDGES]]
+    table = {
+        "headings": ["hostname", "other_config"],
+        "data": [["compute1", ["map", other_config]]],
+    }
+    (chassis,) = read_chassis(table, where="chassis")
+    return chassis
+
+
+def test_neutron_reads_the_options_of_a_chassis_alike(ovn: NetworkAgent) -> None:
+    theirs = utils.parse_rp_bandwidths(["br-ovn:1000:2000", "br-2", "rp_tunnelled::300"])
+    above_0 = {name: {d: r for d, r in rates.items() if r} for name, rates in theirs.items()}
+    assert ovn.bandwidths == above_0
+    options = {"allocation_ratio": "1.5", "reserved": "100"}
+    assert ovn.bandwidth_options == utils.parse_rp_inventory_defaults(options)
+    networks = helpers.parse_mappings(BRIDGES.split(","))
+    assert ovn.physical_networks == {bridge: network for network, bridge in networks.items()}
+
+
+@pytest.fixture
+def tree(ovs: NetworkAgent, sriov: NetworkAgent, ovn: NetworkAgent) -> ProviderTree:
+    (tree,) = build_networking_trees([ovs, sriov, ovn])
     return tree
 
 
@@ -82,7 +116,11 @@ def named(tree: ProviderTree, name: str) -> ResourceProvider:
 
 @pytest.mark.parametrize(
     ("agent_type", "namespace"),
-    [(constants.AGENT_TYPE_OVS, OVS), (constants.AGENT_TYPE_NIC_SWITCH, SRIOV)],
+    [
+        (constants.AGENT_TYPE_OVS, OVS),
+        (constants.AGENT_TYPE_NIC_SWITCH, SRIOV),
+        (OVN_AGENT, OVN),
+    ],
 )
 def test_agents(tree: ProviderTree, agent_type: str, namespace: UUID) -> None:
     provider = named(tree, f"{HOST}:{agent_type}")
@@ -96,6 +134,7 @@ def test_agents(tree: ProviderTree, agent_type: str, namespace: UUID) -> None:
         (constants.AGENT_TYPE_OVS, OVS, "br-ex"),
         (constants.AGENT_TYPE_OVS, OVS, "br-é-2"),
         (constants.AGENT_TYPE_NIC_SWITCH, SRIOV, "ens5"),
+        (OVN_AGENT, OVN, "br-ovn"),
     ],
 )
 def test_devices(tree: ProviderTree, agent_type: str, namespace: UUID, device: str) -> None:
@@ -109,6 +148,16 @@ OVS_TYPES = [
     portbindings.VNIC_DIRECT,
     portbindings.VNIC_SMARTNIC,
     portbindings.VNIC_VHOST_VDPA,
+]
+OVN_TYPES = [
+    portbindings.VNIC_NORMAL,
+    portbindings.VNIC_DIRECT,
+    portbindings.VNIC_DIRECT_PHYSICAL,
+    portbindings.VNIC_MACVTAP,
+    portbindings.VNIC_VHOST_VDPA,
+    portbindings.VNIC_REMOTE_MANAGED,
+    portbindings.VNIC_BAREMETAL,
+    portbindings.VNIC_VIRTIO_FORWARDER,
 ]
 SRIOV_TYPES = [
     portbindings.VNIC_DIRECT,
@@ -125,6 +174,8 @@ SRIOV_TYPES = [
         (f"{constants.AGENT_TYPE_OVS}:br-ex", "physnet 0", OVS_TYPES),
         (f"{constants.AGENT_TYPE_OVS}:br-é-2", "Größe", OVS_TYPES),
         (f"{constants.AGENT_TYPE_NIC_SWITCH}:ens6", "physnet1", SRIOV_TYPES),
+        (OVN_AGENT, None, OVN_TYPES),
+        (f"{OVN_AGENT}:br-2", "physnet-9", OVN_TYPES),
     ],
 )
 def test_traits(tree: ProviderTree, name: str, physnet: str | None, vnic_types: list[str]) -> None:
