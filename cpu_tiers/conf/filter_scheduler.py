@@ -84,6 +84,29 @@ Related options:
 * ``[compute] extend_cpu_policies``
 """,
     ),
+    cfg.BoolOpt(
+        "query_placement_for_port_traits",
+        default=False,
+        help="""
+Place servers by the traits of ports that request no amount of Placement, and of
+ports that request any one of several traits.
+
+* A port with a QoS rule for a minimum bandwidth of 0 requests a device of its
+  physical network and of its VNIC type, without an amount of bandwidth.
+* ``in:A,B`` in the resource request of a port requests a device with the trait
+  A or the trait B. Neutron does not write such a request itself.
+
+If this option is off, Placement refuses the query of a server with such a
+port, and the server gets no host: Nova sends a query that Placement does not
+understand.
+
+nova-scheduler reads this option if it has loaded the weigher of cpu-tiers, and
+nova-compute if it has loaded the driver of cpu-tiers. Turn the option on
+first on every compute host and then for nova-scheduler: on a host without the
+option, the revert of a resize puts a server with such a port into ERROR, and
+detaching the port fails. Placement must have microversion 1.39 for ``in:``.
+""",
+    ),
     cfg.FloatOpt(
         "resource_provider_weight_multiplier",
         default=0.0,

@@ -137,12 +137,26 @@ def _add_traits(at: DocumentPlace, given: object, draft: GroupDraft) -> None:
     text = at.of(given, str)
     if text is not given:
         return
-    operator = next((o for o in ("in:", "!") if text.startswith(o)), "")
-    names = text.removeprefix(operator)
-    traits = frozenset(names.split(",") if operator == "in:" else [names])
+    operator, traits = split_requirement(text)
     if not all(map(is_trait, traits)):
         at.wrong(text, "give a trait of os-traits, or CUSTOM_…; or in: and several of them")
-    elif operator == "!":
+    else:
+        require(draft, operator, traits)
+
+
+def split_requirement(text: str) -> tuple[str, frozenset[str]]:
+    """Return the operator and the traits of an entry of ``required``.
+
+    :returns: the operator is ``in:``, ``!`` or empty.
+    """
+    operator = next((o for o in ("in:", "!") if text.startswith(o)), "")
+    names = text.removeprefix(operator)
+    return operator, frozenset(names.split(",") if operator == "in:" else [names])
+
+
+def require(draft: GroupDraft, operator: str, traits: frozenset[str]) -> None:
+    """Add the traits of an entry of ``required`` to a group."""
+    if operator == "!":
         draft.forbidden |= traits
     elif len(traits) > 1:
         draft.any_of.add(traits)

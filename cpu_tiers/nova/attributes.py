@@ -91,10 +91,13 @@ SAME_SUBTREE = _of(_REQUEST, "_same_subtree", "groups of translators and nodes a
 ROOT_REQUIRED = _of(_REQUEST, "_root_required", "traits of the root provider are added", set)
 """For the traits of hosts, and for the NUMA query."""
 
+GROUPS = _of(_REQUEST, "_rg_by_id", "groups are read, copied, added and removed", dict)
+"""For the traits of ports, and for the NUMA query."""
+
 OF_NUMA_QUERY = (
     SAME_SUBTREE,
     ROOT_REQUIRED,
-    _of(_REQUEST, "_rg_by_id", "groups are copied, added and removed, by their suffixes", dict),
+    GROUPS,
     _of(_REQUEST, "_root_forbidden", "hosts with and without NUMA nodes are told apart", set),
     _of(_REQUEST, "cpu_pinning_requested", "set to False: a fallback query is sent", bool),
     _of(

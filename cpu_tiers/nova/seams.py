@@ -49,8 +49,8 @@ class Seam:
     :param why: why cpu-tiers wraps the function or relies on it, for the documentation.
     :param unseen: what breaks without an error if a release of Nova changes the body of the
         function, for the documentation.
-    :param layer: the place among several wrappers around the same function: the wrapper of layer
-        0 is the innermost, the wrapper of the highest layer is called first.
+    :param layer: the place among several wrappers around the same function: the wrapper of the
+        lowest layer is the innermost, the wrapper of the highest layer is called first.
     """
 
     module: str

@@ -36,7 +36,8 @@ NODES = "compute.enable_numa_reporting_to_placement"
 POLICIES = "compute.extend_cpu_policies"
 TRAITS = "filter_scheduler.require_host_traits"
 REFUSE = "api.refuse_faulty_flavors"
-EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE)
+PORTS = "filter_scheduler.query_placement_for_port_traits"
+EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS)
 
 CPUS = {
     "nova.scheduler.utils.ResourceRequest._translate_pinning_policies",
@@ -99,6 +100,7 @@ def switch_on(*names: str) -> None:
         pytest.param(start_scheduler, (NODES,), SCORES, id="nova-scheduler, for nova-compute"),
         pytest.param(start_scheduler, (SHARES,), SCORES | CLAIMS, id="nova-scheduler, shares"),
         pytest.param(start_scheduler, (TRAITS,), SCORES | CLAIMS, id="nova-scheduler, traits"),
+        pytest.param(start_scheduler, (PORTS,), SCORES | CLAIMS, id="nova-scheduler, ports"),
         pytest.param(
             start_scheduler,
             (QUERY,),
@@ -133,6 +135,17 @@ def switch_on(*names: str) -> None:
             id="nova-compute, NUMA reporting",
         ),
         pytest.param(COMPUTE.start, (POLICIES,), DRIVER | CPUS, id="nova-compute, policies"),
+        pytest.param(
+            COMPUTE.start,
+            (PORTS,),
+            DRIVER
+            | {
+                "nova.scheduler.client.report.SchedulerReportClient"
+                ".remove_resources_from_instance_allocation",
+                "nova.scheduler.utils.fill_provider_mapping_based_on_allocation",
+            },
+            id="nova-compute, ports",
+        ),
     ],
 )
 def test_a_service_wraps_what_its_options_need(
@@ -187,8 +200,9 @@ def test_the_order_of_several_seams_around_one_function() -> None:
             "lack_of_shares",
             "joined_answers",
             "custom_names",
+            "port_traits",
         ],
-        "ResourceRequest.from_request_spec": ["host_traits", "resource_request"],
+        "ResourceRequest.from_request_spec": ["port_traits", "host_traits", "resource_request"],
     }
 
 

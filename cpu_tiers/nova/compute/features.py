@@ -8,15 +8,28 @@ run of the resource tracker whether the host has reported NUMA nodes or shares b
 
 from oslo_config import cfg
 
-from cpu_tiers.conf import compute
+from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.nova import options
 from cpu_tiers.nova.attributes import OF_HOST_REPORT, OF_NUMA_REPORTING
-from cpu_tiers.nova.compute import leftover_allocations, numa_pinning, overrides, tracker_run
+from cpu_tiers.nova.compute import (
+    leftover_allocations,
+    numa_pinning,
+    overrides,
+    port_traits,
+    tracker_run,
+)
 from cpu_tiers.nova.compute.guest_weight import LIVE_MIGRATION
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
 
 
 def _reports_nodes(conf: cfg.ConfigOpts) -> bool:
     return bool(conf[compute.GROUP].enable_numa_reporting_to_placement)
+
+
+def _queries_port_traits(conf: cfg.ConfigOpts) -> bool:
+    options.register(filter_scheduler)
+    is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_port_traits
+    return is_on
 
 
 HOST_REPORT = Feature(
@@ -44,8 +57,14 @@ NUMA_REPORTING = Feature(
     attributes=OF_NUMA_REPORTING,
     is_on=_reports_nodes,
 )
+PORT_TRAITS = Feature(
+    name="port traits",
+    switch="``[filter_scheduler] query_placement_for_port_traits``",
+    seams=port_traits.SEAMS,
+    is_on=_queries_port_traits,
+)
 
 COMPUTE = Service(
     name="nova-compute",
-    features=(HOST_REPORT, GUEST_WEIGHTS, NUMA_REPORTING, CPU_POLICIES),
+    features=(HOST_REPORT, GUEST_WEIGHTS, NUMA_REPORTING, PORT_TRAITS, CPU_POLICIES),
 )

@@ -8,7 +8,13 @@ from oslo_config import cfg
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import numa_fit
-from cpu_tiers.nova.attributes import CANDIDATES, OF_NUMA_QUERY, ROOT_REQUIRED, SAME_SUBTREE
+from cpu_tiers.nova.attributes import (
+    CANDIDATES,
+    GROUPS,
+    OF_NUMA_QUERY,
+    ROOT_REQUIRED,
+    SAME_SUBTREE,
+)
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
 from cpu_tiers.nova.scheduler import (
     candidate_order,
@@ -19,6 +25,7 @@ from cpu_tiers.nova.scheduler import (
     next_candidate,
     numa_query,
     port_devices,
+    port_traits,
     resource_request,
     same_host_resize,
     scores,
@@ -37,6 +44,11 @@ def _queries_numa(conf: cfg.ConfigOpts) -> bool:
 
 def _requires_host_traits(conf: cfg.ConfigOpts) -> bool:
     is_on: bool = conf[filter_scheduler.GROUP].require_host_traits
+    return is_on
+
+
+def _queries_port_traits(conf: cfg.ConfigOpts) -> bool:
+    is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_port_traits
     return is_on
 
 
@@ -79,6 +91,13 @@ HOST_TRAITS = Feature(
     attributes=(ROOT_REQUIRED,),
     is_on=_requires_host_traits,
 )
+PORT_TRAITS = Feature(
+    name="port traits",
+    switch="``[filter_scheduler] query_placement_for_port_traits``",
+    seams=(*port_traits.SEAMS, custom_names.SEAM),
+    attributes=(SAME_SUBTREE, GROUPS),
+    is_on=_queries_port_traits,
+)
 NUMA_QUERY = Feature(
     name="NUMA query",
     switch="``[filter_scheduler] query_placement_for_numa``",
@@ -100,5 +119,13 @@ NUMA_QUERY = Feature(
 
 SCHEDULER = Service(
     name="nova-scheduler",
-    features=(WEIGHER, VCPU_SHARES, TRANSLATORS, HOST_TRAITS, NUMA_QUERY, CPU_POLICIES),
+    features=(
+        WEIGHER,
+        VCPU_SHARES,
+        TRANSLATORS,
+        HOST_TRAITS,
+        PORT_TRAITS,
+        NUMA_QUERY,
+        CPU_POLICIES,
+    ),
 )

@@ -15,6 +15,7 @@ from typing import Any
 
 from nova import objects
 
+from cpu_tiers.model.names import is_trait
 from cpu_tiers.model.network_agent import interface_of
 from cpu_tiers.nova.candidate_cells import Candidate, read
 from cpu_tiers.nova.seams import Seam
@@ -49,7 +50,8 @@ def learn(
     for suffix, group in groups.items():
         devices = {uuid for candidate in candidates for uuid in candidate["mappings"][suffix]}
         if not devices <= _INTERFACES.keys():
-            traits = ",".join(sorted(group.required_traits))
+            # without "in:A,B" and "!A", which the list of devices does not understand
+            traits = ",".join(sorted(filter(is_trait, group.required_traits)))
             # "required" since version 1.18
             url = "/resource_providers" + (f"?required={traits}" if traits else "")
             answer = read(client, context, url, version="1.18")["resource_providers"]

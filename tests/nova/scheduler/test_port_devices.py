@@ -62,7 +62,8 @@ def test_the_names_of_devices_are_asked_for_once() -> None:
     learn(client, GROUP, "b", "c")
     url = "/resource_providers?required=CUSTOM_PHYSNET_P,CUSTOM_VNIC_TYPE_DIRECT"
     assert client.asked == [url]
-    learn(client, SimpleNamespace(required_traits=set()), "new")
+    unlisted = {"in:CUSTOM_PHYSNET_P,CUSTOM_PHYSNET_Q", "!CUSTOM_SLOW"}
+    learn(client, SimpleNamespace(required_traits=unlisted), "new")
     assert client.asked == [url, "/resource_providers"]
 
 

@@ -1,0 +1,152 @@
+"""Seams for ports that request only traits, or any one of several traits (decision D88).
+
+Two functions of Nova in nova-compute look for the provider of a port in the allocations of the
+server. A port that requests no amounts has no part in the allocations:
+
+* When a resize is reverted, Nova maps each port to a provider of the source host by the
+  allocations and the traits. Without a provider for each port the server goes to ERROR.
+* When a port is detached, Nova frees the resources of the port. Without an allocation of the
+  provider the detachment fails after the port is gone.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import functools
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from nova import objects
+
+from cpu_tiers.model.port_request import split_requirement
+from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
+
+
+def _map_all_ports(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Map also the groups to providers that Nova does not find in the allocations."""
+
+    @functools.wraps(original)
+    def fill_provider_mapping_based_on_allocation(
+        context: Any, report_client: Any, request_spec: objects.RequestSpec, allocation: Any
+    ) -> None:
+        groups = (request_spec.maps_requested_resources and request_spec.requested_resources) or ()
+        for group in groups:
+            group.strip_zeros()  # as nova-scheduler does before its query
+        if all(_is_known_to_nova(group) for group in groups):
+            original(context, report_client, request_spec, allocation)
+            return
+        traits = _traits_of_trees(report_client, context, allocation, groups)
+        with_amounts = [group for group in groups if group.resources]
+        # Nova's own search, for the groups that it can find. The groups are the same objects.
+        objects.RequestSpec(requested_resources=with_amounts).map_requested_resources_to_providers(
+            allocation, traits
+        )
+        for group in groups:
+            if not group.resources:
+                group.provider_uuids = [_provider_of(group, traits)]
+
+    return fill_provider_mapping_based_on_allocation
+
+
+def _is_known_to_nova(group: objects.RequestGroup) -> bool:
+    operators = {split_requirement(text)[0] for text in group.required_traits}
+    return bool(group.resources) and operators <= {""}
+
+
+def _traits_of_trees(
+    client: Any, context: Any, allocation: Iterable[str], groups: Iterable[objects.RequestGroup]
+) -> dict[str, set[str]]:
+    """Return the entries of ``required`` that each provider of the server's host fulfills.
+
+    :returns: by the uuid of the provider, with the traits of the provider.
+    """
+    required = {text for group in groups for text in group.required_traits}
+    fulfilled: dict[str, set[str]] = {}
+    for allocated in allocation:
+        if allocated in fulfilled:
+            continue
+        for provider in client.get_providers_in_tree(context, allocated):
+            traits = client.get_provider_traits(context, provider["uuid"]).traits
+            entries = {text for text in required if _fulfills(traits, text)}
+            fulfilled[provider["uuid"]] = {*traits, *entries}
+    return fulfilled
+
+
+def _fulfills(traits: Iterable[str], text: str) -> bool:
+    operator, named = split_requirement(text)
+    return named.isdisjoint(traits) == (operator == "!")
+
+
+def _provider_of(group: objects.RequestGroup, traits: Mapping[str, set[str]]) -> str:
+    """Return the provider that fulfills most of a group's traits.
+
+    A device may have lost a trait while the server was away. The server must get back all the
+    same, and the port with it.
+    """
+    required = group.required_traits
+    provider = max(sorted(traits), key=lambda uuid: len(required & traits[uuid]))
+    if missing := required - traits[provider]:
+        LOG.warning(
+            "Port %s goes back to provider %s, which lacks %s",
+            group.requester_id,
+            provider,
+            ", ".join(sorted(missing)),
+        )
+    return provider
+
+
+def _amounts(resources: Mapping[str, int]) -> dict[str, int]:
+    return {name: amount for name, amount in resources.items() if amount}
+
+
+def _free_amounts(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Free only what a port has allocated: nothing of a provider without an amount."""
+
+    @functools.wraps(original)
+    def remove_resources_from_instance_allocation(
+        self: Any, context: Any, consumer_uuid: str, resources: Mapping[str, Any]
+    ) -> None:
+        amounts = {uuid: _amounts(part["resources"]) for uuid, part in resources.items()}
+        parts = {uuid: {"resources": part} for uuid, part in amounts.items() if part}
+        original(self, context, consumer_uuid, parts)
+
+    return remove_resources_from_instance_allocation
+
+
+SEAMS = (
+    Seam(
+        module="nova.scheduler.utils",
+        path="fill_provider_mapping_based_on_allocation",
+        parameters=("context", "report_client", "request_spec", "allocation"),
+        wrap=_map_all_ports,
+        why=(
+            "Maps the ports of a server to providers when a resize is reverted; the wrapper finds "
+            "a provider for ports that request only traits."
+        ),
+        unseen=(
+            "If the revert of a resize maps ports elsewhere, a server with such a port goes to "
+            "ERROR."
+        ),
+    ),
+    Seam(
+        module="nova.scheduler.client.report",
+        path="SchedulerReportClient.remove_resources_from_instance_allocation",
+        parameters=("self", "context", "consumer_uuid", "resources"),
+        wrap=_free_amounts,
+        why=(
+            "Frees the resources of a detached port; the wrapper leaves out providers of which "
+            "the port has no amount."
+        ),
+        unseen="If a port is freed elsewhere, detaching a port that requests only traits fails.",
+    ),
+    Seam(
+        module="nova.scheduler.client.report",
+        path="SchedulerReportClient.get_providers_in_tree",
+        parameters=("self", "context", "uuid"),
+        why="Lists the devices of the host to which a resize is reverted.",
+        unseen="If the form of the answer changes, the revert of a resize fails.",
+    ),
+)
+"""The seams for nova-compute."""
