@@ -108,7 +108,7 @@ def _pairs(at: DocumentPlace, text: str, separator: str = ";") -> dict[str, str]
 
 
 def _number(text: str) -> int | float | str:
-    """Return a number; other texts unchanged, so that the check of the agent names the text."""
+    """Return a number; another text unchanged, which the check of the agent refuses."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -18,6 +18,8 @@ Rates = Mapping[str, Mapping[str, int]]
 OVN_AGENT = "OVN Controller agent"
 """The type of the agent that Neutron names in the providers of a chassis of OVN."""
 
+_OVN_CONTROLLERS = (OVN_AGENT, "OVN Controller Gateway agent")
+
 _INTEGERS = {"min_unit": 1, "max_unit": 1, "reserved": 0, "step_size": 1}
 """Integer options of an inventory, and the smallest values that Placement accepts."""
 
@@ -92,9 +94,9 @@ class NetworkAgent:
 
 def _check_configured(at: DocumentPlace, document: Mapping[str, Any]) -> None:
     """Refuse the report of an OVN controller, which has none of the options for Placement."""
-    kind = str(document.get("agent_type"))
+    kind = document.get("agent_type")
     inner = document.get("configurations", document.get("configuration"))
-    if kind.startswith("OVN Controller") and "chassis_name" in (inner or ()):
+    if kind in _OVN_CONTROLLERS and "chassis_name" in (inner or ()):
         allowed = "OVN keeps the bandwidths in its database: give the output of `ovn-sbctl -f json"
         (at / "agent_type").wrong(kind, f"{allowed} list Chassis`")
 

@@ -80,7 +80,8 @@ def ovn() -> NetworkAgent:
     """A chassis of the table that ovn-sbctl prints, with a device without bandwidth."""
     hosts = ";".join(f"{device}:{HOST}" for device in ("br-ovn", "br-2", "rp_tunnelled"))
     cms = (
-        "enable-chassis-as-gw, resource_provider_bandwidths=br-ovn:1000:2000;br-2;rp_tunnelled::300, "
+        "enable-chassis-as-gw, "
+        "resource_provider_bandwidths=br-ovn:1000:2000;br-2;rp_tunnelled::300, "
         f"resource_provider_hypervisors={hosts}, "
         "resource_provider_inventory_defaults=allocation_ratio:1.5;reserved:100"
     )
