@@ -176,15 +176,11 @@ def _styles(guests: Sequence[Bar]) -> Mapping[str, Mapping[str, object]]:
 
 def _draw_floors(axes: Any, guests: Sequence[Bar]) -> None:
     """Draw the floor as an upright line over the bar, white with a black edge."""
+    floors, rows = [bar.floor for bar in guests], range(len(guests))
     for color, width in (("black", 3.2), ("white", 1.4)):
-        axes.vlines(
-            [bar.floor for bar in guests],
-            [row - 0.36 for row in range(len(guests))],
-            [row + 0.36 for row in range(len(guests))],
-            color=color,
-            linewidth=width,
-            label="floor" if color == "black" else None,
-        )
+        label = "floor" if color == "black" else "_white"  # the legend leaves out "_…"
+        style = {"color": color, "markersize": 12, "markeredgewidth": width, "label": label}
+        axes.plot(floors, rows, "|", **style)
 
 
 def _draw_wanted(axes: Any, guests: Sequence[Bar]) -> None:

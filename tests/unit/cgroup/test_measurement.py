@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.cgroup import measurement
 from cpu_tiers.cgroup.files import Files
 from cpu_tiers.cgroup.host import read_host
 from cpu_tiers.cgroup.measurement import measure
@@ -27,7 +26,8 @@ def test_a_stopped_guest_is_left_out_alone(
             layout.write(f"proc/{thread}/schedstat", text)
 
     schedstat("1000000000 0 1")
-    monkeypatch.setattr(measurement.time, "sleep", lambda _: schedstat("1500000000 2000000000 9"))
+    sleep = "cpu_tiers.cgroup.measurement.time.sleep"
+    monkeypatch.setattr(sleep, lambda _: schedstat("1500000000 2000000000 9"))
     files = Files(tmp_path)
     cgroups = read_host([guest(RUNS), guest(STOPS)], files)
     assert {uuid: one.stopped for uuid, one in cgroups.guests.items()} == {
