@@ -119,6 +119,7 @@ def kept_from_test_to_test() -> None:
         from tests import databases
     databases.share_statements()
     databases.copy_first_placement()
+    databases.check_schemas_once()
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ def kept_from_test_to_test() -> None:
     """Have the databases of all tests share what does not differ between them."""
     databases.share_statements()
     databases.copy_first_placement()
+    databases.check_schemas_once()
 
 
 @pytest.fixture(autouse=True)
