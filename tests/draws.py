@@ -9,7 +9,8 @@ its seed in its header, and ``CPU_TIERS_SEED`` repeats it on another day.
 import datetime
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from hypothesis import seed, settings
@@ -41,3 +42,23 @@ def drawn(full: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return seed(SEED)(settings(max_examples=part(full), deadline=None)(test))
 
     return decorate
+
+
+def clouds(full: int) -> range:
+    """Return the numbers of the random clouds of one run.
+
+    ``CPU_TIERS_CLOUDS=0-999`` names the first and the last cloud; without it, a run has a part
+    of ``full`` clouds.
+    """
+    first, _, last = (os.environ.get("CPU_TIERS_CLOUDS") or f"0-{part(full) - 1}").partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+@contextmanager
+def repeatable(cloud: int) -> Iterator[str]:
+    """Yield the seed of a cloud, and say after a failure how to repeat the cloud."""
+    try:
+        yield f"{SEED} {cloud}"
+    except Exception as error:
+        error.add_note(f"repeat it: CPU_TIERS_SEED={SEED} CPU_TIERS_CLOUDS={cloud}")
+        raise

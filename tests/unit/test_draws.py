@@ -1,4 +1,4 @@
-"""Classes with the same tests take turns."""
+"""Classes with the same tests take turns, and a failed cloud can be repeated."""
 
 import pytest
 
@@ -18,3 +18,29 @@ def test_each_class_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_day_has_all_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draws, "DAYS", 1)
     assert draws.in_turn([int, str]) == [int, str]
+
+
+@pytest.mark.parametrize(
+    ("given", "numbers"),
+    [
+        pytest.param(None, [0, 1], id="a fifth of 8, rounded up"),
+        pytest.param("3-5", [3, 4, 5], id="from the first to the last"),
+        pytest.param("7", [7], id="one cloud"),
+    ],
+)
+def test_which_clouds_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, numbers: list[int]
+) -> None:
+    monkeypatch.setattr(draws, "DAYS", 5)
+    monkeypatch.delenv("CPU_TIERS_CLOUDS", raising=False)
+    if given:
+        monkeypatch.setenv("CPU_TIERS_CLOUDS", given)
+    assert list(draws.clouds(8)) == numbers
+
+
+def test_a_failure_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draws, "SEED", 20261122)
+    with pytest.raises(ValueError, match="missed") as failure, draws.repeatable(17) as seed:
+        raise ValueError(f"missed in {seed}")
+    assert str(failure.value) == "missed in 20261122 17"
+    assert failure.value.__notes__ == ["repeat it: CPU_TIERS_SEED=20261122 CPU_TIERS_CLOUDS=17"]

@@ -1,8 +1,7 @@
-"""The queries for NUMA nodes on a real Placement: what they find, and that both forms are equal.
+"""The queries for NUMA nodes on a real Placement: the hosts that they find, and traits of devices.
 
-Hosts are drawn at random: with 1 to 3 nodes of unequal size, some of them partly
-taken, with and without large pages, and some that do not report their nodes; some
-have GPUs, with a trait of theirs or of the host.
+Some hosts have GPUs, with a trait of the GPU or of the host. ``test_random_clouds`` compares the
+queries for all other servers with a brute force.
 """
 
 import random
@@ -16,7 +15,6 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import trait
 from cpu_tiers.model.numa import node_name, node_trait, page_traits, pages_name
-from cpu_tiers.placement.allocations import claim
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.sync import sync
@@ -87,22 +85,11 @@ def with_gpu(tree: ProviderTree, *traits: str) -> ProviderTree:
 
 
 def servers() -> Iterator[ServerRequest]:
-    """Yield servers of 1 and 2 nodes with each page size and policy, of 3, and of none."""
-    for nodes in (1, 2):
-        for pages in (None, "small", "large", "any", "2MB"):
-            for policy in (
-                {},
-                {"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"},
-            ):
-                specs = {"hw:numa_nodes": str(nodes), **policy}
-                yield server(nodes, specs | ({"hw:mem_page_size": pages} if pages else {}))
-    yield server(3, {"hw:numa_nodes": "3"})
-    yield server(2, {})
+    """Yield servers with a GPU and without NUMA nodes, and with a NUMA node."""
     for name in ("CUSTOM_FAST", "CUSTOM_GOLD"):
         specs = {"resources:CUSTOM_GPU": "1", f"trait:{name}": "required"}
         yield server(1, specs)
         yield server(1, {"hw:numa_nodes": "1", **specs})
-    yield server(2, {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0", "hw:numa_cpus.1": "1-3"})
 
 
 def server(nodes: int, specs: dict[str, str], disk_gb: int = 1) -> ServerRequest:
@@ -133,25 +120,13 @@ def client() -> Iterator[PlacementClient]:
         yield client
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_both_forms_find_the_same(client: PlacementClient, seed: int) -> None:
-    draw = random.Random(seed)  # not for secrets
+def test_both_forms_find_the_same_devices(client: PlacementClient) -> None:
+    draw = random.Random(0)  # not for secrets
     client.ensure_names(traits=NAMES)
-    for number in range(4):
-        sync(client, numa_host(draw, f"cn{number}"))
-    sync(client, with_gpu(numa_host(draw, "cn4"), "CUSTOM_FAST"))
+    sync(client, with_gpu(numa_host(draw, "numa"), "CUSTOM_FAST"))
     sync(client, with_gpu(plain_host("plain", "CUSTOM_GOLD")))
     sync(client, with_gpu(plain_host("other"), "CUSTOM_FAST"))
     sync(client, plain_host("never", NON_NUMA))
-    some = client.candidates(translate(server(1, {"hw:numa_nodes": "1"})))
-    for index, request in enumerate(draw.sample(some.allocation_requests, 2)):
-        claim(
-            client,
-            f"5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a1{index}",
-            request,
-            project_id="p",
-            user_id="u",
-        )
     found = 0
     for it in servers():
         for query in (translate(it), fallback(it)):
@@ -159,7 +134,7 @@ def test_both_forms_find_the_same(client: PlacementClient, seed: int) -> None:
                 expected = ways(client.candidates(query).usable())
                 assert ways(client.candidates(cheaper(query))) == expected
                 found += expected.total()
-    assert found > 50  # or there was nothing to compare
+    assert found > 5  # or there was nothing to compare
 
 
 def test_each_query_finds_its_hosts(client: PlacementClient) -> None:
