@@ -165,7 +165,9 @@ def _allocated(sources: EvidenceSources, name: str, unread: list[Finding]) -> Al
             _errors_as_findings(unread, "Placement"),
         ):
             shares = read_shares(client, name)
-            return Allocated(capacity=shares.capacity, shares=shares.held)
+            return Allocated(
+                capacity=shares.capacity, shares=shares.held, excesses=shares.excesses
+            )
     except PlacementMisconfigured as error:
         LOG.warning("The audit leaves out Placement: %s", str(error).partition(";")[0])
     return None

@@ -17,6 +17,8 @@ from cpu_tiers.cli.host_names import names, of_all
 from cpu_tiers.cli.trait_report import check_host_traits, register
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.model.excess import Excess
+from cpu_tiers.placement.excesses import read_excesses
 from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.survey import HostSurvey, survey
 
@@ -73,6 +75,16 @@ class Checks(UpgradeCommands):
     def _traits(self) -> Result:
         return self._on_hosts(lambda hosts: check_host_traits(hosts, self._conf))
 
+    def _capacity(self) -> Result:
+        return self._on_hosts(lambda _: self._check_capacity())
+
+    def _check_capacity(self) -> Result:
+        try:
+            with connect(self._conf) as client:
+                return check_capacity(read_excesses(client))
+        except CpuTiersError as error:
+            return Result(Code.FAILURE, str(error))
+
     def _weigher(self) -> Result:
         return check_weigher(self._conf)
 
@@ -101,6 +113,7 @@ class Checks(UpgradeCommands):
         ("NUMA reporting", _numa),
         ("VCPU_SHARES reporting", _shares),
         ("Traits of hosts", _traits),
+        ("Capacity of providers", _capacity),
         ("Weigher of nova-scheduler", _weigher),
         ("Flavors and servers", _flavors),
         ("Servers with dedicated CPUs", _pinned),
@@ -137,6 +150,18 @@ def check_shares(hosts: Sequence[HostSurvey]) -> Result:
         f"{of_all(without_shares, vcpu_hosts)} without shares: on {names(without_shares)}, set"
         " [libvirt] report_vcpu_shares = true before you set [filter_scheduler]"
         " query_placement_for_vcpu_shares",
+    )
+
+
+def check_capacity(excesses: Sequence[Excess]) -> Result:
+    """Warn about providers of which more is allocated than the capacity."""
+    if not excesses:
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.WARNING,
+        f"more is allocated than the capacity: {names([str(excess) for excess in excesses])}. Move"
+        " servers away, or undo the change of an allocation ratio or of reserved resources."
+        " Without such a change, run cpu-tiers placement check",
     )
 
 

@@ -1,4 +1,4 @@
-"""Compare the VCPU_SHARES allocated in Placement with the shares that guests request."""
+"""Compare the allocations in Placement with the capacities, and with the requested shares."""
 
 from collections.abc import Iterator
 
@@ -12,15 +12,18 @@ from cpu_tiers.model.names import VCPU_SHARES
 def check_claims(evidence: Evidence) -> Iterator[Finding]:
     """Yield guests whose allocation differs from their request, and an overcommitted host.
 
-    Yield nothing if the host reports no VCPU_SHARES, or if Placement was not queried.
+    Yield nothing if Placement was not queried, and no guests if the host reports no VCPU_SHARES.
     """
     allocated, host = evidence.allocated, evidence.host
-    if allocated is None or allocated.capacity is None:
+    if allocated is None:
         return
-    # All consumers count, also servers that are shut off: their shares stay allocated.
-    if (used := sum(allocated.shares.values())) > allocated.capacity:
-        text = f"{used} {VCPU_SHARES} are allocated, the host has {allocated.capacity}"
-        yield Finding(kind=Kind.OVERCOMMITTED, where="host", found=text)
+    # All consumers count, also servers that are shut off: their resources stay allocated.
+    for excess in allocated.excesses:
+        text = f"{excess.used} {excess.resource_class} are allocated, of {excess.capacity}"
+        where = f"provider {excess.provider}"
+        yield Finding(kind=Kind.OVERCOMMITTED, where=where, found=text)
+    if allocated.capacity is None:
+        return
     for domain in host.domains:
         # Without CPU sets in nova.conf every CPU is shared and dedicated at the same time. A
         # guest with pinned vCPUs only then looks shared by its CPU sets, but requests no shares.

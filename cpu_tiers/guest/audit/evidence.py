@@ -9,20 +9,24 @@ from cpu_tiers.model.cgroup import GuestCgroup, HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.cpu_time import CpuTime
 from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.host_load import HostLoad
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocated:
-    """The VCPU_SHARES of a host in Placement.
+    """The allocations of a host in Placement.
 
     :param capacity: the capacity of the inventory; ``None`` if the host reports no VCPU_SHARES.
     :param shares: the allocated amount by the uuid of the consumer, for all consumers that have
         an allocation on the host; 0 for a consumer with allocations of other classes only.
+    :param excesses: the resource classes of the host's providers with more allocated than the
+        capacity.
     """
 
     capacity: int | None
     shares: Mapping[str, int]
+    excesses: tuple[Excess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,10 +76,11 @@ _SAYS = {
         " wait until the migration ends",
     ),
     Kind.OVERCOMMITTED: (
-        "more shares are allocated than the host has: a share is worth less CPU time than"
-        " promised",
+        "more is allocated than the provider has: a server may get less than promised, for"
+        " example less CPU time for a share",
         "move servers to other hosts, or undo the change of vcpu_share_multiplier,"
-        " cpu_shared_set or cpu_allocation_ratio",
+        " cpu_shared_set or cpu_allocation_ratio; without such a change, run cpu-tiers placement"
+        " check",
     ),
     Kind.SHORT: (
         "the guest wanted more CPU time, and got less than its floor",

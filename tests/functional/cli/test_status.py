@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.inventory import Host, InventoryOptions, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.model.host_traits import multiplier_trait
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.placement.sync import sync
 
 CELLS = tuple(
@@ -57,6 +59,23 @@ def test_hosts_of_every_kind(client: PlacementClient, placement_conf: Path) -> N
     assert found["NUMA reporting"][1].startswith("1 of 3 hosts undecided")
     assert ": on undecided, " in found["NUMA reporting"][1]
     assert found["VCPU_SHARES reporting"][1].startswith("1 of 3 hosts without shares")
+    assert found["Capacity of providers"] == (0, None)
+
+
+def test_a_provider_over_its_capacity(client: PlacementClient, placement_conf: Path) -> None:
+    pool = client.create_provider("pool").uuid
+    client.set_inventories(
+        pool, Inventories(generation=0, by_class={"DISK_GB": Inventory(total=9, max_unit=9)})
+    )
+    allocations = Portion.by_id({pool: {"DISK_GB": 9}})
+    consumer = Consumer(uuid=pool, allocations=allocations, project_id="p", user_id="u")
+    client.set_consumers(consumer)
+    smaller = {"DISK_GB": Inventory(total=7, max_unit=7)}
+    client.set_inventories(pool, replace(client.inventories(pool), by_class=smaller))
+    _, text = check(placement_conf, "--json")
+    code, details = results(text)["Capacity of providers"]
+    assert code == 1
+    assert details.startswith("more is allocated than the capacity: 9 of 7 DISK_GB of provider po")
 
 
 def test_hosts_without_required_traits(client: PlacementClient, placement_conf: Path) -> None:
@@ -88,7 +107,7 @@ def test_nothing_to_decide(client: PlacementClient, placement_conf: Path) -> Non
     report(client, "plain", False, shares=True)
     status, text = check(placement_conf)
     # The tests of this folder have no Nova, whose flavors therefore cannot be checked.
-    assert (status, text.count("Result: Success")) == (2, 4)
+    assert (status, text.count("Result: Success")) == (2, 5)
     assert "Check: Flavors and servers" in text
     assert "needs Nova" in text
 

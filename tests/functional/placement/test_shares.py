@@ -1,12 +1,16 @@
 """The shares of a host, as a real Placement has them."""
 
+from dataclasses import replace
+
 import pytest
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.excesses import read_excesses
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.placement.shares import read_shares
 
@@ -39,8 +43,15 @@ def test_shares_of_all_providers_of_a_host(client: PlacementClient) -> None:
 
 
 def test_a_host_that_reports_none(client: PlacementClient) -> None:
-    report(client, "compute1", VCPU=8)
-    assert read_shares(client, "compute1").capacity is None
+    root = report(client, "compute1", VCPU=8)
+    for consumer in (SERVER, OTHER):
+        hold(client, consumer, **{root: {VCPU: 4}})
+    assert read_shares(client, "compute1").excesses == read_excesses(client) == ()
+    smaller = replace(client.inventories(root), by_class={VCPU: Inventory(total=7, max_unit=7)})
+    client.set_inventories(root, smaller)
+    shares = read_shares(client, "compute1")
+    assert shares.capacity is None
+    assert shares.excesses == read_excesses(client) == (Excess("compute1", VCPU, 8, 7),)
 
 
 def test_an_unknown_host(client: PlacementClient) -> None:

@@ -3,6 +3,7 @@ import pytest
 from cpu_tiers.guest.audit import Allocated
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.names import VCPU_SHARES
 from tests.unit.guest.audit.hosts import SHARED, evidence, guest, summary
 
@@ -48,8 +49,9 @@ def test_a_host_that_reports_no_shares_is_not_judged() -> None:
 
 
 def test_more_is_allocated_than_there_is() -> None:
-    # servers that are shut off hold theirs, too
-    allocated = Allocated(capacity=400, shares={"gold-uuid": 200, "off-uuid": 201})
+    """Also on a host that reports no shares."""
+    excesses = (Excess("compute1", "VCPU", 13, 12),)
+    allocated = Allocated(capacity=None, shares={}, excesses=excesses)
     assert summary(evidence(GOLD, allocated=allocated)) == [
-        ("overcommitted", "host", f"401 {VCPU_SHARES} are allocated, the host has 400")
+        ("overcommitted", "provider compute1", "13 VCPU are allocated, of 12")
     ]

@@ -1,0 +1,23 @@
+"""The providers of which more is allocated than the capacity, for the commands that name them."""
+
+from collections.abc import Iterator
+
+from cpu_tiers.model.excess import Excess, find_excesses
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.records import Provider
+
+
+def read_excesses(client: PlacementClient) -> tuple[Excess, ...]:
+    """Return the excesses of all providers of the cloud, sorted by the provider's name.
+
+    It takes a request for each provider, and a further request for each provider with allocations.
+    """
+    providers = sorted(client.providers(), key=lambda provider: provider.name)
+    return tuple(excess for provider in providers for excess in _excesses(client, provider))
+
+
+def _excesses(client: PlacementClient, provider: Provider) -> Iterator[Excess]:
+    used = client.usages(provider.uuid)
+    if any(used.values()):
+        inventories = client.inventories(provider.uuid).by_class
+        yield from find_excesses(provider.name, inventories, used)
