@@ -27,10 +27,19 @@ class PlacementClient:
 
     :param transport: the adapter. The client sends nothing until a method is called.
     :param retry_policy: how often and how long to repeat a request that gets no response.
+    :param gives_back_oversold: look after each claim whether Placement has allocated more than the
+        capacity, and give the claim back in this case (:mod:`~cpu_tiers.placement.oversold`).
     """
 
-    def __init__(self, transport: Transport, *, retry_policy: RetryPolicy | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        retry_policy: RetryPolicy | None = None,
+        gives_back_oversold: bool = False,
+    ) -> None:
         """Keep the transport; the first request negotiates the microversion."""
+        self.gives_back_oversold = gives_back_oversold
         self._exchange = Exchange(transport, retry_policy or RetryPolicy())
 
     @property
@@ -243,6 +252,11 @@ class PlacementClient:
         with_type = self.microversion >= (1, 38)
         body = {consumer.uuid: consumer.to_json(with_type=with_type) for consumer in consumers}
         self._exchange.request("POST", "/allocations", json=body).expect_status(204)
+
+    def delete_allocations(self, consumer_uuid: str) -> None:
+        """Delete all allocations of a consumer, whatever its generation; it may have none."""
+        path = f"/allocations/{consumer_uuid}"
+        self._exchange.request("DELETE", path, expected=(404,)).expect_status(204, 404)
 
     def reshape(
         self, inventories: Mapping[str, Inventories], consumers: Iterable[Consumer]

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from keystoneauth1 import exceptions as ksa
 from keystoneauth1 import loading
 from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import TCPKeepAliveAdapter
 from oslo_config import cfg
 
 from cpu_tiers.placement.client import PlacementClient
@@ -50,7 +51,12 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
 @contextmanager
 def connect(
-    conf: cfg.ConfigOpts, *, embedded: bool = False, retry_policy: RetryPolicy | None = None
+    conf: cfg.ConfigOpts,
+    *,
+    embedded: bool = False,
+    retry_policy: RetryPolicy | None = None,
+    connections: int | None = None,
+    gives_back_oversold: bool = False,
 ) -> Iterator[PlacementClient]:
     """Yield a client of the Placement service in ``[placement]``.
 
@@ -58,6 +64,10 @@ def connect(
 
     :param conf: the configuration, with its files already read.
     :param embedded: run a Placement inside the process instead, and ignore ``conf``.
+    :param connections: so many threads use the client at the same time, each with a connection
+        of its own.
+    :param gives_back_oversold: as for :class:`~cpu_tiers.placement.client.PlacementClient`; an
+        embedded Placement never allocates more than the capacity.
     :raises PlacementMisconfigured: the section is missing or incomplete.
     """
     if embedded:
@@ -65,8 +75,13 @@ def connect(
             yield client
         return
     adapter = load_adapter(conf)
+    if connections:
+        for scheme in ("http://", "https://"):
+            adapter.session.session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=connections))
     try:
-        yield PlacementClient(adapter, retry_policy=retry_policy)
+        yield PlacementClient(
+            adapter, retry_policy=retry_policy, gives_back_oversold=gives_back_oversold
+        )
     finally:
         adapter.session.session.close()
 

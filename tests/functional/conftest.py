@@ -42,6 +42,11 @@ CANNED: dict[str, tuple[int, str, bytes]] = {
     "JSON 403": (403, "application/json", json.dumps({"errors": [FORBIDDEN]}).encode()),
     "empty 503": (503, "", b""),
     "JSON 409": (409, "application/json", json.dumps({"errors": [CONFLICT]}).encode()),
+    "9 NUMA_THREAD": (
+        200,
+        "application/json",
+        b'{"usages": {"NUMA_THREAD": 9}, "resource_provider_generation": 1}',
+    ),
     "JSON list": (200, "application/json", b"[1, 2]"),
     "JSON cut off": (200, "application/json", b'{"resource_prov'),
 }

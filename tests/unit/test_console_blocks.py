@@ -47,6 +47,10 @@ NOT_RUN = {
         "docs/cloud.rst",
         "nr_hugepages",
     ): "tests/cloud/test_bandwidth.py reserves and releases pages.",
+    (
+        "docs/capacity.rst",
+        "placement check",
+    ): "tests/functional/cli/test_placement_check.py runs it.",
     ("docs/cloud.rst", "CPU_TIERS_FAULTS="): TOX,
     ("docs/cloud.rst", "NOVA_RELEASE=31"): "tests/cloud/conftest.py passes it on.",
     ("docs/ledger.rst", "tox -e nova-ledger"): TOX,

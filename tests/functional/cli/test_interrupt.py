@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.placement.client import PlacementClient
+
 Interrupt = Callable[..., str]
 
 
@@ -77,3 +79,9 @@ def test_apply(
     assert "\nwritten: h_NUMA0: provider absent -> under h\n" in error
     assert "\nperhaps written: h: VCPU total 64" in error
     assert "\nnot written" not in error
+
+
+def test_placement_check(interrupt: Interrupt, client: PlacementClient) -> None:
+    """The provider and the allocations of the claims are deleted."""
+    interrupt("placement", "check", "--claimers", "2", waits_for="GET .*/usages")
+    assert client.providers() == ()
