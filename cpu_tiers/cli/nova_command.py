@@ -29,7 +29,12 @@ class NovaCommand(NovaConfCommand):
 
         :raises NovaMissing: Nova is not installed beside cpu-tiers.
         """
-        placement = connect(self.nova_conf(), embedded=self.wants_embedded)
+        conf = self.nova_conf()
+        placement = connect(
+            conf,
+            embedded=self.wants_embedded,
+            gives_back_oversold=conf.filter_scheduler.give_back_oversold_claims,
+        )
         with self.cloud() as cloud, placement as client:
             yield cloud, client
 

@@ -107,6 +107,36 @@ option, the revert of a resize puts a server with such a port into ERROR, and
 detaching the port fails. Placement must have microversion 1.39 for ``in:``.
 """,
     ),
+    cfg.BoolOpt(
+        "give_back_oversold_claims",
+        default=False,
+        help="""
+Look after each claim whether Placement has allocated more than the
+capacity of a provider, and give the claim back in this case.
+nova-scheduler then claims the host again, at most three times in all, and
+after that the next host. The command ``cpu-tiers allocation heal`` does the
+same with the resources that the command adds.
+
+Placement can allocate more than the capacity if several servers are
+claimed on a host at the same time. The command ``cpu-tiers placement
+check`` tells whether your Placement does. Prefer ``[placement]
+allocation_conflict_retry_count = 1`` in placement.conf, with which
+Placement itself holds. The option here is for operators who cannot change
+placement.conf. The option costs one request to Placement for each claim,
+and two more requests for each provider of the claim.
+
+If Placement does not answer such a request, the claim stays as it is.
+Between a claim and its return, more than the capacity is allocated for
+about a second. nova-scheduler reads this option if nova-scheduler has
+loaded the weigher of cpu-tiers. Claims of nova-conductor, for a live
+migration or an evacuation to a forced host, are not looked at.
+
+Related options:
+
+* ``[filter_scheduler] weight_classes``
+* ``[placement] allocation_conflict_retry_count`` of Placement's own configuration
+""",
+    ),
     cfg.FloatOpt(
         "resource_provider_weight_multiplier",
         default=0.0,

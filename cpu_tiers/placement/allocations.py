@@ -11,6 +11,7 @@ from dataclasses import replace
 from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.placement import oversold
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
@@ -31,6 +32,7 @@ def claim(
 
     :param consumer: the uuid of the consumer, such as of a server.
     :raises InsufficientCapacity: the candidate does not fit any more.
+    :raises OversoldClaim: a client with ``gives_back_oversold`` has given back each claim.
     :raises ConsumerMismatch: the consumer holds other allocations.
     """
     wanted = Consumer(
@@ -46,7 +48,7 @@ def claim(
         if present.allocations == wanted.allocations:
             return
         _must_be_free(present)
-        client.set_consumers(wanted)
+        oversold.set_consumers(client, (present, wanted))
 
     with_fresh_reads(attempt)
 
@@ -61,12 +63,15 @@ def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Additi
     :raises GenerationConflict: a consumer holds something else by now.
     :raises InsufficientCapacity: the additions do not fit.
     """
-    client.set_consumers(
-        *(_extended(client.consumer(a.shortfall.consumer), host, a) for a in additions)
+    oversold.set_consumers(
+        client, *(_extended(client.consumer(a.shortfall.consumer), host, a) for a in additions)
     )
 
 
-def _extended(present: Consumer, host: PlacementHost, addition: Addition) -> Consumer:
+def _extended(
+    present: Consumer, host: PlacementHost, addition: Addition
+) -> tuple[Consumer, Consumer]:
+    """Return a consumer as it is, and with its addition."""
     owner, consumer = addition.shortfall.owner, addition.shortfall.consumer
     before, now = host.holdings.of(consumer), present.allocations
     is_same = bool(before) == bool(now) and all(
@@ -74,7 +79,7 @@ def _extended(present: Consumer, host: PlacementHost, addition: Addition) -> Con
     )
     if not is_same:
         raise GenerationConflict(f"{owner.name} was given other allocations just now")
-    return replace(
+    extended = replace(
         present,
         allocations=now + addition.goes_to.renamed(host.uuid),
         project_id=present.project_id or owner.project_id,
@@ -82,6 +87,7 @@ def _extended(present: Consumer, host: PlacementHost, addition: Addition) -> Con
         # Nova writes no consumer type, so Placement cannot tell it.
         consumer_type=INSTANCE if consumer == owner.server else MIGRATION,
     )
+    return present, extended
 
 
 def move(

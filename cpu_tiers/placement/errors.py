@@ -136,6 +136,13 @@ class GenerationConflict(PlacementRefused):
     """Another client wrote the same provider or consumer between a read and a write."""
 
 
+class OversoldClaim(GenerationConflict):
+    """Placement allocated more than the capacity, and the allocations were given back.
+
+    It is a conflict with another claim at the same time, and the operation can be repeated.
+    """
+
+
 class InventoryInUse(PlacementRefused):
     """An inventory cannot be removed, because servers hold allocations of it.
 

@@ -24,6 +24,7 @@ from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
+from cpu_tiers.placement import oversold
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import InsufficientCapacity, UnknownNames
@@ -130,7 +131,8 @@ def _allocate(
     if not lacks:
         return shortfalls
     try:
-        client.set_consumers(replace(present, allocations=present.allocations + lacks))
+        wanted = replace(present, allocations=present.allocations + lacks)
+        oversold.set_consumers(client, (present, wanted))
     except InsufficientCapacity:
         limit = "somebody took the room just now"
         return tuple(replace(shortfall, limit=limit) for shortfall in shortfalls)

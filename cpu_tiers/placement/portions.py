@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId
+from cpu_tiers.placement import oversold
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
@@ -69,7 +70,7 @@ def _change(
         wanted = replace(present, allocations=changed(present))
         sent = None
         try:
-            client.set_consumers(wanted)
+            oversold.set_consumers(client, (present, wanted))
         except GenerationConflict as error:
             # A conflict after a repeated request may be with our own first request, whose answer
             # was lost. Placement says nothing about the difference, but the next read does.

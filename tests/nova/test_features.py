@@ -34,10 +34,11 @@ SHARES = "filter_scheduler.query_placement_for_vcpu_shares"
 QUERY = "filter_scheduler.query_placement_for_numa"
 NODES = "compute.enable_numa_reporting_to_placement"
 POLICIES = "compute.extend_cpu_policies"
+GIVES_BACK = "filter_scheduler.give_back_oversold_claims"
 TRAITS = "filter_scheduler.require_host_traits"
 REFUSE = "api.refuse_faulty_flavors"
 PORTS = "filter_scheduler.query_placement_for_port_traits"
-EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS)
+EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK)
 
 CPUS = {
     "nova.scheduler.utils.ResourceRequest._translate_pinning_policies",
@@ -101,6 +102,12 @@ def switch_on(*names: str) -> None:
         pytest.param(start_scheduler, (SHARES,), SCORES | CLAIMS, id="nova-scheduler, shares"),
         pytest.param(start_scheduler, (TRAITS,), SCORES | CLAIMS, id="nova-scheduler, traits"),
         pytest.param(start_scheduler, (PORTS,), SCORES | CLAIMS, id="nova-scheduler, ports"),
+        pytest.param(
+            start_scheduler,
+            (GIVES_BACK,),
+            SCORES | {"nova.scheduler.client.report.SchedulerReportClient.claim_resources"},
+            id="nova-scheduler, oversold claims",
+        ),
         pytest.param(
             start_scheduler,
             (QUERY,),

@@ -24,6 +24,7 @@ from cpu_tiers.nova.scheduler import (
     lack_of_shares,
     next_candidate,
     numa_query,
+    oversold_claims,
     port_devices,
     port_traits,
     resource_request,
@@ -49,6 +50,11 @@ def _requires_host_traits(conf: cfg.ConfigOpts) -> bool:
 
 def _queries_port_traits(conf: cfg.ConfigOpts) -> bool:
     is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_port_traits
+    return is_on
+
+
+def _gives_back(conf: cfg.ConfigOpts) -> bool:
+    is_on: bool = conf[filter_scheduler.GROUP].give_back_oversold_claims
     return is_on
 
 
@@ -116,6 +122,12 @@ NUMA_QUERY = Feature(
     attributes=(*OF_NUMA_QUERY, CANDIDATES),
     is_on=_queries_numa,
 )
+OVERSOLD_CLAIMS = Feature(
+    name="oversold claims",
+    switch="``[filter_scheduler] give_back_oversold_claims``",
+    seams=oversold_claims.SEAMS,
+    is_on=_gives_back,
+)
 
 SCHEDULER = Service(
     name="nova-scheduler",
@@ -126,6 +138,7 @@ SCHEDULER = Service(
         HOST_TRAITS,
         PORT_TRAITS,
         NUMA_QUERY,
+        OVERSOLD_CLAIMS,
         CPU_POLICIES,
     ),
 )

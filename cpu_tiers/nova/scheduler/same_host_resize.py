@@ -124,6 +124,7 @@ SEAMS = (
             "consumer_generation=None",
         ),
         wrap=_claim,
+        layer=1,  # such a resize is written by itself, and oversold_claims gives nothing back
         why=(
             "Writes the allocations of a scheduled server; for a resize of a server without a "
             "disk on its own host, the wrapper writes those of the migration as well."

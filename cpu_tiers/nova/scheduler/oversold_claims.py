@@ -1,0 +1,233 @@
+"""Seam that gives a claim back if Placement has allocated more than the capacity of a provider.
+
+Some Placements grant claims at the same time although their sum exceeds the capacity (decision
+D91). The seam reads the providers again after each claim. The last claim reads the sum of all
+claims, so no excess stays unseen. The wrapper waits for a random time and looks again before it
+gives a claim back, so that not all servers lose their claims.
+"""
+
+import functools
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from nova import exception
+
+from cpu_tiers.model.excess import Excess, find_excesses
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.nova import candidate_cells
+from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
+
+LONGEST_PAUSE = 0.5
+"""Seconds, at most, before the second look, and before a claim that was given back is repeated."""
+
+MOST_CLAIMS = 3
+"""So many times a host is claimed before nova-scheduler claims the next host."""
+
+_TRIES = 4
+"""How often the allocations are given back, as often as Nova's ``retries`` tries a claim."""
+
+_FAILED = (*NO_ANSWER, candidate_cells.NodesUnknown, ArithmeticError)
+"""Placement does not answer, or answers with other JSON, such as an infinite ratio."""
+
+_VERSION = "1.28"
+"""The microversion of Nova's ``get_allocs_for_consumer``, whose answer is sent back."""
+
+_Allocations = Mapping[str, Mapping[str, int]]
+"""The amounts of a consumer, by the uuid of the provider and by resource class."""
+
+
+def _give_back_oversold(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Claim a host, and give the claim back while the claim is part of an excess.
+
+    The answer is Nova's if Placement does not answer a question of the wrapper.
+    """
+
+    @functools.wraps(original)
+    def claim_resources(
+        self: Any,
+        context: Any,
+        consumer_uuid: str,
+        alloc_request: Mapping[str, Any],
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        # An evacuated server keeps the allocations of its source host, and gets more.
+        before = _held(self, context, consumer_uuid)
+        claimed = original(self, context, consumer_uuid, alloc_request, *args, **kwargs)
+        if not claimed or before is None:
+            return claimed
+        claim = _Claim(self, context, consumer_uuid, before, _amounts(alloc_request))
+        for _ in range(MOST_CLAIMS - 1):
+            if not claim.is_oversold() or not claim.give_back():
+                return claimed
+            _pause()
+            try:
+                claimed = original(self, context, consumer_uuid, alloc_request, *args, **kwargs)
+            except exception.AllocationUpdateFailed as error:
+                # Without cpu-tiers, this request would not have been sent.
+                LOG.warning("Server %s has allocations already: %s", consumer_uuid, error)
+                return False
+            if not claimed:
+                return claimed
+        return not (claim.is_oversold() and claim.give_back())
+
+    return claim_resources
+
+
+class _Claim:
+    """A claim that Placement has granted.
+
+    :param client: Nova's ``SchedulerReportClient``.
+    :param before: the amounts of the consumer before the claim.
+    :param wanted: the amounts in the request for allocations.
+    """
+
+    def __init__(
+        self, client: Any, context: Any, server: str, before: _Allocations, wanted: _Allocations
+    ) -> None:
+        self._client, self._context, self._server = client, context, server
+        self._before = before
+        # Nova claims nothing new of a provider of which the consumer has allocations already.
+        self._added = {uuid: wanted[uuid] for uuid in wanted if uuid not in before}
+
+    def is_oversold(self) -> bool:
+        """Tell whether a provider of the claim has an excess, also after a pause.
+
+        ``False`` if Placement does not tell.
+        """
+        try:
+            if not list(self._excesses()):
+                return False
+            _pause()
+            excesses = list(self._excesses())
+        except _FAILED as error:
+            LOG.warning(
+                "It is not known whether the claim of server %s is oversold: %r",
+                self._server,
+                error,
+            )
+            return False
+        if excesses:
+            LOG.warning(
+                "The claim of server %s is given back, because Placement has allocated %s",
+                self._server,
+                ", ".join(map(str, excesses)),
+            )
+        return bool(excesses)
+
+    def _excesses(self) -> Iterator[Excess]:
+        for provider, amounts in self._added.items():
+            url = f"/resource_providers/{provider}"
+            used = self._read(f"{url}/usages")["usages"]
+            inventories = self._read(f"{url}/inventories")["inventories"]
+            by_class = {name: _inventory(inventories[name]) for name in amounts}
+            yield from find_excesses(provider, by_class, used, amounts)
+
+    def _read(self, url: str) -> Mapping[str, Any]:
+        return candidate_cells.read(self._client, self._context, url, version=_VERSION)
+
+    def give_back(self) -> bool:
+        """Write the allocations of before the claim; tell whether Placement has certainly done so.
+
+        Another service may write the consumer at the same time, and an answer may be lost after
+        Placement has written, so each try reads the consumer first.
+        """
+        fault: object = None
+        for _ in range(_TRIES):
+            try:
+                now = self._client.get_allocs_for_consumer(self._context, self._server)
+                if _amounts(now) == self._before:
+                    return True
+                if _amounts(now) != {**self._before, **self._added}:
+                    fault = "another service has changed the allocations"
+                    break
+                fault = self._restore(now)
+                if not fault:
+                    return True
+            except _FAILED as error:
+                fault = repr(error)
+            _pause()
+        LOG.error("The oversold claim of server %s may not be given back: %s", self._server, fault)
+        return False
+
+    def _restore(self, now: Mapping[str, Any]) -> str:
+        """Send the write; return the fault, or an empty text."""
+        kept = {uuid: now["allocations"][uuid] for uuid in self._before}
+        body = {self._server: {**now, "allocations": kept}}
+        response = self._client.post(
+            "/allocations", body, version=_VERSION, global_request_id=self._context.global_id
+        )
+        is_done = response.status_code == HTTPStatus.NO_CONTENT
+        return "" if is_done else f"{response.status_code} {response.text}"
+
+
+def _held(client: Any, context: Any, consumer: str) -> _Allocations | None:
+    """Return the amounts of a consumer; ``None`` if Placement does not tell."""
+    try:
+        return _amounts(client.get_allocs_for_consumer(context, consumer))
+    except _FAILED as error:
+        LOG.warning("The claim of server %s is not checked: %r", consumer, error)
+        return None
+
+
+def _amounts(body: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    return {uuid: dict(item["resources"]) for uuid, item in body["allocations"].items()}
+
+
+def _inventory(body: Mapping[str, Any]) -> Inventory:
+    names = ("total", "reserved", "max_unit", "allocation_ratio")
+    return Inventory(**{name: body[name] for name in names})
+
+
+def _pause() -> None:
+    time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  # no secret
+
+
+SEAMS = (
+    Seam(
+        module="nova.scheduler.client.report",
+        path="SchedulerReportClient.claim_resources",
+        parameters=(
+            "self",
+            "context",
+            "consumer_uuid",
+            "alloc_request",
+            "project_id",
+            "user_id",
+            "allocation_request_version",
+            "consumer_generation=None",
+        ),
+        wrap=_give_back_oversold,
+        why=(
+            "Writes the allocations of a scheduled server; the wrapper gives them back if"
+            " Placement has allocated more than the capacity of a provider."
+        ),
+        unseen="If another function writes the allocations, oversold claims are not given back.",
+    ),
+    # Called above, and not wrapped.
+    Seam(
+        module="nova.scheduler.client.report",
+        path="SchedulerReportClient.get_allocs_for_consumer",
+        parameters=("self", "context", "consumer"),
+        why="Reads the allocations of a server before its claim is given back.",
+        unseen=(
+            "If the microversion of the request changes, Placement refuses to take the claim back,"
+            " and the claim stays."
+        ),
+    ),
+    Seam(
+        module="nova.scheduler.client.report",
+        path="SchedulerReportClient.post",
+        parameters=("self", "url", "data", "version=None", "global_request_id=None"),
+        why="Sends the allocations of a server as they were before its claim.",
+        unseen="If failures are handled in another way, a claim may count as given back.",
+    ),
+)
+"""The seams for nova-scheduler."""
