@@ -145,30 +145,43 @@ def _hand_over(
             nothing = f"consumer {source} holds no allocations to move"
             raise ConsumerMismatch(nothing, consumer=source)
         taker = prepared(taker)
-        sent = giver.allocations
-        client.set_consumers(
-            replace(giver, allocations=Portion()),
-            replace(
-                giver,
-                uuid=target,
-                generation=taker.generation,
-                consumer_type=taker.consumer_type,
-            ),
-        )
+        try:
+            client.set_consumers(
+                replace(giver, allocations=Portion()),
+                replace(
+                    giver,
+                    uuid=target,
+                    generation=taker.generation,
+                    consumer_type=taker.consumer_type,
+                ),
+            )
+        except GenerationConflict as error:
+            if error.resent:  # the conflict may be with our own first request
+                sent = giver.allocations
+            raise
 
     with_fresh_reads(attempt)
 
 
 def delete(client: PlacementClient, consumer: str) -> bool:
-    """Free all allocations of a consumer; tell whether it had any."""
+    """Free all allocations of a consumer; tell whether this call freed any.
+
+    Of two calls at the same time only one call frees the allocations.
+    """
     had_any = False
 
     def attempt() -> None:
         nonlocal had_any
         present = client.consumer(consumer)
-        if present.allocations:
-            had_any = True
+        if not present.allocations:
+            return
+        try:
             client.set_consumers(replace(present, allocations=Portion()))
+        except GenerationConflict as error:
+            # A conflict after a repeated request may be with our own first request.
+            had_any |= error.resent
+            raise
+        had_any = True
 
     with_fresh_reads(attempt)
     return had_any

@@ -1,6 +1,8 @@
 """Claim, move and delete on a real Placement."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from cpu_tiers.placement.errors import (
     PlacementAnswerInvalid,
     PlacementRefused,
 )
+from cpu_tiers.placement.exchange import Transport
 from cpu_tiers.placement.hosts import PlacementHost, read_host
 from cpu_tiers.placement.records import Inventories
 
@@ -142,6 +145,36 @@ def test_delete_tells_whether_there_was_something(client: PlacementClient, host:
     assert delete(client, SERVER) is True
     assert delete(client, SERVER) is False
     claim_as(client, OTHER, vcpus(host, 8))
+
+
+class Overtaken:
+    """A transport that lets another client go first when it writes for the first time."""
+
+    def __init__(self, transport: Transport, other: Callable[[], object]) -> None:
+        self._transport, self._others = transport, [other]
+
+    def request(self, url: str, method: str, **kwargs: Any) -> Any:
+        if method == "POST" and self._others:
+            self._others.pop()()
+        return self._transport.request(url, method, **kwargs)
+
+
+def test_of_two_moves_at_the_same_time_one_is_refused(client: PlacementClient, host: str) -> None:
+    claim_as(client, SERVER, vcpus(host, 8))
+    transport = Overtaken(client._exchange._transport, lambda: move(client, SERVER, MIGRATION))
+    with pytest.raises(ConsumerMismatch, match="holds no allocations to move"):
+        move(PlacementClient(transport), SERVER, MIGRATION)
+    assert client.consumer(MIGRATION).allocations == {host: {"VCPU": 8}}
+
+
+def test_of_two_deletes_at_the_same_time_one_frees(client: PlacementClient, host: str) -> None:
+    claim_as(client, SERVER, vcpus(host, 8))
+    others: list[bool] = []
+    transport = Overtaken(
+        client._exchange._transport, lambda: others.append(delete(client, SERVER))
+    )
+    assert delete(PlacementClient(transport), SERVER) is False
+    assert others == [True]
 
 
 @pytest.mark.parametrize("fault", ["answer lost", "silence", "closed", "JSON 409"])
