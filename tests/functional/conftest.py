@@ -121,10 +121,10 @@ def kept_from_test_to_test() -> None:
     """Have the databases of all tests share what does not differ between them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Placement's imports
-        from tests import databases
-    databases.share_statements()
-    databases.copy_first_placement()
-    databases.check_schemas_once()
+        from tests import sqlite_databases
+    sqlite_databases.share_statements()
+    sqlite_databases.copy_first_placement()
+    sqlite_databases.check_schemas_once()
 
 
 @pytest.fixture

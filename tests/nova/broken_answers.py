@@ -5,56 +5,17 @@ request. In the tests nova-compute reads the database directly; the exceptions t
 would return reach cpu-tiers from the same call.
 """
 
-import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import oslo_messaging
-import requests
-from keystoneauth1.exceptions import ConnectFailure, ConnectTimeout
 from nova import exception
 from oslo_db.exception import DBConnectionError
 
 from tests.nova.traffic import Send
-
-Fault = Callable[[Send], Any]
-
-
-def response(status: int, body: bytes) -> requests.Response:
-    """Return an answer as the library ``requests`` returns it."""
-    answer = requests.Response()
-    answer.status_code, answer._content = status, body
-    return answer
-
-
-def _reset(send: Send) -> Any:
-    raise ConnectFailure("connection reset by peer")
-
-
-def _silence(send: Send) -> Any:
-    """Have Placement do what it is asked to do, and lose its answer."""
-    send()
-    raise ConnectTimeout("timed out")
-
-
-def _half(send: Send) -> Any:
-    answer = copy.copy(send())
-    answer._content = answer.content[: len(answer.content) // 2] or b'{"'
-    answer.status_code = 200
-    return answer
-
-
-FAULTS: dict[str, Fault] = {
-    "503": lambda send: response(503, b"unavailable"),
-    "500 with HTML": lambda send: response(500, b"<html>error</html>"),
-    "reset": _reset,
-    "silence": _silence,
-    "half JSON": _half,
-    "empty 200": lambda send: response(200, b""),
-}
-"""The faults of Placement."""
+from tests.placement_faults import FAULTS, Fault
 
 
 def _raising(error: type[Exception], *args: Any, **kwargs: Any) -> Fault:

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     import nova.api.validation.extra_specs.validators  # isort: skip
 
 from cpu_tiers.nova import seams
-from tests import databases, draws
+from tests import draws, sqlite_databases
 from tests.in_processes import run_taken
 from tests.nova.wrapping import all_seams
 
@@ -39,9 +39,9 @@ seams.remove(SEAMS)
 @pytest.fixture(scope="session", autouse=True)
 def kept_from_test_to_test() -> None:
     """Have the databases of all tests share what does not differ between them."""
-    databases.share_statements()
-    databases.copy_first_placement()
-    databases.check_schemas_once()
+    sqlite_databases.share_statements()
+    sqlite_databases.copy_first_placement()
+    sqlite_databases.check_schemas_once()
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,8 @@ from nova.scheduler.client import report
 from cpu_tiers.nova import candidate_cells
 from tests import draws
 from tests.nova import script
-from tests.nova.broken_answers import DATABASE_FAULTS, FAULTS, BrokenAnswers, Case, cases_of
+from tests.nova.broken_answers import DATABASE_FAULTS, BrokenAnswers, Case, cases_of
+from tests.placement_faults import FAULTS
 
 WRITTEN = ("silence", "half JSON")
 """The faults in which Placement does what it is asked to do, and the answer is lost."""

@@ -1,5 +1,6 @@
 """The rows of Placement's database that a report to Placement changes."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,14 +39,18 @@ class PlacementRows:
 
 
 def placement_rows() -> PlacementRows:
-    """Return what Placement's database has now."""
+    """Return what Placement's database in this process has now."""
     connection = db_api.get_placement_engine().raw_connection()
     try:
-        return PlacementRows(
-            *(
-                frozenset(connection.driver_connection.execute(query).fetchall())
-                for query in (_INVENTORIES, _ALLOCATIONS, _TRAITS, _PROVIDERS)
-            )
-        )
+        return read_rows(lambda query: connection.driver_connection.execute(query).fetchall())
     finally:
         connection.close()
+
+
+def read_rows(query: Callable[[str], Iterable[Any]]) -> PlacementRows:
+    """Return what a database of Placement has now.
+
+    :param query: returns the rows of a SELECT statement.
+    """
+    queries = (_INVENTORIES, _ALLOCATIONS, _TRAITS, _PROVIDERS)
+    return PlacementRows(*(frozenset(map(tuple, query(text))) for text in queries))

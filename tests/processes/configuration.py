@@ -41,8 +41,8 @@ def write(path: Path, *parts: Sections) -> Path:
     return path
 
 
-def placement(folder: Path, database: str) -> Path:
-    """Write the configuration of Placement, and return its folder."""
+def placement(folder: Path, database: str, *parts: Sections) -> Path:
+    """Write the configuration of Placement, with more options, and return its folder."""
     policy = folder / "placement" / "policy.yaml"
     write(
         folder / "placement" / "placement.conf",
@@ -51,6 +51,7 @@ def placement(folder: Path, database: str) -> Path:
             "placement_database": {"connection": database, "sync_on_startup": True},
             "oslo_policy": {"policy_file": policy},
         },
+        *parts,
     )
     # Its stand-in for Keystone knows one role: reshapes want "service".
     policy.write_text('"service_api": "role:admin"\n')

@@ -67,6 +67,12 @@ class ForkServer:
             path.unlink()
         return subprocess.CompletedProcess(command, status, out, error)
 
+    def kill(self) -> None:
+        """Kill the program that runs, from another thread, so that it can clean up nothing."""
+        pid = self._process.pid
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+
     def stop(self) -> None:
         """End the process."""
         self._process.communicate()

@@ -19,7 +19,7 @@ from oslo_utils import uuidutils
 
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import WsgiTransport, placement_app
-from tests import databases
+from tests import sqlite_databases
 from tests.nova.scheduler.random_scheduler import (
     Round,
     Scheduler,
@@ -57,13 +57,13 @@ def placement() -> Iterator[Empty]:
         adapter = Adapter(
             session, service_type="placement", default_microversion="1.36", raise_exc=False
         )
-        yield Empty(adapter, client, databases.copy_of_placement())
+        yield Empty(adapter, client, sqlite_databases.copy_of_placement())
 
 
 def check_cloud(empty: Empty, seed: str) -> Counter[str]:
     """Draw a cloud and servers, and compare all answers; return how many there were."""
     rng = random.Random(seed)  # not for secrets
-    databases.copy_to_placement(empty.rows)
+    sqlite_databases.copy_to_placement(empty.rows)
     # Providers of networks have the same uuids for the same names, and processes keep them.
     hosts = draw_hosts(rng, f"cn{uuidutils.generate_uuid()[:8]}")
     providers = Providers(hosts)
