@@ -1,0 +1,73 @@
+"""Look for an order of operations that explains the answers of all clients.
+
+An object is linearizable if its operations can be put in an order in which each operation happens
+between its call and its return, and has the outcome that the client was told. An uncertain
+operation may happen at any time after its call, or never. The search is by Wing and Gong
+("Testing and verifying concurrent objects", 1993) with the memory by Lowe ("Testing for
+linearizability", 2017): a set of operations that led to a state is not tried twice. Pure.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from math import inf
+
+from tests.databases.operations import EMPTY, Operation, State
+
+SHOWN = 12
+"""So many operations are in the report of a history that has no order."""
+
+
+def contradiction(operations: Iterable[Operation]) -> str:
+    """Return why the operations on an object have no order; an empty text if there is an order."""
+    history = sorted(operations, key=lambda operation: operation.called)
+    certain = sum(1 << i for i, operation in enumerate(history) if operation.is_certain)
+    seen: set[tuple[int, State]] = set()
+    best = 0
+    todo: list[tuple[int, State]] = [(0, EMPTY)]
+    while todo:
+        done, state = todo.pop()
+        if done & certain == certain:
+            return ""
+        if (done & certain).bit_count() >= (best & certain).bit_count():
+            best = done
+        for number in _next(history, done):
+            after = history[number].possible(state)
+            if after is None:
+                continue
+            following = (done | 1 << number, after)
+            if following not in seen:
+                seen.add(following)
+                todo.append(following)
+    return _report(history, best)
+
+
+def _next(history: Sequence[Operation], done: int) -> Iterator[int]:
+    """Yield the operations that may come next: no other operation has returned before their call.
+
+    Certain operations come last, because the last operation is tried first.
+    """
+    first_return = inf
+    certain: list[int] = []
+    uncertain: dict[Hashable, int] = {}
+    first_left = (~done & (done + 1)).bit_length() - 1
+    for i in range(first_left, len(history)):
+        operation = history[i]
+        if operation.called > first_return:
+            break
+        if done >> i & 1:
+            continue
+        if operation.is_certain:
+            certain.append(i)
+            first_return = min(first_return, operation.returned)
+        else:
+            # Of operations with the same effect, the first called may stand for all.
+            uncertain.setdefault(operation.effect, i)
+    yield from uncertain.values()
+    yield from sorted(certain, key=lambda i: -history[i].returned)
+
+
+def _report(history: Sequence[Operation], done: int) -> str:
+    """Return the operations around the first operation without a place in the order."""
+    left = [i for i, each in enumerate(history) if not done >> i & 1 and each.is_certain]
+    around = range(max(0, left[0] - SHOWN // 2), min(len(history), left[0] + SHOWN // 2))
+    lines = (f"{'  ' if done >> i & 1 else '? '}{history[i]}" for i in around)
+    return "\n".join(("no order of the operations explains their outcomes:", *lines))
