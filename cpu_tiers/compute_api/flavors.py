@@ -12,12 +12,14 @@ from keystoneauth1.exceptions import ClientException
 from requests import JSONDecodeError, RequestException
 
 from cpu_tiers.errors import CpuTiersError, printable
+from cpu_tiers.http.retries import RetryPolicy, may_pass, retry_after_of, retrying
 
 Flavor = Mapping[str, Any]
 
 MICROVERSION = "2.61"
 """The first microversion whose flavors have ``extra_specs``, and the microversion in use."""
 
+_POLICY = RetryPolicy()
 _PAGE = 1000  # the default of [api] max_limit, so that Nova does not shorten the pages
 
 
@@ -36,7 +38,7 @@ def nova_adapter(placement: Adapter) -> Adapter:
     )
 
 
-def read_flavors(nova: Adapter) -> Iterator[Flavor]:
+def read_flavors(nova: Adapter, retry_policy: RetryPolicy = _POLICY) -> Iterator[Flavor]:
     """Yield every flavor with its ``extra_specs``, public or not, page by page.
 
     Nova lists flavors that are not public only for an administrator. Where a policy keeps
@@ -48,13 +50,13 @@ def read_flavors(nova: Adapter) -> Iterator[Flavor]:
     while True:
         parameters = {"is_public": "None", "limit": _PAGE, "sort_key": "flavorid"}
         path = "/flavors/detail?" + urlencode(parameters | ({"marker": marker} if marker else {}))
-        body = _get(nova, path)
+        body = _get(nova, path, retry_policy)
         page = _part(body, "flavors", list, path)
         for flavor in page:
             identifier = quote(_part(flavor, "id", str, path), safe="")
             specs_of = flavor
             if "extra_specs" not in flavor:
-                specs_of = _get(nova, f"/flavors/{identifier}/os-extra_specs")
+                specs_of = _get(nova, f"/flavors/{identifier}/os-extra_specs", retry_policy)
             yield {**flavor, "extra_specs": _part(specs_of, "extra_specs", dict, path)}
         following = _part(page[-1], "id", str, path) if page else None
         if "flavors_links" not in body or following in (None, marker):
@@ -62,9 +64,10 @@ def read_flavors(nova: Adapter) -> Iterator[Flavor]:
         marker = following
 
 
-def _get(nova: Adapter, path: str) -> Mapping[str, Any]:
+def _get(nova: Adapter, path: str, retry_policy: RetryPolicy) -> Mapping[str, Any]:
+    repeat = retrying(retry_policy, may_pass, retry_after_of)
     try:
-        body = nova.get(path, microversion=MICROVERSION).json()
+        body = repeat(nova.get, path, microversion=MICROVERSION).json()
     except (ClientException, RequestException, JSONDecodeError) as error:
         reason = printable(str(error)[:300]) or type(error).__name__
         raise ComputeApiUnavailable(

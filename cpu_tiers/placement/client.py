@@ -14,11 +14,12 @@ from urllib.parse import urlencode
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import is_custom
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
-from cpu_tiers.placement.exchange import Exchange, RetryPolicy, Transport
+from cpu_tiers.placement.exchange import Exchange, Transport
 from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits
 
 
@@ -26,7 +27,8 @@ class PlacementClient:
     """A client of Placement on top of a keystoneauth1 ``Adapter``.
 
     :param transport: the adapter. The client sends nothing until a method is called.
-    :param retry_policy: how often and how long to repeat a request that gets no response.
+    :param retry_policy: how often and how long to repeat a request, and an operation that other
+        clients interfere with.
     :param gives_back_oversold: look after each claim whether Placement has allocated more than the
         capacity, and give the claim back in this case (:mod:`~cpu_tiers.placement.oversold`).
     """

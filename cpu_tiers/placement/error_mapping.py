@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from keystoneauth1 import exceptions as ksa
-from requests.exceptions import RequestException
 
 from cpu_tiers.errors import printable
+from cpu_tiers.http.redirects import RedirectRefused
+from cpu_tiers.http.retries import REPEATED_STATUSES, may_pass, retry_after_of
 from cpu_tiers.placement.errors import (
     DuplicateName,
     GenerationConflict,
@@ -33,7 +34,6 @@ _BY_CODE: Mapping[str, type[PlacementRefused]] = {
     "placement.duplicate_name": DuplicateName,
     "placement.resource_provider.inuse": ProviderInUse,
 }
-_GATEWAY_STATUSES = frozenset({503, 504})
 _CHECK_SECTION = "check auth_url, valid_interfaces, region_name and cafile in [placement]"
 
 
@@ -52,26 +52,17 @@ def error_without_response(error: Exception, method: str, path: str) -> Placemen
             method=method,
             path=path,
         )
-    if _may_pass(error):
+    if may_pass(error):
         return PlacementUnavailable(
             f"{method} {path}: no answer: {printable(str(error)[:1000])}{_fate(method)}",
             method=method,
             path=path,
         )
+    if isinstance(original := getattr(error, "original", None), RedirectRefused):
+        error = original  # without the words of keystoneauth1
     return PlacementMisconfigured(
         f"{method} {path}: cannot be sent: {error}; {_CHECK_SECTION}", method=method, path=path
     )
-
-
-def _may_pass(error: Exception) -> bool:
-    """Tell whether the failure may be temporary and a repeated request may succeed."""
-    if isinstance(error, ksa.UnknownConnectionError):
-        # The errors of requests about a malformed URL are subclasses of ValueError. A
-        # repetition cannot help there; the configuration is wrong.
-        return not isinstance(error.original, ValueError)
-    if isinstance(error, ksa.ConnectionError):
-        return not isinstance(error, ksa.SSLError)
-    return isinstance(error, RequestException) and not isinstance(error, ValueError)
 
 
 def _identity_refused(error: Any, method: str, path: str) -> PlacementError:
@@ -84,12 +75,15 @@ def _identity_refused(error: Any, method: str, path: str) -> PlacementError:
     kind: type[PlacementError] = PlacementMisconfigured
     if status in {401, 403}:
         kind = NotAuthorised
-    elif status in _GATEWAY_STATUSES:
+    elif status in REPEATED_STATUSES:
         kind = PlacementUnavailable
     elif status >= 500:
         kind = PlacementRefused
     message = f"{method} {path}: Keystone gave no token: {error}; {_CHECK_SECTION}"
-    return kind(message, method=method, path=path, status=status)
+    refusal = kind(message, method=method, path=path, status=status)
+    if isinstance(refusal, PlacementUnavailable):
+        refusal.retry_after = retry_after_of(error)
+    return refusal
 
 
 def error_of_response(response: PlacementResponse) -> PlacementError:
@@ -97,8 +91,9 @@ def error_of_response(response: PlacementResponse) -> PlacementError:
     details, code = _problems(response)
     kind: type[PlacementError] = _BY_CODE.get(code, PlacementRefused)
     advice = ""
-    if response.status in _GATEWAY_STATUSES:
-        kind, advice = PlacementUnavailable, _fate(response.method)
+    if response.status in REPEATED_STATUSES:
+        kind = PlacementUnavailable
+        advice = "" if response.status == 429 else _fate(response.method)
     elif response.status in {401, 403}:
         kind, advice = NotAuthorised, "; check the credentials in [placement], and their role"
     elif kind is GenerationConflict:
@@ -109,13 +104,16 @@ def error_of_response(response: PlacementResponse) -> PlacementError:
         printable("; ".join(details))
         or f"the body is {response.content_type or 'empty'}, not an error of Placement"
     )
-    return kind(
+    error = kind(
         f"{response.method} {response.path}: HTTP {response.status}: {reason}{advice}",
         method=response.method,
         path=response.path,
         status=response.status,
         details=details,
     )
+    if isinstance(error, PlacementUnavailable):
+        error.retry_after = response.retry_after
+    return error
 
 
 def _is_an_allocation_conflict(response: PlacementResponse) -> bool:

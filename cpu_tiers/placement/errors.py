@@ -71,7 +71,11 @@ class PlacementError(WriteReport, CpuTiersError):
     :param method, path: the failed request; ``None`` if the error has no request.
     :param status: the HTTP status of the response; ``None`` without a response.
     :param details: the ``detail`` of each of the ``errors`` in Placement's response.
+    :ivar resent: the request was repeated. If Placement carried out an earlier attempt whose
+        answer was lost, the error may be about the repetition only.
     """
+
+    resent = False
 
     def __init__(
         self,
@@ -99,7 +103,14 @@ class PlacementMisconfigured(PlacementError):
 
 
 class PlacementUnavailable(PlacementError):
-    """There is no answer: the connection failed or timed out, or the status is 503 or 504."""
+    """The connection failed or timed out, or the status is 429, 500, 502, 503 or 504.
+
+    A repeated request may succeed.
+
+    :ivar retry_after: the header ``Retry-After`` of the response.
+    """
+
+    retry_after = ""
 
 
 class PlacementAnswerInvalid(PlacementError):
@@ -119,13 +130,7 @@ class PlacementVersionTooOld(PlacementError):
 
 
 class PlacementRefused(PlacementError):
-    """Placement, or a proxy in front of Placement, answered 4xx or 5xx.
-
-    :ivar resent: an earlier attempt of the request got no answer. If Placement
-        carried out that attempt, it may have refused only the repetition.
-    """
-
-    resent = False
+    """Placement, or a proxy in front of Placement, answered 4xx or 5xx."""
 
 
 class NotAuthorised(PlacementRefused):

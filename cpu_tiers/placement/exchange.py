@@ -5,16 +5,13 @@ The transport is a keystoneauth1 ``Adapter``, or another object with its
 """
 
 import re
-import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Any, Protocol
 
-import tenacity
-
+from cpu_tiers.http.retries import RetryPolicy, retrying
 from cpu_tiers.placement.error_mapping import error_of_response, error_without_response
 from cpu_tiers.placement.errors import (
-    PlacementRefused,
+    PlacementError,
     PlacementUnavailable,
     PlacementVersionTooOld,
 )
@@ -36,35 +33,16 @@ class Transport(Protocol):
         """Send one request and return a ``requests.Response``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """How often and how long to repeat a request that gets no answer.
-
-    :param attempts: the maximum number of attempts, including the first.
-    :param seconds: no attempt begins later than so many seconds after the first.
-    :param first_pause: the pause before the second attempt, in seconds. It doubles
-        before each further attempt.
-    """
-
-    attempts: int = 4
-    seconds: float = 30.0
-    first_pause: float = 0.5
-    sleep: Callable[[float], None] = time.sleep
-
-
 class Exchange:
     """Sends requests with one microversion, and turns each failure into a typed error."""
 
     def __init__(self, transport: Transport, retry_policy: RetryPolicy) -> None:
         """Keep the transport; nothing is sent yet."""
         self._transport = transport
-        self._retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(PlacementUnavailable),
-            stop=tenacity.stop_after_attempt(retry_policy.attempts)
-            | tenacity.stop_before_delay(retry_policy.seconds),
-            wait=tenacity.wait_exponential(multiplier=retry_policy.first_pause),
-            sleep=retry_policy.sleep,
-            reraise=True,
+        self._retrying = retrying(
+            retry_policy,
+            lambda error: isinstance(error, PlacementUnavailable),
+            lambda error: error.retry_after if isinstance(error, PlacementUnavailable) else "",
         )
         self._microversion: tuple[int, int] | None = None
 
@@ -95,7 +73,10 @@ class Exchange:
     def request(
         self, method: str, path: str, *, json: object = None, expected: Collection[int] = ()
     ) -> PlacementResponse:
-        """Send a request, with retries while there is no response.
+        """Send a request, with repetitions while Placement is unavailable.
+
+        Writes are repeated as reads are: Placement carries out a repeated write either not at
+        all, or with the same result (decision D93).
 
         :param expected: statuses of 400 or more to return instead of raising an error.
         :raises PlacementError: the subclass tells the kind of failure.
@@ -103,9 +84,9 @@ class Exchange:
         headers = {"OpenStack-API-Version": "placement {}.{}".format(*self.microversion)}
         try:
             return self._retrying(self._send, method, path, headers, json, expected)
-        except PlacementRefused as error:
+        except PlacementError as error:
             # The first attempt may have been carried out although its answer was lost. The
-            # caller must know, because then the refusal can be about the repeated attempt.
+            # caller must know, because then the error can be about the repeated attempt.
             error.resent = self._retrying.statistics["attempt_number"] > 1
             raise
 
@@ -139,6 +120,7 @@ class Exchange:
             path=path,
             status=http_response.status_code,
             content_type=http_response.headers.get("Content-Type", ""),
+            retry_after=http_response.headers.get("Retry-After", ""),
             content=http_response.content,
         )
         if response.status >= 400 and response.status not in expected:

@@ -16,13 +16,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementResponse:
-    """The response to the request ``method path``."""
+    """The response to the request ``method path``.
+
+    :param retry_after: the header ``Retry-After``.
+    """
 
     method: str
     path: str
     status: int
     content_type: str
     content: bytes
+    retry_after: str = ""
 
     def body(self) -> Any:
         """Return the parsed JSON of the body.

@@ -7,7 +7,9 @@ differences:
 * The default of ``timeout`` is 20 seconds. Nova has no default and waits for
   ever; a command would hang if Placement did not answer.
 * ``connect_retries`` and ``status_code_retries`` have no effect. Retries are
-  controlled by :class:`~cpu_tiers.placement.exchange.RetryPolicy`.
+  controlled by :class:`~cpu_tiers.http.retries.RetryPolicy`.
+
+A redirect to another host is not followed, see :mod:`~cpu_tiers.http.redirects`.
 """
 
 from collections.abc import Iterator
@@ -19,10 +21,11 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import TCPKeepAliveAdapter
 from oslo_config import cfg
 
+from cpu_tiers.http.redirects import refuse_other_hosts
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.errors import PlacementMisconfigured
-from cpu_tiers.placement.exchange import RetryPolicy
 
 GROUP = "placement"
 TIMEOUT_SECONDS = 20.0
@@ -96,6 +99,7 @@ def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
         auth = loading.load_auth_from_conf_options(conf, GROUP)
         timeout = conf[GROUP].timeout or TIMEOUT_SECONDS
         session = loading.load_session_from_conf_options(conf, GROUP, auth=auth, timeout=timeout)
+        refuse_other_hosts(session.session)
         adapter = loading.load_adapter_from_conf_options(conf, GROUP, session=session)
     except (ksa.ClientException, cfg.Error, ValueError, TypeError) as error:
         raise PlacementMisconfigured(f"nova.conf, [placement]: {error}{_EXAMPLE}") from error

@@ -172,9 +172,9 @@ def carry_out(attempt: Callable[[Progress], None]) -> tuple[Change, ...]:
         with_fresh_reads(partial(attempt, progress))
     except PlacementError as error:
         # Only a 4xx shows that the write was not carried out. After a 5xx, or without an
-        # answer, the write may have been carried out.
+        # answer, the write may have been carried out, also if a repetition then gets a 4xx.
         status = error.status or 0
-        progress.tell(error, refused=400 <= status < 500)
+        progress.tell(error, refused=400 <= status < 500 and not error.resent)
         raise
     except KeyboardInterrupt as error:
         interrupted = Interrupted()

@@ -19,9 +19,9 @@ import pytest
 import requests
 from oslo_config import cfg
 
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import WsgiTransport, embedded_placement, placement_app
-from cpu_tiers.placement.exchange import RetryPolicy
 from cpu_tiers.placement.session import connect
 
 HTML = b"<html><body><h1>We will be back soon</h1></body></html>"
@@ -34,8 +34,13 @@ CONFLICT = {
     "code": "placement.concurrent_update",
 }
 
+DEADLOCK = {"status": 500, "title": "Internal Server Error", "detail": "DBDeadlock"}
+
 CANNED: dict[str, tuple[int, str, bytes]] = {
     "HTML 200": (200, "text/html", HTML),
+    "redirect": (302, "text/html", HTML),
+    "HTML 429": (429, "text/html", HTML),
+    "JSON 500": (500, "application/json", json.dumps({"errors": [DEADLOCK]}).encode()),
     "HTML 502": (502, "text/html", HTML),
     "HTML 503": (503, "text/html", HTML),
     "JSON 503": (503, "application/json", json.dumps({"errors": [PROBLEM]}).encode()),
@@ -107,6 +112,8 @@ class Handler(BaseHTTPRequestHandler):
         with suppress(ConnectionError):  # a client that gave up is part of the play
             self.send_response(status)
             self.send_header("Content-Type", content_type)
+            if status == 302:
+                self.send_header("Location", "http://another.example.org/")
             if status != 204:
                 self.send_header("Content-Length", str(len(body)))
             self.end_headers()

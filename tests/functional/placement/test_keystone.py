@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.errors import NotAuthorised, PlacementMisconfigured
-from cpu_tiers.placement.exchange import RetryPolicy
 from cpu_tiers.placement.session import connect
 
 MANAGE = shutil.which("keystone-manage") or shutil.which(

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.errors import (
     NotAuthorised,
     PlacementMisconfigured,
     PlacementRefused,
     PlacementUnavailable,
 )
-from cpu_tiers.placement.exchange import RetryPolicy
 from cpu_tiers.placement.session import connect, load_adapter
 
 NovaConf = Callable[..., Path]
@@ -33,6 +33,16 @@ def find(path: Path) -> None:
 
 def test_an_admin_token(placement_conf: Path, seen: list[str]) -> None:
     find(placement_conf)
+    assert seen == ["GET /", "GET /resource_providers?name=compute1"]
+
+
+def test_the_token_is_not_sent_to_another_host(
+    placement_conf: Path, faults: list[tuple[str, str]], seen: list[str]
+) -> None:
+    faults.append(("GET /resource_providers", "redirect"))
+    said = r"redirects to 'http://another\.example\.org/', which is another host"
+    with pytest.raises(PlacementMisconfigured, match=said):
+        find(placement_conf)
     assert seen == ["GET /", "GET /resource_providers?name=compute1"]
 
 

@@ -319,7 +319,7 @@ def test_a_second_writer_between_read_and_write(
     assert totals(client, "compute1") == {"VCPU": 16, VCPU_SHARES: 800, "DISK_GB": 50}
 
 
-@pytest.mark.parametrize("fault", ["answer lost", "silence"])
+@pytest.mark.parametrize("fault", ["answer lost", "silence", "HTML 429", "JSON 500", "HTML 502"])
 @pytest.mark.parametrize(
     "request_line",
     [
@@ -363,7 +363,7 @@ def test_when_placement_goes_away_half_way_the_error_says_how_far_it_came(
     ("fault", "kind"),
     [
         pytest.param("HTML 200", PlacementAnswerInvalid, id="HTML 200"),
-        pytest.param("HTML 502", PlacementRefused, id="HTML 502"),
+        pytest.param("JSON 403", PlacementRefused, id="JSON 403"),
     ],
 )
 def test_a_read_that_fails_writes_nothing(

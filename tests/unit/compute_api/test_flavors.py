@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from keystoneauth1.exceptions import ConnectFailure
+from keystoneauth1.exceptions import BadGateway, ClientException, ConnectFailure
 from requests import JSONDecodeError
 
 from cpu_tiers.compute_api.flavors import ComputeApiUnavailable, read_flavors
+from cpu_tiers.http.retries import RetryPolicy
 
 
 class Answers:
@@ -19,6 +20,8 @@ class Answers:
     def get(self, path: str, microversion: str) -> Any:
         assert microversion == "2.61"
         self.paths.append(path)
+        if isinstance(self.bodies[0], ClientException):
+            raise self.bodies.pop(0)  # type: ignore[misc]  # mypy does not narrow an element
         return self
 
     def json(self) -> Any:
@@ -30,7 +33,8 @@ class Answers:
 
 def read(answers: Answers) -> list[str]:
     adapter: Any = answers
-    return [f"{flavor['id']} {flavor['extra_specs']}" for flavor in read_flavors(adapter)]
+    flavors = read_flavors(adapter, RetryPolicy(sleep=lambda _: None))
+    return [f"{flavor['id']} {flavor['extra_specs']}" for flavor in flavors]
 
 
 LINKS = {"flavors_links": [{"rel": "next"}]}
@@ -58,17 +62,22 @@ def test_a_page_that_comes_again_ends_the_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("bodies", "message"),
     [
-        (ConnectFailure("nobody listens"), "nobody listens; check the credentials in"),
-        (JSONDecodeError("Expecting value", "<html>", 0), "Expecting value"),
-        ([], "not a list of flavors"),
-        ({"flavors": {}}, "not a list of flavors"),
-        ({"flavors": [7]}, "not a list of flavors"),
-        ({"flavors": [{"id": "1", "extra_specs": []}]}, "not a list of flavors"),
+        ([ConnectFailure("nobody listens")] * 4, "nobody listens; check the credentials in"),
+        ([JSONDecodeError("Expecting value", "<html>", 0)], "Expecting value"),
+        ([[]], "not a list of flavors"),
+        ([{"flavors": {}}], "not a list of flavors"),
+        ([{"flavors": [7]}], "not a list of flavors"),
+        ([{"flavors": [{"id": "1", "extra_specs": []}]}], "not a list of flavors"),
     ],
     ids=str,
 )
-def test_no_flavors(body: object, message: str) -> None:
+def test_no_flavors(bodies: list[object], message: str) -> None:
     with pytest.raises(ComputeApiUnavailable, match=f"^GET /flavors/detail.*{message}"):
-        read(Answers(body))
+        read(Answers(*bodies))
+
+
+def test_a_request_without_an_answer_is_repeated() -> None:
+    faults = [ConnectFailure("nobody listens"), BadGateway("no answer of Nova")]
+    assert read(Answers(*faults, {"flavors": [ONE]})) == ["1 {}"]

@@ -6,6 +6,8 @@ import pytest
 import requests
 from keystoneauth1 import exceptions as ksa
 
+from cpu_tiers.http.redirects import RedirectRefused
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.errors import (
     DuplicateName,
     GenerationConflict,
@@ -18,7 +20,7 @@ from cpu_tiers.placement.errors import (
     PlacementRefused,
     PlacementUnavailable,
 )
-from cpu_tiers.placement.exchange import Exchange, RetryPolicy
+from cpu_tiers.placement.exchange import Exchange
 from tests.unit.placement.scripted import Play, answer, version
 
 
@@ -58,7 +60,7 @@ def discovery(cause: Exception) -> Callable[[], Exception]:
         pytest.param(ksa.EmptyCatalog, PlacementMisconfigured, id="an empty catalog"),
         pytest.param(ksa.MissingAuthPlugin, PlacementMisconfigured, id="no plugin"),
         pytest.param(ksa.BadRequest, PlacementMisconfigured, id="400 of Keystone"),
-        pytest.param(ksa.InternalServerError, PlacementRefused, id="500 of Keystone"),
+        pytest.param(ksa.InternalServerError, PlacementUnavailable, id="500 of Keystone"),
         pytest.param(ksa.Unauthorized, NotAuthorised, id="401 of Keystone"),
         pytest.param(ksa.Forbidden, NotAuthorised, id="403 of Keystone"),
         pytest.param(
@@ -99,8 +101,10 @@ UNDEFINED = problem("placement.undefined_code")
         pytest.param(409, problem("placement.duplicate_name"), DuplicateName, id="duplicate"),
         pytest.param(409, UNDEFINED, InsufficientCapacity, id="409 without a code of its own"),
         pytest.param(409, b"<html>", PlacementRefused, id="409 in HTML"),
-        pytest.param(500, UNDEFINED, PlacementRefused, id="500"),
-        pytest.param(502, b"<html>", PlacementRefused, id="502"),
+        pytest.param(429, b"<html>", PlacementUnavailable, id="429"),
+        pytest.param(500, UNDEFINED, PlacementUnavailable, id="500"),
+        pytest.param(501, b"<html>", PlacementRefused, id="501"),
+        pytest.param(502, b"<html>", PlacementUnavailable, id="502"),
         pytest.param(503, b"<html>", PlacementUnavailable, id="503"),
         pytest.param(504, b"<html>", PlacementUnavailable, id="504"),
         pytest.param(400, {"errors": []}, PlacementRefused, id="no errors in the body"),
@@ -124,3 +128,18 @@ def test_placements_own_words_are_kept() -> None:
     with pytest.raises(PlacementRefused, match=r"No such trait\(s\): X\.") as error:
         Play(version("1.39"), answer(400, said)).client().find_provider("x")
     assert error.value.details == ("No such trait(s): X.",)
+
+
+@pytest.mark.parametrize(("status", "is_unknown"), [(429, False), (500, True), (502, True)])
+def test_only_a_429_was_certainly_not_carried_out(status: int, is_unknown: bool) -> None:
+    play = Play(version("1.39"), *[answer(status, b"")] * 4)
+    with pytest.raises(PlacementUnavailable) as error:
+        play.client().create_trait("CUSTOM_A")
+    assert ("unknown whether the PUT was carried out" in str(error.value)) is is_unknown
+
+
+def test_a_redirect_that_is_refused_is_named_without_a_repetition() -> None:
+    refused = RedirectRefused("http://a/ redirects to 'http://b/'")
+    play = Play(ksa.UnknownConnectionError("Unexpected exception for http://a/", refused))
+    with pytest.raises(PlacementMisconfigured, match="sent: http://a/ redirects to 'http://b/'; "):
+        play.client().find_provider("x")

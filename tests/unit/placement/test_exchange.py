@@ -5,6 +5,7 @@ from keystoneauth1 import exceptions as ksa
 
 from cpu_tiers.placement.errors import (
     PlacementAnswerInvalid,
+    PlacementRefused,
     PlacementUnavailable,
     PlacementVersionTooOld,
 )
@@ -54,19 +55,36 @@ def test_another_service_is_no_placement(body: object) -> None:
         Play(answer(200, body)).client().find_provider("x")
 
 
-def test_the_pauses_double_and_the_fourth_attempt_is_the_last() -> None:
+def test_the_fourth_attempt_is_the_last() -> None:
     play = Play(*[ksa.ConnectFailure("gone")] * 9)
     with pytest.raises(PlacementUnavailable):
         play.client().find_provider("x")
-    assert play.pauses == [0.5, 1.0, 2.0]
+    assert len(play.pauses) == 3
     assert len(play.sent) == 4
 
 
-def test_no_attempt_begins_when_the_time_is_over() -> None:
-    play = Play(*[ksa.ConnectFailure("gone")] * 9)
-    with pytest.raises(PlacementUnavailable):
-        play.client(seconds=0.75).find_provider("x")
-    assert play.pauses == [0.5]  # the next pause, 1 s, would end after 0.75 s
+def test_placement_asks_for_a_pause() -> None:
+    busy = answer(429, b"")
+    busy.headers["Retry-After"] = "7"
+    play = Play(version("1.39"), busy, answer(201, b""))
+    play.client().create_trait("CUSTOM_A")
+    assert play.pauses == [7.0]
+
+
+def test_keystone_asks_for_a_pause() -> None:
+    busy = answer(429, b"")
+    busy.headers["Retry-After"] = "6"
+    play = Play(ksa.from_response(busy, "POST", "http://keystone/v3"), version("1.39"))
+    assert play.client().microversion == (1, 39)
+    assert play.pauses == [6.0]
+
+
+@pytest.mark.parametrize(("times", "resent"), [(0, False), (1, True)])
+def test_an_error_says_whether_the_request_was_repeated(times: int, resent: bool) -> None:
+    play = Play(version("1.39"), *[answer(500, b"")] * times, answer(404, b""))
+    with pytest.raises(PlacementRefused) as error:
+        play.client().create_trait("CUSTOM_A")
+    assert error.value.resent is resent
 
 
 def test_keystoneauth_does_not_try_again_on_its_own() -> None:

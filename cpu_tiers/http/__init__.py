@@ -1,0 +1,1 @@
+"""Requests over HTTP: which requests are repeated, and which redirects are followed."""

@@ -1,0 +1,102 @@
+"""When a request is repeated, and how long the pause before the repetition is.
+
+Both clients use this module: the client of Placement and the client of Nova's API. keystoneauth1
+repeats requests too, but waits as long as a ``Retry-After`` header says, for days if need be, and
+does not understand a date there.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import tenacity
+from keystoneauth1 import exceptions as ksa
+from requests.exceptions import RequestException
+from urllib3.exceptions import HTTPError
+from urllib3.util import Retry
+
+REPEATED_STATUSES = frozenset({429, 500, 502, 503, 504})
+"""The statuses after which a repeated request may succeed.
+
+429: too many requests. 500: Placement answers so after a deadlock of its database. 502, 503 and
+504: a proxy has no answer of the service, or the service has no answer of its database.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often and how long to repeat a request, or an operation of several requests.
+
+    :param attempts: the maximum number of attempts of a request, including the first.
+    :param seconds: no attempt begins later than so many seconds after the first.
+    :param first_pause: the shortest pause before the second attempt, in seconds. It doubles
+        before each further attempt. Up to ``first_pause`` seconds are added at random, so that
+        clients that failed together do not return together.
+    :param longest_pause: the longest pause in seconds, even if the service asks for a longer one.
+    """
+
+    attempts: int = 4
+    seconds: float = 30.0
+    first_pause: float = 0.5
+    longest_pause: float = 10.0
+    sleep: Callable[[float], None] = time.sleep
+
+
+def retrying(
+    policy: RetryPolicy,
+    is_repeated: Callable[[BaseException], bool],
+    retry_after: Callable[[BaseException], str],
+) -> tenacity.Retrying:
+    """Return an object that calls a function again while it raises certain exceptions.
+
+    :param is_repeated: tells whether to call the function again after an exception.
+    :param retry_after: returns the header ``Retry-After`` of the response that an exception is
+        about; an empty text without such a header.
+    """
+    pause = tenacity.wait_exponential(multiplier=policy.first_pause) + tenacity.wait_random(
+        0, policy.first_pause
+    )
+
+    def wait(state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = seconds_of(retry_after(error)) if error else 0.0
+        return min(max(pause(state), asked), policy.longest_pause)
+
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception(is_repeated),
+        stop=tenacity.stop_after_attempt(policy.attempts)
+        | tenacity.stop_before_delay(policy.seconds),
+        wait=wait,
+        sleep=policy.sleep,
+        reraise=True,
+    )
+
+
+def seconds_of(retry_after: str) -> float:
+    """Return the seconds in a header ``Retry-After``, which has a number or a date.
+
+    A date in the past, and a header that is neither, are 0 seconds.
+    """
+    try:
+        return Retry().parse_retry_after(retry_after)
+    except (HTTPError, ValueError, OverflowError):
+        return 0.0
+
+
+def may_pass(error: BaseException) -> bool:
+    """Tell whether a repeated request may succeed after an exception of keystoneauth1."""
+    if isinstance(error, ksa.HttpError):
+        return error.http_status in REPEATED_STATUSES
+    if isinstance(error, ksa.UnknownConnectionError):
+        # The errors of requests about a malformed URL are subclasses of ValueError. A
+        # repetition cannot help there; the configuration is wrong.
+        return not isinstance(error.original, ValueError)
+    if isinstance(error, ksa.ConnectionError):
+        return not isinstance(error, ksa.SSLError)
+    return isinstance(error, RequestException) and not isinstance(error, ValueError)
+
+
+def retry_after_of(error: BaseException) -> str:
+    """Return the header ``Retry-After`` of an exception of keystoneauth1, or an empty text."""
+    response = getattr(error, "response", None)
+    return str(response.headers.get("Retry-After", "")) if response is not None else ""
