@@ -11,6 +11,8 @@ from typing import Any
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
+from cpu_tiers.cli.termination import run_until_sigterm
+
 USAGE = 2
 """The exit status for wrong usage."""
 
@@ -59,7 +61,7 @@ class CpuTiersApp(App):
         return parser
 
     def clean_up(self, cmd: Any, result: int, err: BaseException | None) -> None:
-        """Print which changes are written if Ctrl-C has interrupted a series of writes."""
+        """Print which changes are written if Ctrl-C or SIGTERM has interrupted the writes."""
         # cliff ends with the exit status 130 after Ctrl-C, but prints no message.
         super().clean_up(cmd, result, err)
         if isinstance(err, KeyboardInterrupt) and (message := str(err)):
@@ -76,4 +78,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         with suppress(SystemExit):
             app.run(["--help"])
         return USAGE
-    return app.run(arguments)
+    return run_until_sigterm(lambda: app.run(arguments))

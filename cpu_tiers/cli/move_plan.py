@@ -93,13 +93,13 @@ def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
 
 
 def save(plan: "MovePlan", path: str) -> None:
-    """Write a plan to a file, or leave the file as it was.
+    """Write a plan to a file that only the user may read, or leave the file as it was.
 
     :raises InvalidInput: the file cannot be written.
     """
     text = json.dumps(plan_document(plan.host, plan.relocations), indent=2, ensure_ascii=False)
     try:
-        write_output(path, f"{text}\n".encode())
+        write_output(path, f"{text}\n".encode(), private=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidInput.of(

@@ -76,11 +76,16 @@ def require_nova(command: str) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Show only warnings and errors of Nova, because a command is not a service with a log."""
-    loggers = [logging.getLogger(name) for name in ("nova", "oslo_service")]
+    """Show only warnings and errors of Nova, because a command is not a service with a log.
+
+    Of oslo.db, only errors are shown: each attempt to connect is a warning, and the last one is
+    the error of the command.
+    """
+    shown = {"nova": logging.WARNING, "oslo_service": logging.WARNING, "oslo_db": logging.ERROR}
+    loggers = [logging.getLogger(name) for name in shown]
     levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.WARNING)
+    for logger, level in zip(loggers, shown.values(), strict=True):
+        logger.setLevel(level)
     try:
         yield
     finally:

@@ -58,7 +58,7 @@ class WriteReport:
 
 
 class Interrupted(WriteReport, KeyboardInterrupt):
-    """Ctrl-C was pressed during a series of writes."""
+    """Ctrl-C was pressed, or SIGTERM arrived, during a series of writes."""
 
     def __str__(self) -> str:
         """Return a line for each change of the series."""

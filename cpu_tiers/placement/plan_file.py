@@ -9,14 +9,19 @@ The document (JSON)::
      "consumers": {UUID: {"name": "server web-1 (…), flavor gold",
                           "held": {"VCPU": 2, "MEMORY_MB": 1024},
                           "resources": {"compute1_NUMA0": {"VCPU": 2},
-                                        "compute1_NUMA0_PAGES_4": {"MEMORY_MB": 1024}}}}}
+                                        "compute1_NUMA0_PAGES_4": {"MEMORY_MB": 1024}}}},
+     "digest": "sha256:…"}
 
 ``held`` is what the consumer holds of the root provider of the host, and ``resources`` adds up to
-it. Both include the shares that a consumer lacks and is going to get with the move.
+it. Both include the shares that a consumer lacks and is going to get with the move. ``digest`` is
+computed from the rest of the document. A plan that was edited, or that was merged with another
+plan, is refused; the digest does not keep anybody from making another plan.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderName
@@ -34,17 +39,21 @@ def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any
     :param relocations: as :func:`~cpu_tiers.accounting.relocation.relocate` or
         :func:`~cpu_tiers.placement.numa_reshape.plan_reshape`.
     """
-    return {
-        "host": host,
-        "consumers": {
-            relocation.consumer: {
-                "name": relocation.name,
-                "held": relocation.amounts,
-                "resources": relocation.resources.to_json(),
-            }
-            for relocation in relocations
-        },
+    consumers = {
+        relocation.consumer: {
+            "name": relocation.name,
+            "held": relocation.amounts,
+            "resources": relocation.resources.to_json(),
+        }
+        for relocation in relocations
     }
+    return {"host": host, "consumers": consumers, "digest": digest_of(host, consumers)}
+
+
+def digest_of(host: str, consumers: Mapping[str, Any]) -> str:
+    """Return the digest of a plan, by the values of two keys of its document."""
+    text = json.dumps([host, consumers], sort_keys=True)
+    return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +106,8 @@ def read_plan(document: object, *, where: str) -> SavedPlan:
     """Return the plan in a document.
 
     :param where: the name of the document in errors.
-    :raises InvalidInput: with every consumer whose entry is malformed.
+    :raises InvalidInput: with every consumer whose entry is malformed; or the document was
+        changed after the plan was made.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("host"), str):
         raise InvalidInput.of(where, "no plan with a host", _AGAIN)
@@ -110,6 +120,8 @@ def read_plan(document: object, *, where: str) -> SavedPlan:
         with faults:
             relocations[ConsumerId(uuid)] = _relocation(ConsumerId(uuid), body, where)
     faults.raise_if_any()
+    if document.get("digest") != digest_of(document["host"], consumers):
+        raise InvalidInput.of(where, "was changed after the plan was saved", _AGAIN)
     return SavedPlan(host=document["host"], relocations=relocations)
 
 

@@ -25,6 +25,7 @@ SECTIONS = {
     "extra_specs": "Flavors, images and ports",
     "guest": "Guests",
     "guest.occupancy": "libvirt",
+    "http": "Placement",
     "inventory": "nova.conf and the host",
     "libvirt": "libvirt",
     "model.candidates": "Placement",

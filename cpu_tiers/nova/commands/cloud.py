@@ -6,14 +6,18 @@ has no database: there the commands ask nova-conductor, and read the cell v2 of 
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import product
 from typing import Any, Protocol
 
 import nova.conf
 from nova import config, context, exception, objects
 from nova.baserpc import BaseAPI
 from nova.conductor import rpcapi
+from nova.db.api import api as api_db
+from nova.db.main import api as main_db
 from nova.objects import base
 from oslo_db.exception import DBError
 from oslo_messaging import InvalidTransportURL, MessagingException
@@ -32,6 +36,14 @@ CONF = nova.conf.CONF
 
 _REFUSALS = (DBError, SQLAlchemyError, MessagingException, InvalidTransportURL)
 """The errors of databases and of the message bus."""
+
+
+_DATABASE_SECONDS = 20.0
+"""A command waits so long for a database to accept a connection."""
+
+_CONNECTING = {"max_retries": 3, "retry_interval": 2}
+"""Options of ``[database]`` and ``[api_database]`` for a command. By their defaults, which are for
+services, Nova tries ten times to connect, and pauses for ten seconds after each attempt."""
 
 
 class NovaUnavailable(CpuTiersError):
@@ -131,7 +143,27 @@ def connect(files: Sequence[str]) -> Iterator[Cloud]:
     """
     with asking():
         configure(files)
-        yield Cells() if CONF.api_database.connection else Conductor()
+        if not CONF.api_database.connection:
+            yield Conductor()
+            return
+        _accepts_connections(api_db.get_engine)
+        yield Cells()
+
+
+def _accepts_connections(connect_to_database: Callable[[], object]) -> None:
+    """Check that a database accepts connections.
+
+    :param connect_to_database: a function of Nova that returns the engine of the database.
+    :raises NovaUnavailable: it does not answer in time, as if a firewall drops the packets.
+    """
+    try:
+        in_time(connect_to_database, _DATABASE_SECONDS)
+    except TimeoutError as error:
+        raise NovaUnavailable(
+            f"Nova cannot be asked: a database does not answer in {_DATABASE_SECONDS:.0f} seconds;"
+            " check [api_database] connection in nova.conf, and the databases of `nova-manage"
+            " cell_v2 list_cells`"
+        ) from error
 
 
 @contextmanager
@@ -173,6 +205,8 @@ def configure(files: Sequence[str], folders: Sequence[str] = ()) -> None:
     :raises SeamMismatch: this release of Nova has other functions than the seams
         expect.
     """
+    for group, (option, value) in product(("database", "api_database"), _CONNECTING.items()):
+        CONF.set_override(option, value, group)
     arguments = [argument for folder in folders for argument in ("--config-dir", folder)]
     config.parse_args(["cpu-tiers", *arguments], default_config_files=config_files(files))
     objects.register_all()
@@ -239,4 +273,5 @@ def _compute_nodes(cell_context: Any, compute_nodes: Any) -> tuple[ComputeNode, 
 def _in_cell(cell: Any) -> Any:
     cell_context = context.get_admin_context()
     context.set_target_cell(cell_context, cell)
+    _accepts_connections(partial(main_db.get_engine, context=cell_context))
     return cell_context

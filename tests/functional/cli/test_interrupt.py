@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of writing: how far it came, and exit status 130."""
+"""Ctrl-C or SIGTERM in the middle of writing: how far it came, and the exit status."""
 
 import signal
 import subprocess
@@ -11,8 +11,13 @@ from typing import Any
 import pytest
 
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.plan_file import plan_document
 
 Interrupt = Callable[..., str]
+Signals = tuple[signal.Signals, ...]
+
+TWICE = (signal.SIGTERM, signal.SIGTERM)
+"""What timeout(1) sends: one signal to the process, and the other to its process group."""
 
 
 def _as_in_a_terminal() -> None:
@@ -26,10 +31,12 @@ def interrupt(
     seen: list[str],
     nova_conf: Callable[..., Path],
 ) -> Interrupt:
-    """Run a command, press Ctrl-C while it waits for an answer, return what it says."""
+    """Run a command, send signals while it waits for an answer, return what it says."""
     conf = nova_conf(auth_type="admin_token", endpoint=url, token="admin", timeout=60)
 
-    def interrupt(*arguments: object, waits_for: str) -> str:
+    def interrupt(
+        *arguments: object, waits_for: str, by: Signals = (signal.SIGINT,), status: int = 130
+    ) -> str:
         faults.append((waits_for, "silence"))
         command = [Path(sys.executable).with_name("cpu-tiers"), "--config-file", conf, *arguments]
         process = subprocess.Popen(
@@ -42,9 +49,10 @@ def interrupt(
         until = time.monotonic() + 60
         while faults and time.monotonic() < until:
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        for number in by:
+            process.send_signal(number)
         out, error = process.communicate(timeout=30)
-        assert process.returncode == 130, error
+        assert process.returncode == status, error
         assert "Traceback" not in error
         assert out == ""
         return error
@@ -70,12 +78,12 @@ def test_apply(
     interrupt: Interrupt, capabilities: str, run: Callable[..., Any], save: Any
 ) -> None:
     conf = save("[compute]\nenable_numa_reporting_to_placement = true\n", "numa.conf")
-    plan = save({"host": "h", "consumers": {}}, "plan.json")
+    plan = save(plan_document("h", ()), "plan.json")
     host = ("--capabilities", capabilities)
     run("inventory", "sync", *host, "--hostname", "h", "--disk-gb", "5", "--config-file",
         Path(conf).with_name("nova.conf"))  # fmt: skip
     apply = ("--config-file", conf, "reshape", "apply", plan, *host)
-    error = interrupt(*apply, waits_for="POST /reshaper")
+    error = interrupt(*apply, waits_for="POST /reshaper", by=TWICE, status=143)
     assert "\nwritten: h_NUMA0: provider absent -> under h\n" in error
     assert "\nperhaps written: h: VCPU total 64" in error
     assert "\nnot written" not in error

@@ -23,6 +23,12 @@ PLACEMENT = "[placement]\nauth_type = admin_token\nendpoint = http://127.0.0.1:1
             id="an API database that is not Nova's",
         ),
         pytest.param(
+            "[api_database]\nconnection = mysql+pymysql://nova:secret@127.0.0.1:1/nova_api\n"
+            "max_retries = -1",
+            "Nova cannot be asked: (pymysql.err.OperationalError) (2003, \"Can't connect to",
+            id="an API database that is down",
+        ),
+        pytest.param(
             "[DEFAULT]\ntransport_url = fake:/\nrpc_response_timeout = 1",
             "Nova cannot be asked: No reply on topic conductor",
             id="no API database, so the conductor is asked, and is away",

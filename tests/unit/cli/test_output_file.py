@@ -48,3 +48,11 @@ def test_a_device_is_written_directly() -> None:
     with pytest.raises(OSError, match="No space left on device"):
         write_output("/dev/full", b"new")
     write_output("/dev/null", b"new")
+
+
+def test_a_private_file_is_only_for_its_user(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    for _ in range(2):
+        write_output(str(path), b"new", private=True)
+        assert path.stat().st_mode & 0o777 == 0o600
+        path.chmod(0o644)

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ from cpu_tiers.accounting.relocation import Relocation, ServersDoNotFit
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.plan_file import SavedPlan, read_plan
+from cpu_tiers.placement.plan_file import SavedPlan, digest_of, plan_document, read_plan
 
 HELD = {"VCPU": 2, "MEMORY_MB": 1024}
 RESOURCES = {"cn_NUMA0": {"VCPU": 2}, "cn_NUMA0_PAGES_4": {"MEMORY_MB": 1024}}
@@ -22,7 +23,7 @@ TREE = ProviderTree(
 
 
 def document(**consumers: Any) -> dict[str, Any]:
-    return {"host": "cn", "consumers": consumers}
+    return {"host": "cn", "consumers": consumers, "digest": digest_of("cn", consumers)}
 
 
 def consumer(**changes: Any) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def test_who_lacks_shares_gets_them_and_who_has_others_is_named() -> None:
 
 
 def test_a_plan_of_another_host() -> None:
-    other = {**document(), "host": "cn2"}
+    other = plan_document("cn2", ())
     with pytest.raises(ServersDoNotFit, match="the plan of cn2: is for cn"):
         moves(read_plan(other, where=""), {})
 
@@ -86,3 +87,26 @@ def test_every_consumer_that_is_malformed() -> None:
     assert [fault.where for fault in caught.value.faults] == [
         f"plan.json, consumer {name}" for name in "abcdef"
     ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"host": "cn2"}, id="another host"),
+        pytest.param({"consumers": {}}, id="no server any more"),
+        pytest.param({"consumers": {"a": consumer(name="server b")}}, id="another name"),
+        pytest.param({"digest": None}, id="no digest"),
+    ],
+)
+def test_a_plan_that_was_edited(change: Mapping[str, Any]) -> None:
+    read_plan(document(a=consumer()), where="plan.json")
+    with pytest.raises(InvalidInput, match=r"plan\.json: was changed after the plan was saved"):
+        read_plan(document(a=consumer()) | change, where="plan.json")
+
+
+def test_a_plan_is_read_as_it_was_saved() -> None:
+    saved = read_plan(document(b=consumer(name="web \u2603"), a=consumer()), where="")
+    text = json.dumps(
+        plan_document("cn", saved.relocations.values()), indent=2, ensure_ascii=False
+    )
+    assert read_plan(json.loads(text), where="") == saved
