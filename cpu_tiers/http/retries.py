@@ -33,12 +33,18 @@ class RetryPolicy:
         before each further attempt. Up to ``first_pause`` seconds are added at random, so that
         clients that failed together do not return together.
     :param longest_pause: the longest pause in seconds, even if the service asks for a longer one.
+    :param conflict_attempts: the maximum number of attempts of a write, or of an operation of
+        several requests, that conflicts with writes of other clients.
+    :param conflict_pause: the longest pause after the first conflict, in seconds. It doubles after
+        each further conflict, up to a second; each pause is drawn at random between 0 and it.
     """
 
     attempts: int = 4
     seconds: float = 30.0
     first_pause: float = 0.5
     longest_pause: float = 10.0
+    conflict_attempts: int = 20
+    conflict_pause: float = 0.05
     sleep: Callable[[float], None] = time.sleep
 
 

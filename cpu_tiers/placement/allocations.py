@@ -13,8 +13,8 @@ from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.placement import oversold
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
+from cpu_tiers.placement.conflicts import repeated, with_fresh_reads
+from cpu_tiers.placement.errors import ConsumerMismatch, DataChanged, GenerationConflict
 from cpu_tiers.placement.hosts import PlacementHost
 from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
 
@@ -50,22 +50,27 @@ def claim(
         _must_be_free(present)
         oversold.set_consumers(client, (present, wanted))
 
-    with_fresh_reads(attempt)
+    with_fresh_reads(client.retry_policy, attempt)
 
 
 def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Addition]) -> None:
     """Give consumers of a host their additions: all in one request, or none.
 
-    A conflict is not tried again here, because the additions must be computed
-    anew.
+    The write is repeated while other clients write the providers, but not if a consumer holds
+    something else by now, because the additions must be computed anew.
 
     :param host: as it was when the additions were computed.
-    :raises GenerationConflict: a consumer holds something else by now.
+    :raises DataChanged: a consumer holds something else by now.
     :raises InsufficientCapacity: the additions do not fit.
     """
-    oversold.set_consumers(
-        client, *(_extended(client.consumer(a.shortfall.consumer), host, a) for a in additions)
-    )
+    additions = tuple(additions)
+
+    def write() -> None:
+        oversold.set_consumers(
+            client, *(_extended(client.consumer(a.shortfall.consumer), host, a) for a in additions)
+        )
+
+    repeated(client.retry_policy, write)
 
 
 def _extended(
@@ -78,7 +83,7 @@ def _extended(
         now.of(host.uuid(name)) == before.of(name) for name in addition.goes_to
     )
     if not is_same:
-        raise GenerationConflict(f"{owner.name} was given other allocations just now")
+        raise DataChanged(f"{owner.name} was given other allocations just now")
     extended = replace(
         present,
         allocations=now + addition.goes_to.renamed(host.uuid),
@@ -160,7 +165,7 @@ def _hand_over(
                 sent = giver.allocations
             raise
 
-    with_fresh_reads(attempt)
+    with_fresh_reads(client.retry_policy, attempt)
 
 
 def delete(client: PlacementClient, consumer: str) -> bool:
@@ -183,7 +188,7 @@ def delete(client: PlacementClient, consumer: str) -> bool:
             raise
         had_any = True
 
-    with_fresh_reads(attempt)
+    with_fresh_reads(client.retry_policy, attempt)
     return had_any
 
 

@@ -42,7 +42,8 @@ class PlacementClient:
     ) -> None:
         """Keep the transport; the first request negotiates the microversion."""
         self.gives_back_oversold = gives_back_oversold
-        self._exchange = Exchange(transport, retry_policy or RetryPolicy())
+        self.retry_policy = retry_policy or RetryPolicy()
+        self._exchange = Exchange(transport, self.retry_policy)
 
     @property
     def microversion(self) -> tuple[int, int]:

@@ -148,6 +148,10 @@ class OversoldClaim(GenerationConflict):
     """
 
 
+class DataChanged(GenerationConflict):
+    """Another client has changed the data that a write was computed from."""
+
+
 class InventoryInUse(PlacementRefused):
     """An inventory cannot be removed, because servers hold allocations of it.
 

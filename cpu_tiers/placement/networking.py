@@ -21,10 +21,10 @@ from cpu_tiers.placement.errors import (
     ProviderInUse,
     ProviderNotFound,
 )
-from cpu_tiers.placement.records import Inventories, Provider
+from cpu_tiers.placement.records import Provider
 from cpu_tiers.placement.steps import ABSENT, PRESENT, Change, SetInventories
 from cpu_tiers.placement.sync import sync
-from cpu_tiers.placement.writer import Progress, carry_out
+from cpu_tiers.placement.writer import Progress, carry_out, write_inventories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ def sync_networking(client: PlacementClient, tree: ProviderTree) -> NetworkingCh
     kept: list[KeptDevice] = []
     for attempt in (_delete_strays, _reserve_all):
         try:
-            changes += carry_out(partial(attempt, client, tree, kept))
+            changes += carry_out(client.retry_policy, partial(attempt, client, tree, kept))
         except (PlacementError, Interrupted) as error:
             error.prepend_written(changes)
             raise
@@ -114,7 +114,7 @@ def _reserve_all(
     for step, uuid, generation in steps:
         if step.changes:
             progress.send(step.changes)
-            client.set_inventories(uuid, Inventories(generation=generation, by_class=step.after))
+            write_inventories(client, uuid, step, generation)
             progress.confirm()
 
 

@@ -151,7 +151,7 @@ def reshape(
             writer.reshape(planned.inventories, _moved(planned, writer))
             progress.confirm()
 
-    return carry_out(attempt)
+    return carry_out(client.retry_policy, attempt)
 
 
 def _plan(

@@ -26,8 +26,8 @@ from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 from cpu_tiers.placement import oversold
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import InsufficientCapacity, UnknownNames
+from cpu_tiers.placement.conflicts import with_fresh_reads, write_again
+from cpu_tiers.placement.errors import DataChanged, InsufficientCapacity, UnknownNames
 from cpu_tiers.placement.portions import release
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.translators.bandwidth import translate
@@ -118,7 +118,7 @@ def heal_ports(
             shortfalls = _allocate(client, present, shortfalls)
         return present.uuid, shortfalls
 
-    consumer, shortfalls = with_fresh_reads(attempt)
+    consumer, shortfalls = with_fresh_reads(client.retry_policy, attempt)
     if any(shortfall.limit for shortfall in shortfalls):
         return shortfalls
     return tuple(_recorded(client, consumer, shortfall, record) for shortfall in shortfalls)
@@ -130,9 +130,19 @@ def _allocate(
     lacks = sum_portions(shortfall.lacks for shortfall in shortfalls)
     if not lacks:
         return shortfalls
+    wanted = replace(present, allocations=present.allocations + lacks)
+
+    def write(generation: int | None) -> None:
+        oversold.set_consumers(client, (present, replace(wanted, generation=generation)))
+
+    def read() -> int | None:
+        now = client.consumer(present.uuid)
+        if now.allocations != present.allocations:
+            raise DataChanged(f"server {present.uuid} was given other allocations just now")
+        return now.generation
+
     try:
-        wanted = replace(present, allocations=present.allocations + lacks)
-        oversold.set_consumers(client, (present, wanted))
+        write_again(client.retry_policy, write, present.generation, read)
     except InsufficientCapacity:
         limit = "somebody took the room just now"
         return tuple(replace(shortfall, limit=limit) for shortfall in shortfalls)

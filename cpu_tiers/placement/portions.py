@@ -77,7 +77,7 @@ def _change(
             sent = wanted if error.resent else None
             raise
 
-    with_fresh_reads(attempt)
+    with_fresh_reads(client.retry_policy, attempt)
 
 
 def _was_carried_out(present: Consumer, sent: Consumer) -> bool:

@@ -41,7 +41,7 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
         progress.begin(changes_of(planned))
         Writer(client, state).take(planned, progress)
 
-    return carry_out(attempt)
+    return carry_out(client.retry_policy, attempt)
 
 
 def changes_of(planned: Iterable[Step]) -> tuple[Change, ...]:

@@ -4,9 +4,16 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import Interrupted, InventoryInUse, PlacementError, WriteReport
+from cpu_tiers.placement.conflicts import with_fresh_reads, write_again
+from cpu_tiers.placement.errors import (
+    DataChanged,
+    Interrupted,
+    InventoryInUse,
+    PlacementError,
+    WriteReport,
+)
 from cpu_tiers.placement.records import Consumer, Inventories, Traits
 from cpu_tiers.placement.steps import (
     Change,
@@ -22,8 +29,8 @@ from cpu_tiers.placement.steps import (
 class Writer:
     """Writes steps with the uuids and generations of the state in the plan.
 
-    The generations make Placement refuse a write if another client has changed the
-    provider since the state was read.
+    The generations make Placement refuse a write if another client has written the
+    provider since the state was read, even if only a server was claimed on it.
     """
 
     def __init__(self, client: PlacementClient, state: State) -> None:
@@ -63,19 +70,23 @@ class Writer:
 
     def _set_inventories(self, step: SetInventories) -> None:
         generation = self._inventories[step.provider]
-        wanted = Inventories(generation=generation, by_class=step.after)
-        try:
-            written = self._client.set_inventories(self._uuids[step.provider], wanted)
-        except InventoryInUse as error:
-            raise _in_use(step, error) from error
-        # Each write increments the generation of the provider. Inventories and traits were
-        # read with the same generation, because otherwise this write would have been refused.
-        self._traits[step.provider] = written.generation
+        written = write_inventories(self._client, self._uuids[step.provider], step, generation)
+        self._count(step.provider, generation, written)
 
     def _set_traits(self, step: SetTraits) -> None:
-        wanted = Traits(generation=self._traits[step.provider], names=step.after)
-        written = self._client.set_traits(self._uuids[step.provider], wanted)
-        self._inventories[step.provider] = written.generation
+        generation = self._traits[step.provider]
+        written = write_traits(self._client, self._uuids[step.provider], step, generation)
+        self._count(step.provider, generation, written)
+
+    def _count(self, provider: str, read: int, written: int) -> None:
+        """Keep the generation of a write, if no other client has written since the read.
+
+        Each write adds 1 to the generation. If others have written, the inventories may have
+        changed since they were read, and the traits as well, so that the next write must be
+        refused and read them again.
+        """
+        if written == read + 1 == self._traits[provider] + 1 == self._inventories[provider] + 1:
+            self._inventories[provider] = self._traits[provider] = written
 
     def reshape(self, steps: Iterable[SetInventories], consumers: Iterable[Consumer]) -> None:
         """Write inventories and allocations in one transaction.
@@ -94,6 +105,56 @@ class Writer:
     def uuid(self, provider: str) -> str:
         """Return the uuid of a provider, by its name."""
         return self._uuids[provider]
+
+
+def write_inventories(
+    client: PlacementClient, uuid: str, step: SetInventories, generation: int
+) -> int:
+    """Write the inventories of a provider, also while other clients claim on it.
+
+    :param uuid: of the provider.
+    :param generation: of the provider when ``step.before`` was read.
+    :return: the new generation of the provider.
+    :raises DataChanged: another client has changed the inventories since they were read.
+    """
+
+    def write(generation: int) -> int:
+        wanted = Inventories(generation=generation, by_class=step.after)
+        return client.set_inventories(uuid, wanted).generation
+
+    def read() -> int:
+        present = client.inventories(uuid)
+        if present.by_class != step.before:
+            raise _changed(step.provider, "inventories")
+        return present.generation
+
+    try:
+        return write_again(client.retry_policy, write, generation, read)
+    except InventoryInUse as error:
+        raise _in_use(step, error) from error
+
+
+def write_traits(client: PlacementClient, uuid: str, step: SetTraits, generation: int) -> int:
+    """Write the traits of a provider; as :func:`write_inventories`."""
+
+    def write(generation: int) -> int:
+        wanted = Traits(generation=generation, names=step.after)
+        return client.set_traits(uuid, wanted).generation
+
+    def read() -> int:
+        present = client.traits(uuid)
+        if present.names != step.before:
+            raise _changed(step.provider, "traits")
+        return present.generation
+
+    return write_again(client.retry_policy, write, generation, read)
+
+
+def _changed(provider: str, what: str) -> DataChanged:
+    return DataChanged(
+        f"{provider}: another client has changed the {what} since they were read: run the command"
+        " again"
+    )
 
 
 def _in_use(step: SetInventories, error: InventoryInUse) -> InventoryInUse:
@@ -159,9 +220,12 @@ class Progress:
         )
 
 
-def carry_out(attempt: Callable[[Progress], None]) -> tuple[Change, ...]:
+def carry_out(
+    retry_policy: RetryPolicy, attempt: Callable[[Progress], None]
+) -> tuple[Change, ...]:
     """Run ``attempt``, again while other clients write, and return the written changes.
 
+    :param retry_policy: of the client.
     :param attempt: reads from Placement, plans and writes, and keeps the given
         :class:`Progress` up to date.
     :raises PlacementError: a request failed; the error lists the changes.
@@ -169,7 +233,7 @@ def carry_out(attempt: Callable[[Progress], None]) -> tuple[Change, ...]:
     """
     progress = Progress()
     try:
-        with_fresh_reads(partial(attempt, progress))
+        with_fresh_reads(retry_policy, partial(attempt, progress))
     except PlacementError as error:
         # Only a 4xx shows that the write was not carried out. After a 5xx, or without an
         # answer, the write may have been carried out, also if a repetition then gets a 4xx.

@@ -197,5 +197,6 @@ def client(placement_conf: Path) -> Iterator[PlacementClient]:
     """A client over real HTTP that does not sleep between its attempts."""
     conf = cfg.ConfigOpts()
     conf(["--config-file", str(placement_conf)], project="nova")
-    with connect(conf, retry_policy=RetryPolicy(sleep=lambda _: None)) as client:
+    policy = RetryPolicy(sleep=lambda _: None, conflict_attempts=4)
+    with connect(conf, retry_policy=policy) as client:
         yield client

@@ -109,7 +109,7 @@ def heal(
             allocations.add(client, host, plan.additions)
         return plan
 
-    return with_fresh_reads(attempt)
+    return with_fresh_reads(client.retry_policy, attempt)
 
 
 def _heal(

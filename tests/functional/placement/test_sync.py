@@ -1,5 +1,7 @@
 """A provider tree is written to a real Placement, beside what others have there."""
 
+from dataclasses import replace
+
 import pytest
 
 from cpu_tiers.model.candidates import AllocationRequest
@@ -279,12 +281,14 @@ def test_a_conflict_is_met_with_a_fresh_read(
     assert sync(client, flat()) == ()
 
 
-def test_after_four_conflicts_it_says_what_is_written(
+def test_after_too_many_conflicts_it_says_what_is_written(
     client: PlacementClient, faults: list[tuple[str, str]]
 ) -> None:
-    faults += [("PUT /resource_providers", "JSON 409")] * 4
+    # Four attempts, each of a write and then of four reads and writes.
+    faults += [("PUT /resource_providers", "JSON 409")] * 20
     with pytest.raises(GenerationConflict) as error:
         sync(client, flat())
+    assert faults == []
     assert [change.split(" absent")[0] for change in lines(error.value.written)] == [
         f"Placement: resource class {VCPU_SHARES}",
         "compute1: provider",
@@ -295,6 +299,20 @@ def test_after_four_conflicts_it_says_what_is_written(
         "compute1: trait HW_NUMA_ROOT",
     ]
     assert sync(client, flat()) == error.value.unwritten
+
+
+def test_claims_between_read_and_write_cost_no_second_look_at_the_tree(
+    client: PlacementClient, faults: list[tuple[str, str]], seen: list[str]
+) -> None:
+    sync(client, NUMA)
+    seen.clear()
+    larger = replace(NUMA.providers[1], inventories={"VCPU": amount(8), VCPU_SHARES: amount(800)})
+    tree = replace(NUMA, providers=(NUMA.providers[0], larger, *NUMA.providers[2:]))
+    faults += [("PUT /resource_providers", "JSON 409")] * 4
+    sync(client, tree)
+    path = f"/resource_providers/{uuid_of(client, 'compute1_NUMA0')}/inventories"
+    first = seen.index(f"PUT {path}")
+    assert seen[first : first + 9] == [f"PUT {path}", *[f"GET {path}", f"PUT {path}"] * 4]
 
 
 def test_a_second_writer_between_read_and_write(

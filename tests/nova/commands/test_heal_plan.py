@@ -1,6 +1,7 @@
 """``cpu-tiers reshape plan`` and ``allocation heal``, beside Nova's services."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -10,6 +11,7 @@ from nova.objects import base
 from nova.tests.fixtures.nova import IndirectionAPIFixture
 from oslo_messaging import ExpectedException
 
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.client import PlacementClient
 from tests.nova.command_line import CommandLine, Commands
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES, Computes
@@ -381,7 +383,10 @@ class TestConflicts(Heals):
     def test_not_for_ever(self) -> None:
         self.start_host("one")
         server = self.boot_on("one", self.tier("gold", "100"))
-        with self.conflict(server, 99):
+        # Two attempts, each of two writes.
+        policy = partial(RetryPolicy, conflict_attempts=2)
+        twice = mock.patch("cpu_tiers.placement.client.RetryPolicy", policy)
+        with twice, self.conflict(server, 99):
             said = self.commands.run("allocation", "heal", "--apply", status=1)
         assert self.writes == 4
         assert "409" in said.error or "conflict" in said.error.lower()

@@ -1,7 +1,15 @@
+from collections.abc import Callable
+
 import pytest
 
-from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import DuplicateName, GenerationConflict, PlacementRefused
+from cpu_tiers.http.retries import RetryPolicy
+from cpu_tiers.placement.conflicts import repeated, with_fresh_reads, write_again
+from cpu_tiers.placement.errors import (
+    DataChanged,
+    DuplicateName,
+    GenerationConflict,
+    PlacementRefused,
+)
 
 
 class Operation:
@@ -9,6 +17,7 @@ class Operation:
 
     def __init__(self, times: int, conflict: type[PlacementRefused]) -> None:
         self.times, self.conflict, self.calls = times, conflict, 0
+        self.pauses: list[float] = []
 
     def __call__(self) -> str:
         self.calls += 1
@@ -16,23 +25,64 @@ class Operation:
             raise self.conflict("somebody else was faster")
         return "done"
 
-
-@pytest.mark.parametrize("conflict", [GenerationConflict, DuplicateName])
-def test_a_conflict_is_tried_again(conflict: type[PlacementRefused]) -> None:
-    operation = Operation(3, conflict)
-    assert with_fresh_reads(operation) == "done"
-    assert operation.calls == 4
+    def policy(self, attempts: int = 20) -> RetryPolicy:
+        return RetryPolicy(sleep=self.pauses.append, conflict_attempts=attempts)
 
 
-def test_four_times_and_no_more() -> None:
-    operation = Operation(4, GenerationConflict)
+@pytest.mark.parametrize("conflict", [GenerationConflict, DuplicateName, DataChanged])
+def test_an_operation_is_tried_again_after_pauses_at_random(
+    conflict: type[PlacementRefused],
+) -> None:
+    operation = Operation(19, conflict)
+    assert with_fresh_reads(operation.policy(), operation) == "done"
+    assert operation.calls == 20
+    # The longest pauses: 0.05, 0.1, 0.2, 0.4, 0.8 and then 1 second. 14 pauses at random between
+    # 0 and a second are less than a second together once in 14! = 87 billion times.
+    longest = [0.05, 0.1, 0.2, 0.4, 0.8, *[1.0] * 14]
+    assert all(0 <= pause <= most for pause, most in zip(operation.pauses, longest, strict=True))
+    assert sum(operation.pauses) > 1
+
+
+def test_so_many_times_and_no_more() -> None:
+    operation = Operation(9, GenerationConflict)
     with pytest.raises(GenerationConflict):
-        with_fresh_reads(operation)
+        with_fresh_reads(operation.policy(attempts=4), operation)
     assert operation.calls == 4
 
 
-def test_other_refusals_are_not() -> None:
+@pytest.mark.parametrize("repeat", [with_fresh_reads, repeated])
+def test_other_refusals_are_not(
+    repeat: Callable[[RetryPolicy, Callable[[], str]], str],
+) -> None:
     operation = Operation(1, PlacementRefused)
     with pytest.raises(PlacementRefused):
-        with_fresh_reads(operation)
+        repeat(operation.policy(), operation)
     assert operation.calls == 1
+
+
+def test_a_write_is_not_repeated_with_data_that_have_changed() -> None:
+    operation = Operation(1, DataChanged)
+    with pytest.raises(DataChanged):
+        repeated(operation.policy(), operation)
+    assert operation.calls == 1
+
+
+def test_only_the_generation_is_read_again_right_before_the_next_write() -> None:
+    """Somebody writes twice: after our read of 5, and after our read of 7."""
+    happened: list[str] = []
+    present = iter([7, 9])
+
+    def write(generation: int) -> str:
+        happened.append(f"write {generation}")
+        if generation < 9:
+            raise GenerationConflict("somebody else was faster")
+        return "done"
+
+    def read() -> int:
+        happened.append("read")
+        return next(present)
+
+    policy = RetryPolicy(sleep=lambda _: happened.append("pause"))
+    assert write_again(policy, write, 5, read) == "done"
+    # The first read follows the first conflict at once.
+    assert happened == ["write 5", "read", "write 7", "pause", "read", "write 9"]

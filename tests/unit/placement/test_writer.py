@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.errors import (
+    DataChanged,
     GenerationConflict,
     Interrupted,
     InventoryInUse,
@@ -21,10 +23,12 @@ from cpu_tiers.placement.steps import (
     SetInventories,
     SetTraits,
     State,
+    Step,
 )
 from cpu_tiers.placement.writer import Progress, Writer, carry_out
 from tests.unit.placement.scripted import Play, answer, version
 
+NO_PAUSES = RetryPolicy(sleep=lambda _: None, conflict_attempts=4)
 FOUR = Inventory(total=4, max_unit=4)
 STATE = State(
     providers={
@@ -56,6 +60,62 @@ def test_a_write_uses_the_generation_of_the_write_before() -> None:
     writer.write(SetInventories(provider="c1", before={"VCPU": FOUR}, after={}))
     generations = [body["resource_provider_generation"] for _, _, body in sent(play)]
     assert generations == [7, 8, 9]
+
+
+CLAIMED = answer(409, {"errors": [{"detail": "no", "code": "placement.concurrent_update"}]})
+
+
+def test_a_claim_between_read_and_write_costs_one_read_of_the_provider() -> None:
+    """The state was read as 7. Claims make it 8, and 10 between the two writes."""
+    none, some = {"inventories": {}}, {"traits": ["CUSTOM_A"]}
+    play = Play(
+        version("1.39"),
+        CLAIMED,
+        answer(200, {**none, "resource_provider_generation": 8}),
+        answer(200, {**none, "resource_provider_generation": 9}),
+        CLAIMED,
+        answer(200, {"traits": [], "resource_provider_generation": 10}),
+        answer(200, {**some, "resource_provider_generation": 11}),
+    )
+    writer = Writer(play.client(), STATE)
+    writer.write(SetInventories(provider="c1", before={}, after={"VCPU": FOUR}))
+    writer.write(SetTraits(provider="c1", before=frozenset(), after=frozenset({"CUSTOM_A"})))
+    # The traits were read as 7, too. Whether they are the same now, only a new read tells, so
+    # the generation 9 of the write before is not used.
+    assert [
+        (method, path.rpartition("/")[2], body and body["resource_provider_generation"])
+        for method, path, body in sent(play)
+    ] == [
+        *(("PUT", "inventories", 7), ("GET", "inventories", None), ("PUT", "inventories", 8)),
+        *(("PUT", "traits", 7), ("GET", "traits", None), ("PUT", "traits", 10)),
+    ]
+    assert play.pauses == []
+
+
+@pytest.mark.parametrize(
+    ("step", "present", "what"),
+    [
+        pytest.param(
+            SetInventories(provider="c1", before={"VCPU": FOUR}, after={}),
+            {"inventories": {}},
+            "inventories",
+            id="inventories",
+        ),
+        pytest.param(
+            SetTraits(provider="c1", before=frozenset({"T"}), after=frozenset()),
+            {"traits": []},
+            "traits",
+            id="traits",
+        ),
+    ],
+)
+def test_what_another_client_has_changed_is_not_overwritten(
+    step: Step, present: dict[str, Any], what: str
+) -> None:
+    now = answer(200, {**present, "resource_provider_generation": 8})
+    play = Play(version("1.39"), CLAIMED, now)
+    with pytest.raises(DataChanged, match=f"c1: another client has changed the {what} since"):
+        Writer(play.client(), STATE).write(step)
 
 
 def test_a_created_provider_is_a_parent_of_later_steps_and_starts_at_generation_0() -> None:
@@ -110,26 +170,32 @@ def failing(progress: Progress, error: BaseException) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "unconfirmed", "unwritten"),
+    ("status", "resent", "unconfirmed", "unwritten"),
     [
-        pytest.param(400, (), (B, C), id="4xx: B is refused"),
-        pytest.param(500, (B,), (C,), id="5xx: B may be written"),
-        pytest.param(None, (B,), (C,), id="no answer: B may be written"),
+        pytest.param(400, False, (), (B, C), id="4xx: B is refused"),
+        pytest.param(400, True, (B,), (C,), id="4xx to a repetition: the first may be written"),
+        pytest.param(500, False, (B,), (C,), id="5xx: B may be written"),
+        pytest.param(None, False, (B,), (C,), id="no answer: B may be written"),
     ],
 )
 def test_an_error_lists_the_changes(
-    status: int | None, unconfirmed: tuple[Change, ...], unwritten: tuple[Change, ...]
+    status: int | None,
+    resent: bool,
+    unconfirmed: tuple[Change, ...],
+    unwritten: tuple[Change, ...],
 ) -> None:
     kind = PlacementUnavailable if status is None else PlacementRefused
+    failure = kind("no", status=status)
+    failure.resent = resent
     with pytest.raises(kind) as error:
-        carry_out(lambda progress: failing(progress, kind("no", status=status)))
+        carry_out(NO_PAUSES, lambda progress: failing(progress, failure))
     assert error.value.written == (A,)
     assert (error.value.unconfirmed, error.value.unwritten) == (unconfirmed, unwritten)
 
 
 def test_ctrl_c_lists_the_changes() -> None:
     with pytest.raises(Interrupted) as error:
-        carry_out(lambda progress: failing(progress, KeyboardInterrupt()))
+        carry_out(NO_PAUSES, lambda progress: failing(progress, KeyboardInterrupt()))
     assert (error.value.written, error.value.unconfirmed) == ((A,), (B,))
 
 
@@ -154,5 +220,5 @@ def test_a_conflict_starts_an_attempt_with_fresh_reads(
                 raise GenerationConflict("the answer was lost, and the repetition is refused")
             progress.confirm()
 
-    assert carry_out(attempt) == written
+    assert carry_out(NO_PAUSES, attempt) == written
     assert plans == []
