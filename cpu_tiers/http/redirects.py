@@ -29,7 +29,10 @@ def refuse_other_hosts(session: requests.Session) -> None:
 
 def _check(session: requests.Session, response: requests.Response, location: str) -> None:
     try:
-        elsewhere = session.should_strip_auth(response.url, urljoin(response.url, location))
+        target = urljoin(response.url, location)
+        elsewhere = session.should_strip_auth(  # type: ignore[no-untyped-call]  # requests' own
+            response.url, target
+        )
     except ValueError:  # the location is no URL
         elsewhere = True
     if elsewhere:

@@ -39,7 +39,7 @@ def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any
     :param relocations: as :func:`~cpu_tiers.accounting.relocation.relocate` or
         :func:`~cpu_tiers.placement.numa_reshape.plan_reshape`.
     """
-    consumers = {
+    consumers: dict[str, Any] = {
         relocation.consumer: {
             "name": relocation.name,
             "held": relocation.amounts,

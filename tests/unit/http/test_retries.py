@@ -44,11 +44,9 @@ class Refusals:
             raise self.errors.pop(0)
         return "done"
 
-    def repeated(self, **policy: float) -> str:
-        repeat = retrying(
-            RetryPolicy(sleep=self.pauses.append, **policy), may_pass, retry_after_of
-        )
-        return repeat(self)  # type: ignore[no-any-return]  # tenacity returns Any here
+    def repeated(self, seconds: float = 30.0) -> str:
+        policy = RetryPolicy(sleep=self.pauses.append, seconds=seconds)
+        return retrying(policy, may_pass, retry_after_of)(self)
 
 
 def refusal(status: int, retry_after: str = "") -> Exception:

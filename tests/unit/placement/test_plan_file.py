@@ -98,7 +98,7 @@ def test_every_consumer_that_is_malformed() -> None:
         pytest.param({"digest": None}, id="no digest"),
     ],
 )
-def test_a_plan_that_was_edited(change: Mapping[str, Any]) -> None:
+def test_a_plan_that_was_edited(change: dict[str, Any]) -> None:
     read_plan(document(a=consumer()), where="plan.json")
     with pytest.raises(InvalidInput, match=r"plan\.json: was changed after the plan was saved"):
         read_plan(document(a=consumer()) | change, where="plan.json")

@@ -67,7 +67,7 @@ CLAIMED = answer(409, {"errors": [{"detail": "no", "code": "placement.concurrent
 
 def test_a_claim_between_read_and_write_costs_one_read_of_the_provider() -> None:
     """The state was read as 7. Claims make it 8, and 10 between the two writes."""
-    none, some = {"inventories": {}}, {"traits": ["CUSTOM_A"]}
+    none: dict[str, Any] = {"inventories": {}}
     play = Play(
         version("1.39"),
         CLAIMED,
@@ -75,7 +75,7 @@ def test_a_claim_between_read_and_write_costs_one_read_of_the_provider() -> None
         answer(200, {**none, "resource_provider_generation": 9}),
         CLAIMED,
         answer(200, {"traits": [], "resource_provider_generation": 10}),
-        answer(200, {**some, "resource_provider_generation": 11}),
+        answer(200, {"traits": ["CUSTOM_A"], "resource_provider_generation": 11}),
     )
     writer = Writer(play.client(), STATE)
     writer.write(SetInventories(provider="c1", before={}, after={"VCPU": FOUR}))
