@@ -6,6 +6,9 @@ from pathlib import Path
 
 from cpu_tiers.errors import Fault
 
+MAX_BYTES = 16 * 1024**2
+"""The longest file that is read. The arguments of a process have up to 6 MiB (execve(2))."""
+
 VANISHED = (FileNotFoundError, ProcessLookupError, NotADirectoryError)
 """The errors that reading raises after the process or the cgroup has ended."""
 
@@ -25,9 +28,13 @@ class Files:
         """Return the content of a file.
 
         :raises OSError: the file does not exist, or the user may not read it.
+        :raises ValueError: the file is longer than ``MAX_BYTES``.
         """
+        with (self._root / path.lstrip("/")).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"longer than {MAX_BYTES} bytes")
         # The command line of a process may contain any bytes.
-        content = (self._root / path.lstrip("/")).read_bytes()
         return content.decode("utf-8", "surrogateescape")
 
     def folders(self, path: str) -> list[str]:

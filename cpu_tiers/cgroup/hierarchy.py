@@ -9,6 +9,7 @@ weight of the cgroup that contains all of its threads.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -52,8 +53,7 @@ class Hierarchy:
 
         :param membership: the content of ``/proc/PID/cgroup`` or ``/proc/PID/task/TID/cgroup``.
         """
-        for line in membership.splitlines():
-            number, controllers, path = line.split(":", 2)
+        for number, controllers, path in _fields(membership, ":", 3):
             # cgroups(7): the line of the v2 hierarchy has the number 0 and no controllers.
             has_cpu = number == "0" if self.version == 2 else "cpu" in controllers.split(",")
             if has_cpu:
@@ -67,9 +67,12 @@ class Hierarchy:
         :raises ValueError: the file does not contain a number.
         """
         try:
-            return int(files.read(f"{self.folder(path)}/{_WEIGHT_FILE[self.version]}"))
+            text = files.read(f"{self.folder(path)}/{_WEIGHT_FILE[self.version]}").strip()
         except VANISHED:
             return None
+        if not re.fullmatch(r"[0-9]{1,9}", text):
+            raise ValueError(f"{text[:40]!r} is no weight")
+        return int(text)
 
     def quota(self, files: Files, path: str) -> tuple[int, int] | None:
         """Return the quota of a cgroup and the period in microseconds, or ``None`` for no quota.
@@ -127,11 +130,11 @@ def find_hierarchy(files: Files) -> Hierarchy:
     """
     try:
         mounts = files.read("/proc/self/mounts")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise InvalidInput.of("/proc/self/mounts", f"cannot be read ({error})", _NEEDS) from error
     folders: dict[Version, str] = {}
-    for line in mounts.splitlines():
-        _, folder, kind, options = line.split(" ")[:4]
+    for _, folder, kind, options, *_ in _fields(mounts, " ", 6):
+        folder = _OCTAL.sub(_character, folder)
         if kind == "cgroup" and "cpu" in options.split(","):
             folders.setdefault(1, folder)
         elif kind == "cgroup2":
@@ -141,5 +144,24 @@ def find_hierarchy(files: Files) -> Hierarchy:
     version = min(folders)
     return Hierarchy(version=version, mount=folders[version])
 
+
+def _fields(text: str, separator: str, count: int) -> Iterator[list[str]]:
+    """Yield the fields of each line that has ``count`` fields; the last field has the rest.
+
+    The lines end with a line feed. ``str.splitlines`` would also split at characters that the
+    name of a cgroup may contain.
+    """
+    for line in text.split("\n"):
+        fields = line.split(separator, count - 1)
+        if len(fields) == count:
+            yield fields
+
+
+def _character(octal: re.Match[str]) -> str:
+    return chr(int(octal[1], 8))
+
+
+_OCTAL = re.compile(r"\\(0[0-7]{2}|1[0-7]{2})")
+"""The kernel writes blanks, tabs, line feeds and backslashes of a mount point so (fstab(5))."""
 
 _NEEDS = "run the audit on the compute host, where /sys/fs/cgroup is mounted"

@@ -75,7 +75,7 @@ def _is_qemu(files: Files, pid: str, domain: Domain) -> bool:
 
 def _user(files: Files, pid: str) -> int:
     # The owner of the folder /proc/PID is not the user of a process that may not be dumped.
-    return int(status_field(files.read(f"/proc/{pid}/status"), "Uid").split()[0])
+    return int(status_field(files.read(f"/proc/{pid}/status"), "Uid").partition("\t")[0])
 
 
 def _owner(domain: Domain) -> int | None:
@@ -130,7 +130,13 @@ def threads(files: Files, pid: str) -> Iterator[Thread]:
 
 
 def split_stat(stat: str) -> tuple[str, list[str]]:
-    """Return the name in a line of ``stat``, and the fields from field 3 on."""
-    # The name may contain blanks and parentheses: the last parenthesis ends the name.
+    """Return the name in a line of ``stat``, and the fields from field 3 on.
+
+    :raises ValueError: the line ends before field 41.
+    """
+    # The name may contain blanks, line feeds and parentheses: the last parenthesis ends the name.
     head, _, tail = stat.rpartition(")")
-    return head.partition("(")[2], tail.split()
+    fields = tail.split()
+    if len(fields) <= _POLICY:
+        raise ValueError("stat ends before field 41")
+    return head.partition("(")[2], fields

@@ -5,13 +5,15 @@ The commands take the output of ``openstack image show -f json`` and ``openstack
 :mod:`~cpu_tiers.cli.flavor_documents`. The path ``-`` is standard input.
 """
 
-import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.model.document import MAX_BYTES, load_json
 from cpu_tiers.model.flavor import Image
 from cpu_tiers.model.port import Port
 
@@ -21,15 +23,20 @@ _IMAGE_PREFIXES = ("hw_", "trait:")
 def read_bytes(path: str) -> bytes:
     """Return the content of a file.
 
-    :raises InvalidInput: the file cannot be read.
+    :raises InvalidInput: the file cannot be read, or is longer than ``MAX_BYTES``.
     """
     try:
-        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
+            # A device or a pipe may have no end.
+            content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidInput.of(
             path, f"cannot be read ({reason})", "name a readable file"
         ) from error
+    if len(content) > MAX_BYTES:
+        raise InvalidInput.of(path, "a longer file", f"a file has at most {MAX_BYTES} bytes")
+    return content
 
 
 def read_json(path: str, allowed: str = "give the output of -f json") -> Any:
@@ -39,7 +46,7 @@ def read_json(path: str, allowed: str = "give the output of -f json") -> Any:
     :raises InvalidInput: the file is not JSON, or an object in it has a key twice.
     """
     try:
-        return json.loads(read_bytes(path), object_pairs_hook=_unique, parse_constant=_refuse)
+        return load_json(read_bytes(path), object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise InvalidInput.of(path, f"not JSON ({reason})", allowed) from error
@@ -94,7 +101,7 @@ def _json_in(where: str, value: object) -> object:
     if not value.strip():
         return None
     try:
-        return json.loads(value, object_pairs_hook=_unique, parse_constant=_refuse)
+        return load_json(value, object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise InvalidInput.of(
             where, f"got {value!r}", "give a JSON object, as newer openstack clients print it"
@@ -146,8 +153,8 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     pairs = list(pairs)
     document = dict(pairs)
     if len(document) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated_keys = sorted({key for key in keys if keys.count(key) > 1})
+        counts = Counter(key for key, _ in pairs)
+        repeated_keys = sorted(key for key, count in counts.items() if count > 1)
         raise ValueError(f"keys are repeated in an object: {', '.join(repeated_keys)}")
     return document
 

@@ -49,11 +49,13 @@ def read_flavors(nova: Adapter, retry_policy: RetryPolicy = _POLICY) -> Iterator
     marker = None
     while True:
         parameters = {"is_public": "None", "limit": _PAGE, "sort_key": "flavorid"}
-        path = "/flavors/detail?" + urlencode(parameters | ({"marker": marker} if marker else {}))
+        parameters |= {"marker": marker} if marker else {}
+        # JSON can have half of a surrogate pair, which no request can.
+        path = "/flavors/detail?" + urlencode(parameters, errors="replace")
         body = _get(nova, path, retry_policy)
         page = _part(body, "flavors", list, path)
         for flavor in page:
-            identifier = quote(_part(flavor, "id", str, path), safe="")
+            identifier = quote(_part(flavor, "id", str, path), safe="", errors="replace")
             specs_of = flavor
             if "extra_specs" not in flavor:
                 specs_of = _get(nova, f"/flavors/{identifier}/os-extra_specs", retry_policy)
@@ -68,7 +70,7 @@ def _get(nova: Adapter, path: str, retry_policy: RetryPolicy) -> Mapping[str, An
     repeat = retrying(retry_policy, may_pass, retry_after_of)
     try:
         body = repeat(nova.get, path, microversion=MICROVERSION).json()
-    except (ClientException, RequestException, JSONDecodeError) as error:
+    except (ClientException, RequestException, JSONDecodeError, RecursionError) as error:
         reason = printable(str(error)[:300]) or type(error).__name__
         raise ComputeApiUnavailable(
             f"GET {path}: Nova's API cannot be asked for flavors: {reason}; check the"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from lxml.etree import _Element
 
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.libvirt.document import read_root, whole_number
+from cpu_tiers.libvirt.document import CpuSetReader, read_root, whole_number
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 
@@ -20,24 +20,25 @@ def parse_capabilities(text: bytes, *, where: str) -> HostTopology:
 
     :param text: the XML document, in the encoding that its declaration names.
     :param where: the name of the document in an error.
-    :raises InvalidInput: the text is not XML, has a document type, or has no valid topology.
-        The error lists every fault of the topology.
+    :raises InvalidInput: the text is too long, is not XML, has a document type, or has no valid
+        topology. The error lists every fault of the topology.
     """
     host = read_root(text, tag="capabilities", where=where, allowed=_ALLOWED).find("host")
     cells = [] if host is None else host.findall("topology/cells/cell")
     if host is None or not cells:
         raise InvalidInput.of(where, "no <host><topology><cells> with a cell", _ALLOWED)
     faults = FaultList()
+    cpu_sets = CpuSetReader(faults)
     topology = HostTopology(
         arch=host.findtext("cpu/arch", "").strip() or "x86_64",
-        cells=tuple(_cell(cell, where, faults) for cell in cells),
+        cells=tuple(_cell(cell, where, faults, cpu_sets) for cell in cells),
     )
     _check(topology, where, faults)
     faults.raise_if_any()
     return topology
 
 
-def _cell(cell: _Element, where: str, faults: FaultList) -> NumaCell:
+def _cell(cell: _Element, where: str, faults: FaultList, cpu_sets: CpuSetReader) -> NumaCell:
     number = whole_number(cell.get("id"), f"{where}, line {cell.sourceline}, cell id", faults)
     place = f"{where}, NUMA cell {number}"
     memory = cell.find("memory")
@@ -49,7 +50,7 @@ def _cell(cell: _Element, where: str, faults: FaultList) -> NumaCell:
         id=number,
         cpus=CpuSet(cpus),
         memory_kb=0 if memory is None else _kib(memory, f"{place}, memory", faults),
-        cores=_cores(elements, cpus, place, faults),
+        cores=_cores(elements, cpus, place, cpu_sets),
         pages=_pages(cell, place, faults),
         socket=_socket(elements, place, faults),
     )
@@ -66,16 +67,20 @@ def _check_unit(element: _Element, place: str, faults: FaultList) -> None:
 
 
 def _cores(
-    elements: Sequence[_Element], cpus: Sequence[int], place: str, faults: FaultList
+    elements: Sequence[_Element],
+    cpus: Iterable[int],
+    place: str,
+    cpu_sets: CpuSetReader,
 ) -> tuple[CpuSet, ...]:
-    """Return the cores from ``siblings`` of each CPU, without the CPUs of other cells."""
-    cores = set()
+    """Return the cores that ``siblings`` of CPUs name, without the CPUs of other cells."""
+    of_cell = frozenset(cpus)
+    cores: dict[str, CpuSet] = {}  # by text: comparing large sets for each CPU would take long
     for element, cpu in zip(elements, cpus, strict=True):
-        if text := element.get("siblings"):
-            with faults:
-                siblings = CpuSet.parse(text, where=f"{place}, CPU {cpu}, siblings")
-                cores.add(CpuSet(siblings.intersection(cpus) | {cpu}))
-    return tuple(sorted(cores, key=min))
+        text = element.get("siblings", "")
+        if text and text not in cores:
+            siblings = cpu_sets.read(text, f"{place}, CPU {cpu}, siblings") or CpuSet()
+            cores[text] = CpuSet(siblings & of_cell)
+    return tuple(sorted(set(filter(None, cores.values())), key=min))
 
 
 def _pages(cell: _Element, place: str, faults: FaultList) -> tuple[Pages, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from lxml.etree import QName, _Element
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.libvirt.document import read_root, whole_number
+from cpu_tiers.libvirt.document import CpuSetReader, read_root, whole_number
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
 from cpu_tiers.model.domain import Domain
 
@@ -26,11 +26,12 @@ def parse_domain(text: bytes, *, where: str) -> Domain:
 
     :param text: the XML document, in the encoding that its declaration names.
     :param where: the name of the document in an error.
-    :raises InvalidInput: the text is not XML, has a document type, or is no valid domain. The
-        error lists every fault of the domain.
+    :raises InvalidInput: the text is too long, is not XML, has a document type, or is no valid
+        domain. The error lists every fault of the domain.
     """
     root = read_root(text, tag="domain", where=where, allowed=_ALLOWED)
     faults = FaultList()
+    cpu_sets = CpuSetReader(faults)
     name = root.findtext("name", "").strip()
     if not name:
         faults.add(where, "a domain without a name", _ALLOWED)
@@ -40,8 +41,8 @@ def parse_domain(text: bytes, *, where: str) -> Domain:
         name=name,
         uuid=root.findtext("uuid", "").strip() or None,
         shares=shares,
-        vcpu_sets=tuple(_vcpu_sets(root, where, faults)),
-        emulator_set=_cpu_set(root.find("cputune/emulatorpin"), where, faults),
+        vcpu_sets=tuple(_vcpu_sets(root, where, faults, cpu_sets)),
+        emulator_set=_cpu_set(root.find("cputune/emulatorpin"), where, cpu_sets),
         flavor=None if flavor is None else flavor.get("name"),
         extra_specs=_extra_specs(flavor),
         emulator=root.findtext("devices/emulator", "").strip() or None,
@@ -63,10 +64,12 @@ def _shares(root: _Element, where: str, faults: FaultList) -> int | None:
     return shares
 
 
-def _vcpu_sets(root: _Element, where: str, faults: FaultList) -> Iterable[CpuSet | None]:
-    floats = _cpu_set(root.find("vcpu"), where, faults)
+def _vcpu_sets(
+    root: _Element, where: str, faults: FaultList, cpu_sets: CpuSetReader
+) -> Iterable[CpuSet | None]:
+    floats = _cpu_set(root.find("vcpu"), where, cpu_sets)
     pins = {
-        whole_number(pin.get("vcpu"), f"{where}, vcpupin", faults): _cpu_set(pin, where, faults)
+        whole_number(pin.get("vcpu"), f"{where}, vcpupin", faults): _cpu_set(pin, where, cpu_sets)
         for pin in root.findall("cputune/vcpupin")
     }
     return [pins.get(vcpu, floats) for vcpu in _online(root, where, faults)]
@@ -94,14 +97,12 @@ def _online(root: _Element, where: str, faults: FaultList) -> Iterable[int]:
     return range(count)
 
 
-def _cpu_set(element: _Element | None, where: str, faults: FaultList) -> CpuSet | None:
+def _cpu_set(element: _Element | None, where: str, cpu_sets: CpuSetReader) -> CpuSet | None:
     """Return the CPU set of the attribute ``cpuset``; add a fault if the text is no CPU set."""
     text = None if element is None else element.get("cpuset")
     if element is None or text is None:
         return None
-    with faults:
-        return CpuSet.parse(text, where=f"{where}, line {element.sourceline}, cpuset")
-    return None
+    return cpu_sets.read(text, f"{where}, line {element.sourceline}, cpuset")
 
 
 def _owner(root: _Element) -> str | None:

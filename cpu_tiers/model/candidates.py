@@ -132,8 +132,9 @@ class CandidatesAnswer:
         summaries = dict(self.provider_summaries)
         for uuid, allocation in taken.allocations.items():
             amounts = dict(summaries[uuid]["resources"])
-            for name, amount in allocation.items():
-                amounts[name] = {**amounts[name], "used": amounts[name]["used"] + amount}
+            for name in allocation.keys() & amounts.keys():
+                used = amounts[name]["used"] + allocation[name]
+                amounts[name] = {**amounts[name], "used": used}
             summaries[uuid] = {**summaries[uuid], "resources": amounts}
         requests = tuple(
             request for request in self.allocation_requests if _fits(request, summaries)
@@ -182,6 +183,12 @@ class _AnswerPlace(DocumentPlace):
         if type(amount) is not int or amount < 0:  # isinstance(True, int) is true
             self.wrong(amount, "give a whole number of at least 0")
 
+    def check_class(self, name: str, summary: object) -> None:
+        # A summary of another form has its own fault.
+        resources = summary.get("resources") if isinstance(summary, dict) else None
+        if isinstance(resources, dict) and name not in resources:
+            self.wrong(name, "name a resource class that the summary of the provider has")
+
     def check_provider(self, uuid: object, summaries: Mapping[str, Any]) -> None:
         if not isinstance(uuid, str) or uuid not in summaries:
             self.wrong(uuid, "name a provider that has a provider summary here")
@@ -215,6 +222,7 @@ def _check_request(at: _AnswerPlace, body: object, summaries: Mapping[str, Any])
         if place.of(allocation, dict) is allocation:
             for name, amount in place.get(allocation, "resources", dict).items():
                 (place / name).check_amount(amount)
+                (place / name).check_class(name, summaries.get(uuid))
     mappings = (at / "mappings").of(request.get("mappings", {}), dict)
     for suffix, uuids in mappings.items():
         place = at / f"mappings {suffix!r}"
@@ -223,9 +231,12 @@ def _check_request(at: _AnswerPlace, body: object, summaries: Mapping[str, Any])
 
 
 def _fits(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return whether the providers of a candidate have enough capacity left for it."""
+    """Return whether the providers of a candidate have enough capacity left for it.
+
+    A class that the summary lacks does not decide: only Placement knows its capacity.
+    """
     return all(
-        of_class[name]["used"] + amount <= of_class[name]["capacity"]
+        name not in of_class or of_class[name]["used"] + amount <= of_class[name]["capacity"]
         for uuid, allocation in request.allocations.items()
         for of_class in [summaries[uuid]["resources"]]
         for name, amount in allocation.items()

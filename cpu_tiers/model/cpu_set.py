@@ -12,6 +12,9 @@ from cpu_tiers.errors import InvalidInput
 MAX_CPU = 65535
 """The largest CPU number that is accepted. A larger number is a mistake: no kernel has it."""
 
+_MAX_CHARACTERS = MAX_CPU + 1
+"""The longest text that is read. Every second CPU of 8192 takes 20,000 characters."""
+
 # At most 6 digits: converting the thousands of digits of a malicious text takes time.
 _PART = r"(\^?)\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?"
 _SYNTAX = f"give CPU numbers up to {MAX_CPU}, ranges and exclusions, such as 0-3,8,^2"
@@ -31,6 +34,9 @@ class CpuSet(frozenset[int]):
             CPUs away.
         :raises InvalidInput: the text is malformed, or leaves no CPU.
         """
+        if len(text) > _MAX_CHARACTERS:
+            given = f"a text of {len(text)} characters"
+            raise InvalidInput.of(where, given, f"{_SYNTAX}, in {_MAX_CHARACTERS} characters")
         included: list[tuple[int, int]] = []
         excluded: list[tuple[int, int]] = []
         for part in filter(None, map(str.strip, text.split(","))):

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from typing import Any, Self, TypeVar
 
 from cpu_tiers.errors import FaultList
 
 T = TypeVar("T")
+
+MAX_BYTES = 128 * 1024**2
+"""The largest JSON document that is read: 10,000 hosts with NUMA nodes have 90 MB of providers."""
+
+
+def load_json(content: bytes | str, **hooks: Any) -> Any:
+    """Return the decoded JSON of a document.
+
+    :param hooks: arguments of ``json.loads``.
+    :raises ValueError: the content is no JSON, or has half of a surrogate pair, which no terminal
+        can show and no request can have.
+    :raises RecursionError: the document is nested too deep.
+    """
+    document = json.loads(content, **hooks)
+    raw = content.encode(errors="surrogatepass") if isinstance(content, str) else content
+    if b"\\" in raw or not raw.isascii():
+        json.dumps(document, ensure_ascii=False).encode()
+    return document
+
 
 _KINDS: Mapping[type[Any], str] = {dict: "an object", list: "a list", str: "a text"}
 _MOST_CHARACTERS = 60

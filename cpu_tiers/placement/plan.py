@@ -85,13 +85,15 @@ def _provider_steps(state: State, tree: ProviderTree, wanted: ResourceProvider) 
         before=before,
         after=_merged(before, wanted.inventories, tree.managed_classes),
     )
-    if inventories.changes:
-        yield inventories
     has = present.traits.names if present else frozenset()
     foreign = frozenset(name for name in has if not name.startswith(tree.managed_traits))
     traits = SetTraits(provider=wanted.name, before=has, after=foreign | wanted.traits)
+    # The traits first: a server that forbids a trait could land on a provider that lacks the trait
+    # only because it has not been written yet.
     if traits.changes:
         yield traits
+    if inventories.changes:
+        yield inventories
 
 
 def _merged(

@@ -5,10 +5,10 @@ type of each key are checked, and the error for a wrong key names the request an
 the key.
 """
 
-import json
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from cpu_tiers.model.document import MAX_BYTES, load_json
 from cpu_tiers.placement.errors import PlacementAnswerInvalid
 
 T = TypeVar("T")
@@ -31,10 +31,13 @@ class PlacementResponse:
     def body(self) -> Any:
         """Return the parsed JSON of the body.
 
-        :raises PlacementAnswerInvalid: the body is not JSON.
+        :raises PlacementAnswerInvalid: the body is not JSON, or is longer than ``MAX_BYTES``.
         """
+        # As Python objects, a hostile body takes 20 times its length.
+        if len(self.content) > MAX_BYTES:
+            raise self.invalid(f"longer than {MAX_BYTES} bytes (does a proxy answer?)")
         try:
-            return json.loads(self.content)
+            return load_json(self.content)
         except (ValueError, RecursionError) as error:
             raise self.invalid(
                 f"not valid JSON, content type {self.content_type or 'missing'}"

@@ -21,6 +21,15 @@ def test_folders_are_sorted_and_files_are_none(tmp_path: Path) -> None:
     assert Files(tmp_path).folders("/proc") == ["1", "2"]
 
 
+def test_a_file_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cpu_tiers.cgroup.files.MAX_BYTES", 4)
+    (tmp_path / "cmdline").write_bytes(b"1234")
+    assert Files(tmp_path).read("/cmdline") == "1234"
+    (tmp_path / "cmdline").write_bytes(b"12345")
+    with pytest.raises(ValueError, match="longer than 4 bytes"):
+        Files(tmp_path).read("/cmdline")
+
+
 def fail(error: Exception) -> None:
     raise error
 

@@ -32,6 +32,8 @@ SCOPE = r"/machine.slice/machine-qemu\x2d1\x2dvm.scope"
         pytest.param(V2, "0::/system.slice/libvirtd.service", None, id="libvirt made no cgroup"),
         pytest.param(V2, "", None, id="no line"),
         pytest.param(V1, "2:cpu:/a:b/emulator", "/a:b", id="a colon in a name"),
+        pytest.param(V2, "\n\n:\n0:\n0::/a/emulator\n", "/a", id="empty and short lines"),
+        pytest.param(V2, "0::/a\x0bb\u2028c/emulator", "/a\x0bb\u2028c", id="no line feed"),
     ],
 )
 def test_the_cgroup_of_a_guest(hierarchy: Hierarchy, membership: str, path: str | None) -> None:
@@ -45,9 +47,11 @@ def test_weights(tmp_path: Path) -> None:
     assert V2.weight(files, "/machine.slice") is None
     (folder / "cpu.weight").write_text("100\n")
     assert V2.weight(files, "/machine.slice") == 100
-    (folder / "cpu.weight").write_text("idle\n")
-    with pytest.raises(ValueError, match="idle"):
-        V2.weight(files, "/machine.slice")
+    # tests/fuzz found that 400 digits are no float, which Prometheus takes
+    for text in ("idle", "9" * 400, "-1", "²", "1_0", ""):
+        (folder / "cpu.weight").write_text(f"{text}\n")
+        with pytest.raises(ValueError, match=f"'{text[:40]}' is no weight"):
+            V2.weight(files, "/machine.slice")
 
 
 CPU = "cgroup /v1/cpu cgroup rw,cpu 0 0\n"
@@ -63,6 +67,13 @@ UNIFIED = "cgroup2 /v2 cgroup2 rw 0 0\n"
         pytest.param(UNIFIED + CPU, 1, "/v1/cpu", id="hybrid: the cpu controller is in v1"),
         pytest.param(MEMORY + UNIFIED, 2, "/v2", id="v1 without the cpu controller"),
         pytest.param(CPU + CPU.replace("/v1", "/again"), 1, "/v1/cpu", id="mounted twice"),
+        pytest.param("\n\ncgroup2 /short\ncgroup2\n" + UNIFIED, 2, "/v2", id="short lines"),
+        pytest.param(
+            UNIFIED.replace("/v2", r"/a\040b\134c\200\777"),
+            2,
+            r"/a b\c\200\777",
+            id="a blank and a backslash in the mount point; the kernel escapes no other bytes",
+        ),
     ],
 )
 def test_the_hierarchy_in_use(tmp_path: Path, mounts: str, version: Version, mount: str) -> None:

@@ -106,3 +106,10 @@ def test_of_threads_with_equal_names_the_unusual_policy_counts(
 def test_a_thread_that_ended(tmp_path: Path) -> None:
     (tmp_path / "proc/42/task/43").mkdir(parents=True)
     assert policies_of(tmp_path) == {}
+
+
+@pytest.mark.parametrize("text", ["", "1", "1 (a", "1 (a) S 1 2", ")" * 99])
+def test_a_short_stat_is_a_fault(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "proc/42/task/43/stat", text)
+    with pytest.raises(ValueError, match="stat ends before field 41"):
+        list(threads(Files(tmp_path), "42"))

@@ -56,6 +56,18 @@ def test_pages_and_extra_specs_by_flavor() -> None:
     ]
 
 
+def test_an_id_that_no_url_can_have() -> None:
+    # found by tests/fuzz: a UnicodeEncodeError
+    answers = Answers(
+        {"flavors": [{"id": "\ud800"}], **LINKS}, {"extra_specs": {}}, {"flavors": []}
+    )
+    assert read(answers) == ["\ud800 {}"]
+    assert answers.paths[1:] == [
+        "/flavors/%3F/os-extra_specs",
+        "/flavors/detail?is_public=None&limit=1000&sort_key=flavorid&marker=%3F",
+    ]
+
+
 def test_a_page_that_comes_again_ends_the_list() -> None:
     answers = Answers(*[{"flavors": [ONE], **LINKS}] * 9)
     assert read(answers) == ["1 {}"] * 2
@@ -66,6 +78,7 @@ def test_a_page_that_comes_again_ends_the_list() -> None:
     [
         ([ConnectFailure("nobody listens")] * 4, "nobody listens; check the credentials in"),
         ([JSONDecodeError("Expecting value", "<html>", 0)], "Expecting value"),
+        ([RecursionError("too deep")], "too deep"),
         ([[]], "not a list of flavors"),
         ([{"flavors": {}}], "not a list of flavors"),
         ([{"flavors": [7]}], "not a list of flavors"),

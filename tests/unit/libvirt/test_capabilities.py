@@ -69,6 +69,11 @@ def one_cell(inside: str) -> NumaCell:
         pytest.param(
             "<cpu id='0' siblings='0,9'/>", ["0"], id="a sibling that is offline is left out"
         ),
+        pytest.param(
+            "".join(f"<cpu id='{cpu}' siblings='0-65535'/>" for cpu in range(1750)),
+            ["0-1749"],
+            id="60 kB that took 5 s",
+        ),
     ],
 )
 def test_cores(cpus: str, cores: list[str]) -> None:

@@ -180,6 +180,12 @@ OLD = "ask Placement with microversion 1.36 or newer"
             id="an allocation that is no number",
         ),
         pytest.param(
+            f"{CHILD}/resources", {},
+            "allocation_requests[0], allocations child, VCPU: got 'VCPU';"
+            " name a resource class that the summary of the provider has",
+            id="an allocation of a class that the summary lacks",
+        ),
+        pytest.param(
             REQUEST, None, "allocation_requests[0]: got None; give an object",
             id="a request is no object",
         ),
@@ -237,6 +243,17 @@ def test_hosts_are_trees_that_a_server_can_run_on() -> None:
     }
     answer = CandidatesAnswer(allocation_requests=(), provider_summaries=summaries)
     assert answer.hosts() == ("host", "sharer", "memory only", "baremetal")
+
+
+def test_a_class_that_the_summary_lacks_decides_nothing() -> None:
+    # In nova-scheduler, where answers are not checked. Only Placement knows the capacity.
+    body = edited(f"{CHILD}/resources", {"PCPU": {"capacity": 8, "used": 0}})
+    answer = CandidatesAnswer.of(body["allocation_requests"], body["provider_summaries"])
+    (way,) = answer.allocation_requests
+    after = answer.after(way)
+    assert after.allocation_requests == (way,)
+    assert after.provider_summaries["child"] == answer.provider_summaries["child"]
+    assert after.provider_summaries["root"]["resources"]["MEMORY_MB"]["used"] == 512
 
 
 def test_what_is_left_after_one_way_was_taken() -> None:

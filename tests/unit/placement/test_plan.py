@@ -50,8 +50,9 @@ def state(**providers: ProviderState) -> State:
 
 NEW = (
     CreateProvider(provider="c1", parent=None),
-    SetInventories(provider="c1", before={}, after={"VCPU": EIGHT}),
+    # the traits first: a server that forbids HW_NUMA_ROOT must not find the VCPU before
     SetTraits(provider="c1", before=frozenset(), after=frozenset({"HW_NUMA_ROOT"})),
+    SetInventories(provider="c1", before={}, after={"VCPU": EIGHT}),
 )
 
 
