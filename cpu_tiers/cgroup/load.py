@@ -54,7 +54,7 @@ def read_load(files: Files) -> Reading:
 
 def _steal(text: str) -> Iterator[tuple[int, int]]:
     for line in text.splitlines():
-        name, *values = line.split()
+        name, *values = line.split() or [""]
         number = name.removeprefix("cpu")
         if name.startswith("cpu") and number.isdecimal() and len(values) >= _STEAL:
             yield int(number), int(values[_STEAL - 1])

@@ -18,6 +18,9 @@ from requests import Response
 
 from cpu_tiers.cgroup.files import Files
 from cpu_tiers.cgroup.host import read_host as read_cgroups
+from cpu_tiers.cgroup.load import load_between, read_load
+from cpu_tiers.cgroup.nova_compute import find_config
+from cpu_tiers.cgroup.vcpus import read_cpu_times
 from cpu_tiers.cli.documents import read_image, read_json, read_port
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.metrics import write_metrics
@@ -33,7 +36,9 @@ from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.domain_parser import parse_domain
 from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement import hosts, survey
@@ -101,6 +106,11 @@ def domain(content: bytes) -> None:
     guest = parse_domain(content, where="domain")
     if len(guest.vcpu_sets) > _MOST_VCPUS:
         return  # what thousands of vCPUs cost is measured elsewhere
+    _audit(guest)
+
+
+def _audit(guest: Domain, cgroups: HostCgroups | None = None) -> None:
+    """Audit a host with a guest, and write the metrics."""
     cpus = CpuSet(range(8))
     host = Occupancy(
         domains=(replace(guest, weight=due_weight(guest) or 100),),
@@ -110,9 +120,12 @@ def domain(content: bytes) -> None:
         services={},
         inventories={},
     )
-    evidence = Evidence(host=host, dedicated_cpus=cpus)
+    evidence = Evidence(host=host, dedicated_cpus=cpus, cgroups=cgroups)
+    findings = audit(evidence)
+    for finding in findings:
+        str(finding.found).encode()
     tiers = read_tiers(SimpleNamespace(tier=None))  # type: ignore[arg-type]  # a namespace
-    write_metrics("/dev/null", evidence, audit(evidence), tiers)
+    write_metrics("/dev/null", evidence, findings, tiers)
 
 
 def flavors(content: bytes) -> None:
@@ -267,32 +280,42 @@ class _Kernel(Files):
 
     def __init__(self, parts: list[bytes]) -> None:
         super().__init__()
-        paths = ("/proc/self/mounts", "/proc/7/cmdline", "/proc/7/cgroup", "/proc/7/task/8/stat")
-        self._parts = dict(zip(paths, parts, strict=False))
-        self._weight = parts[-1]
+        self._parts = dict(zip(_PATHS, parts, strict=False))
+        self._other = parts[-1]
 
     def read(self, path: str) -> str:
         if path.startswith("/sys/kernel"):
             raise FileNotFoundError
-        return self._parts.get(path, self._weight).decode("utf-8", "surrogateescape")
+        return self._parts.get(path, self._other).decode("utf-8", "surrogateescape")
 
     def folders(self, path: str) -> list[str]:
-        return {"/proc": ["7", "self"], "/proc/7/task": ["8"]}.get(path, ["a"])
+        known = {"/proc": ["7", "self"], "/proc/7/task": ["8"]}
+        return known.get(path, ["a"] if path.count("/") < 8 else [])
+
+    def target(self, path: str) -> str:
+        return "/usr/bin/qemu"
+
+    def exists(self, path: str) -> bool:
+        return True
+
+
+_PATHS = (
+    "/proc/self/mounts", "/proc/7/cmdline", "/proc/7/cgroup", "/proc/7/task/8/stat",
+    "/proc/7/status", "/proc/7/task/8/cgroup", "/proc/7/task/8/schedstat", "/proc/stat",
+    "/proc/7/stat",
+)  # fmt: skip
+"""The files of the parts of an input; all other files have the last part."""
 
 
 def kernel(content: bytes) -> None:
     """Read /proc and the cgroups of a host; the parts of the input are the files."""
-    found = read_cgroups({UUID}, _Kernel(content.split(b"\xff\xff")))
-    guest = replace(parse_domain(_DOMAIN, where="domain"), uuid=UUID, weight=100)
-    cpus = CpuSet(range(8))
-    host = Occupancy(
-        domains=(guest,), cpus=cpus, shared_cpus=cpus, default_weight=100, services={},
-        inventories={},
-    )  # fmt: skip
-    evidence = Evidence(host=host, dedicated_cpus=cpus, cgroups=found)
-    for finding in audit(evidence):
-        str(finding.found).encode()
-    write_metrics("/dev/null", evidence, (), ())
+    files = _Kernel(content.split(b"\xff\xff"))
+    guest = replace(parse_domain(_DOMAIN, where="domain"), owner="0")
+    found = read_cgroups([guest], files)
+    read_cpu_times(files, found)
+    load_between(files, read_load(files), 1.0)
+    find_config(files)
+    _audit(guest, found)
 
 
 def _json(document: object) -> bytes:
@@ -407,13 +430,18 @@ _FLAVORS_OF_NOVA = {
 }
 _STAT = f"8 (CPU 0/KVM) S {' '.join('0' for _ in range(4, 41))} 1 0 0\n"
 _SCOPE = r"/machine.slice/machine-qemu\x2d1\x2dvm.scope"
+_PROCESS = (
+    "Name:\tqemu\nUid:\t0\t0\t0\t0\nCpus_allowed_list:\t0-3\n",
+    f"0::{_SCOPE}/libvirt/vcpu0\n",
+    "1000000000 2000000 5\n", "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n", _STAT,
+)  # fmt: skip
 _HOST_V2 = (
     "cgroup2 /sys/fs/cgr\\040oup cgroup2 rw 0 0\n", f"qemu\0-uuid\0{UUID}\0",
-    f"0::{_SCOPE}/libvirt/emulator\n", _STAT, "100\n",
+    f"0::{_SCOPE}/libvirt/emulator\n", _STAT, *_PROCESS, "100\n",
 )  # fmt: skip
 _HOST_V1 = (
     "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n", f"qemu\0-uuid\0{UUID}\0",
-    "5:memory:/x\n2:cpu,cpuacct:/machine/qemu-1-vm.libvirt-qemu/vcpu0\n", _STAT, "1024\n",
+    "5:memory:/x\n2:cpu,cpuacct:/machine/qemu-1-vm.libvirt-qemu/vcpu0\n", _STAT, *_PROCESS, "1024\n",
 )  # fmt: skip
 _NOVA_CONF = b"""[DEFAULT]
 cpu_allocation_ratio = 4.0
