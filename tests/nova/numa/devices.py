@@ -47,7 +47,7 @@ class SriovNeutron(Neutron):
 class Interfaces(fixtures.Fixture):
     """Has Nova's fake libvirt and sysfs name the physical functions, as a host does.
 
-    The functions of slot 0 belong to ens0, those of slot 1 to ens1.
+    The functions of even slots belong to ens0, those of odd slots to ens1.
     """
 
     def _setUp(self) -> None:  # noqa: N802  # fixtures looks for this name
@@ -64,7 +64,7 @@ class Interfaces(fixtures.Fixture):
 
         def interface(address: str, pf_interface: bool = False) -> str:
             slot = int(address.split(":")[2].split(".")[0], 16)
-            return INTERFACES[slot]
+            return INTERFACES[slot % 2]
 
         self.useFixture(
             fixtures.MonkeyPatch(

@@ -1,0 +1,394 @@
+"""The state machine of a random life: its steps, each perhaps with a failing request.
+
+A step that is not possible does nothing, and does not count.
+"""
+
+import functools
+import os
+import random
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from nova import context, exception, objects
+
+from tests.nova.broken_answers import FAULTS, Case
+from tests.nova.numa.moves import MoveCommands
+from tests.nova.numa.random_lives.checker import Checker, Resident, migration_of, without_shares
+from tests.nova.numa.random_lives.cloud import HOSTS, REQUESTS, LifeCloud
+from tests.nova.numa.random_lives.guests import Guest, guests
+from tests.nova.patience import PATIENCE, wait_until
+from tests.nova.script import IMAGE
+
+STORIES = os.environ.get("CPU_TIERS_STORIES")
+MOST_SERVERS = 6
+STEPS = 14
+"""The most steps of a life, the first boot among them."""
+RESTS = ("ACTIVE", "VERIFY_RESIZE", "SHELVED_OFFLOADED")
+CASES = st.one_of(
+    st.none(),
+    st.none(),
+    st.builds(
+        Case, st.just("step"), st.integers(1, 4), st.sampled_from(sorted(FAULTS)), st.booleans()
+    ),
+)
+PORTS = st.sets(st.sampled_from(sorted(REQUESTS)), max_size=2)
+
+
+@dataclass
+class Story:
+    """What happened in a life.
+
+    :param count: the number of steps so far.
+    :param steps: the number of steps by name.
+    :param failure: what ended the life, empty if nothing did.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    count: int = 0
+    steps: Counter[str] = field(default_factory=Counter)
+    failure: str = ""
+
+    def tell(self, line: str) -> None:
+        """Add a line, also to the file that the environment names."""
+        self.lines.append(line)
+        if STORIES:
+            with Path(STORIES).open("a") as file:
+                file.write(f"{line}\n")
+
+
+def told(function: Callable[..., None]) -> Callable[..., None]:
+    """Have a failure end the life.
+
+    Hypothesis does not hear of the failure: it would live the same life several times more.
+    """
+
+    @functools.wraps(function)
+    def tell(life: Any, *arguments: Any, **named: Any) -> None:
+        try:
+            function(life, *arguments, **named)
+        except Exception:
+            life.story.failure += traceback.format_exc()
+            life.is_alive = False
+
+    return tell
+
+
+def step(*statuses: str, **strategies: Any) -> Callable[[Callable[..., None]], Any]:
+    """Return a decorator for a step, which takes the server that was drawn and the other values.
+
+    :param statuses: the states in which a server is drawn, whose host runs; none if the step is
+        about no server.
+    """
+
+    def decorate(function: Callable[..., None]) -> Any:
+        def guarded(life: Any, number: int, **values: Any) -> None:
+            found = life.those(*statuses)
+            if not life.is_alive or life.story.count >= STEPS or (statuses and not found):
+                return
+            before = life.story.count
+            server = (found[number % len(found)],) if statuses else ()
+            told(function)(life, *server, **values)
+            life.story.steps[function.__name__] += life.story.count - before
+
+        # Hypothesis leaves some rules out of each life, by their names: of a single name, none.
+        guarded.__name__ = "step"
+        decorator: Any = rule(number=st.integers(0, MOST_SERVERS - 1), **strategies)
+        return decorator(guarded)
+
+    return decorate
+
+
+class RandomLife(RuleBasedStateMachine):
+    """One cloud, and the servers of a life."""
+
+    def __init__(self, story: Story) -> None:
+        super().__init__()
+        self.story = story
+        self.residents: list[Resident] = []
+        self.down: set[str] = set()
+        self.is_alive = False
+        self.cloud: Any = None
+
+    def those(self, *statuses: str) -> list[Resident]:
+        """Return the servers in some states on hosts that run, or on no host."""
+        return [
+            resident
+            for resident in self.residents
+            if resident.status in statuses and resident.host not in self.down and not resident.left
+        ]
+
+    def tell(self, *words: object) -> None:
+        self.story.tell(" ".join(map(str, words)))
+
+    def act(self, resident: Resident, action: dict[str, Any], case: Case | None) -> None:
+        """Have an action done, or fail; check all servers."""
+        number = self.residents.index(resident)
+        self.tell(f"server {number} on {resident.host}", action, case or "")
+        with self.cloud.faulty(case):
+            self.cloud.api.post_server_action(resident.uuid, action)
+            self.rest(resident)
+        self.check(case)
+
+    def rest(self, *residents: Resident) -> None:
+        """Wait until nothing is under way for servers."""
+        for resident in residents:
+            deadline = time.monotonic() + 5 * PATIENCE  # five servers boot at once
+            while not self.is_at_rest(resident.uuid):
+                assert time.monotonic() < deadline, f"{resident} does not come to rest"
+                time.sleep(0.1)
+
+    def is_at_rest(self, uuid: str) -> bool:
+        admin = context.get_admin_context()
+        try:  # nova-api would take five times the CPU time
+            server = objects.Instance.get_by_uuid(admin, uuid, expected_attrs=[])
+        except exception.InstanceNotFound:  # which waits for a host, or for which there is none
+            return bool(self.cloud.api.get_server(uuid)["status"] == "ERROR")
+        if server.task_state or server.vm_state in ("building", "shelved"):
+            return False
+        under_way = objects.MigrationList.get_in_progress_by_instance(admin, uuid)
+        return all(migration.status == "finished" for migration in under_way)
+
+    def check(self, case: Case | None, *, is_boot: bool = False) -> None:
+        """Check all servers; a server that has not booted is deleted."""
+        self.story.count += 1
+        shown = {server["id"]: server for server in self.cloud.api.get_servers()}
+        for resident in self.residents:
+            resident.look(shown[resident.uuid], self.cloud.guests, self.down)
+        self.tell("   ", *(f"{one.status} {one.host}" for one in self.residents))
+        lost = [resident for resident in self.residents if resident.status == "ERROR"]
+        assert is_boot or not lost, f"{lost[0]}: {shown[lost[0].uuid].get('fault')}"
+        self.checker.check(self.residents, is_faulty=case is not None)
+        for resident in lost:
+            message = shown[resident.uuid]["fault"]["message"]
+            assert "No valid host" in message, message
+            self.cloud._delete_server({"id": resident.uuid})
+            self.residents.remove(resident)
+
+    @initialize(number=st.integers(0, 99), guest=guests(), ports=PORTS, is_off=st.booleans())
+    @told
+    def begin(self, number: int, guest: Guest, ports: Collection[str], is_off: bool) -> None:
+        """Start the hosts, with the options on or off, and boot a server.
+
+        :param number: 0 for no life: Hypothesis always begins with the simplest example.
+        """
+        if not number:
+            return
+        random.seed()  # Hypothesis has seeded it, and Nova's fixtures draw their names from it
+        self.cloud = LifeCloud("runTest")
+        self.cloud.setUp()
+        self.is_alive = True
+        self.cloud.restart_scheduler(
+            query_placement_for_numa=True, query_placement_for_vcpu_shares=not is_off
+        )
+        self.checker = Checker(self.cloud, has_shares=not is_off)
+        self.tell("options are", "off" if is_off else "on")
+        for host in HOSTS:
+            nodes = None if is_off or host == "old" else True
+            self.cloud.begin(host, nodes=nodes, shares=not is_off)
+        self.boot(guest, ports, volume=False, count=1, case=None)
+
+    @step(guest=guests(), ports=PORTS, volume=st.booleans(), case=CASES)
+    def boot_one(
+        self, guest: Guest, ports: Collection[str], volume: bool, case: Case | None
+    ) -> None:
+        """Boot a server with ports, from an image or from a volume."""
+        if len(self.residents) < MOST_SERVERS:
+            volume = volume and not any(resident.has_volume for resident in self.residents)
+            self.boot(guest, ports, volume=volume, count=1, case=case)
+
+    @step(guest=guests(), case=CASES)
+    def boot_five(self, guest: Guest, case: Case | None) -> None:
+        """Boot five servers in one request."""
+        if len(self.residents) < MOST_SERVERS - 4:
+            self.boot(guest, (), volume=False, count=5, case=case)
+
+    def boot(
+        self, guest: Guest, ports: Collection[str], *, volume: bool, count: int, case: Case | None
+    ) -> None:
+        taken = {port for one in self.residents for port in self.cloud.ports_of(one.uuid)}
+        free = sorted(set(ports) - taken)
+        self.tell("boot", count, guest, free, "volume" if volume else "", case or "")
+        body = self.cloud.boot_request(guest, free, volume=volume)
+        before = {server["id"] for server in self.cloud.api.get_servers(detail=False)}
+        with self.cloud.faulty(case):
+            request = {**body, "min_count": count, "max_count": count}
+            self.cloud.api.post_server({"server": request})
+            servers = self.cloud.api.get_servers(detail=False)
+            made = sorted({server["id"] for server in servers} - before)
+            new = [Resident(uuid, guest, volume) for uuid in made]
+            self.residents += new
+            self.rest(*new)
+        self.check(case, is_boot=True)
+
+    @step("ACTIVE", guest=guests(), case=CASES)
+    def resize(self, resident: Resident, guest: Guest, case: Case | None) -> None:
+        """Resize a server; its user decides later."""
+        self.tell(guest)
+        self.act(resident, {"resize": {"flavorRef": self.cloud.flavor_of(guest)}}, case)
+
+    @step("ACTIVE", case=CASES)
+    def migrate(self, resident: Resident, case: Case | None) -> None:
+        """Migrate a server; its user decides later."""
+        self.act(resident, {"migrate": None}, case)
+
+    @step("VERIFY_RESIZE", case=CASES, confirms=st.booleans())
+    def end_resize(self, resident: Resident, case: Case | None, confirms: bool) -> None:
+        """Confirm or revert."""
+        self.act(resident, {"confirmResize" if confirms else "revertResize": None}, case)
+
+    @step("ACTIVE", case=CASES)
+    def migrate_live(self, resident: Resident, case: Case | None) -> None:
+        """Migrate a server while it runs."""
+        action = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
+        self.act(resident, action, case)
+
+    @step("ACTIVE", case=CASES)
+    def evacuate(self, resident: Resident, case: Case | None) -> None:
+        """Have a host die, and evacuate a server."""
+        busy = self.those("VERIFY_RESIZE")
+        hosts = {one.host for one in busy} | {migration_of(one).source_compute for one in busy}
+        if self.down or resident.host in hosts:
+            return
+        self.cloud.go_down(resident.host)
+        self.down.add(resident.host)
+        self.act(resident, {"evacuate": {}}, case)
+
+    @step(case=CASES)
+    def come_back(self, case: Case | None) -> None:
+        """Start the host that is down."""
+        if not self.down:
+            return
+        (host,) = self.down
+        self.tell(host, "comes back", case or "")
+        with self.cloud.faulty(case):
+            self.cloud.restart(host)
+            self.cloud.come_back(host)
+        self.down.clear()
+        for resident in self.residents:
+            resident.left = {}
+        self.check(case)
+
+    @step("ACTIVE", case=CASES)
+    def shelve(self, resident: Resident, case: Case | None) -> None:
+        """Shelve and offload a server."""
+        self.act(resident, {"shelve": {}}, case)
+
+    @step("SHELVED_OFFLOADED", case=CASES)
+    def unshelve(self, resident: Resident, case: Case | None) -> None:
+        """Unshelve a server."""
+        self.act(resident, {"unshelve": None}, case)
+
+    @step("ACTIVE", case=CASES)
+    def rebuild(self, resident: Resident, case: Case | None) -> None:
+        """Rebuild a server from another image, unless its disk is a volume.
+
+        For a volume, Nova waits for an event of Cinder, which the fake Cinder does not send.
+        """
+        if resident.has_volume:
+            return
+        self.act(resident, {"rebuild": {"imageRef": IMAGE}}, case)
+
+    @step("ACTIVE", port=st.sampled_from(sorted(REQUESTS)), case=CASES)
+    def attach_or_detach(self, resident: Resident, port: str, case: Case | None) -> None:
+        """Attach a port to a server, or detach the port from its server."""
+        owner = self.cloud.neutron._ports[port].get("device_id")
+        owners = [one for one in self.those("ACTIVE") if one.uuid == owner]
+        if owner and not owners:
+            return
+        server = owners[0] if owner else resident
+        self.tell("detach" if owner else "attach", port, self.residents.index(server), case or "")
+        with self.cloud.faulty(case):
+            if owner:
+                self.cloud.api.detach_interface(server.uuid, port)
+                wait_until(lambda: port not in self.cloud.ports_of(server.uuid))
+            else:
+                body = {"interfaceAttachment": {"port_id": port}}
+                self.cloud.api.attach_interface(server.uuid, body)
+        self.check(case)
+
+    @step(*RESTS, case=CASES)
+    def delete(self, resident: Resident, case: Case | None) -> None:
+        """Delete a server."""
+        self.tell("delete", self.residents.index(resident), case or "")
+        with self.cloud.faulty(case):
+            self.cloud._delete_server({"id": resident.uuid})
+        self.residents.remove(resident)
+        self.check(case)
+
+    @step(host=st.sampled_from(HOSTS), case=CASES)
+    def restart(self, host: str, case: Case | None) -> None:
+        """Restart a compute."""
+        if host in self.down:
+            return
+        self.tell("restart", host, case or "")
+        with self.cloud.faulty(case):
+            self.cloud.restart(host)
+        self.check(case)
+
+    @step()
+    def switch_shares_on(self) -> None:
+        """Have all hosts report shares, and then nova-scheduler request shares."""
+        if self.checker.has_shares or self.down:
+            return
+        self.tell("shares on")
+        for host in HOSTS:
+            self.cloud.options[host] = (self.cloud.options[host][0], True)
+            self.cloud.restart(host)
+        self.cloud.restart_scheduler(query_placement_for_vcpu_shares=True)
+        self.checker.has_shares = True
+        self.checker.take_over(self.those("VERIFY_RESIZE"))
+        self.check(None)
+
+    @step(host=st.sampled_from(HOSTS))
+    def switch_nodes_on(self, host: str) -> None:
+        """Have a host report its NUMA nodes, if it has no servers without NUMA nodes."""
+        nodes, shares = self.cloud.options[host]
+        plain = [one for one in self.residents if not one.guest.is_aware]
+        if nodes or plain or self.down or self.those("VERIFY_RESIZE"):
+            return
+        self.tell("nodes on", host)
+        self.cloud.options[host] = (True, shares)
+        self.cloud.restart(host)
+        self.check(None)
+
+    @step("ACTIVE")
+    def heal(self, resident: Resident) -> None:
+        """Have a server lose its shares, and heal it."""
+        if not self.checker.has_shares or self.down:
+            return
+        self.tell("heal", self.residents.index(resident))
+        rows = without_shares(resident.held)
+        if rows != resident.held:
+            self.cloud.write_rows(resident.uuid, rows)
+        MoveCommands(self.cloud).run("allocation", "heal", "--apply", "--skip-ports")
+        self.check(None)
+
+    def teardown(self) -> None:
+        """Delete all servers; nothing is left."""
+        if self.is_alive:
+            self.end()
+        if self.cloud is not None:
+            self.stop()
+
+    @told
+    def end(self) -> None:
+        for host in self.down:
+            self.cloud.restart(host)
+            self.cloud.come_back(host)
+        for resident in self.residents:
+            self.cloud._delete_server({"id": resident.uuid})
+        assert not self.cloud.rows()
+        for host, compute in self.cloud.computes.items():
+            compute.manager.update_available_resource(context.get_admin_context())
+            self.checker.check_is_empty(host)
+
+    @told
+    def stop(self) -> None:
+        self.cloud.end()

@@ -1,0 +1,79 @@
+"""Random lives of servers, each on a cloud of its own, with all that can meet on a server.
+
+A life is a run of a state machine of Hypothesis from a seed of its own: the number of the day's
+seed for the first life, and one more for each further life. A life that fails ends, the other
+lives go on, and the message has the steps of the life. Hypothesis does not make the life shorter:
+each try would take as long as the life.
+
+- ``CPU_TIERS_LIVES`` is the number of lives, ``CPU_TIERS_SEED`` the seed of the first.
+- ``CPU_TIERS_STORIES`` is a file to which the steps of all lives are added.
+"""
+
+import os
+import time
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests import draws
+from tests.nova.numa.random_lives.guests import Guest
+from tests.nova.numa.random_lives.machine import RandomLife, Story
+
+LIVES = int(os.environ.get("CPU_TIERS_LIVES") or 2)
+ONE_LIFE = settings(
+    max_examples=2,  # the first is no life: see RandomLife.begin
+    stateful_step_count=50,  # of which those that are not possible do nothing
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    database=None,
+)
+
+
+def live(number: int) -> Story:
+    """Live the life of a seed; return what happened."""
+    story = Story()
+
+    def life() -> RandomLife:
+        return RandomLife(story)
+
+    seeded: Any = seed(number)(life)
+    began = time.process_time()
+    run_state_machine_as_test(seeded, settings=ONE_LIFE)
+    took, end = time.process_time() - began, "fails" if story.failure else "ends well"
+    steps = dict(sorted(story.steps.items()))
+    story.tell(f"{story.failure}life {number} {end}, {took:.0f} s of CPU time: {steps}")
+    return story
+
+
+def test_random_lives() -> None:
+    stories = {number: live(number) for number in range(draws.SEED, draws.SEED + LIVES)}
+    failed = [
+        "\n".join([f"CPU_TIERS_SEED={number} CPU_TIERS_LIVES=1", *story.lines])
+        for number, story in stories.items()
+        if story.failure
+    ]
+    assert not failed, "\n\n".join(failed)
+
+
+def test_what_a_guest_holds() -> None:
+    """Two nodes with 3 vCPUs each, the first of each shared; a CPU for the emulator threads.
+
+    Of shares 2 x 2.5 = 5; the weight is 6 x 2.5 = 15.
+    """
+    guest = Guest(
+        policy="mixed",
+        nodes=2,
+        vcpus_of_node=3,
+        is_uneven=False,
+        pages="",
+        isolates=True,
+        by_amounts=False,
+        multiplier="2.5",
+        disk_gb=1,
+        cards=False,
+    )
+    assert guest.holds() == {"VCPU": 2, "PCPU": 5, "MEMORY_MB": 256}
+    assert (guest.shares, guest.weight) == (5, "15")
+    assert guest.specs()["hw:cpu_dedicated_mask"] == "^0,^3"
