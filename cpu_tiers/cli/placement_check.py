@@ -2,7 +2,7 @@
 
 import logging
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 
 from cpu_tiers.cli.formatting import ShowCommand
@@ -46,7 +46,7 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
         )
         return parser
 
-    def take_action(self, parsed_args: Namespace) -> tuple[Iterable[str], Iterable[object]]:
+    def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         """Run the race and show its result."""
         with connect(
             self.nova_conf(), embedded=self.wants_embedded, connections=parsed_args.claimers
@@ -58,7 +58,7 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
                 _log_left_behind(race)
         self.status = _log_result(result)
         shown = asdict(result)
-        return shown.keys(), shown.values()
+        return tuple(shown), shown.values()
 
     def run(self, parsed_args: Namespace) -> int:
         """Return the exit status: 3 also if Placement allocates too much."""

@@ -129,9 +129,12 @@ class Race:
                 start.abort()  # after Ctrl-C, a claim that has not begun does not begin
 
     def _claim_at(self, start: Barrier, consumer: Consumer) -> None:
+        def again(error: BaseException) -> bool:
+            return isinstance(error, GenerationConflict) and not start.broken
+
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(GenerationConflict),
-            stop=tenacity.stop_after_attempt(_ATTEMPTS) | (lambda _: start.broken),
+            retry=tenacity.retry_if_exception(again),
+            stop=tenacity.stop_after_attempt(_ATTEMPTS),
             wait=tenacity.wait_random(0, _LONGEST_PAUSE),
             reraise=True,
         )

@@ -121,7 +121,7 @@ class Keeper:
                     allocations.add(self._client, present, additions)
             self.counts["consumers healed"] += len(additions)
 
-        with_fresh_reads(attempt)
+        with_fresh_reads(self._client.retry_policy, attempt)
 
     def _healing(
         self, host: PlacementHost, additions: Iterable[Addition]

@@ -11,10 +11,10 @@ from oslo_config import cfg
 
 from cpu_tiers.cli import app
 from cpu_tiers.errors import CpuTiersError
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement import allocations
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.exchange import RetryPolicy
 from cpu_tiers.placement.hosts import read_host
 from cpu_tiers.placement.session import connect
 from tests.databases.keepers import shares_to_add
@@ -26,7 +26,7 @@ def heal(arguments: Sequence[str]) -> int:
     conf(["--config-file", arguments[0]], project="nova")
     try:
         with connect(conf) as client:
-            with_fresh_reads(lambda: _heal(client, arguments[1]))
+            with_fresh_reads(client.retry_policy, lambda: _heal(client, arguments[1]))
     except CpuTiersError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -30,6 +30,7 @@ from cpu_tiers.conf.read import inventory_options, read_config
 from cpu_tiers.errors import CpuTiersError, FaultList
 from cpu_tiers.guest.audit import Evidence, audit, due_weight
 from cpu_tiers.guest.occupancy import Occupancy
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.inventory.contract import InventoryOptions
 from cpu_tiers.inventory.networking import build_networking_trees
@@ -43,7 +44,6 @@ from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement import hosts, survey
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.exchange import RetryPolicy
 from cpu_tiers.placement.plan_file import read_plan
 from cpu_tiers.placement.sync import plan
 from cpu_tiers.translators import ServerRequest, fallback, translate
@@ -441,7 +441,8 @@ _HOST_V2 = (
 )  # fmt: skip
 _HOST_V1 = (
     "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n", f"qemu\0-uuid\0{UUID}\0",
-    "5:memory:/x\n2:cpu,cpuacct:/machine/qemu-1-vm.libvirt-qemu/vcpu0\n", _STAT, *_PROCESS, "1024\n",
+    "5:memory:/x\n2:cpu,cpuacct:/machine/qemu-1-vm.libvirt-qemu/vcpu0\n",
+    _STAT, *_PROCESS, "1024\n",
 )  # fmt: skip
 _NOVA_CONF = b"""[DEFAULT]
 cpu_allocation_ratio = 4.0

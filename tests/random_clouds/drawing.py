@@ -159,7 +159,8 @@ def combinations(hosts: list[Host], server: Server, *, groups: int = 1) -> int:
         number: int = (len(host.cells) ** groups * pages) ** nodes
         for port in server.ports:
             number *= max(1, len(host.ports[port.kind]))
-        return number * max(1, len(host.aliases)) ** server.devices
+        devices: int = max(1, len(host.aliases)) ** server.devices
+        return number * devices
 
     return max(map(of_host, hosts))
 

@@ -85,9 +85,13 @@ class Placement:
         return answer(204)
 
 
+def wrapped(original: Any) -> Any:
+    (wrap,) = filter(None, (seam.wrap for seam in oversold_claims.SEAMS))
+    return wrap(original)
+
+
 def claim(placement: Any) -> Any:
-    (seam,) = (seam for seam in oversold_claims.SEAMS if seam.wrap)
-    wrapper = seam.wrap(Placement.claim_resources)
+    wrapper = wrapped(Placement.claim_resources)
     return wrapper(placement, CONTEXT, "uuid", CLAIM, "project", "user", "1.36")
 
 
@@ -182,8 +186,8 @@ def test_a_fault(
 
 def test_a_refused_claim_costs_one_read() -> None:
     placement = Placement(2)
-    (seam,) = (seam for seam in oversold_claims.SEAMS if seam.wrap)
-    assert seam.wrap(lambda *_: False)(placement, CONTEXT, "uuid", CLAIM) is False
+    refused = wrapped(lambda *_: False)
+    assert refused(placement, CONTEXT, "uuid", CLAIM) is False
     assert placement.requests == ["consumer"]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from cpu_tiers.cgroup.nova_compute import ConfigPaths
 from cpu_tiers.cli import nova_conf_command
+from cpu_tiers.cli.app import CpuTiersApp
 from cpu_tiers.cli.audit import HostAudit
 
 
@@ -31,5 +32,6 @@ def test_the_files_of_nova_compute(
     monkeypatch.setattr(nova_conf_command, "find_config", lambda _: found)
     monkeypatch.setattr("cpu_tiers.conf.read.cfg.find_config_files", lambda **_: [])
     files = [str(tmp_path / name) for name in given]
-    command = HostAudit(Namespace(), Namespace(config_file=files, placement="config"))
+    options = Namespace(config_file=files, placement="config")
+    command = HostAudit(CpuTiersApp(), options)
     assert command.nova_compute_conf().compute.cpu_shared_set == shared

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from nova import context, exception, objects
 
-from tests.nova.broken_answers import FAULTS, Case
+from tests.nova.broken_answers import Case
 from tests.nova.numa.moves import MoveCommands
 from tests.nova.numa.random_lives.checker import Checker, Resident, migration_of, without_shares
 from tests.nova.numa.random_lives.cloud import HOSTS, REQUESTS, LifeCloud
 from tests.nova.numa.random_lives.guests import Guest, guests
 from tests.nova.patience import PATIENCE, wait_until
 from tests.nova.script import IMAGE
+from tests.placement_faults import FAULTS
 
 STORIES = os.environ.get("CPU_TIERS_STORIES")
 MOST_SERVERS = 6
