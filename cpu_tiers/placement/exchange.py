@@ -76,7 +76,7 @@ class Exchange:
         """Send a request, with repetitions while Placement is unavailable.
 
         Writes are repeated as reads are: Placement carries out a repeated write either not at
-        all, or with the same result (decision D93).
+        all, or with the same result (decision D91).
 
         :param expected: statuses of 400 or more to return instead of raising an error.
         :raises PlacementError: the subclass tells the kind of failure.

@@ -1,7 +1,7 @@
 """Writing allocations, and giving them back if Placement has allocated more than the capacity.
 
 Some Placements grant claims at the same time although their sum exceeds the capacity (decision
-D91). A client with ``gives_back_oversold`` therefore reads the providers again after each write.
+D89). A client with ``gives_back_oversold`` therefore reads the providers again after each write.
 The last write reads the sum of all writes, so no excess stays unseen. Each client that sees the
 excess waits for a random time and looks again before it gives back, so that not all clients do.
 """

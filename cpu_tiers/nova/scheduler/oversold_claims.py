@@ -1,7 +1,7 @@
 """Seam that gives a claim back if Placement has allocated more than the capacity of a provider.
 
 Some Placements grant claims at the same time although their sum exceeds the capacity (decision
-D91). The seam reads the providers again after each claim. The last claim reads the sum of all
+D89). The seam reads the providers again after each claim. The last claim reads the sum of all
 claims, so no excess stays unseen. The wrapper waits for a random time and looks again before it
 gives a claim back, so that not all servers lose their claims.
 """
