@@ -27,7 +27,7 @@ from cpu_tiers.cli.metrics import write_metrics
 from cpu_tiers.cli.tier_arguments import read_tiers
 from cpu_tiers.compute_api.flavors import read_flavors as read_flavors_of_nova
 from cpu_tiers.conf.read import inventory_options, read_config
-from cpu_tiers.errors import CpuTiersError, FaultList
+from cpu_tiers.errors import CpuTiersError, FaultList, printable
 from cpu_tiers.guest.audit import Evidence, audit, due_weight
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.http.retries import RetryPolicy
@@ -123,7 +123,7 @@ def _audit(guest: Domain, cgroups: HostCgroups | None = None) -> None:
     evidence = Evidence(host=host, dedicated_cpus=cpus, cgroups=cgroups)
     findings = audit(evidence)
     for finding in findings:
-        str(finding.found).encode()
+        printable(f"{finding.where} {finding.found}").encode()
     tiers = read_tiers(SimpleNamespace(tier=None))  # type: ignore[arg-type]  # a namespace
     write_metrics("/dev/null", evidence, findings, tiers)
 
@@ -286,7 +286,8 @@ class _Kernel(Files):
     def read(self, path: str) -> str:
         if path.startswith("/sys/kernel"):
             raise FileNotFoundError
-        return self._parts.get(path, self._other).decode("utf-8", "surrogateescape")
+        part = self._parts.get(path, self._parts.get(path.replace("task/8/", ""), self._other))
+        return part.decode("utf-8", "surrogateescape")
 
     def folders(self, path: str) -> list[str]:
         known = {"/proc": ["7", "self"], "/proc/7/task": ["8"]}

@@ -95,9 +95,9 @@ def test_a_new_host(client: PlacementClient) -> None:
     assert lines(changes) == [
         f"Placement: resource class {VCPU_SHARES} absent -> present",
         "compute1: provider absent -> present",
+        "compute1: trait HW_NUMA_ROOT absent -> present",
         f"compute1: {VCPU_SHARES} absent -> total 800, {described.format(800, 1.0)}",
         f"compute1: VCPU absent -> total 8, {described.format(8, 4.0)}",
-        "compute1: trait HW_NUMA_ROOT absent -> present",
     ]
     assert totals(client, "compute1") == {"VCPU": 8, VCPU_SHARES: 800}
     traits = client.traits(uuid_of(client, "compute1"))
@@ -168,9 +168,9 @@ def test_what_others_have_there_stays(client: PlacementClient) -> None:
     gpu = client.create_provider("compute1_GPU", parent_uuid=uuid)
 
     assert [change.what for change in sync(client, flat(vcpus=2))] == [
+        "trait HW_NUMA_ROOT",
         "VCPU total",
         "VCPU max_unit",
-        "trait HW_NUMA_ROOT",
     ]
     by_class = client.inventories(uuid).by_class
     assert {name: by_class[name] for name in foreign} == foreign
@@ -294,9 +294,9 @@ def test_after_too_many_conflicts_it_says_what_is_written(
         "compute1: provider",
     ]
     assert [change.split(" absent")[0] for change in lines(error.value.unwritten)] == [
+        "compute1: trait HW_NUMA_ROOT",
         f"compute1: {VCPU_SHARES}",
         "compute1: VCPU",
-        "compute1: trait HW_NUMA_ROOT",
     ]
     assert sync(client, flat()) == error.value.unwritten
 
@@ -368,12 +368,12 @@ def test_when_placement_goes_away_half_way_the_error_says_how_far_it_came(
         for part in (error.value.written, error.value.unconfirmed, error.value.unwritten)
     )
     assert written == [f"Placement: resource class {VCPU_SHARES}", "compute1: provider"]
-    assert unconfirmed == [f"compute1: {VCPU_SHARES}", "compute1: VCPU"]
-    assert unwritten == ["compute1: trait HW_NUMA_ROOT"]
+    assert unconfirmed == ["compute1: trait HW_NUMA_ROOT"]
+    assert unwritten == [f"compute1: {VCPU_SHARES}", "compute1: VCPU"]
     text = str(error.value)
     assert "\nwritten: compute1: provider absent -> present\n" in text
-    assert "\nperhaps written: compute1: VCPU absent -> total 8" in text
-    assert text.endswith("\nnot written: compute1: trait HW_NUMA_ROOT absent -> present")
+    assert "\nperhaps written: compute1: trait HW_NUMA_ROOT absent -> present\n" in text
+    assert "\nnot written: compute1: VCPU absent -> total 8" in text
     assert len(sync(client, flat())) == 3
 
 

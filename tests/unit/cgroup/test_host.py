@@ -118,7 +118,7 @@ def test_a_weight_that_is_no_number(layout: Layout) -> None:
     layout.guest(BRONZE, 25)
     found = read(layout, GOLD, BRONZE)
     assert set(found.guests) == {BRONZE}
-    assert "invalid literal" in found.faults[0].given
+    assert "is no weight" in found.faults[0].given
 
 
 def test_a_bpf_scheduler(layout: Layout) -> None:
