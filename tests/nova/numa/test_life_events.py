@@ -8,7 +8,6 @@ from nova import exception
 from nova.cmd import manage
 from nova.compute import rpcapi
 
-from tests import draws
 from tests.nova.computes import Computes
 from tests.nova.numa.agreement import cells_of
 from tests.nova.numa.lives import Life
@@ -53,12 +52,11 @@ class TestMany(Computes):
         self.life.end()
 
     def test_until_both_hosts_are_full(self) -> None:
-        fillings = [
+        for specs, vcpus, count in (
             (PINNED, 2, 8),
             (PINNED | TWO, 4, 4),
             (PINNED, 3, 4),  # one CPU is left of each node
-        ]
-        for specs, vcpus, count in draws.in_turn(fillings):
+        ):
             servers = self.fill(self.flavor(f"flavor {count} {vcpus}", specs, vcpus=vcpus), count)
             free = [cell.avail_pcpus for host in self.computes for cell in cells_of(host).values()]
             assert free == ([1] * 4 if vcpus == 3 else [0] * 4)

@@ -4,14 +4,15 @@
 topology.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
 from tests.nova.computes import Computes
-from tests.nova.numa.agreement import held_of_nodes
+from tests.nova.numa.agreement import held_of_nodes, topology_of
 from tests.nova.numa.lives import Life
-from tests.nova.numa.pinning import ONE_AND_THREE, PINNED, PINNING
+from tests.nova.numa.pinning import IMAGE, ONE_AND_THREE, PINNED, PINNING, TWO
 
 ACROSS = {**PINNED, **ONE_AND_THREE}
 
@@ -19,11 +20,13 @@ ACROSS = {**PINNED, **ONE_AND_THREE}
 class Kinds(Life):
     """The server of a test starts on one; later there are old and never."""
 
-    def __init__(self, cloud: Computes) -> None:
+    def __init__(
+        self, cloud: Computes, specs: Mapping[str, str] = ACROSS, *, disk_gb: int = 1
+    ) -> None:
         super().__init__(cloud)
         self.start("one")
-        self.aware = cloud.flavor("aware", ACROSS, vcpus=4, disk_gb=1)
-        self.plain = cloud.flavor("plain", disk_gb=1)
+        self.aware = cloud.flavor("aware", specs, vcpus=4, disk_gb=disk_gb)
+        self.plain = cloud.flavor("plain", disk_gb=disk_gb)
         cloud.server = cloud.boot(self.aware)
         self.is_on("one")
         self.start("old", reporting=None)
@@ -35,7 +38,79 @@ class Kinds(Life):
         self.cloud.api.put_service(service["id"], {"status": status})
 
 
-class TestResize(Computes):
+class TestThereAndBack(LibvirtMigrationMixin, Computes):
+    kind = PINNING
+    specs: ClassVar[Mapping[str, str]] = ACROSS
+    disk_gb = 1
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.life = Kinds(self, self.specs, disk_gb=self.disk_gb)
+
+    def test_cold_migration(self) -> None:
+        pins = topology_of(self.server["id"]).obj_to_primitive()
+        self._migrate_server(self.server)
+        self.life.is_on_root("old", others=True)
+        self._revert_resize(self.server)
+        self.life.is_on("one")
+        assert topology_of(self.server["id"]).obj_to_primitive() == pins
+        self._migrate_server(self.server)
+        self._confirm_resize(self.server)
+        self.life.is_on_root("old")
+        self._migrate_server(self.server)
+        self.life.is_on("one", others=True)
+        self._revert_resize(self.server)
+        self.life.is_on_root("old")
+        self._migrate_server(self.server)
+        self._confirm_resize(self.server)
+        self.life.is_on("one")
+        self.life.end()
+
+    def test_live_migration(self) -> None:
+        self.life.live_migrate("one", "old")
+        self.life.is_on_root("old")
+        self.life.live_migrate("old", "one")
+        self.life.is_on("one")
+        self.life.end()
+
+    def test_evacuation(self) -> None:
+        self.go_down("one")
+        self._evacuate_server(self.server, expected_host="old", expected_state="ACTIVE")
+        self.life.is_on_root("old", others=True)
+        self.life.is_back("one")
+        self.life.is_on_root("old")
+        self.go_down("old")
+        self._evacuate_server(self.server, expected_host="one", expected_state="ACTIVE")
+        self.life.is_on("one", others=True)
+        self.life.is_back("old")
+        self.life.is_on("one")
+        self.life.end()
+
+    def test_shelve_and_rebuild(self) -> None:
+        self._shelve_server(self.server)
+        assert self.life.used() == {}
+        self.life.available("one", "disabled")
+        self._unshelve_server(self.server)
+        self.life.is_on_root("old")
+        self._rebuild_server(self.server, IMAGE)
+        self.life.is_on_root("old")
+        self._shelve_server(self.server)
+        assert self.life.used() == {}
+        self.life.available("one", "enabled")
+        self.life.available("old", "disabled")
+        self._unshelve_server(self.server)
+        self.life.is_on("one")
+        self.life.end()
+
+
+class TestWithoutDisk(TestThereAndBack):
+    """Nothing is held of the root of one, and all of the root of old."""
+
+    specs: ClassVar[Mapping[str, str]] = {**TWO, "hw:mem_page_size": "2MB"}
+    disk_gb = 0
+
+
+class TestResize(LibvirtMigrationMixin, Computes):
     kind = PINNING
 
     def setUp(self) -> None:
@@ -57,6 +132,18 @@ class TestResize(Computes):
         self.life.is_on("one", others=True)
         self._revert_resize(self.server)
         assert self.life.holds() == {"never": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}}
+        self._resize_server(self.server, self.life.aware)
+        self._confirm_resize(self.server)
+        self.life.is_on("one")
+        self.life.end()
+
+    def test_to_more_nodes_on_the_other_kind(self) -> None:
+        mixed = {**TWO, "hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0,^3"}
+        flavor = self.flavor("mixed", mixed, vcpus=6, disk_gb=1)
+        self._resize_server(self.server, flavor)
+        self.life.is_on_root("old", others=True)
+        self._confirm_resize(self.server)
+        self.life.is_on_root("old")
         self._resize_server(self.server, self.life.aware)
         self._confirm_resize(self.server)
         self.life.is_on("one")

@@ -4,7 +4,9 @@ Each host has 3000 kilobit per second of physnet0, and 100 kilopackets.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
+
+from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
 from tests.nova.computes import Computes
 from tests.nova.faults import no_bad_query
@@ -21,8 +23,9 @@ from tests.nova.networks import (
     placement_of,
     with_packets,
 )
+from tests.nova.numa.agreement import held_of_nodes
 from tests.nova.numa.lives import Life
-from tests.nova.numa.pinning import PINNED, PINNING, TWO
+from tests.nova.numa.pinning import IMAGE, ONE_AND_THREE, PINNED, PINNING, TWO
 
 P1, P2, *_ = PORT_IDS
 TWO_PORTS = bandwidth(1000), bandwidth(500)
@@ -77,6 +80,105 @@ class Ports(Life):
         return {
             name: amounts[EGRESS] for name, amounts in self.used().items() if EGRESS in amounts
         }
+
+
+class TestPinnedNodes(LibvirtMigrationMixin, Computes):
+    """Two nodes, nothing of the host's root, two ports."""
+
+    kind = PINNING
+    specs: ClassVar[Mapping[str, str]] = {**PINNED, **TWO}
+    disk_gb = 0
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.life = Ports(self)
+        self.server = self.life.boot_with(P1, P2, specs=self.specs, vcpus=2, disk_gb=self.disk_gb)
+        self.life.start("two")
+        self.with_ports_on("one")
+
+    def with_ports_on(self, host: str, *, others: bool = False) -> None:
+        """Check that the server and both ports are on a host."""
+        self.life.is_on(host, others=others)
+        bridge = BRIDGE.format(host)
+        found = self.life.devices(self.server["id"])
+        assert found[bridge] == {EGRESS: 1500}
+        assert others or len(found) == 1
+        assert [self.life.neutron.profile(port)["allocation"] for port in (P1, P2)] == [
+            self.life.device(bridge)
+        ] * 2
+
+    def test_detach_and_attach(self) -> None:
+        nodes = held_of_nodes(self, self.server["id"])
+        self._detach_interface(self.server, P1)
+        assert self.life.devices(self.server["id"]) == {ONE: {EGRESS: 500}}
+        assert "allocation" not in self.life.neutron.profile(P1)
+        self._attach_interface(self.server, P1)
+        self.with_ports_on("one")
+        self._detach_interface(self.server, P2)
+        assert self.life.devices(self.server["id"]) == {ONE: {EGRESS: 1000}}
+        assert held_of_nodes(self, self.server["id"]) == nodes
+        self.life.end()
+
+    def test_cold_migration(self) -> None:
+        self._migrate_server(self.server)
+        self.with_ports_on("two", others=True)
+        self._revert_resize(self.server)
+        self.with_ports_on("one")
+        assert self.life.used_of_devices() == {ONE: 1500}
+        self._migrate_server(self.server)
+        self._confirm_resize(self.server)
+        self.with_ports_on("two")
+        assert self.life.used_of_devices() == {OTHER: 1500}
+        self.life.end()
+
+    def test_resize(self) -> None:
+        wide = self.flavor("wide", PINNED | ONE_AND_THREE, vcpus=4, disk_gb=self.disk_gb)
+        self._resize_server(self.server, wide)
+        self.with_ports_on("two", others=True)
+        self._revert_resize(self.server)
+        self.with_ports_on("one")
+        self._resize_server(self.server, wide)
+        self._confirm_resize(self.server)
+        self._detach_interface(self.server, P1)
+        self.life.is_on("two")
+        assert self.life.used_of_devices() == {OTHER: 500}
+        self.life.end()
+
+    def test_live_migration(self) -> None:
+        self.life.live_migrate("one", "two")
+        self.with_ports_on("two")
+        assert self.life.used_of_devices() == {OTHER: 1500}
+        self.life.live_migrate("two", "one")
+        self.with_ports_on("one")
+        self.life.end()
+
+    def test_evacuation(self) -> None:
+        self.go_down("one")
+        self._evacuate_server(self.server, expected_host="two", expected_state="ACTIVE")
+        self.with_ports_on("two", others=True)
+        assert self.life.used_of_devices() == {ONE: 1500, OTHER: 1500}  # until that host is back
+        self.life.is_back("one")
+        self.with_ports_on("two")
+        assert self.life.used_of_devices() == {OTHER: 1500}
+        self.life.end()
+
+    def test_shelve_and_rebuild(self) -> None:
+        self._rebuild_server(self.server, IMAGE)
+        self.with_ports_on("one")
+        self._shelve_server(self.server)
+        assert self.life.used() == {}
+        service = self.api.get_services(host="one", binary="nova-compute")[0]
+        self.api.put_service(service["id"], {"status": "disabled"})
+        self._unshelve_server(self.server)
+        self.with_ports_on("two")
+        self.life.end()
+
+
+class TestOneNodeWithDisk(TestPinnedNodes):
+    """Shared vCPUs, large pages, and a disk on the host."""
+
+    specs: ClassVar[Mapping[str, str]] = {"hw:numa_nodes": "1", "hw:mem_page_size": "2MB"}
+    disk_gb = 1
 
 
 class TestPolicies(Computes):
@@ -149,7 +251,7 @@ class TestPackets(Computes):
         self.life.end()
 
 
-class TestKindsOfHosts(Computes):
+class TestKindsOfHosts(LibvirtMigrationMixin, Computes):
     """One reports its nodes, old reports none."""
 
     kind = PINNING
@@ -162,7 +264,20 @@ class TestKindsOfHosts(Computes):
         self.server = self.life.boot_with(P1, specs={}, state="ERROR")
         self.life.end()
         self.life.start("old", reporting=None)
-        self.server = self.life.boot_with(P1, specs={"group_policy": "isolate"})
-        assert self.host_of(self.server) == "old"
-        assert self.life.used_of_devices() == {BRIDGE.format("old"): 1000}
+        for policy in ({}, {"group_policy": "none"}, {"group_policy": "isolate"}):
+            self.server = self.life.boot_with(P1, specs=policy)
+            assert self.host_of(self.server) == "old"
+            assert self.life.used_of_devices() == {BRIDGE.format("old"): 1000}
+            self.life.end()
+
+    def test_there_and_back(self) -> None:
+        self.server = self.life.boot_with(P1, P2, specs={**PINNED, **TWO}, vcpus=2)
+        self.life.start("old", reporting=None)
+        self._migrate_server(self.server)
+        self._confirm_resize(self.server)
+        self.life.is_on_root("old")
+        assert self.life.used_of_devices() == {BRIDGE.format("old"): 1500}
+        self.life.live_migrate("old", "one")
+        self.life.is_on("one")
+        assert self.life.used_of_devices() == {ONE: 1500}
         self.life.end()

@@ -11,6 +11,7 @@ from tests.nova.numa.agreement import cells_of
 from tests.nova.numa.lives import Life
 from tests.nova.numa.pinning import (
     GIB_KB,
+    ONE_AND_THREE,
     PAGES_KB,
     PINNED,
     PINNING,
@@ -77,6 +78,13 @@ class TestFourNodes(Shapes):
 
 class TestEmulatorThreads(Shapes):
     extends_cpu_policies = True
+
+    def test_isolated(self) -> None:
+        self.life.start("one")
+        self.life.start("two")
+        isolated = {"hw:cpu_emulator_threads": "isolate"}
+        mixed = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0,^3"}
+        self.move(PINNED | ONE_AND_THREE | isolated, mixed | TWO | isolated, vcpus=4)
 
     def test_room_for_them_is_on_the_first_node(self) -> None:
         """Four dedicated CPUs for three vCPUs and the threads, then four for four vCPUs."""
@@ -163,6 +171,29 @@ class TestTiers(Shapes):
         return sorted(
             body["resources"][SHARES] for body in held.values() if SHARES in body["resources"]
         )
+
+    def test_life(self) -> None:
+        self.flags(initial_cpu_allocation_ratio=4.0)
+        self.life.start("one")
+        self.life.start("two")
+        gold = {MULTIPLIER: "50", **unequal(("0", 128), ("1,2", 384))}
+        self.server = self.boot(self.flavor("gold", gold, vcpus=3, disk_gb=1), host="one")
+        for host in ("one", "two", "one"):
+            if host != self.host_of(self.server):
+                self._migrate_server(self.server)
+                self._confirm_resize(self.server)
+            self.life.is_on(host)
+            assert self.shares() == [50, 100]  # 1 and 2 vCPUs
+            assert self.domain_shares(self.server["id"], host) == "150"
+        self.life.live_migrate("one", "two")
+        self.life.is_on("two")
+        silver = {MULTIPLIER: "10", "hw:numa_nodes": "1"}
+        self._resize_server(self.server, self.flavor("silver", silver, vcpus=2, disk_gb=1))
+        self._confirm_resize(self.server)
+        self.life.is_on("one")
+        assert self.shares() == [20]
+        assert self.domain_shares(self.server["id"], "one") == "20"
+        self.life.end()
 
     def test_more_shares_than_a_node_has(self) -> None:
         """A node has 2 CPUs x 100 x 1.0 = 200 shares, and each vCPU is to have 101."""
