@@ -137,6 +137,7 @@ def test_three_attempts_may_fail(
     ("fault", "said"),
     [
         pytest.param("HTML 503", "HTTP 503: the body is text/html", id="HTML 503"),
+        pytest.param("HTML 502", "HTTP 502: the body is text/html", id="HTML 502"),
         pytest.param("JSON 503", "the database is away", id="JSON 503"),
         pytest.param("closed", "Connection aborted", id="closed connection"),
         pytest.param("silence", "timed out", id="silence"),
@@ -172,7 +173,6 @@ def test_of_a_write_that_got_no_answer_nothing_is_known(
             "not valid JSON, content type text/html",
             id="HTML 200",
         ),
-        pytest.param("HTML 502", PlacementRefused, "HTTP 502: the body is text/html", id="502"),
         pytest.param("JSON list", PlacementAnswerInvalid, "'resource_providers'", id="a list"),
         pytest.param("JSON cut off", PlacementAnswerInvalid, "not valid JSON", id="cut off"),
     ],
