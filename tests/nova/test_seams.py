@@ -309,6 +309,7 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
             *PINS,
             "nova.pci.stats.PciDeviceStats.apply_requests",
             "nova.scheduler.client.report.SchedulerReportClient.claim_resources",
+            "nova.scheduler.client.report.SchedulerReportClient.get",
             "nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates",
             "nova.scheduler.client.report.SchedulerReportClient.get_allocs_for_consumer",
             "nova.scheduler.client.report.SchedulerReportClient.post",
@@ -334,6 +335,10 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
             "nova.compute.resource_tracker.ResourceTracker.instance_claim",
             "nova.scheduler.client.report.SchedulerReportClient."
             "remove_provider_tree_from_instance_allocation",
+            "nova.scheduler.client.report.SchedulerReportClient."
+            "remove_resources_from_instance_allocation",
+            "nova.scheduler.client.report.SchedulerReportClient.get_providers_in_tree",
+            "nova.scheduler.utils.fill_provider_mapping_based_on_allocation",
             "nova.virt.libvirt.driver.LibvirtDriver.__init__",
             "nova.virt.libvirt.driver.LibvirtDriver._get_pcpu_available",
             "nova.virt.libvirt.driver.LibvirtDriver._get_vcpu_available",
@@ -348,6 +353,8 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
 SWITCHES = {
     "query_placement_for_vcpu_shares": filter_scheduler.GROUP,
     "query_placement_for_numa": filter_scheduler.GROUP,
+    "query_placement_for_port_traits": filter_scheduler.GROUP,
+    "give_back_oversold_claims": filter_scheduler.GROUP,
     "enable_numa_reporting_to_placement": compute.GROUP,
     "extend_cpu_policies": compute.GROUP,
 }
