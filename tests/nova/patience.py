@@ -12,8 +12,8 @@ from unittest import mock
 
 from nova.tests.functional import integrated_helpers
 
-PATIENCE = 60
-"""Seconds; a busy machine takes a sixth of it."""
+PATIENCE = 120
+"""Seconds; nova-scheduler took 70 seconds for a server of four NUMA nodes on a busy machine."""
 
 
 class _NotYetError(Exception):
