@@ -9,6 +9,7 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.allocations import claim
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.plan_file import digest_of
 from cpu_tiers.placement.sync import sync
 from tests.databases import hosts
 
@@ -117,4 +118,5 @@ def write_files(folder: Path) -> None:
         }
         for number, server in enumerate(SERVERS)
     }
-    (folder / "plan.json").write_text(json.dumps({"host": HOST, "consumers": consumers}))
+    plan = {"host": HOST, "consumers": consumers, "digest": digest_of(HOST, consumers)}
+    (folder / "plan.json").write_text(json.dumps(plan))

@@ -44,7 +44,7 @@ from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement import hosts, survey
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.plan_file import read_plan
+from cpu_tiers.placement.plan_file import digest_of, read_plan
 from cpu_tiers.placement.sync import plan
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.request_faults import request_faults
@@ -388,16 +388,13 @@ _AGENT: dict[str, Any] = {
     },
 }  # fmt: skip
 _AMOUNTS = {"VCPU": 2, "MEMORY_MB": 1024}
-_PLAN = {
-    "host": "compute1",
-    "consumers": {
-        UUID: {
-            "name": "server web-1",
-            "held": _AMOUNTS,
-            "resources": {"compute1_NUMA0": _AMOUNTS},
-        }
-    },
+_MOVED = {
+    "name": "server web-1",
+    "held": _AMOUNTS,
+    "resources": {"compute1_NUMA0": _AMOUNTS},
 }
+_PLAN = {"host": "compute1", "consumers": {UUID: _MOVED}}
+_DIGEST = digest_of("compute1", {UUID: _MOVED})
 _PROVIDER = {"uuid": UUID, "name": "compute1", "root_provider_uuid": UUID, "generation": 1}
 _CHILD = {
     "uuid": "c", "name": "compute1_NUMA0",
@@ -493,7 +490,7 @@ READERS: Mapping[str, Reader] = {
         seeds=(b"200\n" + _json(_EVERYTHING), b"409\n" + _json(_ERROR), b"204\n"),
         weight=0.3,
     ),
-    "plan": Reader(read=saved_plan, seeds=(_json(_PLAN),)),
+    "plan": Reader(read=saved_plan, seeds=(_json({**_PLAN, "digest": _DIGEST}),)),
     "port": Reader(read=port, seeds=(_json(_PORT), _json({**_PORT, "resource_request": _FLAT}))),
     "tiers": Reader(read=tiers, seeds=(b"gold=100x4\nsilver=2.5",)),
 }
