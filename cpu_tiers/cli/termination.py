@@ -32,5 +32,6 @@ def run_until_sigterm(run: Callable[[], int]) -> int:
         if not arrived:
             raise
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if not arrived:  # after it, the process ends, and a second signal must not end it before
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
     return TERMINATED if arrived else status
