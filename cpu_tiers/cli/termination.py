@@ -32,6 +32,7 @@ def run_until_sigterm(run: Callable[[], int]) -> int:
         if not arrived:
             raise
     finally:
-        if not arrived:  # after it, the process ends, and a second signal must not end it before
+        # After the signal the process ends with the status; a second signal must not end it first.
+        if not arrived:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
     return TERMINATED if arrived else status

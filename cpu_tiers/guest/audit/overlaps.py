@@ -1,4 +1,4 @@
-"""Find CPU sets that overlap, so that guests may get less than their fair share. Pure."""
+"""Find guests that may get less than their fair share because CPU sets overlap. Pure."""
 
 from collections.abc import Iterator
 
