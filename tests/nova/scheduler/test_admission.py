@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from nova import exception, objects
 from nova.scheduler import utils
@@ -175,14 +175,19 @@ def of_nodes(request_spec: objects.RequestSpec) -> frozenset[Fault]:
 
 
 @drawn(300)
+@example(specs={"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-3"})  # all vCPUs
 @given(specs=draw_specs())
 def test_nova_api_refuses_what_the_scheduler_would_refuse(specs: dict[str, str]) -> None:
     request_spec = spec(specs, BOOT)
     faults, more = faults_of(request_spec.flavor, request_spec.image), of_nodes(request_spec)
     try:
         utils.resources_from_request_spec(None, request_spec, None)
-    # InvalidRequest: Nova's own check of CPU policies, which nova-api makes in any case.
-    except (exception.InvalidRequest, exception.NoValidHost):
+    # Nova's own checks of CPU policies and masks, which nova-api makes in any case.
+    except (
+        exception.InvalidMixedInstanceDedicatedMask,
+        exception.InvalidRequest,
+        exception.NoValidHost,
+    ):
         assert faults
     else:
         assert not more
