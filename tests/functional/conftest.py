@@ -130,6 +130,7 @@ def kept_from_test_to_test() -> None:
         warnings.simplefilter("ignore")  # Placement's imports
         from tests import sqlite_databases
     sqlite_databases.share_statements()
+    sqlite_databases.keep_aliases()
     sqlite_databases.copy_first_placement()
     sqlite_databases.check_schemas_once()
 
