@@ -7,6 +7,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
+from tests.draws import in_turn
 from tests.libvirt.cases import ASLEEP, EMULATOR, PINNED, SPEC, VCPUS, WHOLE_CPU
 from tests.libvirt.cgroup import default_weight
 from tests.libvirt.contest import delivered
@@ -38,16 +39,17 @@ def test_the_specs_six_guests_on_cgroup_v2(hypervisor: libvirt.virConnect, tmp_p
     assert percent(had) == pytest.approx(PROMISED, abs=1)
 
 
-@pytest.mark.parametrize(
-    ("contest", "points"),
-    [
-        pytest.param(ASLEEP, 1, id="who sleeps leaves its part to the others, in proportion"),
-        pytest.param(VCPUS, 1, id="a weight is divided over the vCPUs of a guest"),
-        pytest.param(EMULATOR, 1, id="a busy QEMU takes from its own guest alone"),
-        pytest.param(WHOLE_CPU, 3, id="a vCPU cannot use more than a CPU"),
-        pytest.param(PINNED, 3, id="a pinned guest beside floating ones"),
-    ],
-)
+CONTESTS = [
+    pytest.param(ASLEEP, 1, id="who sleeps leaves its part to the others, in proportion"),
+    pytest.param(VCPUS, 1, id="a weight is divided over the vCPUs of a guest"),
+    pytest.param(EMULATOR, 1, id="a busy QEMU takes from its own guest alone"),
+    pytest.param(WHOLE_CPU, 3, id="a vCPU cannot use more than a CPU"),
+    pytest.param(PINNED, 3, id="a pinned guest beside floating ones"),
+]
+"""Each contest, and by how many percent points the kernel may differ from the model."""
+
+
+@pytest.mark.parametrize(("contest", "points"), in_turn(CONTESTS))
 def test_the_model_predicts_the_kernel(
     hypervisor: libvirt.virConnect, tmp_path: Path, contest: Contest, points: float
 ) -> None:

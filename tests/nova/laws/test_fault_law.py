@@ -27,6 +27,11 @@ IN_TURN = [
     pytest.param(
         faulty_life.FaultyLife, {**DATABASE, **OWN_HOST}, id="the database, on the own host"
     ),
+    pytest.param(
+        faulty_life.FaultyLife,
+        {**DISKLESS, **OWN_HOST},
+        id="the same server is resized on its own host",
+    ),
 ]
 
 
@@ -36,11 +41,6 @@ IN_TURN = [
         pytest.param(faulty_life.FaultyLife, {"kind": script.SHARES}, id="shares"),
         pytest.param(
             faulty_life.FaultyLife, DISKLESS, id="a server with allocations of only NUMA nodes"
-        ),
-        pytest.param(
-            faulty_life.FaultyLife,
-            {**DISKLESS, **OWN_HOST},
-            id="the same server is resized on its own host",
         ),
         *draws.in_turn(IN_TURN),
     ],
