@@ -137,6 +137,40 @@ Related options:
 * ``[placement] allocation_conflict_retry_count`` of Placement's own configuration
 """,
     ),
+    cfg.StrOpt(
+        "decision_record_file",
+        help="""
+The path of the file in which nova-scheduler records each of its decisions, one
+JSON document a line: the request, the queries to Placement, the hosts that each
+filter removed, the parts of the weights of the best hosts, the claims, the
+selected host, or the fault. ``cpu-tiers explain --server UUID --decisions FILE``
+reads the file. If the option is not set, nothing is recorded.
+
+The folder must exist, and the user of nova-scheduler must be allowed to create
+files in the folder. All processes of nova-scheduler on a machine write the same
+file. If the file cannot be written, the log has a warning, and servers are
+placed nevertheless. The file has the ids of servers, and the names of flavors
+and of hosts, so only the user of nova-scheduler may read the file.
+
+nova-scheduler reads this option if nova-scheduler has loaded the weigher of
+cpu-tiers.
+
+Related options:
+
+* ``[filter_scheduler] weight_classes``
+* ``[filter_scheduler] decision_record_max_mb``
+""",
+    ),
+    cfg.IntOpt(
+        "decision_record_max_mb",
+        default=64,
+        min=1,
+        help="""
+The largest size of ``decision_record_file`` in MiB. A full file takes the name
+of ``decision_record_file`` with ``.1`` at its end, replaces the older file of
+this name, and a new file begins. A decision takes 1 to 10 KiB.
+""",
+    ),
     cfg.FloatOpt(
         "resource_provider_weight_multiplier",
         default=0.0,

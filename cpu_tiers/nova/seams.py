@@ -9,6 +9,7 @@ the check, a wrapper could silently have no effect.
 
 import importlib
 import inspect
+import re
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ def function_of(seam: Seam) -> Any:
 
     :raises SeamMismatch: the function does not exist, or has different parameters.
     """
-    return inspect.unwrap(_function(_find(seam)[2]))
+    return _innermost(_find(seam)[2])
 
 
 def verify(seams: Iterable[Seam]) -> None:
@@ -177,10 +178,19 @@ def _find(seam: Seam) -> tuple[Any, str, Any]:
         raise SeamMismatch(_message(seam, "it does not exist")) from error
     # The innermost function is Nova's own: a wrapper, of cpu-tiers or of another tool, may
     # have any parameters.
-    parameters = _parameters(inspect.unwrap(_function(attribute)))
+    parameters = _parameters(_innermost(attribute))
     if parameters not in map(", ".join, (seam.parameters, *seam.other_parameters)):
         raise SeamMismatch(_message(seam, f"its parameters are {parameters}"))
     return owner, name, attribute
+
+
+def _innermost(attribute: Any) -> Any:
+    """Return the function without any wrapper around it."""
+    function = inspect.unwrap(_function(attribute))
+    if function.__qualname__.startswith("expected_exceptions."):
+        # oslo.messaging's decorator does not say which function it wraps.
+        return inspect.getclosurevars(function).nonlocals["func"]
+    return function
 
 
 def _parameters(function: Callable[..., Any]) -> str:
@@ -192,7 +202,8 @@ def _parameters(function: Callable[..., Any]) -> str:
     signature = inspect.signature(function)
     plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     text = str(signature.replace(parameters=plain, return_annotation=signature.empty))
-    return text.removeprefix("(").removesuffix(")")
+    # A default may be an object that only tells whether there is an argument.
+    return re.sub(r" at 0x[0-9a-f]+>", ">", text).removeprefix("(").removesuffix(")")
 
 
 def _function(attribute: Any) -> Any:

@@ -35,10 +35,11 @@ QUERY = "filter_scheduler.query_placement_for_numa"
 NODES = "compute.enable_numa_reporting_to_placement"
 POLICIES = "compute.extend_cpu_policies"
 GIVES_BACK = "filter_scheduler.give_back_oversold_claims"
+RECORD = "filter_scheduler.decision_record_file"
 TRAITS = "filter_scheduler.require_host_traits"
 REFUSE = "api.refuse_faulty_flavors"
 PORTS = "filter_scheduler.query_placement_for_port_traits"
-EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK)
+EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK, RECORD)
 
 CPUS = {
     "nova.scheduler.utils.ResourceRequest._translate_pinning_policies",
@@ -83,7 +84,7 @@ def conf() -> Iterator[None]:
 def switch_on(*names: str) -> None:
     for name in names:
         group, option = name.split(".")
-        CONF.set_override(option, True, group)
+        CONF.set_override(option, "/nowhere/decisions" if name == RECORD else True, group)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +108,19 @@ def switch_on(*names: str) -> None:
             (GIVES_BACK,),
             SCORES | {"nova.scheduler.client.report.SchedulerReportClient.claim_resources"},
             id="nova-scheduler, oversold claims",
+        ),
+        pytest.param(
+            start_scheduler,
+            (RECORD,),
+            SCORES
+            | {
+                "nova.filters.BaseFilterHandler.get_filtered_objects",
+                "nova.scheduler.manager.SchedulerManager.select_destinations",
+                "nova.scheduler.utils.claim_resources",
+                "nova.scheduler.utils.resources_from_request_spec",
+                "nova.weights.BaseWeightHandler.get_weighed_objects",
+            },
+            id="nova-scheduler, decision record",
         ),
         pytest.param(
             start_scheduler,

@@ -307,6 +307,7 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
         (
             *CPUS,
             *PINS,
+            "nova.filters.BaseFilterHandler.get_filtered_objects",
             "nova.pci.stats.PciDeviceStats.apply_requests",
             "nova.scheduler.client.report.SchedulerReportClient.claim_resources",
             "nova.scheduler.client.report.SchedulerReportClient.get",
@@ -318,9 +319,11 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
             "nova.scheduler.manager.SchedulerManager._get_alternate_hosts",
             "nova.scheduler.manager.SchedulerManager._get_sorted_hosts",
             "nova.scheduler.manager.SchedulerManager._select_destinations",
+            "nova.scheduler.manager.SchedulerManager.select_destinations",
             "nova.scheduler.utils.ResourceRequest.from_request_spec",
             "nova.scheduler.utils.claim_resources",
             "nova.scheduler.utils.resources_from_request_spec",
+            "nova.weights.BaseWeightHandler.get_weighed_objects",
         ),
     ),
     "nova-compute": (
@@ -350,7 +353,9 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
 }
 """What starts our part of each service, and the functions of Nova that it needs."""
 
+RECORD = "decision_record_file"
 SWITCHES = {
+    RECORD: filter_scheduler.GROUP,
     "query_placement_for_vcpu_shares": filter_scheduler.GROUP,
     "query_placement_for_numa": filter_scheduler.GROUP,
     "query_placement_for_port_traits": filter_scheduler.GROUP,
@@ -366,7 +371,7 @@ def everything_on() -> Iterator[None]:
     for module in (compute, filter_scheduler):
         options.register(module)
     for name, group in SWITCHES.items():
-        CONF.set_override(name, True, group)
+        CONF.set_override(name, "/nowhere/decisions" if name == RECORD else True, group)
     yield
     for name, group in SWITCHES.items():
         CONF.clear_override(name, group)

@@ -19,6 +19,7 @@ from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
 from cpu_tiers.nova.scheduler import (
     candidate_order,
     custom_names,
+    decisions,
     host_traits,
     joined_answers,
     lack_of_shares,
@@ -56,6 +57,10 @@ def _queries_port_traits(conf: cfg.ConfigOpts) -> bool:
 def _gives_back(conf: cfg.ConfigOpts) -> bool:
     is_on: bool = conf[filter_scheduler.GROUP].give_back_oversold_claims
     return is_on
+
+
+def _records_decisions(conf: cfg.ConfigOpts) -> bool:
+    return bool(conf[filter_scheduler.GROUP].decision_record_file)
 
 
 def _has_translators(_conf: cfg.ConfigOpts) -> bool:
@@ -128,6 +133,12 @@ OVERSOLD_CLAIMS = Feature(
     seams=oversold_claims.SEAMS,
     is_on=_gives_back,
 )
+DECISIONS = Feature(
+    name="decision record",
+    switch="``[filter_scheduler] decision_record_file``",
+    seams=decisions.SEAMS,
+    is_on=_records_decisions,
+)
 
 SCHEDULER = Service(
     name="nova-scheduler",
@@ -139,6 +150,7 @@ SCHEDULER = Service(
         PORT_TRAITS,
         NUMA_QUERY,
         OVERSOLD_CLAIMS,
+        DECISIONS,
         CPU_POLICIES,
     ),
 )

@@ -1,0 +1,263 @@
+"""Seams that keep a record of each decision of nova-scheduler in a file (decision D98)."""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import functools
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import oslo_messaging
+from nova import objects, weights
+
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.decision import Decision, Round, named
+from cpu_tiers.nova.scheduler.decision_file import append
+from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
+
+_DECISION = "cpu_tiers_decision"
+"""The attribute of a request specification with the decision that is being made."""
+
+
+def _record(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Write the decision when it is made, or when there is none."""
+
+    @functools.wraps(original)
+    def select_destinations(self: Any, context: Any, *args: Any, **kwargs: Any) -> Any:
+        spec_obj = kwargs.get("spec_obj")
+        if not isinstance(spec_obj, objects.RequestSpec):
+            return original(self, context, *args, **kwargs)  # of an old nova-conductor
+        decision = Decision(
+            request_id=context.request_id,
+            servers=tuple(kwargs.get("instance_uuids") or ()),
+            flavor=spec_obj.flavor.name,
+        )
+        setattr(spec_obj, _DECISION, decision)
+        selections: Any = ()
+        fault: str | None = None
+        try:
+            selections = original(self, context, *args, **kwargs)
+        except oslo_messaging.ExpectedException as error:  # Nova's NoValidHost
+            fault = str(error.exc_info[1])
+            raise
+        except Exception as error:
+            fault = repr(error)
+            raise
+        finally:
+            delattr(spec_obj, _DECISION)
+            _write(decision, selections, fault)
+        return selections
+
+    return select_destinations
+
+
+def _write(decision: Decision, selections: Any, fault: str | None) -> None:
+    group = CONF[filter_scheduler.GROUP]
+    # An old nova-conductor wants dictionaries in place of lists of selections.
+    made = [own for own in selections if isinstance(own, list)]
+    file = Path(group.decision_record_file)
+    try:
+        append(file, decision.document(made, fault), max_mb=group.decision_record_max_mb)
+    except Exception as error:  # the record must not cost a server its host
+        LOG.warning("The decision about %s is not recorded: %r", decision.servers, error)
+
+
+def _decision_of(spec_obj: Any) -> Decision | None:
+    decision: Decision | None = getattr(spec_obj, _DECISION, None)
+    return decision
+
+
+def _round_of(spec_obj: Any) -> Round | None:
+    decision = _decision_of(spec_obj)
+    return decision.rounds[-1] if decision and decision.rounds else None
+
+
+def _note_query(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def resources_from_request_spec(
+        ctxt: Any, spec_obj: Any, host_manager: Any, enable_pinning_translate: bool = True
+    ) -> Any:
+        request = original(ctxt, spec_obj, host_manager, enable_pinning_translate)
+        if decision := _decision_of(spec_obj):
+            decision.queries.append(request.to_querystring())
+        return request
+
+    return resources_from_request_spec
+
+
+def _note_filters(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def get_filtered_objects(
+        self: Any, filters: Sequence[Any], objs: Any, spec_obj: Any, index: int = 0
+    ) -> Any:
+        decision = _decision_of(spec_obj)
+        if decision is None:
+            return original(self, filters, objs, spec_obj, index)
+        hosts = list(objs)
+        if not decision.rounds:
+            decision.candidates = named(hosts)
+        decision.rounds.append(own := Round(server=spec_obj.instance_uuid))
+        return original(self, [_Filter(each, own) for each in filters], hosts, spec_obj, index)
+
+    return get_filtered_objects
+
+
+class _Filter:
+    """A filter of Nova that notes which hosts it removes."""
+
+    def __init__(self, original: Any, own: Round) -> None:
+        self._original, self._round = original, own
+
+    @property
+    def __class__(self) -> Any:  # Nova's log names the class
+        return type(self._original)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def filter_all(self, filter_obj_list: Sequence[Any], spec_obj: Any) -> Any:
+        before = list(filter_obj_list)
+        passing = self._original.filter_all(before, spec_obj)
+        if passing is None:  # it says to stop filtering
+            return None
+        after = list(passing)
+        self._round.add_filter(type(self._original).__name__, before, after)
+        return after
+
+
+def _note_weights(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def get_weighed_objects(
+        self: Any, weighers: Sequence[Any], obj_list: Any, weighing_properties: Any
+    ) -> Any:
+        own = _round_of(weighing_properties)
+        if own is None:
+            return original(self, weighers, obj_list, weighing_properties)
+        watched = [_Weigher(each) for each in weighers]
+        weighed = original(self, watched, obj_list, weighing_properties)
+        parts = {each.name: dict(each.parts()) for each in watched if each.multiplied}
+        own.add_weights(weighed, parts)
+        return weighed
+
+    return get_weighed_objects
+
+
+class _Weigher:
+    """A weigher of Nova that keeps the raw weights and the multipliers of hosts."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+        self.name = type(original).__name__
+        self.raw: list[float] = []
+        self.multiplied: list[tuple[int, float]] = []
+
+    @property
+    def __class__(self) -> Any:  # Nova's log names the class
+        return type(self._original)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def weigh_objects(self, weighed_obj_list: Any, weight_properties: Any) -> Any:
+        self.raw = list(self._original.weigh_objects(weighed_obj_list, weight_properties))
+        return self.raw
+
+    def weight_multiplier(self, host_state: Any) -> Any:
+        multiplier = self._original.weight_multiplier(host_state)
+        self.multiplied.append((id(host_state), multiplier))
+        return multiplier
+
+    def parts(self) -> Iterator[tuple[int, float]]:
+        """Yield for each host its ``id``, and multiplier times normalized weight."""
+        low, high = self._original.minval, self._original.maxval
+        normalized = weights.normalize(self.raw, minval=low, maxval=high)
+        for (host, multiplier), weight in zip(self.multiplied, normalized, strict=True):
+            yield host, multiplier * weight
+
+
+def _note_claim(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def claim_resources(
+        ctx: Any,
+        client: Any,
+        spec_obj: Any,
+        instance_uuid: str,
+        alloc_req: dict[str, Any],
+        allocation_request_version: str | None = None,
+    ) -> Any:
+        providers = tuple(alloc_req["allocations"])  # the caller may change the candidate
+        granted = original(
+            ctx, client, spec_obj, instance_uuid, alloc_req, allocation_request_version
+        )
+        if own := _round_of(spec_obj):
+            own.claims.append({"providers": providers, "granted": bool(granted)})
+        return granted
+
+    return claim_resources
+
+
+SEAMS = (
+    Seam(
+        module="nova.scheduler.manager",
+        path="SchedulerManager.select_destinations",
+        parameters=(
+            "self",
+            "context",
+            "request_spec=None",
+            "filter_properties=None",
+            "spec_obj=<object object>",
+            "instance_uuids=None",
+            "return_objects=False",
+            "return_alternates=False",
+        ),
+        wrap=_record,
+        why="The record of a decision begins with the request and ends with the answer.",
+        unseen="If nova-conductor calls another function, decisions are not recorded.",
+    ),
+    Seam(
+        module="nova.scheduler.utils",
+        path="resources_from_request_spec",
+        parameters=("ctxt", "spec_obj", "host_manager", "enable_pinning_translate=True"),
+        wrap=_note_query,
+        layer=3,  # after the other wrappers have changed the request
+        why="The record has the queries to Placement.",
+        unseen="If another function makes the query, the record has no query.",
+    ),
+    Seam(
+        module="nova.filters",
+        path="BaseFilterHandler.get_filtered_objects",
+        parameters=("self", "filters", "objs", "spec_obj", "index=0"),
+        wrap=_note_filters,
+        why="The record has the hosts that each filter removes.",
+        unseen="If Nova calls its filters elsewhere, the record lacks the filters.",
+    ),
+    Seam(
+        module="nova.weights",
+        path="BaseWeightHandler.get_weighed_objects",
+        parameters=("self", "weighers", "obj_list", "weighing_properties"),
+        wrap=_note_weights,
+        why="The record has what each weigher says of each host.",
+        unseen="If Nova multiplies or normalizes in another way, the parts in the record differ.",
+    ),
+    Seam(
+        module="nova.scheduler.utils",
+        path="claim_resources",
+        parameters=(
+            "ctx",
+            "client",
+            "spec_obj",
+            "instance_uuid",
+            "alloc_req",
+            "allocation_request_version=None",
+        ),
+        wrap=_note_claim,
+        layer=-1,  # sees each claim that the wrapper around it makes
+        why="The record has each claim, and whether Placement granted the claim.",
+        unseen="If Nova claims elsewhere, the record has no claims.",
+    ),
+)
+"""The seams for nova-scheduler."""
