@@ -45,8 +45,10 @@ WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
     "off": ([STOCK], MULTIPLIER),
     "asks": ([STOCK], {**MULTIPLIER, f"resources:{SHARES}": "400"}),
     "on": ([STOCK, OURS], MULTIPLIER),
+    "recorded": ([STOCK, OURS], MULTIPLIER),
 }
-"""Weighers and extra specs: without us; without us, but asking for what we ask; all of ours."""
+"""Weighers and extra specs: without us; without us, but asking for what we ask; all of ours; all
+of ours, with a record of each decision."""
 
 _URL = "http://placement.bench"
 
@@ -64,14 +66,17 @@ weight_classes = {weighers}
 query_placement_for_vcpu_shares = true
 resource_provider_weight_multiplier = 1.0
 resource_provider_scoring = boring
+decision_record_file = {record}
 """
-"""Nova does not know the last three unless our weigher is loaded."""
+"""Nova does not know the last four unless our weigher is loaded."""
 
 
-def configure(folder: Path, weighers: list[str]) -> None:
+def configure(folder: Path, way: str) -> None:
     """Start like a service of Nova, and make the databases of one cell."""
-    nova_conf = folder / "nova.conf"
-    nova_conf.write_text(NOVA_CONF.format(folder=folder, weighers=",".join(weighers)))
+    nova_conf, (weighers, _) = folder / "nova.conf", WAYS[way]
+    record = folder / "decisions" if way == "recorded" else ""
+    text = NOVA_CONF.format(folder=folder, weighers=",".join(weighers), record=record)
+    nova_conf.write_text(text)
     config.parse_args(["bench"], default_config_files=[str(nova_conf)])
     objects.register_all()
     migration.db_sync(database="api")
@@ -183,7 +188,7 @@ def request_spec(admin: context.RequestContext, specs: dict[str, str]) -> object
 def scheduler(way: str) -> Iterator[tuple[manager.SchedulerManager, context.RequestContext]]:
     """Yield a scheduler with the settings of ``way``, and the context of an administrator."""
     with TemporaryDirectory() as folder, placement_app() as app, requests.Session() as http:
-        configure(Path(folder), WAYS[way][0])
+        configure(Path(folder), way)
         http.mount(_URL, WsgiTransport(app))
         adapter = Adapter(
             Session(auth=Token(_URL, "admin"), session=http),

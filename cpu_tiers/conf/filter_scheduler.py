@@ -137,6 +137,31 @@ Related options:
 * ``[placement] allocation_conflict_retry_count`` of Placement's own configuration
 """,
     ),
+    cfg.BoolOpt(
+        "name_lacking_constraints",
+        default=False,
+        help="""
+Name in the fault of a server without a host the resource classes and the
+required traits without which a host would have room.
+
+If Placement has no candidate for a server, nova-scheduler sends the query again
+without each resource class and without each required trait alone, at most 16
+queries for one candidate each. The fault of the server then says, for example,
+*No valid host was found. A host would have room without one of these: 2 VGPU,
+the trait CUSTOM_FAST*. The users of the cloud see the fault. If several constraints
+together leave no host, the fault has no reason, as with Nova alone.
+
+The reason is not worked out for servers whose hosts nova-scheduler selects from
+the answers to several queries, such as servers with dedicated CPUs while
+``[workarounds] disable_fallback_pcpu_query`` is off. nova-scheduler reads
+this option if nova-scheduler has loaded the weigher of cpu-tiers.
+
+Related options:
+
+* ``[filter_scheduler] weight_classes``
+* ``[workarounds] disable_fallback_pcpu_query``
+""",
+    ),
     cfg.StrOpt(
         "decision_record_file",
         help="""

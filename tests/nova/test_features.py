@@ -35,11 +35,12 @@ QUERY = "filter_scheduler.query_placement_for_numa"
 NODES = "compute.enable_numa_reporting_to_placement"
 POLICIES = "compute.extend_cpu_policies"
 GIVES_BACK = "filter_scheduler.give_back_oversold_claims"
+LACKING = "filter_scheduler.name_lacking_constraints"
 RECORD = "filter_scheduler.decision_record_file"
 TRAITS = "filter_scheduler.require_host_traits"
 REFUSE = "api.refuse_faulty_flavors"
 PORTS = "filter_scheduler.query_placement_for_port_traits"
-EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK, RECORD)
+EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK, LACKING, RECORD)
 
 CPUS = {
     "nova.scheduler.utils.ResourceRequest._translate_pinning_policies",
@@ -108,6 +109,13 @@ def switch_on(*names: str) -> None:
             (GIVES_BACK,),
             SCORES | {"nova.scheduler.client.report.SchedulerReportClient.claim_resources"},
             id="nova-scheduler, oversold claims",
+        ),
+        pytest.param(
+            start_scheduler,
+            (LACKING,),
+            SCORES
+            | {"nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates"},
+            id="nova-scheduler, lacking constraints",
         ),
         pytest.param(
             start_scheduler,
@@ -218,6 +226,7 @@ def test_the_order_of_several_seams_around_one_function() -> None:
         "HostState.consume_from_request": ["candidate_order", "numa_fit", "scores"],
         "SchedulerManager._select_destinations": ["candidate_order", "same_host_resize"],
         "SchedulerReportClient.get_allocation_candidates": [
+            "lacking_constraints",
             "lack_of_shares",
             "joined_answers",
             "custom_names",

@@ -360,6 +360,7 @@ SWITCHES = {
     "query_placement_for_numa": filter_scheduler.GROUP,
     "query_placement_for_port_traits": filter_scheduler.GROUP,
     "give_back_oversold_claims": filter_scheduler.GROUP,
+    "name_lacking_constraints": filter_scheduler.GROUP,
     "enable_numa_reporting_to_placement": compute.GROUP,
     "extend_cpu_policies": compute.GROUP,
 }

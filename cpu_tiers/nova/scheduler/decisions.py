@@ -1,4 +1,4 @@
-"""Seams that keep a record of each decision of nova-scheduler in a file (decision D98)."""
+"""Seams that keep a record of each decision of nova-scheduler in a file."""
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 

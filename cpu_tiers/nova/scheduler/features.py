@@ -23,6 +23,7 @@ from cpu_tiers.nova.scheduler import (
     host_traits,
     joined_answers,
     lack_of_shares,
+    lacking_constraints,
     next_candidate,
     numa_query,
     oversold_claims,
@@ -56,6 +57,11 @@ def _queries_port_traits(conf: cfg.ConfigOpts) -> bool:
 
 def _gives_back(conf: cfg.ConfigOpts) -> bool:
     is_on: bool = conf[filter_scheduler.GROUP].give_back_oversold_claims
+    return is_on
+
+
+def _names_constraints(conf: cfg.ConfigOpts) -> bool:
+    is_on: bool = conf[filter_scheduler.GROUP].name_lacking_constraints
     return is_on
 
 
@@ -133,6 +139,12 @@ OVERSOLD_CLAIMS = Feature(
     seams=oversold_claims.SEAMS,
     is_on=_gives_back,
 )
+LACKING_CONSTRAINTS = Feature(
+    name="lacking constraints",
+    switch="``[filter_scheduler] name_lacking_constraints``",
+    seams=(lacking_constraints.SEAM,),
+    is_on=_names_constraints,
+)
 DECISIONS = Feature(
     name="decision record",
     switch="``[filter_scheduler] decision_record_file``",
@@ -150,6 +162,7 @@ SCHEDULER = Service(
         PORT_TRAITS,
         NUMA_QUERY,
         OVERSOLD_CLAIMS,
+        LACKING_CONSTRAINTS,
         DECISIONS,
         CPU_POLICIES,
     ),

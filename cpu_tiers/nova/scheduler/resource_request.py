@@ -19,7 +19,7 @@ from cpu_tiers import extensions
 from cpu_tiers.errors import ExtensionError, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova.convert import name_of
-from cpu_tiers.nova.scheduler import custom_names, lack_of_shares
+from cpu_tiers.nova.scheduler import custom_names, empty_answers
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of, valid_translators
 from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
@@ -100,7 +100,7 @@ def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
             request._same_subtree = [*request._same_subtree, *map(list, claimed.same_subtree)]
             custom_names.need(request, claimed.groups)
         if not enable_pinning_translate:
-            lack_of_shares.leave_unexplained(request)
+            empty_answers.leave_unexplained(request)
         return request
 
     return from_request_spec

@@ -1,7 +1,6 @@
-"""The record of nova-scheduler's decisions: of servers that got a host, and of those that did not."""
+"""The record of nova-scheduler's decisions: of servers that got a host, and of servers without."""
 
 import json
-import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -118,7 +117,7 @@ def test_a_full_file_takes_another_name() -> None:
         older = file.with_name("decisions.1")
         of_older = [json.loads(line)["number"] for line in older.read_text().splitlines()]
         assert (of_older, of) == ([2, 3], [4])
-        assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_a_document_that_is_larger_than_the_file_may_be() -> None:

@@ -9,7 +9,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from nova import exception
 from nova.scheduler import utils
 
-from cpu_tiers.nova.scheduler import lack_of_shares, numa_groups
+from cpu_tiers.nova.scheduler import empty_answers, lack_of_shares, numa_groups
 from cpu_tiers.nova.scheduler.numa_groups import NumaRequest
 from tests.nova.cloud import SHARES
 
@@ -91,7 +91,7 @@ def test_otherwise_nova_decides(outcome: object) -> None:
 
 def second() -> Any:
     nova_request = request()
-    lack_of_shares.leave_unexplained(nova_request)
+    empty_answers.leave_unexplained(nova_request)
     return nova_request
 
 

@@ -1,0 +1,57 @@
+"""Empty answers of Placement: when a further query tells why there is no candidate."""
+
+import logging
+from typing import Any
+
+from cpu_tiers.nova import candidate_cells
+from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.joined_answers import MOST_UNCHECKED
+from cpu_tiers.nova.scheduler.numa_groups import numa_request_of
+
+LOG = logging.getLogger(__name__)
+
+_SECOND = "cpu_tiers_second"
+"""The attribute of Nova's ResourceRequest whose answer Nova adds to the answer of another one."""
+
+
+def leave_unexplained(request: Any) -> None:
+    """Send no further query after an empty answer to a request."""
+    setattr(request, _SECOND, True)
+
+
+def is_empty(answer: Any) -> bool:
+    """Tell whether Placement has answered that there are no candidates."""
+    # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal.
+    return answer is not None and answer[0] is not None and not answer[0]
+
+
+def is_explained(request: Any) -> bool:
+    """Tell whether the answer to a query with less constraints would tell the reason.
+
+    The answer does not tell the reason if nova-scheduler joins or selects the candidates of
+    several queries.
+    """
+    if getattr(request, _SECOND, False):
+        return False
+    if request.cpu_pinning_requested and not CONF.workarounds.disable_fallback_pcpu_query:
+        return False  # SchedulerManager.select_destinations sends a second query
+    numa_request = numa_request_of(request)
+    if numa_request is None:
+        return True
+    nodes = numa_request.server.nodes if numa_request.server else ()
+    return not numa_request.apart and len(nodes) <= MOST_UNCHECKED
+
+
+def has_host(client: Any, context: Any, query: str, question: str) -> bool:
+    """Tell whether a query has a candidate; ``False`` if Placement does not answer.
+
+    :param question: what the answer would tell, for the log.
+    """
+    try:
+        url = f"/allocation_candidates?{query}"
+        answer = candidate_cells.read(client, context, url, version="1.36")
+        return bool(answer["allocation_requests"])
+    except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
+        LOG.warning("Placement does not tell whether %s: %r", question, error)
+        return False

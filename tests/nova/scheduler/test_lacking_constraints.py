@@ -1,0 +1,162 @@
+"""The fault of a server without a host names what the hosts lack."""
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+import fixtures
+import pytest
+from nova.scheduler.client import report
+from nova.scheduler.client.report import SchedulerReportClient
+
+from cpu_tiers.nova.scheduler.lacking_constraints import MOST_QUERIES, relaxations
+from tests.nova.cloud import Cloud
+
+ONE = ("limit", "1")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param(
+            "resources=VCPU:2,MEMORY_MB:512&limit=1000",
+            {
+                "2 VCPU": [("resources", "MEMORY_MB:512"), ONE],
+                "512 MEMORY_MB": [("resources", "VCPU:2"), ONE],
+            },
+            id="classes",
+        ),
+        pytest.param(
+            "resources=VCPU:2&required=CUSTOM_A,!CUSTOM_B&member_of=in:x,y",
+            {
+                "the trait CUSTOM_A": [
+                    ("resources", "VCPU:2"),
+                    ("required", "!CUSTOM_B"),
+                    ("member_of", "in:x,y"),
+                    ONE,
+                ]
+            },
+            id="one class alone is no constraint to leave out, nor is what operators decide",
+        ),
+        pytest.param(
+            "resources=VCPU:2&resources_PORT=NET_BW_EGR_KILOBIT_PER_SEC:5"
+            "&required_PORT=CUSTOM_PHYSNET&group_policy=none",
+            {
+                "2 VCPU": [
+                    ("resources_PORT", "NET_BW_EGR_KILOBIT_PER_SEC:5"),
+                    ("required_PORT", "CUSTOM_PHYSNET"),
+                    ("group_policy", "none"),
+                    ONE,
+                ],
+                # The group has no resources any more, and Placement refuses its trait then.
+                "5 NET_BW_EGR_KILOBIT_PER_SEC": [
+                    ("resources", "VCPU:2"),
+                    ("group_policy", "none"),
+                    ONE,
+                ],
+                "the trait CUSTOM_PHYSNET": [
+                    ("resources", "VCPU:2"),
+                    ("resources_PORT", "NET_BW_EGR_KILOBIT_PER_SEC:5"),
+                    ("group_policy", "none"),
+                    ONE,
+                ],
+            },
+            id="a port",
+        ),
+        pytest.param(
+            "resources_A=VCPU:1,PCPU:1&resources_B=VCPU:1&required_N=CUSTOM_T&same_subtree=_A,_N"
+            "&root_required=CUSTOM_R&required_A=in:X,Y",
+            {
+                "2 VCPU": [
+                    ("resources_A", "PCPU:1"),
+                    ("required_N", "CUSTOM_T"),
+                    ("same_subtree", "_A,_N"),
+                    ("root_required", "CUSTOM_R"),
+                    ("required_A", "in:X,Y"),
+                    ONE,
+                ],
+                "1 PCPU": [
+                    ("resources_A", "VCPU:1"),
+                    ("resources_B", "VCPU:1"),
+                    ("required_N", "CUSTOM_T"),
+                    ("same_subtree", "_A,_N"),
+                    ("root_required", "CUSTOM_R"),
+                    ("required_A", "in:X,Y"),
+                    ONE,
+                ],
+                "the trait CUSTOM_T": [
+                    ("resources_A", "VCPU:1,PCPU:1"),
+                    ("resources_B", "VCPU:1"),
+                    ("same_subtree", "_A"),
+                    ("root_required", "CUSTOM_R"),
+                    ("required_A", "in:X,Y"),
+                    ONE,
+                ],
+                "the trait CUSTOM_R": [
+                    ("resources_A", "VCPU:1,PCPU:1"),
+                    ("resources_B", "VCPU:1"),
+                    ("required_N", "CUSTOM_T"),
+                    ("same_subtree", "_A,_N"),
+                    ("required_A", "in:X,Y"),
+                    ONE,
+                ],
+                "the trait in:X,Y": [
+                    ("resources_A", "VCPU:1,PCPU:1"),
+                    ("resources_B", "VCPU:1"),
+                    ("required_N", "CUSTOM_T"),
+                    ("same_subtree", "_A,_N"),
+                    ("root_required", "CUSTOM_R"),
+                    ONE,
+                ],
+            },
+            id="nodes",
+        ),
+    ],
+)
+def test_each_constraint_alone(query: str, expected: dict[str, Any]) -> None:
+    assert dict(relaxations(parse_qsl(query))) == expected
+
+
+class TestFault(Cloud):
+    def setUp(self) -> None:
+        super().setUp()
+        self.start_host("one", CUSTOM_GPU=8)
+        self.restart_scheduler(name_lacking_constraints=True)
+
+    def fault(self, **specs: str) -> str:
+        """Boot a server that gets no host; return its fault."""
+        flavor = self.flavor("wanted", specs)
+        body = self._build_server(flavor_id=flavor, networks="none")
+        server = self.api.post_server({"server": body})
+        server = self._wait_for_state_change(server, "ERROR")
+        message: str = server["fault"]["message"]
+        return message
+
+    def test_a_class(self) -> None:
+        fault = self.fault(**{"resources:CUSTOM_GPU": "9"})
+        assert fault == (
+            "No valid host was found. A host would have room without one of these: 9 CUSTOM_GPU"
+        )
+
+    def test_a_trait(self) -> None:
+        self.placement.put("/traits/CUSTOM_RARE", None, version="1.36")
+        fault = self.fault(**{"trait:CUSTOM_RARE": "required"})
+        assert fault.endswith("without one of these: the trait CUSTOM_RARE")
+
+    def test_two_constraints_together(self) -> None:
+        self.placement.put("/traits/CUSTOM_RARE", None, version="1.36")
+        specs = {"trait:CUSTOM_RARE": "required", "resources:CUSTOM_GPU": "9"}
+        assert self.fault(**specs) == "No valid host was found. "
+
+    def test_placement_fails_once_the_first_answer_is_there(self) -> None:
+        get, asked = SchedulerReportClient.get, []
+
+        def busy(client: Any, url: str, *args: Any, **kwargs: Any) -> Any:
+            if "limit=1&" in f"{url}&" and url.startswith("/allocation_candidates"):
+                asked.append(url)
+                kwargs["version"] = "9.99"  # which Placement refuses with 406
+            return get(client, url, *args, **kwargs)
+
+        self.useFixture(fixtures.MonkeyPatch(f"{report.__name__}.SchedulerReportClient.get", busy))
+        fault = self.fault(**{"resources:CUSTOM_GPU": "9"})
+        assert fault == "No valid host was found. "
+        assert 0 < len(asked) <= MOST_QUERIES
