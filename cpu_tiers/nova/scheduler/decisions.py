@@ -112,8 +112,8 @@ class _Filter:
     def __init__(self, original: Any, own: Round) -> None:
         self._original, self._round = original, own
 
-    @property
-    def __class__(self) -> Any:  # Nova's log names the class
+    @property  # type: ignore[misc]  # Nova's log names the class of the filter, not this one
+    def __class__(self) -> Any:
         return type(self._original)
 
     def __getattr__(self, name: str) -> Any:
@@ -155,8 +155,8 @@ class _Weigher:
         self.raw: list[float] = []
         self.multiplied: list[tuple[int, float]] = []
 
-    @property
-    def __class__(self) -> Any:  # Nova's log names the class
+    @property  # type: ignore[misc]  # Nova's log names the class of the weigher, not this one
+    def __class__(self) -> Any:
         return type(self._original)
 
     def __getattr__(self, name: str) -> Any:

@@ -35,7 +35,9 @@ class Recorded(Cloud):
     def refused(self, flavor: str, **server: Any) -> Mapping[str, Any]:
         """Boot a server that gets no host; return the server."""
         body = {**self._build_server(flavor_id=flavor, networks="none"), **server}
-        return self._wait_for_state_change(self.api.post_server({"server": body}), "ERROR")
+        created = self.api.post_server({"server": body})
+        refused: Mapping[str, Any] = self._wait_for_state_change(created, "ERROR")
+        return refused
 
 
 class TestDecisions(Recorded):
