@@ -17,7 +17,7 @@ from cpu_tiers.model.document import MAX_BYTES, load_json
 from cpu_tiers.model.flavor import Image
 from cpu_tiers.model.port import Port
 
-_IMAGE_PREFIXES = ("hw_", "trait:")
+_IMAGE_PREFIXES = ("hw_", "trait:", "os_secure_boot")
 
 
 def read_bytes(path: str) -> bytes:
@@ -57,7 +57,15 @@ def read_image(path: str) -> Image:
 
     :raises InvalidInput: with every fault of the document.
     """
-    document = read_object(path, "openstack image show IMAGE -f json")
+    return image_of(read_object(path, "openstack image show IMAGE -f json"), path)
+
+
+def image_of(document: Mapping[str, Any], path: str) -> Image:
+    """Return the image in a document with the keys of ``openstack image show``.
+
+    :param path: the name of the document in an error.
+    :raises InvalidInput: with every fault of the document.
+    """
     name = name_of(path, document)
     where = f"image {name}"
     if "properties" not in document:
@@ -77,7 +85,15 @@ def read_port(path: str) -> Port:
 
     :raises InvalidInput: with every fault of the document.
     """
-    document = read_object(path, "openstack port show PORT -f json")
+    return port_of(read_object(path, "openstack port show PORT -f json"), path)
+
+
+def port_of(document: Mapping[str, Any], path: str) -> Port:
+    """Return the port in a document with the keys of ``openstack port show``.
+
+    :param path: the name of the document in an error.
+    :raises InvalidInput: with every fault of the document.
+    """
     port_id = document.get("id")
     if not isinstance(port_id, str) or not port_id.strip():
         raise InvalidInput.of(path, f"the id is {port_id!r}", "give the output of port show")

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.accounting.empty_hosts import never_served
-from cpu_tiers.cli.flavor_documents import Check, flavor_of, read_flavors
+from cpu_tiers.cli.flavor_documents import Check, of_nova, read_flavors
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.request import add_numa_argument, requests_numa_nodes
 from cpu_tiers.compute_api.flavors import nova_adapter
@@ -165,9 +165,7 @@ def _novas_flavors(conf: cfg.ConfigOpts, faults: FaultList, check: Check) -> Ite
     adapter = nova_adapter(load_adapter(conf))
     try:
         for document in read_novas_flavors(adapter):
-            flavor = faults.read(
-                flavor_of, {**document, "properties": document["extra_specs"]}, NOVA, check
-            )
+            flavor = faults.read(of_nova, document, NOVA, check)
             if flavor is not None:
                 yield flavor
     finally:

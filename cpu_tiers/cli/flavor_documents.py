@@ -108,6 +108,25 @@ def flavor_of(document: Mapping[str, Any], where: str, check: Check = _no_check)
     return flavor
 
 
+def of_nova(document: Mapping[str, Any], where: str, check: Check = _no_check) -> Flavor:
+    """Return a flavor of Nova's API, or the flavor that is embedded in a server.
+
+    :raises InvalidInput: as :func:`flavor_of`.
+    """
+    name = document.get("name", document.get("original_name"))
+    ephemeral = document.get("OS-FLV-EXT-DATA:ephemeral", document.get("ephemeral", 0))
+    return flavor_of(
+        {
+            **document,
+            "name": name,
+            "OS-FLV-EXT-DATA:ephemeral": ephemeral,
+            "properties": document.get("extra_specs", {}),
+        },
+        where,
+        check,
+    )
+
+
 def _parsed(properties: object) -> object:
     """Return the properties as an object; clients before 4.0 print a text ``key='value', …``."""
     if properties == "":

@@ -1,6 +1,6 @@
 """Output formats that cliff lacks: structured values, and CSV of a single object."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
@@ -43,6 +43,27 @@ class SingleObjectCsv(CSVLister, SingleFormatter):
         """Write a line for each field."""
         rows = zip(column_names, data, strict=True)
         self.emit_list(("Field", "Value"), rows, stdout, parsed_args)
+
+
+class Paragraphs(SingleFormatter):
+    """A formatter that prints the text of each field as a paragraph, without the field's name."""
+
+    def add_argument_group(self, parser: ArgumentParser) -> None:
+        """Add no arguments."""
+
+    def emit_one(
+        self,
+        column_names: Sequence[str],
+        data: Sequence[Any],
+        stdout: TextIO,
+        parsed_args: Namespace,
+    ) -> None:
+        """Write the paragraphs with an empty line between them."""
+        texts = (
+            value.human_readable() if isinstance(value, FormattableColumn) else str(value)
+            for value in data
+        )
+        stdout.write("\n\n".join(filter(None, texts)) + "\n")
 
 
 class ShowCommand(ShowOne):

@@ -25,6 +25,11 @@ def add_server_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "flavor", metavar="FLAVOR.json", help="output of `openstack flavor show -f json`"
     )
+    add_image_argument(parser)
+
+
+def add_image_argument(parser: ArgumentParser) -> None:
+    """Add the argument for the image of a server."""
     parser.add_argument(
         "--image", metavar="IMAGE.json", help="output of `openstack image show -f json`"
     )
@@ -42,6 +47,12 @@ def read_server(parsed_args: Namespace, query_vcpu_shares: bool = False) -> Serv
 def add_query_arguments(parser: ArgumentParser) -> None:
     """Add the arguments for a server with its ports, and for the form of its query."""
     add_server_arguments(parser)
+    add_port_argument(parser)
+    add_numa_argument(parser)
+
+
+def add_port_argument(parser: ArgumentParser) -> None:
+    """Add the argument for the ports of a server."""
     parser.add_argument(
         "--port",
         action="append",
@@ -49,7 +60,6 @@ def add_query_arguments(parser: ArgumentParser) -> None:
         metavar="PORT.json",
         help="output of `openstack port show -f json` for an administrator; may be repeated",
     )
-    add_numa_argument(parser)
 
 
 def add_numa_argument(parser: ArgumentParser) -> None:
@@ -70,7 +80,7 @@ def read_server_request(parsed_args: Namespace, options: cfg.ConfigOpts) -> Serv
     """
     server = read_server(parsed_args, options.query_placement_for_vcpu_shares)
     return server._replace(
-        ports=_read_ports(parsed_args.port),
+        ports=read_ports(parsed_args.port),
         query_numa=requests_numa_nodes(parsed_args, options, server.flavor, server.image),
     )
 
@@ -97,7 +107,7 @@ def read_query(parsed_args: Namespace, options: cfg.ConfigOpts) -> CandidateQuer
     return translate(server, extensions.load(extensions.TRANSLATORS))
 
 
-def _read_ports(paths: Iterable[str]) -> tuple[Port, ...]:
+def read_ports(paths: Iterable[str]) -> tuple[Port, ...]:
     """Return the ports in the files.
 
     :raises InvalidInput: with the faults of all files.

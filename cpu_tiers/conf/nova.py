@@ -32,6 +32,25 @@ OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
         ],
     ),
     (
+        "filter_scheduler",
+        [
+            cfg.FloatOpt("ram_weight_multiplier", default=1.0),
+            cfg.FloatOpt("cpu_weight_multiplier", default=1.0),
+            cfg.FloatOpt("disk_weight_multiplier", default=1.0),
+        ],
+    ),
+    (
+        "scheduler",
+        [
+            cfg.BoolOpt("image_metadata_prefilter", default=False),
+            cfg.BoolOpt("query_placement_for_image_type_support", default=False),
+            cfg.BoolOpt("query_placement_for_routed_network_aggregates", default=False),
+            cfg.BoolOpt("enable_isolated_aggregate_filtering", default=False),
+            cfg.BoolOpt("limit_tenants_to_placement_aggregate", default=False),
+        ],
+    ),
+    ("workarounds", [cfg.BoolOpt("disable_fallback_pcpu_query", default=False)]),
+    (
         "libvirt",
         # The range of libvirt, which refuses other priorities. Nova does not check it.
         [cfg.IntOpt("realtime_scheduler_priority", default=1, min=1, max=99)],

@@ -24,6 +24,8 @@ class RequestGroup(NamedTuple):
         resources; ``None`` for the flavor.
     :param in_tree: the uuid of a provider, for example of the server's host: only
         providers of its tree may serve the group.
+    :param member_of: sets of uuids of aggregates; the provider, or the root provider of its tree,
+        must be in at least one aggregate of each set.
     """
 
     suffix: str = ""
@@ -33,6 +35,7 @@ class RequestGroup(NamedTuple):
     any_of: frozenset[frozenset[str]] = frozenset()
     requester_id: str | None = None
     in_tree: str | None = None
+    member_of: frozenset[frozenset[str]] = frozenset()
 
     @property
     def has_traits(self) -> bool:
@@ -51,6 +54,8 @@ class RequestGroup(NamedTuple):
                 yield f"required{self.suffix}", f"in:{','.join(traits)}"
         if self.in_tree:
             yield f"in_tree{self.suffix}", self.in_tree
+        for aggregates in sorted(map(sorted, self.member_of)):
+            yield f"member_of{self.suffix}", f"in:{','.join(aggregates)}"
 
 
 class SameSubtree(NamedTuple):

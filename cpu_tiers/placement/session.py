@@ -89,6 +89,19 @@ def connect(
         adapter.session.session.close()
 
 
+@contextmanager
+def opened_adapter(conf: cfg.ConfigOpts) -> Iterator[Adapter]:
+    """Yield an adapter for Placement, for other services of the same catalog.
+
+    :raises PlacementMisconfigured: the section is missing or incomplete.
+    """
+    adapter = load_adapter(conf)
+    try:
+        yield adapter
+    finally:
+        adapter.session.session.close()
+
+
 def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
     """Return a keystoneauth1 adapter for the Placement service in ``[placement]``.
 

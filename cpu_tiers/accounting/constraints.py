@@ -1,0 +1,162 @@
+"""The constraints of a query for allocation candidates, and the query without each of them.
+
+A constraint is a resource class, a trait, a set of aggregates, the request group of a port, a NUMA
+node of the guest, the group policy ``isolate`` or a same-subtree parameter. Pure.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
+
+Relaxation = Callable[[CandidateQuery], CandidateQuery]
+
+_OF_NODE = re.compile(r"_(?:PROC|MEM|NUMA)(\d+)")
+"""The suffixes of the groups of a NUMA node of the guest: :mod:`cpu_tiers.translators.numa`."""
+
+
+def constraints(queries: Sequence[CandidateQuery]) -> Mapping[str, tuple[CandidateQuery, ...]]:
+    """Return the queries without each constraint alone, by the name of the constraint.
+
+    :param queries: the queries for a server; a host with a candidate of any query is enough.
+    :return: without a query that requests no resources any more: Placement refuses such a query.
+    """
+    relaxations: dict[str, Relaxation] = {}
+    for query in queries:
+        relaxations |= dict(_relaxations(query))
+    return {
+        name: tuple(filter(_requests_resources, map(relax, queries)))
+        for name, relax in relaxations.items()
+    }
+
+
+def node_of(group: RequestGroup) -> int | None:
+    """Return the number of the guest's NUMA node, from 0, that a group belongs to."""
+    match = _OF_NODE.fullmatch(group.suffix)
+    return int(match[1]) - 1 if match else None
+
+
+def node_name(number: int) -> str:
+    """Return the name of the constraint of a NUMA node of the guest."""
+    return f"NUMA node {number}"
+
+
+def any_of_name(traits: Iterable[str]) -> str:
+    """Return the name of the constraint that any of several traits meets."""
+    return f"in:{','.join(sorted(traits))}"
+
+
+def _requests_resources(query: CandidateQuery) -> bool:
+    return any(group.resources for group in query.groups)
+
+
+def _relaxations(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
+    """Yield the constraints of a query: what groups request, then groups as a whole."""
+    for name in query.resources():
+        yield name, _without_class(name)
+    groups = query.groups
+    for name in sorted(query.root_required.union(*(group.required for group in groups))):
+        yield name, _without_trait(required=name)
+    for name in sorted(query.root_forbidden.union(*(group.forbidden for group in groups))):
+        yield f"!{name}", _without_trait(forbidden=name)
+    for traits in _sets(group.any_of for group in groups):
+        yield any_of_name(traits), _without_any_of(frozenset(traits))
+    for aggregates in _sets(group.member_of for group in groups):
+        yield f"member_of={any_of_name(aggregates)}", _without_aggregates(frozenset(aggregates))
+    yield from _relaxations_of_groups(query)
+
+
+def _relaxations_of_groups(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
+    """Yield ports, NUMA nodes, the group policy and the same-subtree parameters."""
+    nodes: dict[int, set[str]] = {}
+    for group in query.groups:
+        if group.requester_id is not None:
+            yield f"port {group.requester_id}", _without_groups({group.suffix})
+        if (number := node_of(group)) is not None:
+            nodes.setdefault(number, set()).add(group.suffix)
+    for number, suffixes in nodes.items():
+        yield node_name(number), _without_groups(suffixes)
+    if query.group_policy == "isolate":
+        yield "group_policy=isolate", lambda query: query._replace(group_policy="none")
+    for subtree in query.same_subtree:
+        if len(subtree) > 1:
+            yield f"same_subtree={','.join(subtree)}", _without_subtree(subtree)
+
+
+def _sets(of_groups: Iterable[frozenset[frozenset[str]]]) -> list[list[str]]:
+    return sorted(map(sorted, frozenset[frozenset[str]]().union(*of_groups)))
+
+
+def _without_class(name: str) -> Relaxation:
+    return _changing_groups(
+        lambda group: group._replace(
+            resources={other: n for other, n in group.resources.items() if other != name}
+        )
+    )
+
+
+def _without_trait(*, required: str = "", forbidden: str = "") -> Relaxation:
+    of_groups = _changing_groups(
+        lambda group: group._replace(
+            required=group.required - {required}, forbidden=group.forbidden - {forbidden}
+        )
+    )
+    return lambda query: of_groups(query)._replace(
+        root_required=query.root_required - {required},
+        root_forbidden=query.root_forbidden - {forbidden},
+    )
+
+
+def _without_any_of(traits: frozenset[str]) -> Relaxation:
+    return _changing_groups(lambda group: group._replace(any_of=group.any_of - {traits}))
+
+
+def _without_aggregates(aggregates: frozenset[str]) -> Relaxation:
+    return _changing_groups(lambda group: group._replace(member_of=group.member_of - {aggregates}))
+
+
+def _without_groups(suffixes: Iterable[str]) -> Relaxation:
+    removed = frozenset(suffixes)
+    return lambda query: _clean(
+        query, [group for group in query.groups if group.suffix not in removed]
+    )
+
+
+def _without_subtree(suffixes: tuple[str, ...]) -> Relaxation:
+    def relax(query: CandidateQuery) -> CandidateQuery:
+        others = tuple(subtree for subtree in query.same_subtree if subtree != suffixes)
+        return _clean(query._replace(same_subtree=others), query.groups)
+
+    return relax
+
+
+def _changing_groups(change: Callable[[RequestGroup], RequestGroup]) -> Relaxation:
+    return lambda query: _clean(query, [change(group) for group in query.groups])
+
+
+def _clean(query: CandidateQuery, groups: Iterable[RequestGroup]) -> CandidateQuery:
+    """Return the query with these groups, as Placement accepts the query.
+
+    A group without resources must be in a same-subtree parameter, and a same-subtree parameter
+    names groups of the query. Traits of the unsuffixed group without resources become traits of
+    the root provider, and aggregates go to the first other group.
+    """
+    kept = [
+        group
+        for group in groups
+        if group.resources or (group.has_traits and group.suffix in query.in_subtrees)
+    ]
+    suffixes = {group.suffix for group in kept}
+    for group in groups:
+        if group.suffix or group.resources:
+            continue
+        query = query._replace(
+            root_required=query.root_required | group.required,
+            root_forbidden=query.root_forbidden | group.forbidden,
+        )
+        if kept and group.member_of:
+            kept[0] = kept[0]._replace(member_of=kept[0].member_of | group.member_of)
+    subtrees = (
+        tuple(suffix for suffix in subtree if suffix in suffixes) for subtree in query.same_subtree
+    )
+    return query._replace(groups=tuple(kept), same_subtree=tuple(filter(None, subtrees)))

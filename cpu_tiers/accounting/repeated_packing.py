@@ -1,0 +1,173 @@
+"""How many packages fit into the room of some rows, each package as often as it fits.
+
+A row is a resource class of a provider, and a package is an allocation candidate: the amounts that
+a server takes of the rows. The largest number of servers is the solution of an integer program.
+Mostly a greedy packing reaches an upper bound that is easy to compute. If not, the bound of the
+linear program and a search decide. Pure.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from cpu_tiers.accounting.linear_relaxation import relax
+
+Row = TypeVar("Row")
+
+MOST_STEPS = 400
+"""Linear programs that the search solves at most. In tests with random trees two are enough."""
+
+MOST_NUMBERS = 400_000
+"""The size of a linear program, packages times rows, above which no search is made."""
+
+_MOST_COMPARED = 200
+"""Packages that are compared with each other, to leave out those that are never needed."""
+
+
+class RepeatedPacking(Generic[Row]):
+    """A largest number of packages.
+
+    :ivar counts: how often each of ``packages`` is taken.
+    :ivar packages: the different packages that fit at least once, without those that take at
+        least as much of every row as another package.
+    :ivar left: the room that is left.
+    :ivar is_exact: no packing has more packages; ``False`` if the search was cut short.
+    """
+
+    def __init__(self, packages: Iterable[Mapping[Row, int]], room: Mapping[Row, int]) -> None:
+        self.packages = _needed(packages, room)
+        rows = {row for package in self.packages for row in package}
+        self._room = {row: room[row] for row in rows}
+        self.is_exact = True
+        self.counts = _greedy(self.packages, dict(self._room))
+        if self.packages and self.total < _simple_bound(self.packages, self._room):
+            self.is_exact = len(self.packages) * (len(rows) + len(self.packages)) <= MOST_NUMBERS
+            if self.is_exact:
+                self._search()
+        self.left = _left(self.packages, self.counts, self._room)
+
+    @property
+    def total(self) -> int:
+        """Return the number of packages."""
+        return sum(self.counts)
+
+    def _search(self) -> None:
+        """Divide the solutions into smaller sets until no set can have a better solution."""
+        steps = 0
+        # The least and the largest counts of the packages in each set of solutions.
+        sets: list[tuple[dict[int, int], dict[int, int]]] = [({}, {})]
+        while sets:
+            if steps == MOST_STEPS:
+                self.is_exact = False
+                return
+            steps += 1
+            least, most = sets.pop()
+            room = _left(self.packages, [least.get(i, 0) for i in range(self._size)], self._room)
+            if any(amount < 0 for amount in room.values()):
+                continue
+            fraction = self._improve(room, least, most)
+            if fraction is not None:
+                number, low = fraction
+                sets.append((least, {**most, number: low}))
+                sets.append(({**least, number: low + 1}, most))
+
+    @property
+    def _size(self) -> int:
+        return len(self.packages)
+
+    def _improve(
+        self, room: dict[Row, int], least: Mapping[int, int], most: Mapping[int, int]
+    ) -> tuple[int, int] | None:
+        """Solve the linear program of a set of solutions, and keep a better packing.
+
+        :return: the number of a package whose count is no whole number, and this count rounded
+            down; ``None`` if no solution of the set is better than the best packing.
+        """
+        limits: dict[object, int] = dict(room.items())
+        packages: list[dict[object, int]] = [dict(package.items()) for package in self.packages]
+        for number, limit in most.items():
+            limits["most", number] = limit - least.get(number, 0)
+            packages[number]["most", number] = 1
+        relaxation = relax(packages, limits)
+        if relaxation.bound + sum(least.values()) <= self.total:
+            return None
+        counts = [int(count + 1e-6) for count in relaxation.counts]
+        left = _left(packages, counts, limits)
+        if all(amount >= 0 for amount in left.values()):
+            more = _greedy(packages, left)
+            found = [
+                n + m + least.get(i, 0) for i, (n, m) in enumerate(zip(counts, more, strict=True))
+            ]
+            if sum(found) > self.total:
+                self.counts = found
+        if relaxation.bound + sum(least.values()) <= self.total:
+            return None
+        parts = [abs(count - round(count)) for count in relaxation.counts]
+        number = max(range(len(parts)), key=parts.__getitem__)
+        if parts[number] < 1e-6:
+            self.is_exact = False  # whole counts below the bound: the linear program was cut short
+            return None
+        return number, least.get(number, 0) + int(relaxation.counts[number])
+
+
+def _needed(
+    packages: Iterable[Mapping[Row, int]], room: Mapping[Row, int]
+) -> tuple[Mapping[Row, int], ...]:
+    """Return the packages that an optimal packing may need, each of them once."""
+    distinct = {
+        frozenset(package.items()): package
+        for package in packages
+        if all(amount <= room.get(row, 0) for row, amount in package.items())
+    }
+    fitting = tuple(distinct.values())
+    if len(fitting) > _MOST_COMPARED:
+        return fitting
+    return tuple(
+        package
+        for package in fitting
+        if not any(other is not package and _is_less(other, package) for other in fitting)
+    )
+
+
+def _is_less(package: Mapping[Row, int], other: Mapping[Row, int]) -> bool:
+    """Tell whether a package takes at most the amounts of another package."""
+    return all(amount <= other.get(row, 0) for row, amount in package.items())
+
+
+def _greedy(packages: Sequence[Mapping[Row, int]], room: dict[Row, int]) -> list[int]:
+    """Take, again and again, the package that fits most often into the room that is left."""
+    counts = [0] * len(packages)
+    fits = [_times(package, room) for package in packages]
+    while fits and (most := max(fits)):
+        number = fits.index(most)
+        # A part of what fits, so that packages that share a row take turns.
+        taken = max(1, most // (2 * len(packages))) if len(packages) > 1 else most
+        counts[number] += taken
+        for row, amount in packages[number].items():
+            room[row] -= taken * amount
+        rows = packages[number].keys()
+        for other, package in enumerate(packages):
+            if fits[other] and not rows.isdisjoint(package):
+                fits[other] = _times(package, room)
+    return counts
+
+
+def _times(package: Mapping[Row, int], room: Mapping[Row, int]) -> int:
+    return min(room[row] // amount for row, amount in package.items())
+
+
+def _left(
+    packages: Sequence[Mapping[Row, int]], counts: Sequence[int], room: Mapping[Row, int]
+) -> dict[Row, int]:
+    left = dict(room)
+    for package, count in zip(packages, counts, strict=True):
+        if count:
+            for row, amount in package.items():
+                left[row] -= count * amount
+    return left
+
+
+def _simple_bound(packages: Sequence[Mapping[Row, int]], room: Mapping[Row, int]) -> int:
+    """Return an upper bound that costs little."""
+    in_all = frozenset.intersection(*(frozenset(package) for package in packages))
+    bounds = [room[row] // min(package[row] for package in packages) for row in in_all]
+    return min([sum(_times(package, room) for package in packages), *bounds])

@@ -1,0 +1,101 @@
+"""``cpu-tiers capacity``: how many more servers of each flavor the cloud takes."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cliff.lister import Lister
+from oslo_config import cfg
+
+from cpu_tiers.cli.flavor_documents import read_flavors
+from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.live_request import add_request_arguments, find_flavor, queries_of, server_of
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.short_lists import shortened, width
+from cpu_tiers.errors import FaultList
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.placement.room import FlavorRoom, read_room
+from cpu_tiers.placement.session import connect
+
+LOG = logging.getLogger(__name__)
+
+
+class Capacity(NovaConfCommand, Lister):
+    """List how many more servers of each flavor the cloud takes, and what limits each host.
+
+    The number of a flavor is exact for this flavor alone: Placement grants so many claims, and
+    refuses one more. The number of a host is that of the host alone. The sum of the hosts is
+    larger if they share a provider, such as a storage pool.
+    """
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the flavors and the length of lists."""
+        self._parser = parser = super().get_parser(prog_name)
+        parser.set_defaults(max_width=width())
+        parser.add_argument(
+            "flavor_file",
+            nargs="*",
+            metavar="FLAVOR.json",
+            help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
+        )
+        parser.add_argument(
+            "--flavor",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="name or id of a flavor of the cloud; may be repeated",
+        )
+        add_request_arguments(parser)
+        parser.add_argument("--all", action="store_true", help="show all hosts in the table")
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Ask Placement, and list the flavors."""
+        if not parsed_args.flavor_file and not parsed_args.flavor:
+            self._parser.error("name a file with flavors, or give --flavor")
+        conf = self.nova_conf()
+        flavors = _flavors(parsed_args, conf)
+        faults = FaultList()
+        queries = []
+        for flavor in flavors:
+            with faults:
+                queries.append(queries_of(parsed_args, conf, server_of(parsed_args, conf, flavor)))
+        faults.raise_if_any()
+        with connect(conf, embedded=self.wants_embedded) as client:
+            rooms = read_room(client, queries)
+        for flavor, room in zip(flavors, rooms, strict=True):
+            if not room.is_exact:
+                LOG.warning(
+                    "flavor %s: the search was cut short, and more servers may fit", flavor.name
+                )
+        return ("flavor", "more", "hosts"), [
+            (flavor.name, room.more, _hosts(room, show_all=parsed_args.all))
+            for flavor, room in zip(flavors, rooms, strict=True)
+        ]
+
+
+def _flavors(parsed_args: Namespace, conf: cfg.ConfigOpts) -> list[Flavor]:
+    faults = FaultList()
+    flavors = [flavor for path in parsed_args.flavor_file for flavor in read_flavors(path, faults)]
+    faults.raise_if_any()
+    return [*flavors, *(find_flavor(conf, name) for name in parsed_args.flavor)]
+
+
+def _hosts(room: FlavorRoom, *, show_all: bool) -> FormattedValue:
+    """Return the hosts; in a table, the hosts with the most servers first."""
+
+    def text(rows: Sequence[Mapping[str, Any]]) -> str:
+        ordered = sorted(rows, key=lambda row: (-row["more"], row["host"]))
+        lines = [
+            f"{row['host']}: {row['more']}, limited by {row['limited_by']}" for row in ordered
+        ]
+        return "\n".join(shortened(lines, show_all=show_all))
+
+    return FormattedValue(
+        [
+            {"host": name, "more": host.more, "limited_by": host.limited_by}
+            for name, host in room.hosts.items()
+        ],
+        text,
+    )

@@ -1,0 +1,275 @@
+"""``cpu-tiers explain``: why a server finds no host, and why it gets this host."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from cliff.show import ShowOne
+from oslo_config import cfg
+
+from cpu_tiers.cli.flavor_documents import read_flavor
+from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.live_request import (
+    add_request_arguments,
+    find_flavor,
+    find_server,
+    queries_of,
+    server_of,
+)
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.short_lists import shortened, wrapped
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import as_known
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.placement.explanation import Explanation, explain
+from cpu_tiers.placement.session import connect
+from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators.novas_traits import UNKNOWN
+from cpu_tiers.weights import SCORINGS, Forest, HostScore
+from cpu_tiers.weights.ranking import (
+    LEFT_OUT,
+    OURS,
+    RankedHost,
+    free_amounts,
+    other_winners,
+    rank,
+    raw_weights,
+)
+
+LOG = logging.getLogger(__name__)
+
+NO_CANDIDATES = 3
+"""The exit status if no host has a candidate."""
+
+_UNKNOWN_FLAVOR = Flavor(name="unknown", vcpus=1, memory_mb=1)
+
+
+class Explain(NovaConfCommand, ShowOne):
+    """Explain why a server finds no host, or why nova-scheduler prefers a host.
+
+    The command asks Placement for the candidates of the request that nova-scheduler makes, and
+    again without each constraint alone: a resource class, a trait, a port, a NUMA node of the
+    server. It changes nothing. Exit status: 0 if there are candidates, 3 if there are none.
+    """
+
+    status = 0
+
+    @property
+    def formatter_namespace(self) -> str:
+        """Return the entry point group of the formatters."""
+        return "cpu_tiers.formatter.explain"
+
+    @property
+    def formatter_default(self) -> str:
+        """Return the format without ``-f``."""
+        return "text"
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the server and the length of lists."""
+        parser = super().get_parser(prog_name)
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument(
+            "flavor_file",
+            nargs="?",
+            metavar="FLAVOR.json",
+            help="output of `openstack flavor show -f json`",
+        )
+        source.add_argument("--flavor", metavar="NAME", help="name or id of a flavor of the cloud")
+        source.add_argument(
+            "--server",
+            metavar="UUID",
+            help="a server of the cloud: explain the request that would be made for it now",
+        )
+        add_request_arguments(parser)
+        parser.add_argument("--all", action="store_true", help="show all hosts in the text")
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
+        """Ask Placement, and show the explanation."""
+        conf = self.nova_conf()
+        server = _server(parsed_args, conf)
+        queries = queries_of(parsed_args, conf, server)
+        with connect(conf, embedded=self.wants_embedded) as client:
+            explanation = explain(client, queries)
+        self.status = 0 if explanation.candidates else NO_CANDIDATES
+        ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)
+        shown = _Text(explanation, show_all=parsed_args.all)
+        unknown = [*UNKNOWN, *_unknown_options(conf), *(LEFT_OUT if ranking.rows else ())]
+        return (
+            ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
+            (
+                FormattedValue(len(explanation.names), lambda _: shown.summary()),
+                FormattedValue(len(explanation.candidates), lambda _: ""),
+                FormattedValue(
+                    [{"constraint": c, "hosts": n} for c, n in explanation.without.items()],
+                    lambda _: shown.without(),
+                ),
+                FormattedValue(
+                    [{"host": host, "lacks": dict(parts)} for host, parts in shown.nearest_hosts],
+                    lambda _: shown.nearest(),
+                ),
+                FormattedValue(ranking.rows, lambda _: ranking.text(show_all=parsed_args.all)),
+                FormattedValue(ranking.others, ranking.others_text),
+                FormattedValue(unknown, partial(_unknown_text, show_all=parsed_args.all)),
+            ),
+        )
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Return the exit status: 3 if there are no candidates."""
+        status: int = super().run(parsed_args)
+        return status or self.status
+
+
+def _server(parsed_args: Namespace, conf: cfg.ConfigOpts) -> ServerRequest:
+    if parsed_args.server:
+        server = server_of(parsed_args, conf, _UNKNOWN_FLAVOR)
+        return find_server(conf, parsed_args.server, server)
+    flavor = (
+        find_flavor(conf, parsed_args.flavor)
+        if parsed_args.flavor
+        else read_flavor(parsed_args.flavor_file)
+    )
+    return server_of(parsed_args, conf, flavor)
+
+
+class _Text:
+    """The explanation for a terminal."""
+
+    def __init__(self, explanation: Explanation, *, show_all: bool) -> None:
+        self._explanation = explanation
+        self._show_all = show_all
+        self.nearest_hosts = explanation.nearest()
+
+    def summary(self) -> str:
+        """Return how many hosts have candidates, and how many lack what, in the first line."""
+        lacking = Counter(name for parts in self._explanation.lacks.values() for name in parts)
+        several = sum(not parts for parts in self._explanation.lacks.values())
+        reasons = [f"{count} {_lack(name, count)}" for name, count in lacking.most_common()]
+        if several:
+            reasons.append(f"{several} because of several constraints together")
+        counts = f"{len(self._explanation.candidates)} of {len(self._explanation.names)} hosts"
+        return wrapped(f"{counts}: {', '.join(reasons)}" if reasons else f"{counts} can take it")
+
+    def without(self) -> str:
+        """Return the number of hosts without each constraint that costs hosts."""
+        present = len(self._explanation.candidates)
+        lines = [
+            wrapped(f"without {name}: {count} hosts", indent="  ")
+            for name, count in self._explanation.without.items()
+            if count != present
+        ]
+        if not lines:
+            return "No constraint alone excludes a host." if self._explanation.lacks else ""
+        return "\n".join(["Hosts with candidates if a constraint is left out:", *lines])
+
+    def nearest(self) -> str:
+        """Return the hosts that lack least."""
+        lines = [
+            wrapped(f"{host} lacks {', '.join(map(_amount, parts, parts.values()))}", indent="  ")
+            for host, parts in self.nearest_hosts
+        ]
+        lines = shortened(lines, show_all=self._show_all)
+        return "\n".join(["Hosts without candidates that lack least:", *lines]) if lines else ""
+
+
+def _lack(name: str, count: int) -> str:
+    """Return the predicate of hosts that a constraint excludes."""
+    if name.startswith("!"):
+        return f"{'has' if count == 1 else 'have'} {name[1:]}"
+    return f"{'lacks' if count == 1 else 'lack'} {name}"
+
+
+def _amount(name: str, amount: int) -> str:
+    return f"{amount} {name}" if amount > 1 else name
+
+
+def _unknown_options(conf: cfg.ConfigOpts) -> Iterable[str]:
+    """Yield the options of nova.conf that change the request in a way that is not known here."""
+    for name in (
+        "query_placement_for_image_type_support",
+        "query_placement_for_routed_network_aggregates",
+        "enable_isolated_aggregate_filtering",
+        "limit_tenants_to_placement_aggregate",
+    ):
+        if conf.scheduler[name]:
+            yield f"[scheduler] {name}, which is on"
+
+
+def _unknown_text(lines: Sequence[str], *, show_all: bool) -> str:
+    if not show_all:
+        return wrapped("Only nova-scheduler knows more; --all lists what is left out here.")
+    return "\n".join(["Not known here:", *(wrapped(line, indent="  ") for line in lines)])
+
+
+class _Ranking:
+    """The candidate hosts in the order of nova-scheduler, with the parts of their weights."""
+
+    def __init__(
+        self, explanation: Explanation, query: CandidateQuery, options: cfg.ConfigOpts
+    ) -> None:
+        self._names = explanation.names
+        hosts = sorted(explanation.candidates)
+        summaries = explanation.answer.provider_summaries
+        forests = {
+            name: Forest(
+                summaries,
+                query.resources(),
+                query.required_traits(),
+                scoring=scoring,
+                only_resources=list(map(as_known, options.resource_provider_resources)),
+                only_traits=options.resource_provider_traits,
+            )
+            for name, scoring in SCORINGS.items()
+        }
+        scores = {
+            name: {host: forest.score(host) for host in hosts} for name, forest in forests.items()
+        }
+        in_use = options.resource_provider_scoring
+        free = free_amounts(summaries, hosts)
+        raw = self._named({**raw_weights(free), OURS: scores.pop(in_use)})
+        multipliers = {name: options[f"{name}_weight_multiplier"] for name in raw}
+        explained = {explanation.names[host]: forests[in_use].explain(host) for host in hosts}
+        self._ranked = rank(raw, multipliers)
+        self.rows = [_row(host, explained[host.host]) for host in self._ranked]
+        self.others = [
+            winner._asdict() for winner in other_winners(raw, multipliers, self._named(scores))
+        ]
+
+    def _named(self, weights: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        return {
+            key: {self._names[host]: weight for host, weight in of_hosts.items()}
+            for key, of_hosts in weights.items()
+        }
+
+    def text(self, *, show_all: bool) -> str:
+        """Return a line for each host."""
+        lines = []
+        for number, (host, row) in enumerate(zip(self._ranked, self.rows, strict=True), start=1):
+            parts = ", ".join(f"{name} {part:.4f}" for name, part in host.parts.items() if part)
+            margin = "" if host.margin is None else f", {host.margin:.4f} before the next host"
+            line = f"{number}. {host.host}: weight {host.weight:.4f}"
+            line += f" ({parts})" if parts else ""
+            lines.append(wrapped(f"{line}{margin}; score {row['score']:.4f}", indent="  "))
+        lines = shortened(lines, show_all=show_all)
+        return "\n".join(["Candidates, best first:", *lines]) if lines else ""
+
+    @staticmethod
+    def others_text(others: Sequence[Mapping[str, str]]) -> str:
+        """Return a line for each option with which another host would be the first."""
+        return "\n".join(
+            wrapped(f"With [filter_scheduler] {o['option']} = {o['value']}, {o['host']} is first.")
+            for o in others
+        )
+
+
+def _row(host: RankedHost, score: HostScore) -> dict[str, Any]:
+    return {
+        "host": host.host,
+        **score._asdict(),
+        "weight": host.weight,
+        "weighers": dict(host.parts),
+        "margin": host.margin,
+    }
