@@ -101,7 +101,8 @@ def _in_aggregates(query: CandidateQuery, member_of: frozenset[frozenset[str]]) 
     if all(group.suffix != "_PROC1" for group in query.groups) and not first.suffix:
         return query._replace(groups=(first._replace(member_of=member_of), *query.groups[1:]))
     root = RequestGroup(ROOT, required=frozenset({"COMPUTE_NODE"}), member_of=member_of)
-    beside = next(group.suffix for group in query.groups if group.suffix)
+    suffixes = [group.suffix for group in query.groups if group.suffix]
+    beside = "_PROC1" if "_PROC1" in suffixes else suffixes[0]
     return query._replace(
         groups=(*query.groups, root),
         same_subtree=(*query.same_subtree, (ROOT, beside)),

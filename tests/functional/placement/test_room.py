@@ -1,0 +1,161 @@
+"""The room for servers, claimed on a real Placement until it refuses."""
+
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.errors import InsufficientCapacity
+from cpu_tiers.placement.records import Consumer, Inventories, Traits
+from cpu_tiers.placement.room import FlavorRoom, read_room
+from cpu_tiers.translators import ServerRequest, fallback, translate
+from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.server_queries import ServerQueries, server_queries
+from tests import sqlite_databases
+from tests.draws import clouds, repeatable
+from tests.random_clouds.drawing import draw_hosts, draw_server
+from tests.random_clouds.largest_packing import most_packages
+from tests.random_clouds.providers import CARD, NAMES, Providers
+from tests.random_clouds.queries import request_of
+
+MOST = 24
+"""More servers than this take too long to try in every order."""
+
+
+def test_random_trees_take_as_many_claims_and_no_more(embedded: PlacementClient) -> None:
+    embedded.ensure_names(classes=[CARD], traits=NAMES)
+    empty = sqlite_databases.copy_of_placement()
+    claimed = 0
+    for number in clouds(40):
+        sqlite_databases.copy_to_placement(empty)
+        with repeatable(number) as seed:
+            claimed += _check_cloud(embedded, random.Random(seed))
+    assert claimed
+
+
+def _check_cloud(client: PlacementClient, rng: random.Random) -> int:
+    """Draw a cloud, and claim as many servers of a flavor as there is room for."""
+    hosts = draw_hosts(rng, "cn")
+    Providers(hosts)
+    request = request_of(draw_server(rng, hosts))
+    queries = tuple(query for query in (translate(request), fallback(request)) if query)
+    (room,) = read_room(client, [ServerQueries(queries)])
+    assert room.is_exact
+    assert room.hosts.keys() == {host.name for host in hosts}
+    assert room.more == sum(host.more for host in room.hosts.values())  # without a pool
+    assert all(host.limited_by for host in room.hosts.values())
+    answers = [client.candidates(cheaper(query)).usable() for query in queries]
+    if room.more > MOST:
+        return 0
+    claims = _largest(answers)
+    assert len(claims) == room.more
+    if claims:
+        client.set_consumers(*map(_consumer, claims))
+    candidates = {
+        str(r.allocations): r.allocations for a in answers for r in a.allocation_requests
+    }
+    for allocations in candidates.values():
+        with pytest.raises(InsufficientCapacity):
+            client.set_consumers(_consumer(allocations))
+    return room.more
+
+
+def _largest(answers: Sequence[CandidatesAnswer]) -> list[Mapping[str, Mapping[str, int]]]:
+    """Return as many candidates as fit together, by trying all."""
+    candidates = [r.allocations for answer in answers for r in answer.allocation_requests]
+    room = {
+        (provider, name): max(0, amounts["capacity"] - amounts["used"])
+        for answer in answers
+        for provider, summary in answer.provider_summaries.items()
+        for name, amounts in summary["resources"].items()
+    }
+    packages = [{(p, c): n for p, of in a.items() for c, n in of.items()} for a in candidates]
+    needed = {row for package in packages for row in package}
+    chosen = most_packages(packages, {row: room[row] for row in needed})
+    return [candidates[number] for number in chosen]
+
+
+def _consumer(allocations: Mapping[str, Mapping[str, int]]) -> Consumer:
+    return Consumer(
+        uuid=str(uuid.uuid4()),
+        allocations=Portion.by_id(allocations),
+        project_id="project",
+        user_id="user",
+    )
+
+
+FLAVOR = Flavor(name="gold", vcpus=2, memory_mb=1024, root_gb=10)
+
+
+def read(client: PlacementClient) -> FlavorRoom:
+    (room,) = read_room(client, [server_queries(ServerRequest(flavor=FLAVOR))])
+    return room
+
+
+def provide(
+    client: PlacementClient,
+    name: str,
+    traits: Sequence[str] = (),
+    *,
+    max_unit: int = 1000000,
+    **totals: int,
+) -> str:
+    uuid = client.create_provider(name).uuid
+    by_class = {name: Inventory(total=total, max_unit=max_unit) for name, total in totals.items()}
+    inventories = client.set_inventories(uuid, Inventories(generation=0, by_class=by_class))
+    client.set_traits(uuid, Traits(generation=inventories.generation, names=frozenset(traits)))
+    return uuid
+
+
+def put_into_aggregate(client: PlacementClient, *providers: str) -> None:
+    aggregate = str(uuid.uuid4())
+    for provider in providers:
+        generation = client.traits(provider).generation
+        body = {"aggregates": [aggregate], "resource_provider_generation": generation}
+        path = f"/resource_providers/{provider}/aggregates"
+        client._exchange.request("PUT", path, json=body)  # the client itself has no such method
+
+
+def test_a_pool_of_several_hosts(embedded: PlacementClient) -> None:
+    hosts = [provide(embedded, f"host {n}", VCPU=8, MEMORY_MB=8192) for n in range(3)]
+    pool = provide(embedded, "pool", ["MISC_SHARES_VIA_AGGREGATE"], DISK_GB=75)
+    put_into_aggregate(embedded, pool, *hosts)
+    room = read(embedded)
+    assert room.more == 7  # 75 / 10, though each host alone takes 8 / 2 = 4
+    assert {name: host.more for name, host in room.hosts.items()} == dict.fromkeys(
+        ("host 0", "host 1", "host 2"), 4
+    )
+
+
+def test_a_limit_of_a_single_claim_is_no_limit_of_all_claims(embedded: PlacementClient) -> None:
+    provide(embedded, "small claims", max_unit=1024, VCPU=64, MEMORY_MB=8192, DISK_GB=1000)
+    provide(embedded, "none", max_unit=1000, VCPU=64, MEMORY_MB=8192, DISK_GB=1000)
+    room = read(embedded)
+    assert {name: (host.more, host.limited_by) for name, host in room.hosts.items()} == {
+        "none": (0, "MEMORY_MB"),  # which only Placement knows: 8192 MB are free
+        "small claims": (8, "MEMORY_MB"),
+    }
+
+
+def test_hosts_without_room_say_what_they_lack(embedded: PlacementClient) -> None:
+    provide(embedded, "full", ["COMPUTE_NODE"], VCPU=1, MEMORY_MB=8192, DISK_GB=1000)
+    provide(
+        embedded,
+        "off",
+        ["COMPUTE_NODE", "COMPUTE_STATUS_DISABLED"],
+        VCPU=9,
+        MEMORY_MB=8192,
+        DISK_GB=1000,
+    )
+    provide(embedded, "network", IPV4_ADDRESS=9)
+    room = read(embedded)
+    assert {name: host.limited_by for name, host in room.hosts.items()} == {
+        "full": "VCPU",
+        "off": "!COMPUTE_STATUS_DISABLED",
+    }

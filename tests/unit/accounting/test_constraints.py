@@ -1,0 +1,117 @@
+"""Each constraint of a query, and the query that is left without it."""
+
+import pytest
+
+from cpu_tiers.accounting.constraints import constraints
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
+
+PORT = "11111111-2222-4333-8444-555555555555"
+FLAT = CandidateQuery(
+    groups=(
+        RequestGroup(
+            resources={"VCPU": 2, "MEMORY_MB": 512},
+            required=frozenset({"HW_CPU_X86_AVX2"}),
+            member_of=frozenset({frozenset({"b", "a"})}),
+        ),
+        RequestGroup(
+            PORT,
+            {"NET_BW_EGR_KILOBIT_PER_SEC": 300},
+            any_of=frozenset({frozenset({"CUSTOM_RED", "CUSTOM_BLUE"})}),
+            requester_id=PORT,
+        ),
+        RequestGroup("_GPU", {"VGPU": 1}, forbidden=frozenset({"CUSTOM_OLD"})),
+    ),
+    group_policy="isolate",
+    root_forbidden=frozenset({"COMPUTE_STATUS_DISABLED"}),
+)
+NODES = CandidateQuery(
+    groups=(
+        RequestGroup("_PROC1", {"VCPU": 1}),
+        RequestGroup("_MEM1", {"MEMORY_MB": 256}, frozenset({"CUSTOM_PAGES"})),
+        RequestGroup("_NUMA1", required=frozenset({"HW_NUMA_ROOT"})),
+        RequestGroup("_PROC2", {"VCPU": 1}, frozenset({"HW_NUMA_ROOT"})),
+    ),
+    group_policy="none",
+    same_subtree=(("_MEM1", "_PROC1", "_NUMA1"),),
+)
+
+
+def text(queries: tuple[CandidateQuery, ...]) -> str:
+    return " or ".join(query.to_query_string() for query in queries)
+
+
+WHOLE = (
+    "resources=MEMORY_MB:512,VCPU:2&required=HW_CPU_X86_AVX2&member_of=in:a,b"
+    f"&resources{PORT}=NET_BW_EGR_KILOBIT_PER_SEC:300&required{PORT}=in:CUSTOM_BLUE,CUSTOM_RED"
+    "&resources_GPU=VGPU:1&required_GPU=!CUSTOM_OLD"
+    "&root_required=!COMPUTE_STATUS_DISABLED&group_policy=isolate"
+)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "removed", "added"),
+    [
+        ("VCPU", ",VCPU:2", ""),
+        ("HW_CPU_X86_AVX2", "&required=HW_CPU_X86_AVX2", ""),
+        ("member_of=in:a,b", "&member_of=in:a,b", ""),
+        ("in:CUSTOM_BLUE,CUSTOM_RED", f"&required{PORT}=in:CUSTOM_BLUE,CUSTOM_RED", ""),
+        ("!CUSTOM_OLD", "&required_GPU=!CUSTOM_OLD", ""),
+        ("!COMPUTE_STATUS_DISABLED", "&root_required=!COMPUTE_STATUS_DISABLED", ""),
+        # A group without resources is left out with its traits.
+        ("VGPU", "&resources_GPU=VGPU:1&required_GPU=!CUSTOM_OLD", ""),
+        ("group_policy=isolate", "isolate", "none"),
+    ],
+)
+def test_without_one_constraint_of_a_query(constraint: str, removed: str, added: str) -> None:
+    assert removed in WHOLE
+    assert text(constraints([FLAT])[constraint]) == WHOLE.replace(removed, added)
+
+
+def test_every_constraint_has_an_entry() -> None:
+    names = {"VCPU", "MEMORY_MB", "NET_BW_EGR_KILOBIT_PER_SEC", "VGPU", "HW_CPU_X86_AVX2"}
+    names |= {"!CUSTOM_OLD", "!COMPUTE_STATUS_DISABLED", "in:CUSTOM_BLUE,CUSTOM_RED"}
+    names |= {"member_of=in:a,b", f"port {PORT}", "group_policy=isolate"}
+    assert constraints([FLAT]).keys() == names
+    assert text(constraints([FLAT])[f"port {PORT}"]).count(PORT) == 0
+
+
+def test_constraints_of_numa_nodes() -> None:
+    found = constraints([NODES])
+    assert found.keys() == {
+        *("VCPU", "MEMORY_MB", "HW_NUMA_ROOT", "CUSTOM_PAGES", "NUMA node 0", "NUMA node 1"),
+        "same_subtree=_MEM1,_PROC1,_NUMA1",
+    }
+    assert text(found["NUMA node 0"]) == (
+        "resources_PROC2=VCPU:1&required_PROC2=HW_NUMA_ROOT&group_policy=none"
+    )
+    # _NUMA1 has no resources, and Placement accepts such a group only in a same-subtree parameter.
+    assert text(found["same_subtree=_MEM1,_PROC1,_NUMA1"]) == (
+        "resources_PROC1=VCPU:1&resources_MEM1=MEMORY_MB:256&required_MEM1=CUSTOM_PAGES"
+        "&resources_PROC2=VCPU:1&required_PROC2=HW_NUMA_ROOT&group_policy=none"
+    )
+    assert text(found["HW_NUMA_ROOT"]).endswith("&same_subtree=_MEM1,_PROC1&group_policy=none")
+
+
+def test_traits_go_to_the_root_where_no_resources_are_left() -> None:
+    query = CandidateQuery(
+        groups=(
+            RequestGroup(
+                resources={"DISK_GB": 1},
+                required=frozenset({"COMPUTE_NODE"}),
+                member_of=frozenset({frozenset({"a"})}),
+            ),
+            RequestGroup("_1", {"VGPU": 1}),
+        )
+    )
+    assert text(constraints([query])["DISK_GB"]) == (
+        "resources_1=VGPU:1&member_of_1=in:a&root_required=COMPUTE_NODE"
+    )
+
+
+def test_a_query_that_requests_nothing_is_left_out_and_others_stay() -> None:
+    only, both = (
+        CandidateQuery(groups=(RequestGroup(resources=dict.fromkeys(names, 1)),))
+        for names in (["VCPU"], ["VCPU", "DISK_GB"])
+    )
+    assert text(constraints([only, both])["VCPU"]) == "resources=DISK_GB:1"
+    assert constraints([only])["VCPU"] == ()
