@@ -44,8 +44,10 @@ class Explanation:
 def explain(client: PlacementClient, queries: ServerQueries) -> Explanation:
     """Ask Placement why hosts have candidates for a server, or have none.
 
-    The number of requests is that of the queries, times the number of constraints plus one, and
-    about seven more. It does not depend on the number of hosts.
+    Placement is asked without a constraint only if a host might have a candidate then. The free
+    amounts and the traits of the hosts tell so, and the answers of Placement decide. So the number
+    of requests is at most the number of queries, times the number of constraints plus one, and
+    about seven more, for any number of hosts.
 
     :raises PlacementError: Placement does not answer, or refuses.
     """
@@ -54,20 +56,38 @@ def explain(client: PlacementClient, queries: ServerQueries) -> Explanation:
     effective = queries.first if candidates or not queries.otherwise else queries.otherwise
     candidates = candidates or survey.hosts_with_candidates(effective)
     answer = survey.answer(effective)
-    relaxed = constraints(effective)
-    without = {name: survey.hosts_with_candidates(asked) for name, asked in relaxed.items()}
-    names = read_names(client, survey, candidates.union(*without.values()))
-    survey.read_state(names, effective[0].resources())
-    for name, asked in relaxed.items():
-        if not asked:  # the query requests nothing without this constraint
-            without[name] = frozenset(names)
+    names = read_names(client, survey, candidates)
+    survey.read_state(names, (name for query in effective for name in query.resources()))
+    providers = read_hosts(survey.summaries)
+    others = [host for host in names if host not in candidates]
+    without = {}
+    for name, relaxed in constraints(effective).items():
+        asked = [q for q in relaxed if any(_might_serve(providers.get(h), q) for h in others)]
+        more = survey.hosts_with_candidates(asked) & names.keys()
+        # A query without its only class requests nothing, and each host serves it.
+        without[name] = candidates | more if relaxed else frozenset(names)
     return Explanation(
         names=names,
         answer=answer,
         candidates=candidates,
         without={name: len(hosts) for name, hosts in without.items()},
-        lacks=_lacks(names.keys() - candidates, survey, effective, without),
+        lacks={
+            host: _lacks_of_host(
+                parts_of_host(providers.get(host), effective),
+                [name for name, hosts in without.items() if host in hosts],
+                effective[0].resources(),
+            )
+            for host in others
+        },
     )
+
+
+def _might_serve(host: HostProviders | None, query: CandidateQuery) -> bool:
+    """Tell whether a host may have a candidate, as far as free amounts and traits tell.
+
+    :param host: ``None`` for a host that no answer of Placement has shown.
+    """
+    return host is None or not missing_parts(host, query)
 
 
 def read_names(
@@ -80,23 +100,6 @@ def read_names(
     names = survey.host_names()
     names |= {host: client.provider(host).name for host in hosts if host not in names}
     return dict(sorted(names.items(), key=lambda item: item[1]))
-
-
-def _lacks(
-    hosts: Iterable[str],
-    survey: CandidateSurvey,
-    queries: Sequence[CandidateQuery],
-    without: Mapping[str, frozenset[str]],
-) -> dict[str, Mapping[str, int]]:
-    providers = read_hosts(survey.summaries)
-    return {
-        host: _lacks_of_host(
-            parts_of_host(providers.get(host), queries),
-            [name for name, relaxed in without.items() if host in relaxed],
-            queries[0].resources(),
-        )
-        for host in hosts
-    }
 
 
 def parts_of_host(

@@ -9,16 +9,16 @@ import pytest
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InsufficientCapacity
-from cpu_tiers.placement.records import Consumer, Inventories, Traits
+from cpu_tiers.placement.records import Consumer
 from cpu_tiers.placement.room import FlavorRoom, read_room
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.server_queries import ServerQueries, server_queries
 from tests import sqlite_databases
 from tests.draws import clouds, repeatable
+from tests.functional.placement.providing import provide, put_into_aggregate
 from tests.random_clouds.drawing import draw_hosts, draw_server
 from tests.random_clouds.largest_packing import most_packages
 from tests.random_clouds.providers import CARD, NAMES, Providers
@@ -96,30 +96,6 @@ FLAVOR = Flavor(name="gold", vcpus=2, memory_mb=1024, root_gb=10)
 def read(client: PlacementClient) -> FlavorRoom:
     (room,) = read_room(client, [server_queries(ServerRequest(flavor=FLAVOR))])
     return room
-
-
-def provide(
-    client: PlacementClient,
-    name: str,
-    traits: Sequence[str] = (),
-    *,
-    max_unit: int = 1000000,
-    **totals: int,
-) -> str:
-    uuid = client.create_provider(name).uuid
-    by_class = {name: Inventory(total=total, max_unit=max_unit) for name, total in totals.items()}
-    inventories = client.set_inventories(uuid, Inventories(generation=0, by_class=by_class))
-    client.set_traits(uuid, Traits(generation=inventories.generation, names=frozenset(traits)))
-    return uuid
-
-
-def put_into_aggregate(client: PlacementClient, *providers: str) -> None:
-    aggregate = str(uuid.uuid4())
-    for provider in providers:
-        generation = client.traits(provider).generation
-        body = {"aggregates": [aggregate], "resource_provider_generation": generation}
-        path = f"/resource_providers/{provider}/aggregates"
-        client._exchange.request("PUT", path, json=body)  # the client itself has no such method
 
 
 def test_a_pool_of_several_hosts(embedded: PlacementClient) -> None:

@@ -11,9 +11,9 @@ PINNED = {"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"}
 AGGREGATE = frozenset({frozenset({"b", "a"})})
 
 
-def server(specs: dict[str, str], **options: bool) -> ServerRequest:
+def server(specs: dict[str, str], *, shares: bool = False, numa: bool = False) -> ServerRequest:
     flavor = Flavor(name="f", vcpus=2, memory_mb=512, extra_specs=specs)
-    return ServerRequest(flavor=flavor, **options)
+    return ServerRequest(flavor=flavor, query_vcpu_shares=shares, query_numa=numa)
 
 
 def texts(request: ServerRequest, **options: bool) -> list[str]:
@@ -34,7 +34,7 @@ def test_dedicated_cpus_may_be_vcpu_where_no_host_has_pcpu() -> None:
 
 @pytest.mark.parametrize(("shares", "count"), [(True, 1), (False, 0)])
 def test_traits_of_hosts_that_give_a_weight(shares: bool, count: int) -> None:
-    request = server({"quota:cpu_shares_multiplier": "2"}, query_vcpu_shares=shares)
+    request = server({"quota:cpu_shares_multiplier": "2"}, shares=shares)
     (query,) = texts(request, require_host_traits=True)
     assert query.count("COMPUTE_CPU_SHARES_MULTIPLIER") == count
 
@@ -45,7 +45,7 @@ def test_aggregates_of_a_host() -> None:
 
 
 def test_aggregates_of_a_host_with_numa_nodes_belong_to_its_root() -> None:
-    request = server({"hw:numa_nodes": "1"}, query_numa=True)
+    request = server({"hw:numa_nodes": "1"}, numa=True)
     own, fallback = server_queries(request, member_of=AGGREGATE).first
     query = own.to_query_string()
     assert "required_ROOT=COMPUTE_NODE&member_of_ROOT=in:a,b" in query

@@ -1,0 +1,84 @@
+"""``explain`` on a real Placement."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpu_tiers.placement.client import PlacementClient
+from tests.functional.placement.providing import provide
+
+Command = Callable[..., Any]
+TRAIT = {"trait:HW_CPU_X86_AVX2": "required"}
+
+
+@pytest.fixture
+def hosts(client: PlacementClient) -> None:
+    """12 hosts of which the last has the trait; the name of the first is long."""
+    for number in range(12):
+        name = f"host-{number:02}" if number else f"host-00.{'long.' * 14}example.org"
+        traits = ["COMPUTE_NODE", *(["HW_CPU_X86_AVX2"] if number == 11 else [])]
+        provide(client, name, traits, VCPU=8, MEMORY_MB=8192 + number, DISK_GB=100)
+
+
+@pytest.mark.usefixtures("hosts")
+def test_why_this_host(run: Command, flavor: Command, placement_conf: Path) -> None:
+    result = run("--config-file", placement_conf, "explain", flavor({}), "-f", "json")
+    shown = json.loads(result.stdout)
+    keys = ["hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"]
+    assert list(shown) == keys
+    assert (shown["hosts"], shown["candidates"], shown["nearest"]) == (12, 12, [])
+    constraints = ["DISK_GB", "MEMORY_MB", "VCPU", "!COMPUTE_STATUS_DISABLED"]
+    assert {row["constraint"]: row["hosts"] for row in shown["without"]} == dict.fromkeys(
+        constraints, 12
+    )
+    first, second = shown["ranking"][:2]
+    assert (first["host"], second["host"]) == ("host-11", "host-10")  # the most memory
+    assert first["weighers"] == {"ram": 1.0, "cpu": 1.0, "disk": 1.0, "resource_provider": 0.0}
+    assert first["margin"] == pytest.approx(1 / 8203)  # (8203 - 8202) / 8203
+    assert first["resources"]["VCPU"] == pytest.approx(1 - 1 / 8)
+    # Without the weight of memory all hosts are equal, and the name decides.
+    assert [w["option"] for w in shown["other_winners"]] == ["ram_weight_multiplier"]
+
+
+@pytest.mark.usefixtures("hosts")
+def test_why_no_host(run: Command, flavor: Command, placement_conf: Path) -> None:
+    path = flavor({**TRAIT}, vcpus=9)
+    result = run("--config-file", placement_conf, "explain", path, status=3)
+    lines = result.stdout.splitlines()
+    assert lines[0] == "0 of 12 hosts: 12 lack VCPU, 11 lack HW_CPU_X86_AVX2"
+    assert "  without VCPU: 1 hosts" in lines
+    assert "  host-11 lacks VCPU" in lines
+    assert max(map(len, lines)) <= 80
+    nearest = json.loads(
+        run("--config-file", placement_conf, "explain", path, "-f", "json", status=3).stdout
+    )["nearest"]
+    assert nearest == [{"host": "host-11", "lacks": {"VCPU": 1}}]
+
+
+@pytest.mark.usefixtures("hosts")
+def test_a_long_list_is_cut_and_all_shows_it(
+    run: Command, flavor: Command, placement_conf: Path
+) -> None:
+    arguments = ("--config-file", placement_conf, "explain", flavor(TRAIT))
+    short, long = run(*arguments).stdout, run(*arguments, "--all").stdout
+    assert "and 1 more (--all shows them)" in short
+    assert "host-10" not in short
+    assert "host-10 lacks HW_CPU_X86_AVX2" in long
+    assert all(len(line) <= 80 for line in f"{short}{long}".splitlines())
+
+
+def test_refusals(
+    run: Command, flavor: Command, placement_conf: Path, faults: list[tuple[str, str]]
+) -> None:
+    arguments = ("--config-file", placement_conf, "explain")
+    wrong = run(*arguments, flavor({"quota:cpu_shares_multiplier": "much"}), status=1)
+    assert "flavor gold, extra spec quota:cpu_shares_multiplier: " in wrong.stderr
+    faults.append(("GET /allocation_candidates", "JSON 403"))
+    forbidden = run(*arguments, flavor({}), status=1)
+    assert "policy does not allow it" in forbidden.stderr
+    assert len(forbidden.stderr.splitlines()) == 1
+    assert "required" in run(*arguments, status=2).stderr
+    assert "not allowed with" in run(*arguments, flavor({}), "--flavor", "x", status=2).stderr

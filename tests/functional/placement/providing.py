@@ -1,0 +1,38 @@
+"""Writes providers of a test to a real Placement."""
+
+import uuid
+from collections.abc import Iterable
+
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.records import Inventories, Traits
+
+MANY = 1_000_000
+
+
+def provide(
+    client: PlacementClient,
+    name: str,
+    traits: Iterable[str] = (),
+    *,
+    max_unit: int = MANY,
+    **totals: int,
+) -> str:
+    """Write a root provider, and return its uuid."""
+    provider = client.create_provider(name).uuid
+    by_class = {name: Inventory(total=n, max_unit=max_unit) for name, n in totals.items()}
+    written = client.set_inventories(provider, Inventories(generation=0, by_class=by_class))
+    client.set_traits(provider, Traits(generation=written.generation, names=frozenset(traits)))
+    return provider
+
+
+def put_into_aggregate(client: PlacementClient, *providers: str) -> str:
+    """Make an aggregate of providers, and return its uuid."""
+    aggregate = str(uuid.uuid4())
+    for provider in providers:
+        generation = client.traits(provider).generation
+        body = {"aggregates": [aggregate], "resource_provider_generation": generation}
+        path = f"/resource_providers/{provider}/aggregates"
+        # No command of cpu-tiers writes aggregates, so the client has no method for them.
+        client._exchange.request("PUT", path, json=body)
+    return aggregate

@@ -1,0 +1,158 @@
+"""Why hosts have no candidate, asked of a real Placement."""
+
+import random
+
+import pytest
+
+from cpu_tiers.accounting.constraints import constraints
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.placement.candidate_survey import CandidateSurvey
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.errors import PlacementError
+from cpu_tiers.placement.explanation import Explanation, explain
+from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators.server_queries import ServerQueries, server_queries
+from tests import sqlite_databases
+from tests.draws import clouds, repeatable
+from tests.functional.placement.providing import provide, put_into_aggregate
+from tests.random_clouds.drawing import draw_hosts, draw_server
+from tests.random_clouds.providers import CARD, NAMES, Providers
+from tests.random_clouds.queries import request_of
+
+SIZES = {"VCPU": 16, "MEMORY_MB": 8192, "DISK_GB": 100}
+
+
+def queries(
+    specs: dict[str, str] | None = None,
+    *,
+    shares: bool = False,
+    aggregates: frozenset[frozenset[str]] = frozenset(),
+) -> ServerQueries:
+    flavor = Flavor(name="f", vcpus=4, memory_mb=4096, root_gb=10, extra_specs=specs or {})
+    request = ServerRequest(flavor=flavor, query_vcpu_shares=shares)
+    return server_queries(request, member_of=aggregates)
+
+
+def names(explanation: Explanation) -> set[str]:
+    return {explanation.names[host] for host in explanation.candidates}
+
+
+def test_one_missing_trait_among_forty_hosts(embedded: PlacementClient) -> None:
+    for number in range(40):
+        traits = ["COMPUTE_NODE", *(["HW_CPU_X86_AVX2"] if number == 7 else [])]
+        provide(embedded, f"host-{number:02}", traits, **{**SIZES, "VCPU": 3 if number < 9 else 8})
+    explanation = explain(embedded, queries({"trait:HW_CPU_X86_AVX2": "required"}))
+    assert (len(explanation.names), explanation.candidates) == (40, frozenset())
+    # Host 7 lacks 4 - 3 VCPU. 31 hosts only lack the trait. 8 hosts lack both.
+    assert {name: n for name, n in explanation.without.items() if n} == {
+        "VCPU": 1,
+        "HW_CPU_X86_AVX2": 31,
+    }
+    assert explanation.without.keys() == {
+        *SIZES,
+        "HW_CPU_X86_AVX2",
+        "!COMPUTE_STATUS_DISABLED",
+    }
+    nearest = explanation.nearest()
+    assert len(nearest) == 32
+    assert nearest[0] == ("host-07", {"VCPU": 1})
+    assert nearest[1] == ("host-09", {"HW_CPU_X86_AVX2": 1})
+    assert sorted(map(len, explanation.lacks.values())) == [*[1] * 32, *[2] * 8]
+
+
+def test_a_class_that_placement_does_not_know(embedded: PlacementClient) -> None:
+    provide(embedded, "host", ["COMPUTE_NODE"], **SIZES)
+    explanation = explain(embedded, queries({"quota:cpu_shares_multiplier": "100"}, shares=True))
+    assert explanation.without["CUSTOM_VCPU_SHARES"] == 1
+    assert explanation.nearest() == [("host", {"CUSTOM_VCPU_SHARES": 400})]
+    assert embedded.absent_names(["CUSTOM_VCPU_SHARES"], []) != (frozenset(), frozenset())
+
+
+def test_limits_and_aggregates_that_only_placement_knows(embedded: PlacementClient) -> None:
+    inside = provide(embedded, "inside", ["COMPUTE_NODE"], max_unit=4095, **SIZES)
+    provide(embedded, "outside", ["COMPUTE_NODE"], **SIZES)
+    aggregate = put_into_aggregate(embedded, inside)
+    explanation = explain(embedded, queries(aggregates=frozenset({frozenset({aggregate})})))
+    member_of = f"member_of=in:{aggregate}"
+    assert {name: n for name, n in explanation.without.items() if n} == {
+        "MEMORY_MB": 1,
+        member_of: 1,
+    }
+    assert dict(explanation.nearest()) == {
+        "inside": {"MEMORY_MB": 4096},
+        "outside": {member_of: 1},
+    }
+
+
+def test_a_disabled_host_and_a_full_host(embedded: PlacementClient) -> None:
+    provide(embedded, "disabled", ["COMPUTE_NODE", "COMPUTE_STATUS_DISABLED"], **SIZES)
+    provide(embedded, "full", ["COMPUTE_NODE"])
+    provide(embedded, "good", ["COMPUTE_NODE"], **SIZES)
+    provide(embedded, "network", IPV4_ADDRESS=9)
+    explanation = explain(embedded, queries())
+    assert names(explanation) == {"good"}
+    assert set(explanation.names.values()) == {"disabled", "full", "good"}
+    lacks = {explanation.names[host]: parts for host, parts in explanation.lacks.items()}
+    assert lacks == {
+        "disabled": {"!COMPUTE_STATUS_DISABLED": 1},
+        "full": {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 10},
+    }
+
+
+def test_dedicated_cpus_on_a_host_without_pcpu(embedded: PlacementClient) -> None:
+    provide(embedded, "old", **SIZES)  # without COMPUTE_NODE, as after `inventory sync`
+    assert names(explain(embedded, queries({"hw:cpu_policy": "dedicated"}))) == {"old"}
+
+
+def test_no_request_that_could_add_a_host_is_left_out(embedded: PlacementClient) -> None:
+    embedded.ensure_names(classes=[CARD], traits=NAMES)
+    empty = sqlite_databases.copy_of_placement()
+    more = 0
+    for number in clouds(15):
+        sqlite_databases.copy_to_placement(empty)
+        with repeatable(number) as seed:
+            rng = random.Random(seed)
+            hosts = draw_hosts(rng, "cn")
+            Providers(hosts)
+            asked = server_queries(request_of(draw_server(rng, hosts)))
+            explanation = explain(embedded, asked)
+            survey = CandidateSurvey(embedded, asked.first)
+            for name, relaxed in constraints(asked.first).items():
+                found = explanation.candidates | survey.hosts_with_candidates(relaxed)
+                assert explanation.without[name] == len(found), name
+                more += len(found) - len(explanation.candidates)
+    assert more > 0
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        "GET /resource_classes",
+        "GET /traits",
+        r"GET /allocation_candidates\?resources=CUSTOM",
+        r"GET /allocation_candidates\?resources=DISK_GB:10,MEMORY_MB:4096,VCPU:4",
+        r"GET /allocation_candidates\?resources=MEMORY_MB:1$",
+        r"GET /resource_providers\?required",
+    ],
+)
+@pytest.mark.parametrize(("fault", "message"), [("JSON 403", "policy"), ("JSON 503", "database")])
+def test_a_refusal_or_a_failure_of_any_request_is_one_error(
+    client: PlacementClient,
+    faults: list[tuple[str, str]],
+    request_line: str,
+    fault: str,
+    message: str,
+) -> None:
+    client.ensure_names(classes=["CUSTOM_VCPU_SHARES"])
+    provide(client, "host", ["COMPUTE_NODE"], **SIZES)
+    provide(client, "full", ["COMPUTE_NODE"])
+    faults += [(request_line, fault)] * 4
+    with pytest.raises(PlacementError, match=message):
+        explain(client, queries({"quota:cpu_shares_multiplier": "100"}, shares=True))
+
+
+@pytest.mark.parametrize("specs", [{}, {"hw:numa_nodes": "2"}])
+def test_a_cloud_without_hosts(embedded: PlacementClient, specs: dict[str, str]) -> None:
+    explanation = explain(embedded, queries(specs))
+    assert (explanation.names, explanation.candidates) == ({}, frozenset())
+    assert explanation.nearest() == []
