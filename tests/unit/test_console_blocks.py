@@ -53,6 +53,14 @@ NOT_RUN = {
     ): "tests/functional/cli/test_placement_check.py runs it.",
     ("docs/cloud.rst", "CPU_TIERS_FAULTS="): TOX,
     ("docs/cloud.rst", "NOVA_RELEASE=31"): "tests/cloud/conftest.py passes it on.",
+    (
+        "docs/explaining.rst",
+        "cpu-tiers explain gold.json",
+    ): "tests/functional/cli/test_explain.py runs it on hosts of its own.",
+    (
+        "docs/explaining.rst",
+        "cpu-tiers capacity gold.json",
+    ): "tests/functional/cli/test_capacity.py runs it on hosts of its own.",
     ("docs/ledger.rst", "tox -e nova-ledger"): TOX,
     ("docs/measured.rst", "tox -e contention"): TOX,
     ("docs/recipes.rst", "pip install --quiet tox"): TOX,

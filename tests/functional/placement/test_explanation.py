@@ -100,7 +100,7 @@ def test_a_disabled_host_and_a_full_host(embedded: PlacementClient) -> None:
 
 
 def test_dedicated_cpus_on_a_host_without_pcpu(embedded: PlacementClient) -> None:
-    provide(embedded, "old", **SIZES)  # without COMPUTE_NODE, as after `inventory sync`
+    provide(embedded, "old", [], **SIZES)  # without COMPUTE_NODE, as after `inventory sync`
     assert names(explain(embedded, queries({"hw:cpu_policy": "dedicated"}))) == {"old"}
 
 

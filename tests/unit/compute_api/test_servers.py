@@ -31,7 +31,10 @@ class Catalog(Session):
         self.answers = answers
         self.microversions: list[object] = []
 
-    def request(self, url: str, method: str, **options: Any) -> requests.Response:
+    # The adapter gives all other arguments by name.
+    def request(  # type: ignore[override]
+        self, url: str, method: str, **options: Any
+    ) -> requests.Response:
         assert method == "GET"
         self.microversions.append(options.get("microversion"))
         service = options["endpoint_filter"]["service_type"]
