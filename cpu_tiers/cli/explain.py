@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from cliff.show import ShowOne
@@ -20,6 +21,7 @@ from cpu_tiers.cli.live_request import (
     server_of,
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.recorded_decisions import decisions_about, text_of
 from cpu_tiers.cli.short_lists import shortened, wrapped
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import as_known
@@ -53,6 +55,8 @@ class Explain(NovaConfCommand, ShowOne):
     The command asks Placement for the candidates of the request that nova-scheduler makes, and
     again without each constraint alone: a resource class, a trait, a port, a NUMA node of the
     server. It changes nothing. Exit status: 0 if there are candidates, 3 if there are none.
+
+    With --decisions, the command shows what nova-scheduler decided about a server at the time.
     """
 
     status = 0
@@ -85,10 +89,20 @@ class Explain(NovaConfCommand, ShowOne):
         )
         add_request_arguments(parser)
         parser.add_argument("--all", action="store_true", help="show all hosts in the text")
+        parser.add_argument(
+            "--decisions",
+            metavar="FILE",
+            type=Path,
+            help="with --server: show what nova-scheduler recorded about the server in this file, "
+            "and ask nobody",
+        )
+        self._parser = parser
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        """Ask Placement, and show the explanation."""
+        """Ask Placement, and show the explanation; or show the recorded decisions."""
+        if parsed_args.decisions:
+            return self._recorded(parsed_args)
         conf = self.nova_conf()
         server = _server(parsed_args, conf)
         queries = queries_of(parsed_args, conf, server)
@@ -117,8 +131,16 @@ class Explain(NovaConfCommand, ShowOne):
             ),
         )
 
+    def _recorded(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
+        if not parsed_args.server:
+            self._parser.error("--decisions FILE needs --server UUID")
+        decisions = decisions_about(parsed_args.decisions, parsed_args.server)
+        self.status = 0 if decisions else NO_CANDIDATES
+        text = text_of(decisions) or "The file has no decision about the server."
+        return ("decisions",), (FormattedValue(decisions, lambda _: text),)
+
     def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 if there are no candidates."""
+        """Return the exit status: 3 if there are no candidates, or no decisions."""
         status: int = super().run(parsed_args)
         return status or self.status
 

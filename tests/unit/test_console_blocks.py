@@ -61,6 +61,10 @@ NOT_RUN = {
         "docs/explaining.rst",
         "cpu-tiers capacity gold.json",
     ): "tests/functional/cli/test_capacity.py runs it on hosts of its own.",
+    (
+        "docs/admin/decisions.rst",
+        "--decisions",
+    ): "tests/functional/cli/test_recorded_decisions.py runs it on a file of its own.",
     ("docs/ledger.rst", "tox -e nova-ledger"): TOX,
     ("docs/measured.rst", "tox -e contention"): TOX,
     ("docs/recipes.rst", "pip install --quiet tox"): TOX,

@@ -73,11 +73,6 @@ class Decision:
     _arrived: datetime = field(default_factory=lambda: datetime.now(UTC))
     _started: float = field(default_factory=time.monotonic)
 
-    def removed_all(self) -> str | None:
-        """Return the name of the filter that left no host for the last server."""
-        filters = self.rounds[-1].filters if self.rounds else []
-        return filters[-1]["filter"] if filters and not filters[-1]["left"] else None
-
     def document(self, selections: Sequence[Sequence[Any]], fault: str | None) -> dict[str, Any]:
         """Return the decision as JSON.
 

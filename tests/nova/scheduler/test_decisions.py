@@ -1,15 +1,12 @@
 """The record of nova-scheduler's decisions: of servers that got a host, and of servers without."""
 
 import json
-import stat
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import fixtures
 
-from cpu_tiers.nova.scheduler.decision_file import append
 from tests.nova.cloud import Cloud
 
 BORING = {
@@ -20,7 +17,7 @@ BORING = {
 }
 
 
-class Recorded(Cloud):
+class TestDecisions(Cloud):
     def setUp(self) -> None:
         self.folder = self.useFixture(fixtures.TempDir()).path
         self.file = Path(self.folder) / "decisions.json"
@@ -39,8 +36,6 @@ class Recorded(Cloud):
         refused: Mapping[str, Any] = self._wait_for_state_change(created, "ERROR")
         return refused
 
-
-class TestDecisions(Recorded):
     def test_a_server_that_gets_a_host(self) -> None:
         server = self.boot(self.tier("gold", "100"))
         (decision,) = self.decisions()
@@ -107,24 +102,3 @@ class TestDecisions(Recorded):
         Path(self.folder, "none").write_text("no folder")
         assert self.host_of(self.boot(self.tier("gold", "100"))) == "plain"
         assert "is not recorded: " in self.stdlog.logger.output
-
-
-def test_a_full_file_takes_another_name() -> None:
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "decisions"
-        document = {"text": "x" * 400_000}  # two of them are less than a MiB, three are more
-        for number in range(5):
-            append(file, {**document, "number": number}, max_mb=1)
-        of = [json.loads(line)["number"] for line in file.read_text().splitlines()]
-        older = file.with_name("decisions.1")
-        of_older = [json.loads(line)["number"] for line in older.read_text().splitlines()]
-        assert (of_older, of) == ([2, 3], [4])
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
-
-
-def test_a_document_that_is_larger_than_the_file_may_be() -> None:
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "decisions"
-        for number in range(2):
-            append(file, {"text": "x" * 2**20, "number": number}, max_mb=1)
-        assert json.loads(file.read_text())["number"] == 1

@@ -20,4 +20,5 @@ def test_the_default_scoring_is_the_pseudocode_of_the_spec() -> None:
 
 def test_all_options_are_off_by_default() -> None:
     on = {option.name: option.default for option in filter_scheduler.OPTIONS if option.default}
-    assert on == {"resource_provider_scoring": "literal"}  # without effect at a multiplier of 0.0
+    # Without effect at a multiplier of 0.0, and without a file.
+    assert on == {"resource_provider_scoring": "literal", "decision_record_max_mb": 64}
