@@ -17,7 +17,7 @@ SHARING = "MISC_SHARES_VIA_AGGREGATE"
 """The standard trait of a provider that the hosts of its aggregates share."""
 
 
-class Provider(NamedTuple):
+class FreeProvider(NamedTuple):
     """A provider of a host, or a sharing provider.
 
     :param free: the free amount of each resource class; negative if more is used than there is.
@@ -36,16 +36,16 @@ class HostProviders(NamedTuple):
     """
 
     root_traits: frozenset[str]
-    providers: tuple[Provider, ...]
+    providers: tuple[FreeProvider, ...]
 
 
 def read_hosts(summaries: Summaries) -> dict[str, HostProviders]:
     """Return the provider trees of the summaries that are no pools, by the uuid of the root."""
-    trees: dict[str, list[Provider]] = {}
+    trees: dict[str, list[FreeProvider]] = {}
     sharing = []
     for summary in summaries.values():
         free = {name: a["capacity"] - a["used"] for name, a in summary["resources"].items()}
-        provider = Provider(free, frozenset(summary["traits"]))
+        provider = FreeProvider(free, frozenset(summary["traits"]))
         if SHARING in provider.traits:
             sharing.append(provider)
         trees.setdefault(summary["root_provider_uuid"], []).append(provider)
@@ -82,7 +82,7 @@ def missing_parts(host: HostProviders, query: CandidateQuery) -> dict[str, int]:
 
 
 def _missing_amount(
-    providers: Sequence[Provider], query: CandidateQuery, name: str, total: int
+    providers: Sequence[FreeProvider], query: CandidateQuery, name: str, total: int
 ) -> int:
     """Return how much of a class would have to be free in addition."""
     free = sorted((max(0, p.free[name]) for p in providers if name in p.free), reverse=True)
@@ -102,7 +102,9 @@ def _missing_amount(
     return max(0, total - sum(free), single, on_own)
 
 
-def _excluding(providers: Sequence[Provider], groups: Iterable[RequestGroup]) -> frozenset[str]:
+def _excluding(
+    providers: Sequence[FreeProvider], groups: Iterable[RequestGroup]
+) -> frozenset[str]:
     """Return the forbidden traits that all providers have which could serve a part of a group."""
     excluding: set[str] = set()
     for group in groups:

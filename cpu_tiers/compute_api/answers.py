@@ -15,8 +15,8 @@ class ComputeApiUnavailable(CpuTiersError):
     """An API does not answer, refuses, or its answer has another form."""
 
 
-class Service(NamedTuple):
-    """A service, for messages.
+class Api(NamedTuple):
+    """The API of a service, for messages.
 
     :param name: the name of the API.
     :param service_type: the type of the service in the catalog of Keystone.
@@ -26,9 +26,9 @@ class Service(NamedTuple):
     service_type: str
 
 
-NOVA = Service("Nova's API", "compute")
-NEUTRON = Service("Neutron", "network")
-GLANCE = Service("Glance", "image")
+NOVA = Api("Nova's API", "compute")
+NEUTRON = Api("Neutron", "network")
+GLANCE = Api("Glance", "image")
 
 
 class Wanted(NamedTuple):
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
     :param form: the form of a right answer, for example ``a list of flavors``.
     """
 
-    service: Service
+    service: Api
     things: str
     form: str
 
