@@ -184,13 +184,14 @@ class _Text:
             if count != present
         ]
         if not lines:
-            return "No constraint alone excludes a host." if self._explanation.lacks else ""
+            several = "No host gets a candidate if a single constraint is left out."
+            return several if self._explanation.lacks else ""
         return "\n".join(["Hosts with candidates if a constraint is left out:", *lines])
 
     def nearest(self) -> str:
         """Return the hosts that lack least."""
         lines = [
-            wrapped(f"{host} lacks {', '.join(map(_amount, parts, parts.values()))}", indent="  ")
+            wrapped(f"{host} {', '.join(map(_amount, parts, parts.values()))}", indent="  ")
             for host, parts in self.nearest_hosts
         ]
         lines = shortened(lines, show_all=self._show_all)
@@ -205,7 +206,7 @@ def _lack(name: str, count: int) -> str:
 
 
 def _amount(name: str, amount: int) -> str:
-    return f"{amount} {name}" if amount > 1 else name
+    return _lack(f"{amount} {name}" if amount > 1 else name, 1)
 
 
 def _unknown_options(conf: cfg.ConfigOpts) -> Iterable[str]:

@@ -12,6 +12,12 @@ from cpu_tiers.accounting.missing_parts import SHARING
 from cpu_tiers.accounting.repeated_claims import host_of
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
+from cpu_tiers.model.numa import (
+    large_pages_trait,
+    no_numa_trait,
+    node_trait,
+    small_pages_trait,
+)
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Provider
@@ -40,7 +46,9 @@ class CandidateSurvey:
         self.summaries: dict[str, Mapping[str, Any]] = {}
         known = tuple(queries)
         classes = frozenset[str]().union(*(query.resources() for query in known))
-        traits = frozenset[str]().union(*(query.named_traits() for query in known))
+        # The fast forms of queries name traits of NUMA nodes and pages instead of each other.
+        of_forms = {node_trait(), no_numa_trait(), small_pages_trait(), large_pages_trait()}
+        traits = of_forms.union(*(query.named_traits() for query in known))
         self._absent_classes, self._absent_traits = client.absent_names(classes, traits)
 
     def answer(self, queries: Sequence[CandidateQuery]) -> CandidatesAnswer:
@@ -116,10 +124,9 @@ class CandidateSurvey:
         return False
 
     def _answer(self, query: CandidateQuery) -> CandidatesAnswer:
-        possible = self._without_absent_names(query)
-        if possible is None:
+        sent = self._without_absent_names(_fast(query))
+        if sent is None:
             return _NOTHING
-        sent = _fast(possible)
         key = sent.to_query_string()
         if key not in self._answers:
             answer = self._client.candidates(sent)

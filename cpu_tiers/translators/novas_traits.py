@@ -44,8 +44,8 @@ _VALUES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("hw:maxphysaddr_mode", "passthrough"): "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
         ("hw:maxphysaddr_mode", "emulate"): "COMPUTE_ADDRESS_SPACE_EMULATED",
         ("hw:virtio_packed_ring", "true"): "COMPUTE_NET_VIRTIO_PACKED",
-        ("hw:firmware_stateless", "true"): "COMPUTE_SECURITY_STATELESS_FIRMWARE",
         ("hw:ephemeral_encryption", "true"): "COMPUTE_EPHEMERAL_ENCRYPTION",
+        ("hw:pci_numa_affinity_policy", "socket"): "COMPUTE_SOCKET_PCI_NUMA_AFFINITY",
         ("hw:sound_model", "virtio"): "COMPUTE_SOUND_MODEL_VIRTIO",
     }
 )
@@ -61,6 +61,13 @@ def novas_traits(
     """
     properties = image.properties if image else {}
     required = {*_of_values(flavor.extra_specs, properties), *_of_tpm(flavor, properties)}
+    if "COMPUTE_EPHEMERAL_ENCRYPTION" in required:
+        encryption = _value("ephemeral_encryption_format", flavor, properties)
+        required.add(f"COMPUTE_EPHEMERAL_ENCRYPTION_{encryption.upper()}")
+    if properties.get("hw_firmware_type") == "uefi" and _is_true(
+        properties.get("hw_firmware_stateless", "")
+    ):
+        required.add("COMPUTE_SECURITY_STATELESS_FIRMWARE")
     if flavor.extra_specs.get("accel:device_profile"):
         required.add("COMPUTE_ACCELERATORS")
     if image_metadata_prefilter:
@@ -78,15 +85,22 @@ def novas_traits(
 def _of_values(specs: Mapping[str, str], properties: Mapping[str, str]) -> Iterator[str]:
     for (key, value), trait in _VALUES.items():
         given = specs.get(key, properties.get(key.replace(":", "_"), ""))
-        if given.lower() in (value, {"true": "yes"}.get(value)):
+        if given == value or (value == "true" and _is_true(given)):
             yield trait
 
 
 def _of_tpm(flavor: Flavor, properties: Mapping[str, str]) -> Iterator[str]:
-    def value(name: str) -> str:
-        return flavor.extra_specs.get(f"hw:{name}", properties.get(f"hw_{name}", ""))
-
-    version, model = value("tpm_version"), value("tpm_model") or "tpm-tis"
+    version = _value("tpm_version", flavor, properties)
+    model = _value("tpm_model", flavor, properties)
     if version:
         yield f"COMPUTE_SECURITY_TPM_{version.replace('.', '_')}"
         yield "COMPUTE_SECURITY_TPM_CRB" if model == "tpm-crb" else "COMPUTE_SECURITY_TPM_TIS"
+
+
+def _value(name: str, flavor: Flavor, properties: Mapping[str, str]) -> str:
+    return flavor.extra_specs.get(f"hw:{name}", properties.get(f"hw_{name}", ""))
+
+
+def _is_true(text: str) -> bool:
+    """Tell whether Nova reads a text as true: oslo.utils.strutils.bool_from_string."""
+    return text.strip().lower() in ("1", "t", "true", "on", "y", "yes")

@@ -26,10 +26,11 @@ def queries(
     specs: dict[str, str] | None = None,
     *,
     shares: bool = False,
+    numa: bool = False,
     aggregates: frozenset[frozenset[str]] = frozenset(),
 ) -> ServerQueries:
     flavor = Flavor(name="f", vcpus=4, memory_mb=4096, root_gb=10, extra_specs=specs or {})
-    request = ServerRequest(flavor=flavor, query_vcpu_shares=shares)
+    request = ServerRequest(flavor=flavor, query_vcpu_shares=shares, query_numa=numa)
     return server_queries(request, member_of=aggregates)
 
 
@@ -151,8 +152,16 @@ def test_a_refusal_or_a_failure_of_any_request_is_one_error(
         explain(client, queries({"quota:cpu_shares_multiplier": "100"}, shares=True))
 
 
-@pytest.mark.parametrize("specs", [{}, {"hw:numa_nodes": "2"}])
-def test_a_cloud_without_hosts(embedded: PlacementClient, specs: dict[str, str]) -> None:
-    explanation = explain(embedded, queries(specs))
+def test_numa_nodes_where_placement_knows_no_trait_of_pages(embedded: PlacementClient) -> None:
+    provide(embedded, "host", ["COMPUTE_NODE"], **{**SIZES, "VCPU": 2})
+    explanation = explain(embedded, queries({"hw:numa_nodes": "2"}, numa=True))
+    # The fast form of the query without VCPU names traits that the query does not name.
+    assert explanation.without["VCPU"] == 1
+    assert explanation.nearest() == [("host", {"VCPU": 2})]
+
+
+@pytest.mark.parametrize("numa", [False, True])
+def test_a_cloud_without_hosts(embedded: PlacementClient, numa: bool) -> None:
+    explanation = explain(embedded, queries({"hw:numa_nodes": "2"}, numa=numa))
     assert (explanation.names, explanation.candidates) == ({}, frozenset())
     assert explanation.nearest() == []

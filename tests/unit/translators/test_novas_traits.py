@@ -1,4 +1,4 @@
-"""The traits that Nova requires of itself; tests/nova compares them with Nova."""
+"""The traits that Nova requires; tests/nova/scheduler/test_server_queries.py asks Nova."""
 
 import pytest
 

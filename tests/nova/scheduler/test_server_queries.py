@@ -1,0 +1,95 @@
+"""The request of ``explain`` beside the request that Nova's filters and nova-scheduler make."""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+from nova import objects
+from nova.scheduler import request_filter, utils
+
+from cpu_tiers.conf import compute
+from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.nova import options
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators.server_queries import SchedulerOptions, server_queries
+
+Properties = Mapping[str, str]
+
+OF_DATABASE = {
+    "require_tenant_aggregate",
+    "map_az_to_placement_aggregate",
+    "require_image_type_support",
+    "isolate_aggregates",
+    "routed_networks_filter",
+    "remote_managed_ports_filter",
+    "tpm_secret_security_filter",
+    "owner_nova_filter",
+}
+"""Nova's filters that ``explain`` leaves out: docs/explaining.rst."""
+
+
+@pytest.fixture(autouse=True)
+def prefilter() -> Iterator[None]:
+    options.register(compute)
+    CONF.set_override("image_metadata_prefilter", True, "scheduler")
+    yield
+    CONF.clear_override("image_metadata_prefilter", "scheduler")
+
+
+def of_nova(specs: Properties, image: Properties) -> tuple[Mapping[str, int], set[str], set[str]]:
+    """Return the amounts, and the required and forbidden traits of Nova's own request."""
+    flavor = objects.Flavor(
+        name="f", vcpus=2, memory_mb=512, root_gb=5, ephemeral_gb=0, swap=0, extra_specs=specs
+    )
+    meta = objects.ImageMeta.from_dict({"properties": dict(image), "disk_format": "raw"})
+    spec = objects.RequestSpec(
+        flavor=flavor,
+        image=meta,
+        is_bfv=False,
+        requested_resources=[],
+        request_level_params=objects.RequestLevelParams(),
+    )
+    for each in request_filter.ALL_REQUEST_FILTERS:
+        if each.__name__ not in OF_DATABASE:
+            each(None, spec)
+    request = utils.ResourceRequest.from_request_spec(spec)
+    return (
+        request.merged_resources(),
+        request.all_required_traits | spec.root_required,
+        set(spec.root_forbidden),
+    )
+
+
+@pytest.mark.parametrize(
+    ("specs", "image"),
+    [
+        ({}, {}),
+        ({"os:secure_boot": "required"}, {"hw_machine_type": "q35"}),
+        ({}, {"os_secure_boot": "required"}),
+        ({"hw:tpm_version": "2.0", "hw:tpm_model": "tpm-crb"}, {}),
+        ({}, {"hw_tpm_version": "1.2", "hw_tpm_model": "tpm-tis"}),
+        ({"hw:maxphysaddr_mode": "emulate", "hw:maxphysaddr_bits": "42"}, {}),
+        ({"hw:maxphysaddr_mode": "passthrough"}, {}),
+        ({"hw:virtio_packed_ring": "true"}, {}),
+        ({}, {"hw_virtio_packed_ring": "yes"}),
+        ({}, {"hw_firmware_stateless": "true", "hw_firmware_type": "uefi"}),
+        ({}, {"hw_firmware_stateless": "true"}),
+        ({"hw:ephemeral_encryption": "true"}, {}),
+        ({"hw:ephemeral_encryption": "true", "hw:ephemeral_encryption_format": "luks"}, {}),
+        ({}, {"hw_sound_model": "virtio"}),
+        ({"accel:device_profile": "gpu"}, {}),
+        ({"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}, {}),
+        ({"hw:pci_numa_affinity_policy": "socket"}, {}),
+        ({"trait:HW_CPU_X86_AVX2": "required"}, {"trait:COMPUTE_NODE": "required"}),
+        ({}, {"hw_disk_bus": "scsi", "hw_vif_model": "e1000", "hw_video_model": "vga"}),
+        ({}, {"hw_architecture": "x86_64", "hw_viommu_model": "auto"}),
+    ],
+)
+def test_the_same_amounts_and_traits(specs: Properties, image: Properties) -> None:
+    flavor = Flavor(name="f", vcpus=2, memory_mb=512, root_gb=5, extra_specs=specs)
+    server = ServerRequest(flavor=flavor, image=Image("i", image))
+    (query,) = server_queries(
+        server, options=SchedulerOptions(image_metadata_prefilter=True)
+    ).first
+    found = query.resources(), query.required_traits(), query.root_forbidden
+    assert found == of_nova(specs, image)
