@@ -47,7 +47,7 @@ _INVENTORY = """
 _TRAIT = """
     INSERT INTO resource_provider_traits (resource_provider_id, trait_id)
     SELECT p.id, t.id FROM resource_providers p, traits t WHERE p.name = ? AND t.name = ?"""
-_ALLOCATION = """
+ALLOCATION = """
     INSERT INTO allocations (consumer_id, used, resource_provider_id, resource_class_id)
     SELECT a.consumer, a.used, p.id, c.id
     FROM (SELECT ? AS consumer, ? AS used, ? AS provider, ? AS class) a
@@ -75,25 +75,25 @@ class Providers:
         of a cloud is mostly the time of its providers.
         """
         self.uuids: dict[str, str] = {}
-        with _placement_rows() as rows:
+        with placement_rows() as rows:
             for host in hosts:
                 agents = [_agent(host, *devices) for devices in host.ports.items() if devices[1]]
                 for tree in (_tree(host), *_networks(agents)):
                     for provider in tree.providers[tree.root_is_foreign :]:
                         self.uuids[provider.name] = provider.uuid or str(uuid.uuid4())
-                        _insert(rows, provider, self.uuids[provider.name])
+                        insert(rows, provider, self.uuids[provider.name])
                 for taken in _taken(host):
-                    rows.execute(_ALLOCATION, ("servers that exist", *taken))
+                    rows.execute(ALLOCATION, ("servers that exist", *taken))
         self.names = {uuid: name for name, uuid in self.uuids.items()}
 
     @contextmanager
     def another(self, amounts: Mapping[str, int], provider: str) -> Iterator[None]:
         """Let another consumer have amounts of a provider, while the context is active."""
-        with _placement_rows() as rows:
+        with placement_rows() as rows:
             for name, amount in amounts.items():
-                rows.execute(_ALLOCATION, ("another", amount, provider, name))
+                rows.execute(ALLOCATION, ("another", amount, provider, name))
         yield
-        with _placement_rows() as rows:
+        with placement_rows() as rows:
             rows.execute("DELETE FROM allocations WHERE consumer_id = 'another'")
 
     def placement_of(
@@ -117,7 +117,8 @@ class Providers:
 
 
 @contextmanager
-def _placement_rows() -> Iterator[sqlite3.Connection]:
+def placement_rows() -> Iterator[sqlite3.Connection]:
+    """Yield Placement's database, for one transaction."""
     pooled = db_api.get_placement_engine().raw_connection()
     try:
         with pooled.driver_connection as connection:  # a transaction
@@ -126,7 +127,8 @@ def _placement_rows() -> Iterator[sqlite3.Connection]:
         pooled.close()
 
 
-def _insert(rows: sqlite3.Connection, provider: ResourceProvider, provider_uuid: str) -> None:
+def insert(rows: sqlite3.Connection, provider: ResourceProvider, provider_uuid: str) -> None:
+    """Write a provider whose parent is there, with its inventories and traits."""
     rows.execute(_PROVIDER, (provider_uuid, provider.name, provider.parent))
     if provider.parent is None:
         rows.execute(_ROOT, (provider.name,))

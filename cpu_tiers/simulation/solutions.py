@@ -1,0 +1,131 @@
+"""The allocation candidates of a host: providers for each request group, and all rules at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.simulation.groups import Choice, Group, Numbers, SameProvider, WholeTree
+from cpu_tiers.simulation.provider import Stock
+from cpu_tiers.simulation.reach import Shape, Solution
+
+
+class Solver:
+    """Finds the candidates of a query on the hosts of a shape.
+
+    :param within: for each group of the query, the providers that its ``in_tree`` allows.
+    :param each_order: whether groups that request the same swap their providers in further
+        candidates, as in Placement; they leave the same host, and eight equal groups have
+        40,320 orders.
+    """
+
+    def __init__(
+        self,
+        query: CandidateQuery,
+        shape: Shape,
+        within: Sequence[Numbers],
+        *,
+        each_order: bool = True,
+    ) -> None:
+        self._query = query
+        self._shape = shape
+        self._groups: list[Group] = [
+            SameProvider(group, shape, numbers)
+            if group.suffix
+            else WholeTree(group, shape, numbers)
+            for group, numbers in zip(query.groups, within, strict=True)
+        ]
+        self._twins = [
+            None if each_order else _twin(query, number) for number in range(len(query.groups))
+        ]
+        root = shape.places[0].traits
+        self.is_possible = (
+            query.root_required <= root
+            and query.root_forbidden.isdisjoint(root)
+            and all(group.is_possible() for group in self._groups)
+        )
+        """Whether the hosts could serve the query if nothing was allocated."""
+
+    def solutions(self, stocks: Sequence[Stock]) -> tuple[Solution, ...]:
+        """Return the candidates on a host.
+
+        :param stocks: the inventories of the host, in the order of its reach.
+        """
+        options = []
+        for group in self._groups:
+            choices = group.choices(stocks)
+            if not choices:
+                return ()
+            options.append(choices)
+        if len(options) == 1:
+            return tuple(Solution(choice.claims, (choice.providers,)) for choice in options[0])
+        return tuple(self._joined(options, (), {}, stocks))
+
+    def _joined(
+        self,
+        options: Sequence[Sequence[Choice]],
+        chosen: tuple[tuple[int, ...], ...],
+        claims: dict[int, int],
+        stocks: Sequence[Stock],
+    ) -> Iterator[Solution]:
+        """Yield the candidates that continue the providers of the first groups."""
+        number = len(chosen)
+        if number == len(options):
+            if self._are_in_subtrees(chosen):
+                yield Solution(tuple(claims.items()), chosen)
+            return
+        for choice in options[number]:
+            if not self._may_follow(number, choice, chosen):
+                continue
+            total = dict(claims)
+            for stock, amount in choice.claims:
+                total[stock] = total.get(stock, 0) + amount
+            if self._fit(total, choice, stocks):
+                yield from self._joined(options, (*chosen, choice.providers), total, stocks)
+
+    def _may_follow(self, number: int, choice: Choice, chosen: Sequence[tuple[int, ...]]) -> bool:
+        """Tell whether the group policy, and the order of equal groups, allow a choice."""
+        twin = self._twins[number]
+        if twin is not None and choice.providers < chosen[twin]:
+            return False
+        if self._query.group_policy != "isolate" or not self._query.groups[number].suffix:
+            return True
+        earlier = zip(self._query.groups, chosen, strict=False)
+        return all(not group.suffix or choice.providers != taken for group, taken in earlier)
+
+    def _fit(self, total: dict[int, int], choice: Choice, stocks: Sequence[Stock]) -> bool:
+        """Tell whether the inventories of a choice have room for what all groups take of them.
+
+        Placement compares the sum with the capacity and the largest unit only.
+        """
+        return all(
+            total[stock] <= stocks[stock].free and total[stock] <= self._shape.limits[stock][1]
+            for stock, _ in choice.claims
+        )
+
+    def _are_in_subtrees(self, chosen: Sequence[tuple[int, ...]]) -> bool:
+        """Tell whether the providers obey each ``same_subtree``."""
+        for suffixes in self._query.same_subtree:
+            numbers = {
+                number
+                for group, providers in zip(self._query.groups, chosen, strict=True)
+                if group.suffix in suffixes
+                for number in providers
+            }
+            above = [self._shape.above[number] for number in numbers]
+            if above and numbers.isdisjoint(frozenset.intersection(*above)):
+                return False
+        return True
+
+
+def _twin(query: CandidateQuery, number: int) -> int | None:
+    """Return the last group before a group that requests the same; ``None`` if there is none."""
+
+    def request(group: RequestGroup) -> RequestGroup | None:
+        if not group.suffix or group.suffix in query.in_subtrees:
+            return None
+        return group._replace(suffix="", requester_id=None)
+
+    wanted = request(query.groups[number])
+    twins = [i for i in range(number) if wanted and request(query.groups[i]) == wanted]
+    return twins[-1] if twins else None
