@@ -8,7 +8,7 @@ amounts are compared each time. Source: Placement 16, ``objects/research_context
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from cpu_tiers.model.request import RequestGroup
@@ -87,6 +87,9 @@ class WholeTree:
             for name, amount in group.resources.items()
         ]
         self._are_right: dict[frozenset[int], bool] = {}
+        # Most hosts have a single provider of each class, so they have a single choice.
+        self._has_one_choice = all(len(providers) == 1 for _, providers in self._options)
+        self._all = self._joined(self._options) if self._has_one_choice else []
 
     def _providers(self, name: str, amount: int, within: Numbers) -> Iterator[tuple[int, int]]:
         """Yield the providers of a resource class, each with the number of its inventory."""
@@ -104,23 +107,34 @@ class WholeTree:
 
     def is_possible(self) -> bool:
         """Tell whether the providers could serve the group if nothing was allocated."""
+        if self._has_one_choice:
+            return bool(self._all)
         return all(providers for _, providers in self._options)
 
     def choices(self, stocks: Sequence[Stock]) -> list[Choice]:
         """Return the ways to serve the group from what is free now."""
-        options = [
-            [
-                (number, stock, amount)
-                for number, stock in providers
-                if stocks[stock].free >= amount
-            ]
-            for amount, providers in self._options
+        if not self._has_one_choice:
+            return self._joined(
+                (amount, [pair for pair in providers if stocks[pair[1]].free >= amount])
+                for amount, providers in self._options
+            )
+        for choice in self._all:
+            for stock, amount in choice.claims:
+                if stocks[stock].free < amount:
+                    return []
+        return self._all
+
+    def _joined(self, options: Iterable[tuple[int, list[tuple[int, int]]]]) -> list[Choice]:
+        """Return each choice of a provider for each class, if the providers have the traits."""
+        parts = [
+            [(number, (stock, amount)) for number, stock in providers]
+            for amount, providers in options
         ]
         return [
-            Choice(tuple(sorted(providers)), tuple((stock, amount) for _, stock, amount in parts))
-            for parts in itertools.product(*options)
-            for providers in [frozenset(number for number, _, _ in parts)]
-            if self._has_traits(providers)
+            Choice(tuple(sorted(numbers)), tuple(claim for _, claim in pairs))
+            for pairs in itertools.product(*parts)
+            for numbers in [frozenset(number for number, _ in pairs)]
+            if self._has_traits(numbers)
         ]
 
     def _has_traits(self, providers: frozenset[int]) -> bool:

@@ -38,6 +38,7 @@ class Solver:
         self._twins = [
             None if each_order else _twin(query, number) for number in range(len(query.groups))
         ]
+        self._last: tuple[list[Choice], tuple[Solution, ...]] = [], ()
         root = shape.places[0].traits
         self.is_possible = (
             query.root_required <= root
@@ -58,8 +59,15 @@ class Solver:
                 return ()
             options.append(choices)
         if len(options) == 1:
-            return tuple(Solution(choice.claims, (choice.providers,)) for choice in options[0])
+            return self._alone(options[0])
         return tuple(self._joined(options, (), {}, stocks))
+
+    def _alone(self, choices: list[Choice]) -> tuple[Solution, ...]:
+        """Return the candidates of a query that has a single group."""
+        if choices is not self._last[0]:  # most hosts of a shape have the same list
+            solutions = tuple(Solution(choice.claims, (choice.providers,)) for choice in choices)
+            self._last = choices, solutions
+        return self._last[1]
 
     def _joined(
         self,
