@@ -223,6 +223,12 @@ class PlacementClient:
         }
         return Traits.read(self._exchange.request("PUT", path, json=body))
 
+    def aggregates(self, provider_uuid: str) -> frozenset[str]:
+        """Return the uuids of the aggregates that a provider is in."""
+        path = f"/resource_providers/{provider_uuid}/aggregates"
+        response = self._exchange.request("GET", path)
+        return frozenset(map(str, response.read(response.body(), "aggregates", list)))
+
     def usages(self, provider_uuid: str) -> dict[str, int]:
         """Return the allocated amounts of a provider, by resource class."""
         response = self._exchange.request("GET", f"/resource_providers/{provider_uuid}/usages")

@@ -7,7 +7,7 @@ with ``in:`` of 1.39. Pure: no I/O, no configuration, no Nova.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
@@ -18,6 +18,16 @@ from cpu_tiers.simulation.search import Search
 
 Allocations = Mapping[str, Mapping[str, int]]
 """The amounts by provider uuid and resource class."""
+
+
+class Change(NamedTuple):
+    """What a claim or a release has changed.
+
+    :param amounts: the amounts by resource class that are taken; negative for a release.
+    """
+
+    root: str
+    amounts: Mapping[str, int]
 
 
 class ClaimRefused(CpuTiersError):
@@ -41,7 +51,7 @@ class Cloud:
         for number, reach in enumerate(self.reaches):
             for root in {provider.root for provider in reach.providers}:
                 self._reached_from[root].append(number)
-        self._changes: list[str] = []
+        self._changes: list[Change] = []
 
     def search(self, query: CandidateQuery, *, each_order: bool = True) -> Search:
         """Return the candidates of a query, host by host; later claims only change some hosts."""
@@ -81,17 +91,26 @@ class Cloud:
         for uuid, amounts in allocations.items():
             provider = self._providers[uuid]
             provider.take(amounts, sign)
-            self._changes.append(provider.root)
+            signed = {name: sign * amount for name, amount in amounts.items()}
+            self._changes.append(Change(provider.root, signed))
 
     def changed_since(self, moment: int) -> tuple[Collection[int], int]:
         """Return the numbers of the reaches that have changed, and the moment that is now.
 
         :param moment: a moment of an earlier call; 0 is the beginning.
         """
-        changed = {
-            number for root in set(self._changes[moment:]) for number in self._reached_from[root]
-        }
+        roots = {change.root for change in self._changes[moment:]}
+        changed = {number for root in roots for number in self._reached_from[root]}
         return changed, len(self._changes)
+
+    @property
+    def moment(self) -> int:
+        """Return the moment that is now: the number of changes so far."""
+        return len(self._changes)
+
+    def changes(self, moment: int) -> Sequence[Change]:
+        """Return the claims and the releases since a moment, provider by provider."""
+        return self._changes[moment:]
 
     def root_of(self, uuid: str) -> str | None:
         """Return the root provider of a provider; ``None`` if there is no such provider."""

@@ -108,6 +108,10 @@ class Reach:
             places.append(Place(parent, is_own, state.traits, state.aggregates, tuple(units)))
         return tuple(places)
 
+    def own(self) -> tuple[Provider, ...]:
+        """Return the providers of the tree itself."""
+        return tuple(provider for provider in self.providers if provider.root == self.root)
+
     def request(self, solution: Solution, suffixes: Sequence[str]) -> AllocationRequest:
         """Return an allocation candidate as Placement returns it."""
         allocations: dict[str, dict[str, int]] = {}

@@ -1,0 +1,84 @@
+"""``cpu-tiers cloud snapshot``: a whole cloud in one file."""
+
+import json
+import logging
+from argparse import ArgumentParser, Namespace
+
+from oslo_config import cfg
+
+from cpu_tiers.cli.documents import read_json
+from cpu_tiers.cli.flavor_check import novas_flavors
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.output_file import write_output
+from cpu_tiers.cli.progress import Progress
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.placement.session import connect
+from cpu_tiers.placement.whole_cloud import read_whole_cloud
+from cpu_tiers.simulation.masking import masked
+from cpu_tiers.simulation.snapshot import Snapshot
+
+LOG = logging.getLogger(__name__)
+
+
+def read_snapshot(path: str) -> Snapshot:
+    """Return the snapshot in a file; ``-`` is standard input.
+
+    :raises InvalidInput: with every fault of the document.
+    """
+    return Snapshot.parse(read_json(path, "give the file of cpu-tiers cloud snapshot"), where=path)
+
+
+class CloudSnapshot(NovaConfCommand):
+    """Write all providers, allocations and flavors of a cloud into one file.
+
+    The command asks Placement and Nova, and changes nothing. Only the user may read the file.
+    """
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the file and for the names in it."""
+        parser: ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("file", metavar="FILE", help="path of the file to write")
+        parser.add_argument(
+            "--mask",
+            action="store_true",
+            help="replace the names and the ids of hosts, aggregates, servers and flavors;"
+            " resource classes, traits and the extra specs that decide about hosts are kept",
+        )
+        parser.add_argument(
+            "--no-flavors", action="store_true", help="ask only Placement, and not Nova"
+        )
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> None:
+        """Read the cloud and write the file."""
+        conf = self.nova_conf()
+        with connect(conf, embedded=self.wants_embedded) as client:
+            providers, consumers = read_whole_cloud(client, Progress("providers"))
+        has_nova = not (parsed_args.no_flavors or self.wants_embedded)
+        flavors = _flavors(conf) if has_nova else ()
+        snapshot = Snapshot(providers=providers, consumers=consumers, flavors=flavors)
+        if parsed_args.mask:
+            snapshot = masked(snapshot)
+        content = json.dumps(snapshot.to_json(), separators=(",", ":")).encode()
+        try:
+            write_output(parsed_args.file, content, private=True)
+        except (OSError, ValueError) as error:
+            raise InvalidInput.of(
+                parsed_args.file, f"cannot be written ({error})", "name another file"
+            ) from error
+        LOG.info(
+            "providers: %d, consumers: %d, flavors: %d",
+            len(providers),
+            len(consumers),
+            len(flavors),
+        )
+
+
+def _flavors(conf: cfg.ConfigOpts) -> tuple[Flavor, ...]:
+    """Return the flavors of Nova; log the faults of the flavors that are left out."""
+    faults = FaultList()
+    flavors = tuple(novas_flavors(conf, faults, lambda _: ()))
+    for fault in faults.faults:
+        LOG.warning("A flavor is left out: %s", fault)
+    return flavors

@@ -1,0 +1,72 @@
+"""Reads all providers of a cloud and all allocations, for a snapshot."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from cpu_tiers.accounting.holdings import ProviderId
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.errors import PlacementRefused
+from cpu_tiers.placement.records import Provider
+from cpu_tiers.simulation.provider import ProviderState
+
+Progress = Callable[[int, int], None]
+"""Is called with the number of providers that are read, and of all providers."""
+
+Consumers = dict[str, dict[str, dict[str, int]]]
+"""The amounts by consumer, provider and resource class."""
+
+
+def read_whole_cloud(
+    client: PlacementClient, progress: Progress
+) -> tuple[tuple[ProviderState, ...], Consumers]:
+    """Return the providers, and the allocations of each consumer.
+
+    It takes three requests for each provider, a request for each trait that a provider has, and
+    a few more. Servers may come and go meanwhile, so the allocations are not those of a single
+    moment. A provider that is deleted meanwhile is left out.
+    """
+    records = client.providers()
+    traits: dict[ProviderId, set[str]] = {record.uuid: set() for record in records}
+    for name in sorted(client.traits_in_use()):
+        for record in client.providers_with_trait(name):
+            traits.setdefault(record.uuid, set()).add(name)
+    states: dict[str, ProviderState] = {}
+    consumers: Consumers = {}
+    for number, record in enumerate(_parents_first(records)):
+        progress(number, len(records))
+        if record.parent_uuid is None or record.parent_uuid in states:
+            with _that_may_be_gone():
+                uuid = record.uuid
+                state = ProviderState(
+                    uuid=uuid,
+                    name=record.name,
+                    parent=record.parent_uuid,
+                    inventories=client.inventories(uuid).by_class,
+                    traits=frozenset(traits[uuid]),
+                    aggregates=client.aggregates(uuid),
+                )
+                for consumer, amounts in client.allocations(uuid).items():
+                    consumers.setdefault(consumer, {})[uuid] = dict(amounts)
+                states[uuid] = state
+    return tuple(states.values()), consumers
+
+
+@contextmanager
+def _that_may_be_gone() -> Iterator[None]:
+    try:
+        yield
+    except PlacementRefused as error:
+        if error.status != 404:
+            raise
+
+
+def _parents_first(records: tuple[Provider, ...]) -> Iterator[Provider]:
+    """Yield each tree by itself, each provider after its parent."""
+    children: dict[str | None, list[Provider]] = {}
+    for record in sorted(records, key=lambda record: record.name):
+        children.setdefault(record.parent_uuid, []).append(record)
+    waiting = list(reversed(children.get(None, [])))
+    while waiting:
+        record = waiting.pop()
+        yield record
+        waiting += reversed(children.get(record.uuid, []))

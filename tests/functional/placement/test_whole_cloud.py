@@ -1,0 +1,45 @@
+"""Reading a whole cloud from a real Placement, and the cloud in memory that it makes."""
+
+import random
+
+from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.records import Consumer
+from cpu_tiers.placement.whole_cloud import read_whole_cloud
+from cpu_tiers.simulation.search import identity
+from cpu_tiers.simulation.snapshot import Snapshot
+from tests.random_clouds.providers import placement_rows
+from tests.random_clouds.states import CLASSES, TRAITS, draw_query, draw_state, write_state
+
+SERVER = "00000000-0000-4000-8000-000000000001"
+
+
+def test_a_snapshot_has_the_candidates_of_placement(embedded: PlacementClient) -> None:
+    custom = [name for name in TRAITS if name.startswith("CUSTOM_")]
+    embedded.ensure_names(classes=[CLASSES[-1]], traits=[*custom, "CUSTOM_GREEN"])
+    rng = random.Random("a cloud with two pools")
+    states = draw_state(rng)
+    write_state(states)
+    with placement_rows() as rows:  # Placement's lists of rows need a time
+        for table in ("resource_providers", "inventories", "allocations"):
+            rows.execute(f"UPDATE {table} SET created_at = '2026-01-01 00:00:00'")  # noqa: S608
+    queries = [draw_query(rng, states) for _ in range(20)]
+    claimed = next(
+        answer.allocation_requests[0].allocations
+        for answer in map(embedded.candidates, queries)
+        if answer.allocation_requests
+    )
+    embedded.set_consumers(
+        Consumer(uuid=SERVER, allocations=Portion.by_id(claimed), project_id="p", user_id="u")
+    )
+    seen: list[tuple[int, int]] = []
+    providers, consumers = read_whole_cloud(embedded, lambda *done: seen.append(done))
+    assert seen == [(number, len(states)) for number in range(len(states))]
+    assert {provider.uuid: provider for provider in providers}.keys() == {s.uuid for s in states}
+    assert consumers[SERVER] == claimed
+    snapshot = Snapshot(providers=providers, consumers=consumers)
+    cloud = Snapshot.parse(snapshot.to_json(), where="snapshot").cloud()
+    for query in queries[:4]:
+        found = {identity(r) for r in cloud.candidates(query).allocation_requests}
+        expected = embedded.candidates(query).allocation_requests
+        assert found >= {identity(request) for request in expected}

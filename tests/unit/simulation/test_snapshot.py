@@ -1,0 +1,104 @@
+"""Snapshots as documents: every fault with its place, and the same cloud again."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.simulation.snapshot import Snapshot
+from tests.unit.simulation.clouds import group, provider, providers_of, query
+
+SNAPSHOT = Snapshot(
+    providers=(
+        provider("a", None, "RED", aggregate="z", VCPU=4, MEMORY_MB=64),
+        provider("a-node", "a", CARD=1),
+    ),
+    consumers={"server": {"a": {"VCPU": 3}}, "other": {"a": {"MEMORY_MB": 8}}},
+    flavors=(Flavor(name="small", vcpus=2, memory_mb=16, extra_specs={"hw:cpu_policy": "mixed"}),),
+)
+
+
+def test_a_document_gives_the_same_snapshot() -> None:
+    assert Snapshot.parse(SNAPSHOT.to_json(), where="s") == SNAPSHOT
+
+
+def test_the_cloud_has_the_allocations_of_all_consumers() -> None:
+    one, two = query(group(VCPU=1)), query(group(VCPU=2))
+    assert providers_of(SNAPSHOT.cloud().candidates(one)) == [{"": "a"}]  # 4 - 3
+    assert providers_of(SNAPSHOT.cloud().candidates(two)) == []
+    assert providers_of(SNAPSHOT.cloud(is_empty=True).candidates(two)) == [{"": "a"}]
+
+
+def broken(*keys: Any, value: Any) -> dict[str, Any]:
+    """Return the document with another value at a place."""
+    document: Any = copy.deepcopy(SNAPSHOT.to_json())
+    place = document
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    return dict(document)
+
+
+@pytest.mark.parametrize(
+    ("document", "fault"),
+    [
+        pytest.param([], "s: got a list; give an object", id="no object"),
+        pytest.param(
+            {}, "s: None of version None; give a 'cpu-tiers cloud snapshot'", id="no format"
+        ),
+        pytest.param(broken("version", value=2), "version 2", id="another version"),
+        pytest.param(broken("extra", value=1), "s, extra: got 1; cpu-tiers knows", id="a key"),
+        pytest.param(
+            broken("providers", 1, "parent_uuid", value="x"),
+            "s, providers, a-node, parent_uuid: got 'x'",
+            id="an unknown parent",
+        ),
+        pytest.param(
+            broken("providers", 0, "parent_uuid", value="a-node"),
+            "s, providers, a, parent_uuid: got 'a'",
+            id="a circle",
+        ),
+        pytest.param(
+            broken("providers", 1, "uuid", value="a"),
+            "s, providers, 1, uuid: got 'a'; name each provider once",
+            id="a provider twice",
+        ),
+        pytest.param(
+            broken("providers", 0, "inventories", "VCPU", "total", value=0),
+            "s, providers, 0, inventories, VCPU, total: got 0; give a whole number of at least 1",
+            id="no total",
+        ),
+        pytest.param(
+            broken("providers", 0, "inventories", "VCPU", "allocation_ratio", value=True),
+            "allocation_ratio: got True; give a number above 0",
+            id="a ratio",
+        ),
+        pytest.param(
+            broken("consumers", "server", "x", value={}),
+            "s, consumers server, x: got 'x'; name a provider of this document",
+            id="an unknown provider",
+        ),
+        pytest.param(
+            broken("consumers", "server", "a", "VCPU", value="3"),
+            "s, consumers server, a, VCPU: got '3'; give a whole number of at least 1",
+            id="an amount",
+        ),
+        pytest.param(
+            broken("flavors", 0, "vcpus", value=0), "flavor small, vcpus: got 0", id="a size"
+        ),
+    ],
+)
+def test_faults(document: object, fault: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        Snapshot.parse(document, where="s")
+    assert fault in str(error.value)
+
+
+def test_all_faults_at_once() -> None:
+    document = broken("flavors", 0, "vcpus", value=0) | {"providers": [7], "more": 1}
+    with pytest.raises(InvalidInput) as error:
+        Snapshot.parse(document, where="s")
+    # the key, the provider, the three providers of consumers and the size
+    assert len(error.value.faults) == 5
