@@ -37,6 +37,7 @@ OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.FloatOpt("ram_weight_multiplier", default=1.0),
             cfg.FloatOpt("cpu_weight_multiplier", default=1.0),
             cfg.FloatOpt("disk_weight_multiplier", default=1.0),
+            cfg.FloatOpt("num_instances_weight_multiplier", default=0.0),
         ],
     ),
     (

@@ -1,0 +1,100 @@
+"""Policies: the weighers of nova-scheduler with their multipliers. Pure.
+
+Nova's weighers are formulas of a few words, so they are written again here; a test compares them
+with Nova's own classes. The scorings are those of :mod:`cpu_tiers.weights`, which nova-scheduler
+runs, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.weights import SCORINGS, Scoring
+
+NOVA = "nova"
+"""The name of the policy that has only Nova's weighers."""
+
+WEIGHERS: Mapping[str, float] = {"ram": 1.0, "cpu": 1.0, "disk": 1.0, "num_instances": 0.0}
+"""Nova's weighers of which a snapshot knows enough, with their default multipliers."""
+
+_WITHOUT_LEAST = {"num_instances"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a scheduler chooses among the hosts that have room.
+
+    :param name: the text that the user has given.
+    :param scoring: ``None`` for no scoring.
+    :param multiplier: ``resource_provider_weight_multiplier``.
+    :param weighers: the multipliers of Nova's weighers.
+    """
+
+    name: str
+    scoring: Scoring | None = None
+    multiplier: float = 1.0
+    weighers: Mapping[str, float] = field(default_factory=lambda: dict(WEIGHERS))
+
+    @classmethod
+    def parse(cls, text: str, configured: Mapping[str, float]) -> Policy:
+        """Return the policy that a text describes, such as ``boring=2.0,cpu=0``.
+
+        :param configured: the multipliers of Nova's weighers; the text overrides them.
+        :raises InvalidInput: with every fault of the text.
+        """
+        where = f"--policy {text}"
+        faults = FaultList()
+        first, *others = text.split(",")
+        name, _, multiplier = first.partition("=")
+        if name != NOVA and name not in SCORINGS:
+            faults.add(where, f"got {name!r}", f"begin with {', '.join([NOVA, *SCORINGS])}")
+        weighers = dict(configured)
+        for part in others:
+            weigher, _, number = part.partition("=")
+            if weigher in WEIGHERS:
+                weighers[weigher] = faults.read(_number, where, number) or 0.0
+            else:
+                faults.add(where, f"got {weigher!r}", f"name {', '.join(WEIGHERS)}")
+        if name == NOVA and multiplier:
+            faults.add(where, f"{NOVA}={multiplier}", f"give the multipliers as {NOVA},ram=2.0")
+        factor = faults.read(_number, where, multiplier) if multiplier else 1.0
+        faults.raise_if_any()
+        return cls(
+            name=text,
+            scoring=SCORINGS.get(name),
+            multiplier=factor if factor is not None else 1.0,
+            weighers=weighers,
+        )
+
+
+def _number(where: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput.of(where, f"got {text!r}", "give a number, such as 2.0 or -1")
+    return number
+
+
+def add_weights(
+    weights: list[float], values: Sequence[float], multiplier: float, *, weigher: str
+) -> None:
+    """Add the normalized weights of a weigher of Nova, one for each host.
+
+    The free amounts count from 0, and the number of servers from the smallest number.
+    Source: Nova, ``nova/weights.py`` and ``nova/scheduler/weights/``.
+    """
+    if not multiplier or len(weights) < 2:  # Nova does not weigh a single host
+        return
+    least = min(values) if weigher in _WITHOUT_LEAST else 0
+    # A free amount below 0 counts as 0.
+    most = max(max(values), least)
+    if most == least:
+        return
+    width = float(most) - float(least)
+    for number, value in enumerate(values):
+        weights[number] += multiplier * ((max(value, least) - least) / width)

@@ -1,0 +1,99 @@
+"""The servers that ask for a host, one after the other: from a table, or drawn. Pure."""
+
+from __future__ import annotations
+
+import csv
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cpu_tiers.errors import FaultList, InvalidInput
+
+COLUMNS = ("time", "flavor", "lifetime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A server that asks for a host.
+
+    :param time: the time of the request, in any unit.
+    :param flavor: the name of the flavor.
+    :param lifetime: how long the server stays, in the same unit; ``None`` for ever.
+    """
+
+    time: float
+    flavor: str
+    lifetime: float | None = None
+
+
+def read_arrivals(lines: Iterable[str], flavors: Sequence[str], *, where: str) -> list[Arrival]:
+    """Return the requests of a CSV table, sorted by time.
+
+    The columns are ``time``, ``flavor`` and, for servers that depart, ``lifetime``.
+
+    :param flavors: the names of the flavors that there are.
+    :raises InvalidInput: with every fault of the table.
+    """
+    table = csv.DictReader(lines, restkey="…")
+    columns = table.fieldnames or ()
+    if not {"time", "flavor"} <= set(columns) <= set(COLUMNS):
+        raise InvalidInput.of(
+            f"{where}, line 1",
+            f"the columns {', '.join(columns) or 'are missing'}",
+            f"give {', '.join(COLUMNS)}; the last may be missing",
+        )
+    faults = FaultList()
+    arrivals = []
+    for row in table:
+        with faults:
+            arrivals.append(_arrival(row, frozenset(flavors), f"{where}, line {table.line_num}"))
+    if not arrivals and not faults.faults:
+        faults.add(where, "no requests", "give a line for each request")
+    faults.raise_if_any()
+    return sorted(arrivals, key=lambda arrival: arrival.time)
+
+
+def draw_arrivals(
+    count: int, shares: Mapping[str, float], stay: float | None, rng: random.Random
+) -> list[Arrival]:
+    """Return drawn requests, a unit of time apart.
+
+    :param shares: how often each flavor is drawn, relative to the other flavors.
+    :param stay: the mean number of requests that come while a server stays, of an exponential
+        distribution; ``None`` for ever.
+    """
+    names = rng.choices(list(shares), weights=list(shares.values()), k=count)
+    return [
+        Arrival(
+            time=float(number),
+            flavor=name,
+            lifetime=None if stay is None else rng.expovariate(1 / stay),
+        )
+        for number, name in enumerate(names)
+    ]
+
+
+def _arrival(row: Mapping[str, str | None], flavors: frozenset[str], where: str) -> Arrival:
+    faults = FaultList()
+    time = faults.read(_number, f"{where}, time", row.get("time"))
+    lifetime = None
+    if row.get("lifetime"):
+        lifetime = faults.read(_number, f"{where}, lifetime", row["lifetime"])
+    flavor = row.get("flavor") or ""
+    if flavor not in flavors:
+        faults.add(f"{where}, flavor", f"got {flavor!r}", "name a flavor of the snapshot")
+    if "…" in row:
+        faults.add(where, "more fields than columns", "give a field for each column")
+    faults.raise_if_any()
+    return Arrival(time=time or 0.0, flavor=flavor, lifetime=lifetime)
+
+
+def _number(where: str, text: str | None) -> float:
+    try:
+        number = float(text or "")
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or number < 0:
+        raise InvalidInput.of(where, f"got {text!r}", "give a number of at least 0")
+    return number

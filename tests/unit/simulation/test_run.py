@@ -1,0 +1,60 @@
+"""A stream of requests, and what is left, worked out by hand."""
+
+import pytest
+
+from cpu_tiers.simulation import Cloud
+from cpu_tiers.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.simulation.requests import Arrival
+from cpu_tiers.simulation.run import simulate
+from cpu_tiers.simulation.scheduler import Demand, Scheduler
+from tests.unit.simulation.clouds import SHARES, group, provider, query
+
+DEMANDS = {
+    "small": Demand(flavor="small", queries=(query(group(VCPU=2, MEMORY_MB=1)),)),
+    "large": Demand(flavor="large", queries=(query(group(VCPU=4, MEMORY_MB=1)),)),
+}
+
+
+def arrival(time: float, flavor: str, lifetime: float | None = None) -> Arrival:
+    return Arrival(time=time, flavor=flavor, lifetime=lifetime)
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    return Cloud(
+        [
+            provider("a", None, aggregate="z", VCPU=4, MEMORY_MB=2),
+            provider("b", None, VCPU=7, MEMORY_MB=3),
+            provider("pool", None, SHARES, aggregate="z", DISK=10),
+        ]
+    )
+
+
+def test_the_outcome(cloud: Cloud) -> None:
+    scheduler = Scheduler(cloud, Policy.parse("nova,ram=0", WEIGHERS))
+    arrivals = [
+        arrival(0, "small"),  # b: 7 CPUs, 5 left
+        arrival(1, "small", 3),  # b: 3 left
+        arrival(2, "large"),  # a: 0 left
+        arrival(3, "large"),  # no room
+        arrival(4, "large"),  # at 4 a server of b has gone: 5, 1 left
+        arrival(5, "small"),  # no room
+    ]
+    outcome = simulate(cloud, scheduler, arrivals, DEMANDS)
+    assert outcome.taken == {"small": 2, "large": 2}
+    assert outcome.refused == {"large": 1, "small": 1}
+    assert outcome.first_refused == (3, 3)
+    assert outcome.free == {"VCPU": 1, "MEMORY_MB": 2, "DISK": 10}
+    assert outcome.stranded == {"VCPU": 1, "MEMORY_MB": 2}  # neither host has room
+    assert outcome.whole_hosts == 0
+
+
+def test_what_a_flavor_can_use_is_not_stranded(cloud: Cloud) -> None:
+    scheduler = Scheduler(cloud, Policy.parse("nova,ram=0", WEIGHERS))
+    seen: list[tuple[int, int]] = []
+    outcome = simulate(
+        cloud, scheduler, [arrival(0, "large")], DEMANDS, lambda *done: seen.append(done)
+    )
+    assert (outcome.first_refused, outcome.whole_hosts) == (None, 1)
+    assert not any(outcome.stranded.values())  # b has 3 CPUs left, for a small server
+    assert seen == [(0, 1)]
