@@ -80,21 +80,24 @@ def _number(where: str, text: str) -> float:
     return number
 
 
-def add_weights(
+def with_weights(
     weights: list[float], values: Sequence[float], multiplier: float, *, weigher: str
-) -> None:
-    """Add the normalized weights of a weigher of Nova, one for each host.
+) -> list[float]:
+    """Return the weights of hosts with the normalized weights of one more weigher of Nova.
 
     The free amounts count from 0, and the number of servers from the smallest number.
     Source: Nova, ``nova/weights.py`` and ``nova/scheduler/weights/``.
     """
     if not multiplier or len(weights) < 2:  # Nova does not weigh a single host
-        return
-    least = min(values) if weigher in _WITHOUT_LEAST else 0
-    # A free amount below 0 counts as 0.
-    most = max(max(values), least)
-    if most == least:
-        return
-    width = float(most) - float(least)
-    for number, value in enumerate(values):
-        weights[number] += multiplier * ((max(value, least) - least) / width)
+        return weights
+    smallest = min(values)
+    least = smallest if weigher in _WITHOUT_LEAST else 0
+    if smallest < least:  # a free amount below 0 counts as 0
+        values = [max(value, least) for value in values]
+    width = float(max(values)) - float(least)
+    if not width:
+        return weights
+    return [
+        weight + multiplier * ((value - least) / width)
+        for weight, value in zip(weights, values, strict=True)
+    ]

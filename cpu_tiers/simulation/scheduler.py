@@ -10,7 +10,7 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.simulation.cloud import Cloud
 from cpu_tiers.simulation.hosts import HostStates
-from cpu_tiers.simulation.policies import Policy, add_weights
+from cpu_tiers.simulation.policies import Policy, with_weights
 from cpu_tiers.weights import Forest
 from cpu_tiers.weights.fragmentation import best_first
 
@@ -128,8 +128,8 @@ class Scheduler:
         weights = [factor * scores[root] for root in hosts] if factor else [0.0] * len(hosts)
         for weigher, multiplier in self._policy.weighers.items():
             if multiplier:
-                values = self._states.values[weigher]
-                add_weights(weights, [values[root] for root in hosts], multiplier, weigher=weigher)
+                values = list(map(self._states.values[weigher].__getitem__, hosts))
+                weights = with_weights(weights, values, multiplier, weigher=weigher)
         most = max(weights)
         equal = [root for root, weight in zip(hosts, weights, strict=True) if weight == most]
         if len(equal) == 1:

@@ -9,7 +9,7 @@ from nova.scheduler import weights
 from nova.scheduler.weights import cpu, disk, num_instances, ram
 
 from cpu_tiers.conf.nova import OPTIONS
-from cpu_tiers.simulation.policies import WEIGHERS, add_weights
+from cpu_tiers.simulation.policies import WEIGHERS, with_weights
 
 CLASSES = {
     "ram": ram.RAMWeigher,
@@ -56,7 +56,7 @@ def test_weights_are_novas(seed: int) -> None:
         conf.CONF.clear_override(f"{name}_weight_multiplier", "filter_scheduler")
     found = [0.0] * len(drawn)
     for name, multiplier in multipliers.items():
-        add_weights(found, [values[name] for values in drawn], multiplier, weigher=name)
+        found = with_weights(found, [values[name] for values in drawn], multiplier, weigher=name)
     assert found == pytest.approx(expected)
 
 

@@ -6,7 +6,7 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.simulation.policies import WEIGHERS, Policy, add_weights
+from cpu_tiers.simulation.policies import WEIGHERS, Policy, with_weights
 from cpu_tiers.weights import BORING, Scoring
 
 CONFIGURED = {**WEIGHERS, "cpu": 3.0}
@@ -66,6 +66,5 @@ def test_faults(text: str, faults: list[str]) -> None:
     ],
 )
 def test_weights(weigher: str, values: list[float], weights: list[float]) -> None:
-    found = [0.0] * len(values)
-    add_weights(found, values, 2.0, weigher=weigher)
-    assert found == weights
+    nothing = [0.0] * len(values)
+    assert with_weights(nothing, values, 2.0, weigher=weigher) == weights

@@ -1,0 +1,84 @@
+"""``cpu-tiers simulate`` as a person runs it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.simulation import ProviderState
+from cpu_tiers.simulation.snapshot import Snapshot
+
+Command = Callable[..., Any]
+FOUR = {"VCPU": Inventory(total=4, max_unit=4), "MEMORY_MB": Inventory(total=64, max_unit=64)}
+SNAPSHOT = Snapshot(
+    providers=tuple(ProviderState(uuid=n, name=n, inventories=FOUR) for n in ("a", "b")),
+    consumers={"server": {"b": {"VCPU": 1, "MEMORY_MB": 1}}},
+    flavors=(
+        Flavor(
+            name="gold",
+            vcpus=2,
+            memory_mb=1,
+            extra_specs={"quota:cpu_shares_multiplier": "100"},
+        ),
+        Flavor(name="large", vcpus=4, memory_mb=1),
+    ),
+)
+
+
+@pytest.fixture
+def snapshot(save: Command) -> str:
+    return str(save(SNAPSHOT.to_json(), "cloud.json"))
+
+
+def test_a_table_of_requests(run: Command, save: Command, snapshot: str) -> None:
+    # A small server on a or b; then a large server fits only where both are apart.
+    table = save("time,flavor,lifetime\n0,gold,1\n0.5,gold,\n2,large,\n", "requests.csv")
+    result = run("simulate", snapshot, "--requests", table, "-f", "json")
+    rows = {row["policy"]: row for row in json.loads(result.stdout)}
+    assert set(rows) == {"nova", "literal", "boring"}
+    # Nova: gold on a (4 of 4 CPUs free), gold on b (3 of 4) as a has 2 left; a is empty at 2
+    row = rows["nova"]
+    assert row["taken"] == {"mean": 3, "least": 3, "most": 3}
+    assert row["first_refused"] is None
+    assert row["tiers"]["100"] == {"taken": 2, "refused": 0}
+    assert row["flavors"]["large"] == {"taken": 1, "refused": 0}
+    assert row["stranded"]["VCPU"] == {"free": 1, "stranded": 1}  # b: 4 - 1 - 2
+
+
+def test_packing_loses_or_wins(run: Command, save: Command, snapshot: str) -> None:
+    """Nova's weighers turned round pack the servers, so that a whole host is left."""
+    table = save("time,flavor\n0,gold\n1,large\n", "requests.csv")
+    policies = ("--policy", "nova", "--policy", "nova,ram=-1,cpu=-1")
+    result = run("simulate", snapshot, "--requests", table, *policies, "-f", "json")
+    spread, packed = json.loads(result.stdout)
+    assert (spread["refused"]["mean"], spread["first_refused"]["mean"]) == (1, 1)
+    assert packed["refused"]["mean"] == 0
+
+
+def test_drawn_requests_with_seeds(run: Command, snapshot: str) -> None:
+    draw = ("--draw", 30, "--stay", 4, "--mix", "gold=3", "--mix", "large=1", "--seeds", 3)
+    arguments = ("simulate", snapshot, *draw, "--policy", "boring=2,cpu=0", "--empty")
+    result = run(*arguments, "-f", "json")
+    (row,) = json.loads(result.stdout)
+    assert row["policy"] == "boring=2,cpu=0"
+    assert row["taken"]["mean"] + row["refused"]["mean"] == 30
+    assert row["taken"]["least"] < row["taken"]["most"]
+    assert run(*arguments, "-f", "json").stdout == result.stdout  # a seed repeats
+    assert "gold" in run(*arguments).stdout
+
+
+def test_every_fault_at_once(run: Command, save: Command, snapshot: str) -> None:
+    broken = save({"format": "x"}, "broken.json")
+    result = run("simulate", broken, "--draw", 1, "--policy", "dull", status=1)
+    assert "--policy dull" in result.stderr
+    assert "give a 'cpu-tiers cloud snapshot'" in result.stderr
+    table = save("time,flavor\nx,lead\n", "requests.csv")
+    result = run("simulate", snapshot, "--requests", table, status=1)
+    assert "line 2, time" in result.stderr
+    assert "line 2, flavor" in result.stderr
+    result = run("simulate", snapshot, "--draw", 1, "--mix", "lead=1", "--mix", "gold=0", status=1)
+    assert result.stderr.count("give a flavor, = and a number above 0") == 2
+    assert "whole number above 0" in run("simulate", snapshot, "--draw", 0, status=2).stderr
