@@ -10,7 +10,7 @@ import time
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.simulation import ProviderState
+from cpu_tiers.simulation import CloudProvider
 from cpu_tiers.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.simulation.requests import draw_arrivals
 from cpu_tiers.simulation.run import simulate
@@ -32,7 +32,7 @@ def inventory(total: int, ratio: float = 1.0) -> Inventory:
     return Inventory(total=total, max_unit=total, allocation_ratio=ratio)
 
 
-def hosts(count: int, rng: random.Random) -> list[ProviderState]:
+def hosts(count: int, rng: random.Random) -> list[CloudProvider]:
     """Return hosts of three sizes, with 30 traits each."""
     states = []
     for number in range(count):
@@ -45,11 +45,11 @@ def hosts(count: int, rng: random.Random) -> list[ProviderState]:
             "CUSTOM_VCPU_SHARES": inventory(cpus * 100),
         }
         traits = frozenset(f"CUSTOM_TRAIT_{n}" for n in range(30))
-        states.append(ProviderState(uuid=name, name=name, inventories=inventories, traits=traits))
+        states.append(CloudProvider(uuid=name, name=name, inventories=inventories, traits=traits))
         for card in range(rng.choice([0, 0, 0, 0, 2, 8])):
             uuid = f"{name}_{card}"
             states.append(
-                ProviderState(
+                CloudProvider(
                     uuid=uuid, name=uuid, parent=name, inventories={"VGPU": inventory(1)}
                 )
             )
@@ -78,7 +78,7 @@ def demands() -> dict[str, Demand]:
     }
 
 
-def main(count: int = 1523, requests: int = 10_000, policy: str = "boring") -> int:
+def main(count: int, requests: int, policy: str) -> int:
     """Measure once; the CPU time of the process does not depend on what else runs."""
     rng = random.Random(1)
     snapshot = Snapshot(providers=tuple(hosts(count, rng)), consumers={})
@@ -97,5 +97,5 @@ def main(count: int = 1523, requests: int = 10_000, policy: str = "boring") -> i
 
 
 if __name__ == "__main__":
-    sizes = [int(text) for text in sys.argv[1:3]]
-    sys.exit(main(*sizes, *sys.argv[3:4]))
+    given = dict(enumerate(sys.argv[1:]))
+    sys.exit(main(int(given.get(0, "1523")), int(given.get(1, "10000")), given.get(2, "boring")))

@@ -10,7 +10,7 @@ SECONDS = 2.0
 """The time before the first message, and between two messages."""
 
 
-class Progress:
+class ProgressLog:
     """Logs how far a command is, at most every two seconds.
 
     :param what: what is counted, such as ``providers``.

@@ -7,9 +7,9 @@ from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import PlacementRefused
 from cpu_tiers.placement.records import Provider
-from cpu_tiers.simulation.provider import ProviderState
+from cpu_tiers.simulation.provider import CloudProvider
 
-Progress = Callable[[int, int], None]
+ReadProgress = Callable[[int, int], None]
 """Is called with the number of providers that are read, and of all providers."""
 
 Consumers = dict[str, dict[str, dict[str, int]]]
@@ -17,8 +17,8 @@ Consumers = dict[str, dict[str, dict[str, int]]]
 
 
 def read_whole_cloud(
-    client: PlacementClient, progress: Progress
-) -> tuple[tuple[ProviderState, ...], Consumers]:
+    client: PlacementClient, progress: ReadProgress
+) -> tuple[tuple[CloudProvider, ...], Consumers]:
     """Return the providers, and the allocations of each consumer.
 
     It takes three requests for each provider, a request for each trait that a provider has, and
@@ -30,14 +30,14 @@ def read_whole_cloud(
     for name in sorted(client.traits_in_use()):
         for record in client.providers_with_trait(name):
             traits.setdefault(record.uuid, set()).add(name)
-    states: dict[str, ProviderState] = {}
+    states: dict[str, CloudProvider] = {}
     consumers: Consumers = {}
     for number, record in enumerate(_parents_first(records)):
         progress(number, len(records))
         if record.parent_uuid is None or record.parent_uuid in states:
             with _that_may_be_gone():
                 uuid = record.uuid
-                state = ProviderState(
+                state = CloudProvider(
                     uuid=uuid,
                     name=record.name,
                     parent=record.parent_uuid,

@@ -1,15 +1,15 @@
 """A cloud in memory: which hosts have room for a server, and what a claim leaves.
 
-:class:`Cloud` answers queries as Placement does, for thousands of requests a minute::
+:class:`SimulatedCloud` answers queries as Placement does, for thousands of requests a minute::
 
     from cpu_tiers.model.flavor import Flavor
     from cpu_tiers.model.inventory import Inventory
-    from cpu_tiers.simulation import Cloud, ProviderState
+    from cpu_tiers.simulation import CloudProvider, SimulatedCloud
     from cpu_tiers.translators import ServerRequest, translate
 
     cpus = Inventory(total=8, max_unit=8, allocation_ratio=2.0)
     memory = Inventory(total=4096, max_unit=4096, reserved=512)
-    cloud = Cloud([ProviderState(
+    cloud = SimulatedCloud([CloudProvider(
         uuid="a", name="host-a", inventories={"VCPU": cpus, "MEMORY_MB": memory}
     )])
     query = translate(ServerRequest(flavor=Flavor(name="small", vcpus=2, memory_mb=1024)))
@@ -32,8 +32,8 @@ again::
 Pure: no I/O, no configuration, no Nova.
 """
 
-from cpu_tiers.simulation.cloud import Allocations, ClaimRefused, Cloud
-from cpu_tiers.simulation.provider import ProviderState
+from cpu_tiers.simulation.cloud import Allocations, ClaimRefused, SimulatedCloud
+from cpu_tiers.simulation.provider import CloudProvider
 from cpu_tiers.simulation.search import Search
 
-__all__ = ["Allocations", "ClaimRefused", "Cloud", "ProviderState", "Search"]
+__all__ = ["Allocations", "ClaimRefused", "CloudProvider", "Search", "SimulatedCloud"]

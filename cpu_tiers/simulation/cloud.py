@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.simulation.provider import ProviderState, trees_of
+from cpu_tiers.simulation.provider import CloudProvider, trees_of
 from cpu_tiers.simulation.reach import Reach, reaches
 from cpu_tiers.simulation.search import Search
 
@@ -20,7 +20,7 @@ Allocations = Mapping[str, Mapping[str, int]]
 """The amounts by provider uuid and resource class."""
 
 
-class Change(NamedTuple):
+class CloudChange(NamedTuple):
     """What a claim or a release has changed.
 
     :param amounts: the amounts by resource class that are taken; negative for a release.
@@ -34,14 +34,14 @@ class ClaimRefused(CpuTiersError):
     """A claim does not fit: Placement would answer 409."""
 
 
-class Cloud:
+class SimulatedCloud:
     """The providers of a cloud, and the allocations that change over time.
 
     :param providers: all providers; a root provider stands for a host.
     :raises KeyError: the parent of a provider is not among the providers.
     """
 
-    def __init__(self, providers: Iterable[ProviderState]) -> None:
+    def __init__(self, providers: Iterable[CloudProvider]) -> None:
         self._trees = trees_of(providers)
         self._providers = {
             provider.uuid: provider for providers in self._trees.values() for provider in providers
@@ -51,7 +51,7 @@ class Cloud:
         for number, reach in enumerate(self.reaches):
             for root in {provider.root for provider in reach.providers}:
                 self._reached_from[root].append(number)
-        self._changes: list[Change] = []
+        self._changes: list[CloudChange] = []
 
     def search(self, query: CandidateQuery, *, each_order: bool = True) -> Search:
         """Return the candidates of a query, host by host; later claims only change some hosts."""
@@ -92,7 +92,7 @@ class Cloud:
             provider = self._providers[uuid]
             provider.take(amounts, sign)
             signed = {name: sign * amount for name, amount in amounts.items()}
-            self._changes.append(Change(provider.root, signed))
+            self._changes.append(CloudChange(provider.root, signed))
 
     def changed_since(self, moment: int) -> tuple[Collection[int], int]:
         """Return the numbers of the reaches that have changed, and the moment that is now.
@@ -108,7 +108,7 @@ class Cloud:
         """Return the moment that is now: the number of changes so far."""
         return len(self._changes)
 
-    def changes(self, moment: int) -> Sequence[Change]:
+    def changes(self, moment: int) -> Sequence[CloudChange]:
         """Return the claims and the releases since a moment, provider by provider."""
         return self._changes[moment:]
 

@@ -19,7 +19,7 @@ Numbers = Collection[int]
 """Providers of a reach by their numbers."""
 
 
-class Choice(NamedTuple):
+class GroupChoice(NamedTuple):
     """A way to serve a request group.
 
     :param providers: the numbers of the providers, in ascending order.
@@ -36,7 +36,7 @@ class Group(Protocol):
     def is_possible(self) -> bool:
         """Tell whether the providers could serve the group if nothing was allocated."""
 
-    def choices(self, stocks: Sequence[Stock]) -> list[Choice]:
+    def choices(self, stocks: Sequence[Stock]) -> list[GroupChoice]:
         """Return the ways to serve the group from what is free now."""
 
 
@@ -47,7 +47,7 @@ class SameProvider:
     """
 
     def __init__(self, group: RequestGroup, shape: Shape, within: Numbers) -> None:
-        self._choices: list[Choice] = []
+        self._choices: list[GroupChoice] = []
         if not (group.resources or group.required or group.any_of or group.member_of):
             return  # Placement has no provider for a group that only forbids traits
         # Placement ignores in_tree for a group without resources.
@@ -58,13 +58,13 @@ class SameProvider:
                 if (stock := shape.stock(number, name, amount)) is not None
             )
             if len(claims) == len(group.resources) and _suits(shape.places[number], group):
-                self._choices.append(Choice((number,), claims))
+                self._choices.append(GroupChoice((number,), claims))
 
     def is_possible(self) -> bool:
         """Tell whether a provider could serve the group if nothing was allocated."""
         return bool(self._choices)
 
-    def choices(self, stocks: Sequence[Stock]) -> list[Choice]:
+    def choices(self, stocks: Sequence[Stock]) -> list[GroupChoice]:
         """Return the ways to serve the group from what is free now."""
         return [
             choice
@@ -111,7 +111,7 @@ class WholeTree:
             return bool(self._all)
         return all(providers for _, providers in self._options)
 
-    def choices(self, stocks: Sequence[Stock]) -> list[Choice]:
+    def choices(self, stocks: Sequence[Stock]) -> list[GroupChoice]:
         """Return the ways to serve the group from what is free now."""
         if not self._has_one_choice:
             return self._joined(
@@ -124,14 +124,14 @@ class WholeTree:
                     return []
         return self._all
 
-    def _joined(self, options: Iterable[tuple[int, list[tuple[int, int]]]]) -> list[Choice]:
+    def _joined(self, options: Iterable[tuple[int, list[tuple[int, int]]]]) -> list[GroupChoice]:
         """Return each choice of a provider for each class, if the providers have the traits."""
         parts = [
             [(number, (stock, amount)) for number, stock in providers]
             for amount, providers in options
         ]
         return [
-            Choice(tuple(sorted(numbers)), tuple(claim for _, claim in pairs))
+            GroupChoice(tuple(sorted(numbers)), tuple(claim for _, claim in pairs))
             for pairs in itertools.product(*parts)
             for numbers in [frozenset(number for number, _ in pairs)]
             if self._has_traits(numbers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
-from cpu_tiers.simulation.cloud import Change, Cloud
+from cpu_tiers.simulation.cloud import CloudChange, SimulatedCloud
 from cpu_tiers.simulation.reach import Reach
 
 
@@ -18,7 +18,7 @@ class HostStates:
     Source: Nova, ``nova/scheduler/host_manager.py`` and ``nova/compute/resource_tracker.py``.
     """
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: SimulatedCloud) -> None:
         own = {reach.root: reach for reach in cloud.reaches}
         self.values: Mapping[str, dict[str, float]] = {
             "ram": {root: _free(reach, MEMORY_MB) for root, reach in own.items()},
@@ -27,7 +27,7 @@ class HostStates:
             "num_instances": dict.fromkeys(own, 0.0),
         }
 
-    def apply(self, changes: Iterable[Change]) -> None:
+    def apply(self, changes: Iterable[CloudChange]) -> None:
         """Subtract what claims have taken, and add what releases have given back."""
         for root, amounts in changes:
             self.values["ram"][root] -= amounts.get(MEMORY_MB, 0)
@@ -35,7 +35,7 @@ class HostStates:
             self.values["cpu"][root] -= amounts.get(VCPU, 0) + amounts.get(PCPU, 0)
 
     def count(self, root: str, servers: int) -> None:
-        """Change the number of servers on a host."""
+        """CloudChange the number of servers on a host."""
         self.values["num_instances"][root] += servers
 
 

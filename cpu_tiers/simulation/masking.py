@@ -9,7 +9,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.simulation.provider import ProviderState
+from cpu_tiers.simulation.provider import CloudProvider
 from cpu_tiers.simulation.snapshot import Snapshot
 
 _KEPT = ("hw:", "resources", "required", "trait", "quota:", "group_policy", "same_subtree")
@@ -55,7 +55,7 @@ def _ids(kind: int, originals: Iterable[str]) -> dict[str, str]:
     return {name: str(UUID(int=(kind << 96) + n)) for n, name in enumerate(unique, start=1)}
 
 
-def _names(providers: Iterable[ProviderState]) -> Mapping[str, str]:
+def _names(providers: Iterable[CloudProvider]) -> Mapping[str, str]:
     """Return the new name of each provider; a name tells the host and the number in its tree."""
     by_uuid = {provider.uuid: provider for provider in providers}
     trees: dict[str, Iterator[str]] = {}

@@ -13,7 +13,7 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderState:
+class CloudProvider:
     """A resource provider of a cloud at a moment.
 
     :param parent: the uuid of the parent provider; ``None`` for a root provider.
@@ -53,7 +53,7 @@ class Stock:
         )
 
 
-class Provider:
+class SimulatedProvider:
     """A resource provider whose free amounts change with claims.
 
     :ivar stocks: the inventories by resource class.
@@ -61,7 +61,7 @@ class Provider:
 
     __slots__ = ("_summary", "root", "state", "stocks")
 
-    def __init__(self, state: ProviderState, root: str) -> None:
+    def __init__(self, state: CloudProvider, root: str) -> None:
         self.state = state
         self.root = root
         self.stocks = {
@@ -97,18 +97,18 @@ class Provider:
         return self._summary
 
 
-def trees_of(states: Iterable[ProviderState]) -> dict[str, list[Provider]]:
+def trees_of(states: Iterable[CloudProvider]) -> dict[str, list[SimulatedProvider]]:
     """Return the providers by the uuid of their root provider, each root first.
 
     :raises KeyError: the parent of a provider is not among the providers.
     """
     by_uuid = {state.uuid: state for state in states}
-    trees: dict[str, list[Provider]] = {}
+    trees: dict[str, list[SimulatedProvider]] = {}
     for state in by_uuid.values():
         root = state
         while root.parent is not None:
             root = by_uuid[root.parent]
-        trees.setdefault(root.uuid, []).append(Provider(state, root.uuid))
+        trees.setdefault(root.uuid, []).append(SimulatedProvider(state, root.uuid))
     for providers in trees.values():
         providers.sort(key=lambda provider: provider.state.parent is not None)
     return trees

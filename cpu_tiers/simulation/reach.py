@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.simulation.provider import SHARES, Provider, Stock
+from cpu_tiers.simulation.provider import SHARES, SimulatedProvider, Stock
 
 
 class Place(NamedTuple):
@@ -83,7 +83,9 @@ class Reach:
 
     __slots__ = ("owners", "providers", "root", "shape", "stocks")
 
-    def __init__(self, own: Sequence[Provider], shared: Iterable[Provider]) -> None:
+    def __init__(
+        self, own: Sequence[SimulatedProvider], shared: Iterable[SimulatedProvider]
+    ) -> None:
         self.root = own[0].uuid
         self.providers = (*own, *shared)
         self.stocks: tuple[Stock, ...] = tuple(
@@ -108,7 +110,7 @@ class Reach:
             places.append(Place(parent, is_own, state.traits, state.aggregates, tuple(units)))
         return tuple(places)
 
-    def own(self) -> tuple[Provider, ...]:
+    def own(self) -> tuple[SimulatedProvider, ...]:
         """Return the providers of the tree itself."""
         return tuple(provider for provider in self.providers if provider.root == self.root)
 
@@ -124,7 +126,7 @@ class Reach:
         return AllocationRequest(allocations=allocations, mappings=mappings)
 
 
-def reaches(trees: Mapping[str, Sequence[Provider]]) -> list[Reach]:
+def reaches(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[Reach]:
     """Return the reach of each tree, in the order of the trees."""
     sharing = [
         provider

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cpu_tiers.model.names import PCPU, VCPU
-from cpu_tiers.simulation.cloud import Allocations, Cloud
+from cpu_tiers.simulation.cloud import Allocations, SimulatedCloud
 from cpu_tiers.simulation.reach import Reach
 from cpu_tiers.simulation.requests import Arrival
 from cpu_tiers.simulation.scheduler import Demand, Scheduler
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def simulate(
-    cloud: Cloud,
+    cloud: SimulatedCloud,
     scheduler: Scheduler,
     arrivals: Sequence[Arrival],
     demands: Mapping[str, Demand],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.simulation.cloud import Cloud
+from cpu_tiers.simulation.cloud import SimulatedCloud
 from cpu_tiers.simulation.hosts import HostStates
 from cpu_tiers.simulation.policies import Policy, with_weights
 from cpu_tiers.weights import Forest
@@ -32,7 +32,7 @@ class Demand:
 class _Candidates:
     """The hosts that have room for a demand, and their scores."""
 
-    def __init__(self, cloud: Cloud, demand: Demand, policy: Policy) -> None:
+    def __init__(self, cloud: SimulatedCloud, demand: Demand, policy: Policy) -> None:
         self._cloud = cloud
         self._policy = policy
         self._query = demand.queries[0]
@@ -84,7 +84,9 @@ class Scheduler:
         is chosen.
     """
 
-    def __init__(self, cloud: Cloud, policy: Policy, ties: random.Random | None = None) -> None:
+    def __init__(
+        self, cloud: SimulatedCloud, policy: Policy, ties: random.Random | None = None
+    ) -> None:
         self._cloud = cloud
         self._policy = policy
         self._ties = ties
@@ -110,7 +112,7 @@ class Scheduler:
         return self._of(demand).hosts()
 
     def count(self, root: str, servers: int) -> None:
-        """Change the number of servers on a host."""
+        """CloudChange the number of servers on a host."""
         self._states.count(root, servers)
 
     def _of(self, demand: Demand) -> _Candidates:

@@ -12,8 +12,8 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.flavor import SIZES, Flavor
 from cpu_tiers.model.inventory import MAX_RATIO, Inventory
-from cpu_tiers.simulation.cloud import Allocations, Cloud
-from cpu_tiers.simulation.provider import ProviderState
+from cpu_tiers.simulation.cloud import Allocations, SimulatedCloud
+from cpu_tiers.simulation.provider import CloudProvider
 
 FORMAT = "cpu-tiers cloud snapshot"
 VERSION = 1
@@ -30,12 +30,12 @@ class Snapshot:
         (:func:`~cpu_tiers.simulation.masking.masked`).
     """
 
-    providers: tuple[ProviderState, ...]
+    providers: tuple[CloudProvider, ...]
     consumers: Mapping[str, Allocations]
     flavors: tuple[Flavor, ...] = ()
     is_masked: bool = False
 
-    def cloud(self, *, is_empty: bool = False) -> Cloud:
+    def cloud(self, *, is_empty: bool = False) -> SimulatedCloud:
         """Return the cloud of the snapshot.
 
         :param is_empty: leave out the allocations.
@@ -46,7 +46,7 @@ class Snapshot:
                 sums = used.setdefault(uuid, {})
                 for name, amount in amounts.items():
                     sums[name] = sums.get(name, 0) + amount
-        return Cloud(replace(p, used=used.get(p.uuid, {})) for p in self.providers)
+        return SimulatedCloud(replace(p, used=used.get(p.uuid, {})) for p in self.providers)
 
     def to_json(self) -> dict[str, object]:
         """Return the document."""
@@ -117,7 +117,7 @@ class _Place(DocumentPlace):
         return least
 
 
-def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[ProviderState]:
+def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[CloudProvider]:
     states = {}
     for number, body in enumerate(bodies):
         place = at / number
@@ -139,9 +139,9 @@ def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[ProviderState]:
     return states.values()
 
 
-def _provider(at: _Place, body: Mapping[str, Any]) -> ProviderState:
+def _provider(at: _Place, body: Mapping[str, Any]) -> CloudProvider:
     parent = body.get("parent_uuid")
-    return ProviderState(
+    return CloudProvider(
         uuid=at.text(body, "uuid"),
         name=at.text(body, "name"),
         parent=None if parent is None else (at / "parent_uuid").of(parent, str),
@@ -178,7 +178,7 @@ def _inventory(at: _Place, body: object) -> Inventory:
 
 
 def _consumers(
-    at: _Place, bodies: Mapping[str, object], providers: Iterable[ProviderState]
+    at: _Place, bodies: Mapping[str, object], providers: Iterable[CloudProvider]
 ) -> Mapping[str, Allocations]:
     classes = {provider.uuid: provider.inventories for provider in providers}
     consumers = {}
@@ -211,7 +211,7 @@ def _flavors(at: _Place, bodies: Iterable[object]) -> Iterable[Flavor]:
             yield Flavor(name=name, **sizes, extra_specs=specs)
 
 
-def _provider_json(provider: ProviderState) -> dict[str, object]:
+def _provider_json(provider: CloudProvider) -> dict[str, object]:
     return {
         "uuid": provider.uuid,
         "name": provider.name,

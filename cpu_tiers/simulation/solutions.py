@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.simulation.groups import Choice, Group, Numbers, SameProvider, WholeTree
+from cpu_tiers.simulation.groups import Group, GroupChoice, Numbers, SameProvider, WholeTree
 from cpu_tiers.simulation.provider import Stock
 from cpu_tiers.simulation.reach import Shape, Solution
 
@@ -38,7 +38,7 @@ class Solver:
         self._twins = [
             None if each_order else _twin(query, number) for number in range(len(query.groups))
         ]
-        self._last: tuple[list[Choice], tuple[Solution, ...]] = [], ()
+        self._last: tuple[list[GroupChoice], tuple[Solution, ...]] = [], ()
         root = shape.places[0].traits
         self.is_possible = (
             query.root_required <= root
@@ -62,7 +62,7 @@ class Solver:
             return self._alone(options[0])
         return tuple(self._joined(options, (), {}, stocks))
 
-    def _alone(self, choices: list[Choice]) -> tuple[Solution, ...]:
+    def _alone(self, choices: list[GroupChoice]) -> tuple[Solution, ...]:
         """Return the candidates of a query that has a single group."""
         if choices is not self._last[0]:  # most hosts of a shape have the same list
             solutions = tuple(Solution(choice.claims, (choice.providers,)) for choice in choices)
@@ -71,7 +71,7 @@ class Solver:
 
     def _joined(
         self,
-        options: Sequence[Sequence[Choice]],
+        options: Sequence[Sequence[GroupChoice]],
         chosen: tuple[tuple[int, ...], ...],
         claims: dict[int, int],
         stocks: Sequence[Stock],
@@ -91,7 +91,9 @@ class Solver:
             if self._fit(total, choice, stocks):
                 yield from self._joined(options, (*chosen, choice.providers), total, stocks)
 
-    def _may_follow(self, number: int, choice: Choice, chosen: Sequence[tuple[int, ...]]) -> bool:
+    def _may_follow(
+        self, number: int, choice: GroupChoice, chosen: Sequence[tuple[int, ...]]
+    ) -> bool:
         """Tell whether the group policy, and the order of equal groups, allow a choice."""
         twin = self._twins[number]
         if twin is not None and choice.providers < chosen[twin]:
@@ -101,7 +103,7 @@ class Solver:
         earlier = zip(self._query.groups, chosen, strict=False)
         return all(not group.suffix or choice.providers != taken for group, taken in earlier)
 
-    def _fit(self, total: dict[int, int], choice: Choice, stocks: Sequence[Stock]) -> bool:
+    def _fit(self, total: dict[int, int], choice: GroupChoice, stocks: Sequence[Stock]) -> bool:
         """Tell whether the inventories of a choice have room for what all groups take of them.
 
         Placement compares the sum with the capacity and the largest unit only.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.simulation import ProviderState
+from cpu_tiers.simulation import CloudProvider
 from tests.random_clouds.providers import ALLOCATION, insert, placement_rows
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "CUSTOM_CARD")
@@ -19,11 +19,11 @@ _AGGREGATE = """
     WHERE p.uuid = ? AND a.uuid = ?"""
 
 
-def draw_state(rng: random.Random) -> list[ProviderState]:
+def draw_state(rng: random.Random) -> list[CloudProvider]:
     """Return the providers of 1 to 4 hosts, flat or nested, and of 0 to 2 disk pools."""
     aggregates = [_uuid(rng) for _ in range(3)]
     nested, pools = rng.random() < 0.8, rng.choice([0, 0, 1, 2])
-    states: list[ProviderState] = []
+    states: list[CloudProvider] = []
     for number in range(rng.choice([1, 2, 3, 4])):
         states += _tree(rng, f"host-{number}", aggregates, most=6 if nested else 0)
     for number in range(pools):
@@ -33,7 +33,7 @@ def draw_state(rng: random.Random) -> list[ProviderState]:
     return states
 
 
-def write_state(states: Sequence[ProviderState]) -> None:
+def write_state(states: Sequence[CloudProvider]) -> None:
     """Write providers into an empty Placement, each parent before its children."""
     names = {state.uuid: state.name for state in states}
     with placement_rows() as rows:
@@ -53,7 +53,7 @@ def write_state(states: Sequence[ProviderState]) -> None:
                 rows.execute(ALLOCATION, ("servers that exist", amount, state.name, name))
 
 
-def draw_query(rng: random.Random, states: Sequence[ProviderState]) -> CandidateQuery:
+def draw_query(rng: random.Random, states: Sequence[CloudProvider]) -> CandidateQuery:
     """Return a query of an unsuffixed group, of groups with suffixes, or of both."""
     suffixed = rng.choice([0, 0, 1, 2, 2, 3])
     groups = []
@@ -78,7 +78,7 @@ def draw_query(rng: random.Random, states: Sequence[ProviderState]) -> Candidate
 
 def _tree(
     rng: random.Random, name: str, aggregates: Sequence[str], most: int
-) -> Iterator[ProviderState]:
+) -> Iterator[CloudProvider]:
     root = _provider(rng, name, None, _classes(rng, 0.9), _some(rng, TRAITS, 0.6), aggregates)
     tree = [root]
     for number in range(rng.randint(0, most)):
@@ -96,9 +96,9 @@ def _provider(
     classes: Sequence[str],
     traits: frozenset[str],
     aggregates: Sequence[str],
-) -> ProviderState:
+) -> CloudProvider:
     inventories = {name: _inventory(rng) for name in classes}
-    return ProviderState(
+    return CloudProvider(
         uuid=_uuid(rng),
         name=name,
         parent=parent,
@@ -126,7 +126,7 @@ def _inventory(rng: random.Random) -> Inventory:
 
 
 def _group(
-    rng: random.Random, states: Sequence[ProviderState], suffix: str, classes: Sequence[str]
+    rng: random.Random, states: Sequence[CloudProvider], suffix: str, classes: Sequence[str]
 ) -> RequestGroup:
     wanted = rng.sample(classes, min(len(classes), rng.choice([1, 1, 2])))
     required = _some(rng, TRAITS, 0.06)

@@ -39,6 +39,7 @@ SECTIONS = {
     "nova.compute": "nova-compute",
     "nova.scheduler": "nova-scheduler",
     "placement": "Placement",
+    "simulation": "Commands",
     "translators": "Flavors, images and ports",
 }
 

@@ -8,13 +8,13 @@ import pytest
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.simulation import ProviderState
+from cpu_tiers.simulation import CloudProvider
 from cpu_tiers.simulation.snapshot import Snapshot
 
 Command = Callable[..., Any]
 FOUR = {"VCPU": Inventory(total=4, max_unit=4), "MEMORY_MB": Inventory(total=64, max_unit=64)}
 SNAPSHOT = Snapshot(
-    providers=tuple(ProviderState(uuid=n, name=n, inventories=FOUR) for n in ("a", "b")),
+    providers=tuple(CloudProvider(uuid=n, name=n, inventories=FOUR) for n in ("a", "b")),
     consumers={"server": {"b": {"VCPU": 1, "MEMORY_MB": 1}}},
     flavors=(
         Flavor(

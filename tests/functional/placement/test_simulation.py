@@ -14,7 +14,7 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.simulation import Allocations, ClaimRefused, Cloud, ProviderState
+from cpu_tiers.simulation import Allocations, ClaimRefused, CloudProvider, SimulatedCloud
 from cpu_tiers.simulation.search import identity
 from tests import sqlite_databases
 from tests.draws import clouds, repeatable
@@ -40,7 +40,7 @@ def compare(client: PlacementClient, rng: random.Random) -> Counter[str]:
     """Compare the answers to queries, before and after claims."""
     states = draw_state(rng)
     write_state(states)
-    cloud = Cloud(states)
+    cloud = SimulatedCloud(states)
     queries = [likely(rng, states, cloud) for _ in range(QUERIES)]
     searches = [cloud.search(query) for query in queries]
     shared = {state.uuid for state in states if SHARES in state.traits}
@@ -60,7 +60,9 @@ def compare(client: PlacementClient, rng: random.Random) -> Counter[str]:
     return counts
 
 
-def likely(rng: random.Random, states: list[ProviderState], cloud: Cloud) -> CandidateQuery:
+def likely(
+    rng: random.Random, states: list[CloudProvider], cloud: SimulatedCloud
+) -> CandidateQuery:
     """Return a query that mostly has candidates: of few queries the first that has."""
     for _ in range(5):
         query = draw_query(rng, states)
@@ -100,7 +102,9 @@ def perturbed(rng: random.Random, allocations: Allocations) -> Allocations:
     return {**allocations, uuid: {**allocations[uuid], name: amount}}
 
 
-def claim(client: PlacementClient, cloud: Cloud, allocations: Allocations, number: int) -> str:
+def claim(
+    client: PlacementClient, cloud: SimulatedCloud, allocations: Allocations, number: int
+) -> str:
     """Claim in both clouds, check that both agree, and tell the outcome."""
     try:
         cloud.claim(allocations)

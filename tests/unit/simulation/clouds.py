@@ -6,16 +6,16 @@ from typing import Any
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.simulation import ProviderState
+from cpu_tiers.simulation import CloudProvider
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
 
 def provider(
     name: str, parent: str | None = None, *traits: str, aggregate: str = "", **totals: int
-) -> ProviderState:
+) -> CloudProvider:
     """Return a provider without use, whose uuid is its name."""
-    return ProviderState(
+    return CloudProvider(
         uuid=name,
         name=name,
         parent=parent,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.simulation import Cloud
+from cpu_tiers.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import CARDS, group, providers_of, query
 
 EITHER = frozenset([frozenset(["FAST", "RED"])])
@@ -74,4 +74,4 @@ EITHER = frozenset([frozenset(["FAST", "RED"])])
     ],
 )
 def test_providers(asked: CandidateQuery, expected: list[Mapping[str, str]]) -> None:
-    assert providers_of(Cloud(CARDS).candidates(asked)) == expected
+    assert providers_of(SimulatedCloud(CARDS).candidates(asked)) == expected

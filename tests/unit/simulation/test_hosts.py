@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.simulation import Cloud
+from cpu_tiers.simulation import SimulatedCloud
 from cpu_tiers.simulation.hosts import HostStates
 from tests.unit.simulation.clouds import SHARES, provider
 
@@ -15,7 +15,7 @@ NODE = {
 
 
 def test_the_values_of_a_host() -> None:
-    cloud = Cloud(
+    cloud = SimulatedCloud(
         [
             provider("h", None, aggregate="z", DISK_GB=5),
             replace(provider("n0", "h"), inventories=NODE, used={"VCPU": 3, "MEMORY_MB": 20}),

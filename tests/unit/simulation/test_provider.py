@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.simulation import ClaimRefused, Cloud, ProviderState
+from cpu_tiers.simulation import ClaimRefused, CloudProvider, SimulatedCloud
 from tests.unit.simulation.clouds import group, provider, query
 
 
@@ -22,9 +22,9 @@ from tests.unit.simulation.clouds import group, provider, query
     ],
 )
 def test_amounts(inventory: Inventory, used: int, fits: tuple[int, ...]) -> None:
-    host = ProviderState(uuid="h", name="h", inventories={"VCPU": inventory}, used={"VCPU": used})
+    host = CloudProvider(uuid="h", name="h", inventories={"VCPU": inventory}, used={"VCPU": used})
     for amount in range(1, 9):
-        cloud = Cloud([host])
+        cloud = SimulatedCloud([host])
         candidates = cloud.candidates(query(group(VCPU=amount))).allocation_requests
         assert bool(candidates) == (amount in fits)
         if amount in fits:
@@ -35,7 +35,7 @@ def test_amounts(inventory: Inventory, used: int, fits: tuple[int, ...]) -> None
 
 
 def test_summaries_are_those_of_the_time_of_the_answer() -> None:
-    cloud = Cloud([provider("h", None, "B", "A", VCPU=4), provider("h-n", "h", CARD=1)])
+    cloud = SimulatedCloud([provider("h", None, "B", "A", VCPU=4), provider("h-n", "h", CARD=1)])
     before = cloud.candidates(query(group(VCPU=1)))
     cloud.claim({"h": {"VCPU": 3}})
     used = cloud.candidates(query(group(VCPU=1))).provider_summaries["h"]["resources"]

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from cpu_tiers.simulation import Cloud
+from cpu_tiers.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import SHARES, provider
 
 
 def test_hosts_of_the_same_form_share_a_shape() -> None:
-    cloud = Cloud(
+    cloud = SimulatedCloud(
         [
             *(provider(name, None, "RED", VCPU=4) for name in "ab"),
             *(provider(f"{name}-node", name, VCPU=4) for name in "ab"),
@@ -23,7 +23,7 @@ def test_hosts_of_the_same_form_share_a_shape() -> None:
 
 
 def test_a_reach_has_the_tree_and_what_is_shared_with_any_provider_of_it() -> None:
-    cloud = Cloud(
+    cloud = SimulatedCloud(
         [
             provider("a", None, VCPU=4),
             provider("a-node", "a", aggregate="z", VCPU=4),
@@ -36,7 +36,7 @@ def test_a_reach_has_the_tree_and_what_is_shared_with_any_provider_of_it() -> No
 
 
 def test_a_claim_of_the_pool_changes_all_hosts_that_reach_it() -> None:
-    cloud = Cloud(
+    cloud = SimulatedCloud(
         [
             provider("a", None, aggregate="z", VCPU=4),
             provider("b", None, VCPU=4),

@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from cpu_tiers.simulation import Cloud, ProviderState
+from cpu_tiers.simulation import CloudProvider, SimulatedCloud
 from cpu_tiers.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.simulation.scheduler import Demand, Scheduler
 from tests.unit.simulation.clouds import group, provider, query
 
 
-def host(name: str, vcpus: int, memory_mb: int, cards: int = 0) -> list[ProviderState]:
+def host(name: str, vcpus: int, memory_mb: int, cards: int = 0) -> list[CloudProvider]:
     """Return a host with so many cards of 1 each."""
     return [
         provider(name, None, VCPU=vcpus, MEMORY_MB=memory_mb),
@@ -35,7 +35,7 @@ PLAIN = Demand(flavor="plain", queries=(query(group(VCPU=2, MEMORY_MB=2)),))
     ],
 )
 def test_choice(policy: str, chosen: str) -> None:
-    cloud = Cloud([*host("a", 8, 2), *host("b", 4, 8), *host("c", 4, 4, cards=1)])
+    cloud = SimulatedCloud([*host("a", 8, 2), *host("b", 4, 8), *host("c", 4, 4, cards=1)])
     scheduler = Scheduler(cloud, Policy.parse(policy, WEIGHERS))
     found = scheduler.choose(PLAIN)
     assert found is not None
@@ -46,7 +46,7 @@ def test_claims_change_the_choice() -> None:
     """Weights after claims are those of a scheduler that begins after the claims."""
     rng = random.Random(3)
     policy = Policy.parse("boring=2,num_instances=-0.1", WEIGHERS)
-    cloud = Cloud([*host("a", 64, 64), *host("b", 60, 70), *host("c", 64, 60, cards=1)])
+    cloud = SimulatedCloud([*host("a", 64, 64), *host("b", 60, 70), *host("c", 64, 60, cards=1)])
     scheduler = Scheduler(cloud, policy)
     servers: list[tuple[str, dict[str, dict[str, int]]]] = []
     demands = [PLAIN, Demand(flavor="large", queries=(query(group(VCPU=9, MEMORY_MB=7)),))]
@@ -70,7 +70,7 @@ def test_claims_change_the_choice() -> None:
 
 
 def test_equal_hosts() -> None:
-    cloud = Cloud([*host("a", 4, 4), *host("b", 4, 4), *host("c", 4, 4)])
+    cloud = SimulatedCloud([*host("a", 4, 4), *host("b", 4, 4), *host("c", 4, 4)])
     policy = Policy.parse("nova", WEIGHERS)
     first = Scheduler(cloud, policy).choose(PLAIN)
     assert first is not None
@@ -81,13 +81,13 @@ def test_equal_hosts() -> None:
 
 
 def test_no_host_has_room() -> None:
-    scheduler = Scheduler(Cloud(host("a", 1, 1)), Policy.parse("boring", WEIGHERS))
+    scheduler = Scheduler(SimulatedCloud(host("a", 1, 1)), Policy.parse("boring", WEIGHERS))
     assert scheduler.choose(PLAIN) is None
     assert scheduler.with_room(PLAIN) == []
 
 
 def test_the_second_query_is_for_other_hosts() -> None:
-    cloud = Cloud([*host("a", 4, 4), *host("b", 4, 4, cards=1)])
+    cloud = SimulatedCloud([*host("a", 4, 4), *host("b", 4, 4, cards=1)])
     demand = Demand(
         flavor="f",
         queries=(query(group("_X", CARD=1)), query(group(VCPU=1, MEMORY_MB=1))),

@@ -1,11 +1,11 @@
 """The candidates of a query that are kept up to date: only what has changed is worked out."""
 
-from cpu_tiers.simulation import Cloud
+from cpu_tiers.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import SHARES, group, provider, query
 
 
 def test_only_hosts_that_changed_are_returned() -> None:
-    cloud = Cloud(
+    cloud = SimulatedCloud(
         [provider("a", None, VCPU=4), provider("b", None, VCPU=2), provider("c", None, CARD=1)]
     )
     search = cloud.search(query(group(VCPU=2)))
@@ -24,7 +24,7 @@ def test_only_hosts_that_changed_are_returned() -> None:
 
 def test_what_two_hosts_share_is_a_candidate_once() -> None:
     pool = provider("pool", None, SHARES, aggregate="z", DISK=9)
-    cloud = Cloud([*(provider(name, None, aggregate="z") for name in "ab"), pool])
+    cloud = SimulatedCloud([*(provider(name, None, aggregate="z") for name in "ab"), pool])
     search = cloud.search(query(group(DISK=1)))
     assert len(search.refresh()) == 3
     assert len(search.all_requests()) == 1

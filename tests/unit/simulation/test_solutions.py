@@ -7,7 +7,7 @@ import pytest
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.simulation import Cloud
+from cpu_tiers.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import CARDS, group, provider, providers_of, query
 
 
@@ -59,20 +59,22 @@ from tests.unit.simulation.clouds import CARDS, group, provider, providers_of, q
     ],
 )
 def test_groups(asked: CandidateQuery, expected: list[Mapping[str, str]]) -> None:
-    assert providers_of(Cloud(CARDS).candidates(asked)) == expected
+    assert providers_of(SimulatedCloud(CARDS).candidates(asked)) == expected
 
 
 def test_the_merged_amount_obeys_the_largest_unit() -> None:
     """Two groups take 1 each and at most 2 may be taken at once, though 4 are free."""
     card = replace(provider("c"), inventories={"CARD": Inventory(total=4, max_unit=2)})
-    cloud = Cloud([card])
+    cloud = SimulatedCloud([card])
     for count, ways in ((2, 1), (3, 0)):
         asked = query(*(group(str(n), CARD=1) for n in range(count)))
         assert len(providers_of(cloud.candidates(asked))) == ways
 
 
 def test_equal_groups_in_one_order() -> None:
-    cloud = Cloud([provider("a", None, VCPU=1), *(provider(f"c{n}", "a", CARD=1) for n in "123")])
+    cloud = SimulatedCloud(
+        [provider("a", None, VCPU=1), *(provider(f"c{n}", "a", CARD=1) for n in "123")]
+    )
     two = query(group("1", CARD=1), group("2", CARD=1), policy="isolate")
     # 2 of 3 cards: 3 ways to choose them, each in 2 orders
     for each_order, ways in ((True, 6), (False, 3)):
