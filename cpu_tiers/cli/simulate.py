@@ -29,11 +29,11 @@ _POLICIES = ("nova", "literal", "boring")
 
 
 class Simulate(NovaConfCommand, Lister):
-    """List what each policy takes of the same requests, and what it leaves of the cloud.
+    """List how many servers of the same requests each policy takes, and the rest of the cloud.
 
     A policy is the name of a scoring, or nova for Nova's weighers without a scoring, and
     multipliers: boring=2.0,cpu=0 has the scoring boring with the multiplier 2.0 and no weigher of
-    CPUs. Other multipliers are those of nova.conf. Numbers of several seeds are the mean, with the
+    CPUs. nova.conf has the other multipliers. Numbers of several seeds are the mean, with the
     least and the most.
     """
 
@@ -138,7 +138,7 @@ def _policies(
 def _flavors(
     parsed_args: Namespace, snapshot: Snapshot | None, faults: FaultList
 ) -> Mapping[str, Flavor]:
-    """Return the flavors by name: those of a file, or else those of the snapshot."""
+    """Return the flavors of the file or else of the snapshot, by name."""
     if parsed_args.flavors:
         flavors = tuple(read_flavors(parsed_args.flavors, faults))
     else:
@@ -149,7 +149,7 @@ def _flavors(
 
 
 def _streams(parsed_args: Namespace, flavors: Mapping[str, Flavor]) -> list[list[Arrival]]:
-    """Return the requests of each seed; those of a file are the same for each seed."""
+    """Return the requests of each seed; a file has the same requests for each seed."""
     if parsed_args.requests:
         path = parsed_args.requests
         try:

@@ -61,7 +61,7 @@ def _shares(
 ) -> FormattedValue:
     """Return how many servers of each label were taken and refused, on average.
 
-    :param most: so many labels are in the text, those of which the smallest part was taken.
+    :param most: the text has only labels with refused servers, and at most this number of labels.
     """
     taken: Counter[str] = Counter()
     refused: Counter[str] = Counter()
@@ -85,6 +85,7 @@ def _shares_text(most: int | None, value: Mapping[str, Mapping[str, float]]) -> 
     }
     if most is not None:
         parts = dict(sorted(parts.items(), key=lambda item: item[1]))
+        parts = {label: part for label, part in parts.items() if part < 100}
     lines = [f"{label}: {part:.1f} %" for label, part in parts.items()]
     if most is not None and len(lines) > most:
         lines[most:] = [f"and {len(lines) - most} more"]
@@ -105,5 +106,7 @@ def _stranded(outcomes: Sequence[Outcome]) -> FormattedValue:
 
 def _stranded_text(value: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join(
-        f"{name}: {of['stranded']:.0f} of {of['free']:.0f}" for name, of in value.items()
+        f"{name}: {100 * of['stranded'] / of['free']:.0f} %"
+        for name, of in value.items()
+        if of["stranded"]
     )

@@ -21,7 +21,7 @@ Allocations = Mapping[str, Mapping[str, int]]
 
 
 class CloudChange(NamedTuple):
-    """What a claim or a release has changed.
+    """The amounts of a claim or a release, of a tree.
 
     :param amounts: the amounts by resource class that are taken; negative for a release.
     """

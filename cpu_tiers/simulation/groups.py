@@ -1,7 +1,7 @@
 """Which providers of a reach can serve a request group.
 
-What never changes (units, traits, aggregates) is decided once for all hosts of a shape; the free
-amounts are compared each time. Source: Placement 16, ``objects/research_context.py`` and
+Units, traits and aggregates never change, so they are compared once for all hosts of a shape; the
+free amounts are compared each time. Source: Placement 16, ``objects/research_context.py`` and
 ``objects/allocation_candidate.py``, and a comparison with a real Placement on random clouds.
 """
 

@@ -1,4 +1,4 @@
-"""What Nova's weighers know of a host, worked out from its providers and kept up to date. Pure."""
+"""The values of a host that Nova's weighers compare, worked out from its providers. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HostStates:
         }
 
     def apply(self, changes: Iterable[CloudChange]) -> None:
-        """Subtract what claims have taken, and add what releases have given back."""
+        """Subtract the amounts of claims, and add the amounts of releases."""
         for root, amounts in changes:
             self.values["ram"][root] -= amounts.get(MEMORY_MB, 0)
             self.values["disk"][root] -= 1024 * amounts.get(DISK_GB, 0)

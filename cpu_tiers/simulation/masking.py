@@ -1,4 +1,4 @@
-"""Replaces the names and the ids of a snapshot, so that it can leave the company.
+"""Replaces the names and the ids of a snapshot that leaves the company.
 
 A masked snapshot simulates the same: amounts, resource classes, traits, and the extra specs that
 decide about hosts are kept. Pure.
@@ -17,7 +17,7 @@ _KEPT = ("hw:", "resources", "required", "trait", "quota:", "group_policy", "sam
 
 
 def masked(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with other names and ids, the same for the same ones everywhere.
+    """Return the snapshot with other names and ids; equal names stay equal everywhere.
 
     Hosts, aggregates, consumers and flavors are numbered in the order of the snapshot.
     """

@@ -1,8 +1,7 @@
 """Policies: the weighers of nova-scheduler with their multipliers. Pure.
 
-Nova's weighers are formulas of a few words, so they are written again here; a test compares them
-with Nova's own classes. The scorings are those of :mod:`cpu_tiers.weights`, which nova-scheduler
-runs, too.
+The formulas of Nova's weighers are written again here, and a test compares the weights with Nova's
+own classes. The scorings are the code of :mod:`cpu_tiers.weights`, which nova-scheduler runs.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Policy:
 
     @classmethod
     def parse(cls, text: str, configured: Mapping[str, float]) -> Policy:
-        """Return the policy that a text describes, such as ``boring=2.0,cpu=0``.
+        """Return the policy of a text, such as ``boring=2.0,cpu=0``.
 
         :param configured: the multipliers of Nova's weighers; the text overrides them.
         :raises InvalidInput: with every fault of the text.

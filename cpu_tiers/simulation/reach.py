@@ -1,4 +1,4 @@
-"""The providers that can serve a request together: a tree, and what other trees share with it."""
+"""The providers that can serve a request together: a tree, and the sharing providers of others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cpu_tiers.simulation.provider import SHARES, SimulatedProvider, Stock
 
 
 class Place(NamedTuple):
-    """What never changes about a provider, as far as requests can see it.
+    """The fixed properties of a provider that decide about requests.
 
     :param parent: the number of the parent provider within the reach; ``None`` if the parent is
         not within the reach.
@@ -95,7 +95,7 @@ class Reach:
         self.shape: Shape
 
     def places(self) -> tuple[Place, ...]:
-        """Return what never changes about the providers; equal for hosts of the same form."""
+        """Return the fixed properties of the providers, which are equal for equal hardware."""
         numbers = {provider.uuid: number for number, provider in enumerate(self.providers)}
         places, stock = [], 0
         for provider in self.providers:

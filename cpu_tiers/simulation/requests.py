@@ -1,4 +1,4 @@
-"""The servers that ask for a host, one after the other: from a table, or drawn. Pure."""
+"""The requests for servers in the order of time, from a table or drawn. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream of requests against a cloud under a policy, and what is left of the cloud. Pure."""
+"""A stream of requests against a cloud under a policy, and the rest of the cloud. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cpu_tiers.simulation.scheduler import Demand, Scheduler
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a policy has made of a stream of requests.
+    """The servers that a policy took and refused, and the rest of the cloud.
 
     :param taken: the numbers of servers that got a host, by flavor.
     :param refused: the numbers of servers that found no host, by flavor.

@@ -17,7 +17,7 @@ from cpu_tiers.weights.fragmentation import best_first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What servers of a flavor request.
+    """The queries for a server of a flavor.
 
     :param queries: the query, and the second query of a server with NUMA nodes, which is for hosts
         that do not report their nodes.

@@ -29,8 +29,8 @@ class Changing(Protocol):
 class Search:
     """The candidates of a query on each host. Hosts are named by the uuid of the root provider.
 
-    :meth:`refresh` works out only the hosts that have changed since the last call, which are few:
-    this is what makes a simulation fast.
+    :meth:`refresh` works out only the hosts that have changed since the last call, which are few.
+    A simulation is fast for this reason.
 
     :param each_order: as for :class:`~cpu_tiers.simulation.solutions.Solver`.
     """
@@ -84,7 +84,7 @@ class Search:
     def all_requests(self) -> tuple[AllocationRequest, ...]:
         """Return the candidates of all hosts, host by host, each candidate once.
 
-        A candidate that allocates only what trees share is a candidate of each of the trees.
+        Several trees may have the same candidate: only of their sharing providers.
         """
         unique: dict[object, AllocationRequest] = {}
         for root in sorted(self._solutions, key=self._numbers.__getitem__):
@@ -116,7 +116,7 @@ class Search:
 
 
 def identity(request: AllocationRequest) -> object:
-    """Return what makes two candidates the same: the amounts, and the provider of each group."""
+    """Return the amounts and the provider of each group, by which candidates are compared."""
     return (
         frozenset(
             (uuid, name, amount)

@@ -129,7 +129,7 @@ class Solver:
 
 
 def _twin(query: CandidateQuery, number: int) -> int | None:
-    """Return the last group before a group that requests the same; ``None`` if there is none."""
+    """Return the last earlier group with the same request; ``None`` without such a group."""
 
     def request(group: RequestGroup) -> RequestGroup | None:
         if not group.suffix or group.suffix in query.in_subtrees:

@@ -51,6 +51,14 @@ NOT_RUN = {
         "docs/capacity.rst",
         "placement check",
     ): "tests/functional/cli/test_placement_check.py runs it.",
+    (
+        "docs/simulation.rst",
+        "cloud snapshot",
+    ): "tests/functional/cli/test_cloud_snapshot.py runs it.",
+    (
+        "docs/simulation.rst",
+        "cpu-tiers simulate",
+    ): "tests/functional/cli/test_simulate.py runs it.",
     ("docs/cloud.rst", "CPU_TIERS_FAULTS="): TOX,
     ("docs/cloud.rst", "NOVA_RELEASE=31"): "tests/cloud/conftest.py passes it on.",
     (

@@ -5,7 +5,7 @@ import pytest
 from cpu_tiers.simulation import SimulatedCloud
 from cpu_tiers.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.simulation.requests import Arrival
-from cpu_tiers.simulation.run import simulate
+from cpu_tiers.simulation.run import Outcome, simulate
 from cpu_tiers.simulation.scheduler import Demand, Scheduler
 from tests.unit.simulation.clouds import SHARES, group, provider, query
 
@@ -41,12 +41,14 @@ def test_the_outcome(cloud: SimulatedCloud) -> None:
         arrival(5, "small"),  # no room
     ]
     outcome = simulate(cloud, scheduler, arrivals, DEMANDS)
-    assert outcome.taken == {"small": 2, "large": 2}
-    assert outcome.refused == {"large": 1, "small": 1}
-    assert outcome.first_refused == (3, 3)
-    assert outcome.free == {"VCPU": 1, "MEMORY_MB": 2, "DISK": 10}
-    assert outcome.stranded == {"VCPU": 1, "MEMORY_MB": 2}  # neither host has room
-    assert outcome.whole_hosts == 0
+    assert outcome == Outcome(
+        taken={"small": 2, "large": 2},
+        refused={"large": 1, "small": 1},
+        first_refused=(3, 3),
+        free={"VCPU": 1, "MEMORY_MB": 2, "DISK": 10},
+        stranded={"VCPU": 1, "MEMORY_MB": 2},  # neither host has room
+        whole_hosts=0,
+    )
 
 
 def test_what_a_flavor_can_use_is_not_stranded(cloud: SimulatedCloud) -> None:
