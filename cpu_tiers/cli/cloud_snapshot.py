@@ -3,6 +3,7 @@
 import json
 import logging
 from argparse import ArgumentParser, Namespace
+from functools import partial
 
 from oslo_config import cfg
 
@@ -10,7 +11,7 @@ from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.flavor_check import novas_flavors
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.output_file import write_output
-from cpu_tiers.cli.progress import ProgressLog
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.session import connect
@@ -54,7 +55,9 @@ class CloudSnapshot(NovaConfCommand):
         """Read the cloud and write the file."""
         conf = self.nova_conf()
         with connect(conf, embedded=self.wants_embedded) as client:
-            providers, consumers = read_whole_cloud(client, ProgressLog("providers"))
+            providers, consumers = read_whole_cloud(
+                client, partial(ProgressLine().tell_number, "providers")
+            )
         has_nova = not (parsed_args.no_flavors or self.wants_embedded)
         flavors = _flavors(conf) if has_nova else ()
         snapshot = Snapshot(providers=providers, consumers=consumers, flavors=flavors)

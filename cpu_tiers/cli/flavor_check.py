@@ -113,7 +113,7 @@ class FlavorCheck(NovaConfCommand, Lister):
         for path in parsed_args.flavor:
             yield path, partial(read_flavors, path)
         if parsed_args.all:
-            yield NOVA, partial(_novas_flavors, conf)
+            yield NOVA, partial(novas_flavors, conf)
 
     def _check_hosts(self, conf: cfg.ConfigOpts, checked: Sequence[_Checked]) -> None:
         """Add the faults of flavors that no host could take."""
@@ -157,7 +157,7 @@ def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Seq
     return [*request_faults(server, translators), *misspelt_keys(server.flavor)]
 
 
-def _novas_flavors(conf: cfg.ConfigOpts, faults: FaultList, check: Check) -> Iterator[Flavor]:
+def novas_flavors(conf: cfg.ConfigOpts, faults: FaultList, check: Check) -> Iterator[Flavor]:
     """Yield the flavors of the cloud.
 
     :raises ComputeApiUnavailable: Nova does not answer.

@@ -1,7 +1,5 @@
 """The part of ``cpu-tiers-status upgrade check`` about flavors and servers in Nova's databases."""
 
-import sys
-import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.cli.nova_command import quiet, require_nova
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.survey import HostSurvey
 from cpu_tiers.translators.broken_rules import Move
@@ -17,24 +16,7 @@ from cpu_tiers.translators.broken_rules import Move
 if TYPE_CHECKING:
     from cpu_tiers.nova.commands.flavor_findings import FlavorFinding, Inspection
 
-_SILENT_SECONDS = 2.0
 _COMMAND = "cpu-tiers-status upgrade check of flavors"
-
-
-class ProgressLine:
-    """Prints lines to standard error, at most a line every two seconds, after two seconds."""
-
-    def __init__(self) -> None:
-        """Start the clock."""
-        self._last = time.monotonic()
-
-    def tell(self, line: str) -> None:
-        """Print a line, if the last line is two seconds old."""
-        now = time.monotonic()
-        if now - self._last >= _SILENT_SECONDS:
-            self._last = now
-            sys.stderr.write(f"{line}\n")
-            sys.stderr.flush()
 
 
 def inspect(

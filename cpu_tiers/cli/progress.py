@@ -1,30 +1,29 @@
 """Progress of a command that takes more than two seconds."""
 
-import logging
+import sys
 import time
-from collections.abc import Callable
 
-LOG = logging.getLogger(__name__)
-
-SECONDS = 2.0
-"""The time before the first message, and between two messages."""
+_SILENT_SECONDS = 2.0
 
 
-class ProgressLog:
-    """Logs how far a command is, at most every two seconds.
+class ProgressLine:
+    """Prints lines to standard error, at most a line every two seconds, after two seconds."""
 
-    :param what: what is counted, such as ``providers``.
-    """
+    def __init__(self) -> None:
+        """Start the clock."""
+        self._last = time.monotonic()
 
-    def __init__(self, what: str, now: Callable[[], float] = time.monotonic) -> None:
-        """Remember when the command began."""
-        self._what = what
-        self._now = now
-        self._last = now()
-
-    def __call__(self, done: int, total: int) -> None:
-        """Tell that ``done`` of ``total`` are done."""
-        now = self._now()
-        if now - self._last >= SECONDS:
+    def tell(self, line: str) -> None:
+        """Print a line, if the last line is two seconds old."""
+        now = time.monotonic()
+        if now - self._last >= _SILENT_SECONDS:
             self._last = now
-            LOG.info("%s: %d of %d", self._what, done, total)
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+
+    def tell_number(self, what: str, done: int, total: int) -> None:
+        """Print how many are done, if the last line is two seconds old.
+
+        :param what: the name of the counted things, such as ``providers``.
+        """
+        self.tell(f"{what}: {done} of {total}")

@@ -3,6 +3,7 @@
 import random
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from cliff.lister import Lister
 from oslo_config import cfg
@@ -12,7 +13,7 @@ from cpu_tiers.cli.cloud_snapshot import read_snapshot
 from cpu_tiers.cli.documents import read_bytes
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.progress import ProgressLog
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.request import add_numa_argument, requests_numa_nodes
 from cpu_tiers.cli.simulation_report import COLUMNS, row
 from cpu_tiers.errors import FaultList, InvalidInput
@@ -105,7 +106,7 @@ class Simulate(NovaConfCommand, Lister):
         streams = _streams(parsed_args, flavors)
         wanted = {arrival.flavor for stream in streams for arrival in stream}
         demands = _demands(parsed_args, options, [f for n, f in flavors.items() if n in wanted])
-        progress = ProgressLog("requests")
+        progress = partial(ProgressLine().tell_number, "requests")
         done, total = 0, len(policies) * sum(map(len, streams))
         rows = []
         for policy in policies:

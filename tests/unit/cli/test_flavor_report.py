@@ -1,8 +1,9 @@
 import pytest
 
 from cpu_tiers.cli import nova_command
-from cpu_tiers.cli.flavor_report import ProgressLine, inspect
+from cpu_tiers.cli.flavor_report import inspect
 from cpu_tiers.cli.nova_command import NovaMissing
+from cpu_tiers.cli.progress import ProgressLine
 
 
 def test_progress_is_told_every_two_seconds(
