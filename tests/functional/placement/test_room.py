@@ -32,7 +32,7 @@ def test_random_trees_take_as_many_claims_and_no_more(embedded: PlacementClient)
     embedded.ensure_names(classes=[CARD], traits=NAMES)
     empty = sqlite_databases.copy_of_placement()
     claimed = 0
-    for number in clouds(40):
+    for number in clouds(20):
         sqlite_databases.copy_to_placement(empty)
         with repeatable(number) as seed:
             claimed += _check_cloud(embedded, random.Random(seed))

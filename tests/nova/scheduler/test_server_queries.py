@@ -14,6 +14,7 @@ from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.server_queries import SchedulerOptions, server_queries
 
 Properties = Mapping[str, str]
+Request = tuple[dict[str, int], frozenset[str], frozenset[str]]
 
 OF_DATABASE = {
     "require_tenant_aggregate",
@@ -36,7 +37,7 @@ def prefilter() -> Iterator[None]:
     CONF.clear_override("image_metadata_prefilter", "scheduler")
 
 
-def of_nova(specs: Properties, image: Properties) -> tuple[Mapping[str, int], set[str], set[str]]:
+def of_nova(specs: Properties, image: Properties) -> Request:
     """Return the amounts, and the required and forbidden traits of Nova's own request."""
     flavor = objects.Flavor(
         name="f", vcpus=2, memory_mb=512, root_gb=5, ephemeral_gb=0, swap=0, extra_specs=specs
@@ -54,9 +55,9 @@ def of_nova(specs: Properties, image: Properties) -> tuple[Mapping[str, int], se
             each(None, spec)
     request = utils.ResourceRequest.from_request_spec(spec)
     return (
-        request.merged_resources(),
-        request.all_required_traits | spec.root_required,
-        set(spec.root_forbidden),
+        dict(request.merged_resources()),
+        frozenset(request.all_required_traits | spec.root_required),
+        frozenset(spec.root_forbidden),
     )
 
 
