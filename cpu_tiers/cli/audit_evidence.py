@@ -12,6 +12,7 @@ from cpu_tiers.cgroup.measurement import Measurement, measure
 from cpu_tiers.cli.occupancy_arguments import host_inventories
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError, Fault, InvalidInput, printable
+from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT
 from cpu_tiers.guest.audit import Allocated, Evidence, Finding, Kind, due_weight
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.inventory import Host
@@ -74,8 +75,12 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
     allocated = _allocated(sources, name, unread)
     measured = _measure(sources.interval, cgroups, unread)
     default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
+    gives_least = sources.conf.libvirt.least_weight_without_tier
+    untiered = LEAST_GUEST_WEIGHT if gives_least else None
     occupancy = Occupancy(
-        domains=tuple(replace(domain, weight=due_weight(domain) or default) for domain in domains),
+        domains=tuple(
+            replace(domain, weight=due_weight(domain, untiered) or default) for domain in domains
+        ),
         cpus=host.topology.cpus,
         shared_cpus=shared_cpus(host, options),
         default_weight=default,
@@ -93,6 +98,7 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
         spent=measured.spent if measured else {},
         load=measured.load if measured else HostLoad(),
         seconds=measured.seconds if measured else 0.0,
+        untiered_weight=untiered,
     )
     return GatheredEvidence(hostname=name, evidence=evidence, unread=unread)
 

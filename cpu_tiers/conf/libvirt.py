@@ -1,4 +1,4 @@
-"""``[libvirt]``: the inventory of VCPU_SHARES that nova-compute reports."""
+"""``[libvirt]``: the inventory of VCPU_SHARES that nova-compute reports, and weights of guests."""
 
 from oslo_config import cfg
 
@@ -39,6 +39,31 @@ Related options:
 
 * ``[libvirt] report_vcpu_shares``
 * ``[DEFAULT] cpu_allocation_ratio``
+""",
+    ),
+    cfg.BoolOpt(
+        "least_weight_without_tier",
+        default=False,
+        help="""
+Give a guest whose flavor has no tier the least weight, 2, in place of the
+default weight of the kernel: 1024 on cgroup v1, and 100 on cgroup v2.
+
+Without this option, the same server has ten times the weight of
+``quota:cpu_shares_multiplier=100`` on a host with cgroup v1, and once this
+weight on a host with cgroup v2. With this option, guests without a tier get
+the CPU time that guests with a tier do not use, on every host.
+
+A flavor has a tier if the flavor has valid ``quota:cpu_shares_multiplier`` or
+``quota:cpu_shares``. The weight counts for the guest as a whole, whatever the
+number of its vCPUs, and also for dedicated vCPUs.
+
+A guest that runs gets the weight at its next hard reboot, resize or
+migration, or by ``cpu-tiers host audit --fix``. Set the same value on every
+compute host: at a live migration the host that the guest leaves decides.
+
+Related options:
+
+* ``[libvirt] report_vcpu_shares``
 """,
     ),
 ]

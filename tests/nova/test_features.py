@@ -19,7 +19,7 @@ from nova.scheduler.utils import ResourceRequest
 
 from cpu_tiers import extensions
 from cpu_tiers.conf import api as api_options
-from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.conf import compute, filter_scheduler, libvirt
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import features as api
 from cpu_tiers.nova.compute.features import COMPUTE
@@ -40,7 +40,11 @@ RECORD = "filter_scheduler.decision_record_file"
 TRAITS = "filter_scheduler.require_host_traits"
 REFUSE = "api.refuse_faulty_flavors"
 PORTS = "filter_scheduler.query_placement_for_port_traits"
-EVERYTHING = (SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK, LACKING, RECORD)
+LEAST = "libvirt.least_weight_without_tier"
+EVERYTHING = (
+    *(SHARES, QUERY, NODES, POLICIES, TRAITS, REFUSE, PORTS, GIVES_BACK, LACKING, RECORD),
+    LEAST,
+)
 
 CPUS = {
     "nova.scheduler.utils.ResourceRequest._translate_pinning_policies",
@@ -74,7 +78,7 @@ def start_scheduler() -> None:
 @pytest.fixture(autouse=True)
 def conf() -> Iterator[None]:
     """Register the options, and clear them after the test."""
-    for module in (api_options, compute, filter_scheduler):
+    for module in (api_options, compute, filter_scheduler, libvirt):
         options.register(module)
     yield
     for name in EVERYTHING:
@@ -150,6 +154,7 @@ def switch_on(*names: str) -> None:
         pytest.param(start_scheduler, (POLICIES,), SCORES | CPUS, id="nova-scheduler, policies"),
         pytest.param(COMPUTE.start, (), DRIVER, id="nova-compute: the weight of guests"),
         pytest.param(COMPUTE.start, (SHARES, QUERY), DRIVER, id="nova-compute, for a scheduler"),
+        pytest.param(COMPUTE.start, (LEAST,), DRIVER, id="nova-compute, the least weight"),
         pytest.param(
             COMPUTE.start,
             (NODES,),

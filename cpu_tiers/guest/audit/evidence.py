@@ -40,6 +40,8 @@ class Evidence:
     :param spent: the CPU time of each vCPU in the interval, by the uuid of the guest.
     :param load: what else took CPU time in the interval.
     :param seconds: the length of the interval; 0 if nothing was measured.
+    :param untiered_weight: the weight that nova-compute gives a guest without a tier; ``None`` for
+        no weight, and the default of the kernel.
     """
 
     host: Occupancy
@@ -49,34 +51,41 @@ class Evidence:
     spent: Mapping[str, tuple[CpuTime, ...]] = field(default_factory=dict)
     load: HostLoad = field(default_factory=HostLoad)
     seconds: float = 0.0
+    untiered_weight: int | None = None
 
     def cgroup(self, domain: Domain) -> GuestCgroup | None:
         """Return the cgroup of a guest, or ``None`` if it was not found."""
         return self.cgroups.guests.get(domain.uuid or "") if self.cgroups else None
+
+    def due_weight(self, domain: Domain) -> int | None:
+        """Return the weight that a guest must have, or ``None`` for the default of the kernel."""
+        return due_weight(domain, self.untiered_weight)
 
     def is_dedicated(self, cpus: CpuSet | None) -> bool:
         """Tell whether a vCPU with this CPU set is dedicated: pinned to a single dedicated CPU."""
         return cpus is not None and len(cpus) == 1 and cpus <= self.dedicated_cpus
 
 
-def due_weight(domain: Domain) -> int | None:
+def due_weight(domain: Domain, untiered_weight: int | None = None) -> int | None:
     """Return the weight that a guest must have, or ``None`` for the default of the kernel.
 
     The weight comes from the extra specs of the flavor if Nova has written them into the domain
     (release 32 and newer), otherwise from ``<shares>`` of the domain XML.
+
+    :param untiered_weight: the weight of a guest without a tier.
     """
     if domain.extra_specs is None:
-        return domain.shares
+        return domain.shares or untiered_weight
     shares = flavor_shares(domain)
-    return None if shares is None else shares.weight(len(domain.vcpu_sets))
+    return untiered_weight if shares is None else shares.weight(len(domain.vcpu_sets))
 
 
-def right_weights(domain: Domain) -> tuple[int | None, ...]:
+def right_weights(domain: Domain, due: int | None) -> tuple[int | None, ...]:
     """Return the weights that are right for a guest: the due weight, and 1 for a flavor with 1.
 
     Nova itself writes 1 for ``quota:cpu_shares=1``, and libvirt 9.1 and newer start such a guest
     on cgroup v2 (decision D70).
     """
-    due, shares = due_weight(domain), flavor_shares(domain)
+    shares = flavor_shares(domain)
     of_flavor = None if shares is None else shares.flavor_weight(len(domain.vcpu_sets))
     return (due, 1) if of_flavor == 1 else (due,)

@@ -59,13 +59,15 @@ _SAYS = {
         " cgroup.subtree_control of the parent cgroups",
     ),
     Kind.UNTIERED: (
-        "the guest competes with the default weight of the kernel, however many vCPUs it has",
-        "give its flavor quota:cpu_shares_multiplier and resize the server, or move the server"
-        " to another host",
+        "the guest competes with the default weight of the kernel, however many vCPUs it has:"
+        " 1024 with cgroup v1, 100 with v2, also after a move from v1 to v2",
+        "give its flavor quota:cpu_shares_multiplier and resize the server, or set [libvirt]"
+        " least_weight_without_tier on every host, or move the server to another host",
     ),
     Kind.FLAVOR: (
         "the extra specs for shares have a fault: the guest has no tier, its server claims no"
-        " VCPU_SHARES, and a host that reports shares gives the guest the default weight",
+        " VCPU_SHARES, and a host that reports shares gives the guest the default weight, or the"
+        " least weight with [libvirt] least_weight_without_tier",
         "correct the flavor, and resize the server to the corrected flavor: the server has a copy"
         " of the old flavor",
     ),

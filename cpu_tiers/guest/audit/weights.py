@@ -21,36 +21,53 @@ def check_weights(evidence: Evidence) -> Iterator[Finding]:
         for fault in faults:
             yield _finding(Kind.FLAVOR, domain, str(fault))
         # On a host without tiers the default weight of all guests is right.
-        if due_weight(domain) is None and tiers and not faults:
-            text = f"it has no tier; guests of this host with a tier: {tiers}"
+        if evidence.due_weight(domain) is None and tiers and not faults:
+            text = f"it has no tier{_default(evidence)}; guests of this host with a tier: {tiers}"
             yield _finding(Kind.UNTIERED, domain, text)
-        cgroup = evidence.cgroup(domain)
-        deviations = [*_in_xml(domain)]
+        due, cgroup = evidence.due_weight(domain), evidence.cgroup(domain)
+        deviations = [*_in_xml(domain, due)]
         if evidence.cgroups and cgroup:
-            yield from _unusable(domain, evidence.cgroups, cgroup)
-            deviations += _in_kernel(domain, evidence.cgroups, cgroup)
+            yield from _unusable(domain, due, evidence.cgroups, cgroup)
+            deviations += _in_kernel(domain, due, evidence.cgroups, cgroup)
         if deviations:
-            weight = due_weight(domain)
-            yield _finding(Kind.WEIGHT, domain, "; ".join(deviations), weight=weight)
+            yield _finding(Kind.WEIGHT, domain, "; ".join(deviations), weight=due)
 
 
-def _in_xml(domain: Domain) -> Iterator[str]:
-    if domain.shares not in right_weights(domain):
-        yield f"its XML has {_weight(domain.shares)}, its flavor {_weight(due_weight(domain))}"
+def _default(evidence: Evidence) -> str:
+    """Return the default weight of this host in words, and the default of the other version."""
+    if evidence.cgroups is None:
+        return ""
+    version = evidence.cgroups.version
+    ((other, weight),) = ((v, w) for v, w in DEFAULT_WEIGHT.items() if v != version)
+    own = DEFAULT_WEIGHT[version]
+    return f" and the default weight of cgroup v{version}, {own} (v{other}: {weight})"
 
 
-def _in_kernel(domain: Domain, host: HostCgroups, cgroup: GuestCgroup) -> Iterator[str]:
-    due = due_weight(domain) or DEFAULT_WEIGHT[host.version]
+def _in_xml(domain: Domain, due: int | None) -> Iterator[str]:
+    if domain.shares not in right_weights(domain, due):
+        whose = (
+            "its flavor" if due == due_weight(domain) else "nova.conf gives a guest without a tier"
+        )
+        yield f"its XML has {_weight(domain.shares)}, {whose} {_weight(due)}"
+
+
+def _in_kernel(
+    domain: Domain, due: int | None, host: HostCgroups, cgroup: GuestCgroup
+) -> Iterator[str]:
+    right = (None, *right_weights(domain, due))
+    due = due or DEFAULT_WEIGHT[host.version]
     # A due weight out of range cannot be in the cgroup; _unusable reports it.
-    if cgroup.weight not in (None, due, *right_weights(domain)) and due in WEIGHTS[host.version]:
+    if cgroup.weight not in (due, *right) and due in WEIGHTS[host.version]:
         yield f"its cgroup has {_weight(cgroup.weight)}, it must have weight {due}"
 
 
-def _unusable(domain: Domain, host: HostCgroups, cgroup: GuestCgroup) -> Iterator[Finding]:
+def _unusable(
+    domain: Domain, due: int | None, host: HostCgroups, cgroup: GuestCgroup
+) -> Iterator[Finding]:
     """Yield a cgroup without a weight, and a due weight that the kernel cannot have."""
     if cgroup.weight is None:
         yield _finding(Kind.NO_WEIGHT, domain, "it has no cgroup with a weight of its own")
-    due, allowed = due_weight(domain), WEIGHTS[host.version]
+    allowed = WEIGHTS[host.version]
     if due is not None and due not in allowed:
         text = (
             f"it must have weight {due}, cgroup v{host.version} allows {allowed[0]} to"

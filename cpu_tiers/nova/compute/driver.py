@@ -66,7 +66,12 @@ class LibvirtDriver(driver.LibvirtDriver):
         super().__init__(virtapi, read_only)
 
     def _update_guest_cputune(self, guest: Any, flavor: Any) -> None:
-        super()._update_guest_cputune(guest, with_plain_shares(flavor))
+        # Nova does not start a guest with a weight on a host without the cpu controller.
+        gives_least = (
+            CONF.libvirt.least_weight_without_tier and self._host.is_cpu_control_policy_capable()
+        )
+        plain = with_plain_shares(flavor, gives_least=gives_least)
+        super()._update_guest_cputune(guest, plain)
 
     def update_provider_tree(
         self, provider_tree: Any, nodename: str, allocations: Any = None

@@ -2,7 +2,8 @@
 
 Nova gives a guest a weight only by ``quota:cpu_shares``. So the driver shows Nova a flavor with
 ``quota:cpu_shares``, and a seam keeps the weight in a live migration. On a host that reports
-shares, a guest without a valid weight gets no weight, because its server claims no shares.
+shares, a guest without a valid weight gets no weight, because its server claims no shares. With
+``[libvirt] least_weight_without_tier`` such a guest gets the least weight (decision D96).
 
 Spec: cpu-performance-service-levels, "CPU Share Management".
 """
@@ -17,7 +18,7 @@ from typing import Any
 from nova import objects
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES
+from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT, MULTIPLIER, SHARES
 from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.libvirt.cputune import set_shares
 from cpu_tiers.nova.convert import to_flavor
@@ -27,26 +28,31 @@ from cpu_tiers.nova.seams import Seam
 LOG = logging.getLogger(__name__)
 
 
-def with_plain_shares(flavor: objects.Flavor) -> objects.Flavor:
+def with_plain_shares(flavor: objects.Flavor, *, gives_least: bool) -> objects.Flavor:
     """Return a flavor whose ``quota:cpu_shares`` is the weight that the guest must have.
 
-    Extra specs with a fault give no weight and are logged: such a server may be older than
-    the installation of cpu-tiers, and must still start again (decision D72). On a host that does
-    not report shares, a flavor without a multiplier is left to Nova.
+    Extra specs with a fault give no tier and are logged: such a server may be older than
+    the installation of cpu-tiers, and must still start again (decision D72). On a host that
+    neither reports shares nor gives the least weight, a flavor without a multiplier is left to
+    Nova.
+
+    :param gives_least: whether a guest without a tier gets the least weight.
     """
     specs = flavor.extra_specs
-    reports_shares: bool = CONF.libvirt.report_vcpu_shares
-    if MULTIPLIER not in specs and not (reports_shares and SHARES in specs):
+    checks_shares: bool = CONF.libvirt.report_vcpu_shares or gives_least
+    if MULTIPLIER not in specs and not checks_shares:
         return flavor
+    weight = {SHARES: str(LEAST_GUEST_WEIGHT)} if gives_least else {}
     try:
-        weight = {SHARES: str(domain_shares(to_flavor(flavor)))}
-        if specs.get(SHARES) == weight[SHARES]:
-            return flavor
+        tier = domain_shares(to_flavor(flavor))
+        if tier is not None:
+            weight = {SHARES: str(tier)}
     except InvalidInput as error:
         LOG.error("The guest gets no weight by its extra specs for shares: %s", error)
-        if not reports_shares:
+        if not checks_shares:
             return flavor
-        weight = {}
+    if specs.get(SHARES) == weight.get(SHARES):
+        return flavor
     plain = flavor.obj_clone()  # the caller's flavor is the one that Nova saves
     plain.extra_specs = {key: v for key, v in specs.items() if key != SHARES} | weight
     return plain
@@ -56,7 +62,8 @@ def _wrap(update_quota_xml: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(update_quota_xml)
     def weighted(instance: Any, xml_doc: Any) -> Any:
         """Set the weight of a guest that migrates live, also if the guest had none."""
-        plain = with_plain_shares(instance.flavor)
+        gives_least = CONF.libvirt.least_weight_without_tier
+        plain = with_plain_shares(instance.flavor, gives_least=gives_least)
         if plain is instance.flavor:
             return update_quota_xml(instance, xml_doc)
         if SHARES in plain.extra_specs:

@@ -87,7 +87,16 @@ class TestGuest(Computes):
 
     def test_a_flavor_without_a_tier_has_the_default_weight(self) -> None:
         self.start_host("one")
-        assert self.domain_shares(self.boot_on("one", self.flavor("none")), "one") is None
+        server = self.boot_on("one", self.flavor("none", vcpus=3))
+        assert self.domain_shares(server, "one") is None
+        self.flags(least_weight_without_tier=True, group="libvirt")
+        self._reboot_server({"id": server}, hard=True)
+        assert self.domain_shares(server, "one") == "2"
+        # Nova refuses to start a guest with a weight there.
+        with mock.patch("nova.virt.libvirt.host.Host.is_cpu_control_policy_capable") as is_capable:
+            is_capable.return_value = False
+            self._reboot_server({"id": server}, hard=True)
+        assert self.domain_shares(server, "one") is None
 
     def test_garbage_gives_no_weight_and_stops_nothing(self) -> None:
         self.start_host("one")

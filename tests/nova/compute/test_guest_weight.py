@@ -23,22 +23,34 @@ def flavor(vcpus: int = 2, **specs: str) -> objects.Flavor:
     return objects.Flavor(name="f", vcpus=vcpus, **sizes, extra_specs=extra_specs)
 
 
+SWITCHES = ("report_vcpu_shares", "least_weight_without_tier")
+
+
 @pytest.fixture(autouse=True)
-def reports(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Set whether the host reports shares: it does not, unless a test says so."""
+def switches(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Turn the options on that a test names; without a name both are off."""
     options.register(libvirt)
-    options.CONF.set_override("report_vcpu_shares", getattr(request, "param", False), "libvirt")
+    for switch in SWITCHES:
+        options.CONF.set_override(switch, switch in getattr(request, "param", ()), "libvirt")
     yield
-    options.CONF.clear_override("report_vcpu_shares", "libvirt")
+    for switch in SWITCHES:
+        options.CONF.clear_override(switch, "libvirt")
 
 
-reporting = pytest.mark.parametrize("reports", [True], indirect=True)
+reporting = pytest.mark.parametrize("switches", [SWITCHES[:1]], indirect=True)
+giving_least = pytest.mark.parametrize("switches", [SWITCHES[1:], SWITCHES], indirect=True)
+
+
+def shown(tier: objects.Flavor) -> objects.Flavor:
+    """Return the flavor that the driver shows Nova."""
+    gives_least = options.CONF.libvirt.least_weight_without_tier
+    return with_plain_shares(tier, gives_least=gives_least)
 
 
 def weight(tier: objects.Flavor) -> str | None:
     """Return the weight that Nova gives a guest by the flavor that the driver shows."""
-    shown: str | None = with_plain_shares(tier).extra_specs.get(PLAIN)
-    return shown
+    plain: str | None = shown(tier).extra_specs.get(PLAIN)
+    return plain
 
 
 @pytest.mark.parametrize(
@@ -66,7 +78,7 @@ def test_a_host_without_shares_leaves_plain_shares_to_nova(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     for plain in (flavor(), flavor(cpu_shares="70"), flavor(cpu_shares="16384")):
-        assert with_plain_shares(plain) is plain
+        assert shown(plain) is plain
     assert not caplog.records
     assert weight(flavor(cpu_shares_multiplier="5", cpu_shares="70")) == "70"
 
@@ -79,11 +91,25 @@ def test_on_a_host_with_shares_no_weight_is_without_a_claim() -> None:
     assert weight(flavor(cpu_shares="70")) == "70"
 
 
+@giving_least
+def test_the_least_weight_is_for_flavors_without_a_tier(caplog: pytest.LogCaptureFixture) -> None:
+    for vcpus in (1, 64):
+        assert weight(flavor(vcpus)) == "2"
+        assert weight(flavor(vcpus, cpu_quota="5")) == "2"
+    assert weight(flavor(cpu_shares="70")) == "70"
+    assert weight(flavor(cpu_shares="1")) == "2"  # the least weight of a tier, decision D70
+    assert weight(flavor(cpu_shares_multiplier="100")) == "200"  # 100 x 2
+    assert not caplog.records
+    for faulty in ({"cpu_shares": "16384"}, {"cpu_shares_multiplier": "gold"}):
+        assert weight(flavor(2, **faulty)) == "2"
+        assert "The guest gets no weight by its extra specs" in caplog.text
+
+
 def test_nova_is_shown_a_flavor_with_plain_shares() -> None:
     tier = flavor(cpu_shares_multiplier="100", cpu_quota="5")
-    shown = with_plain_shares(tier)
-    assert shown.extra_specs[PLAIN] == "200"  # 100 x 2
-    assert shown.extra_specs["quota:cpu_quota"] == "5"
+    plain = shown(tier)
+    assert plain.extra_specs[PLAIN] == "200"  # 100 x 2
+    assert plain.extra_specs["quota:cpu_quota"] == "5"
     assert PLAIN not in tier.extra_specs
     assert tier.extra_specs[MULTIPLIER] == "100"
 
@@ -115,3 +141,8 @@ class TestLiveMigration:
         faulty = flavor(cpu_shares="16384")
         assert self.migrated(guest, faulty) is None
         assert faulty.extra_specs[PLAIN] == "16384"
+
+    @giving_least
+    def test_a_guest_without_a_tier_leaves_with_the_least_weight(self) -> None:
+        for guest in ("<domain/>", "<domain><cputune><shares>1024</shares></cputune></domain>"):
+            assert self.migrated(guest, flavor()) == "2", guest

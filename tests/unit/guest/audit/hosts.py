@@ -67,10 +67,13 @@ def evidence(
     spent: Mapping[str, tuple[CpuTime, ...]] | None = None,
     dedicated: CpuSet = DEDICATED,
     load: HostLoad | None = None,
+    untiered: int | None = None,
 ) -> Evidence:
     default = DEFAULT_WEIGHT[found.version if found else 2]
     host = Occupancy(
-        domains=tuple(replace(one, weight=due_weight(one) or default) for one in domains),
+        domains=tuple(
+            replace(one, weight=due_weight(one, untiered) or default) for one in domains
+        ),
         cpus=CpuSet(range(4)),
         shared_cpus=SHARED,
         default_weight=default,
@@ -85,6 +88,7 @@ def evidence(
         spent={f"{name}-uuid": times for name, times in (spent or {}).items()},
         load=load or HostLoad(),
         seconds=10.0 if spent else 0.0,
+        untiered_weight=untiered,
     )
 
 

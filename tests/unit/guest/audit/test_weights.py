@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from cpu_tiers.guest.audit import Kind, audit
-from cpu_tiers.model.cgroup import HostCgroups
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups, Version
 from cpu_tiers.model.domain import Domain
 from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, only, summary
 
@@ -104,3 +106,36 @@ def test_untiered_beside_tiers() -> None:
     assert summary(evidence(GOLD, guest("plain", None))) == [
         ("untiered", "guest plain", "it has no tier; guests of this host with a tier: 1")
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "weights"),
+    [
+        pytest.param(1, "cgroup v1, 1024 (v2: 100)", id="an upgrade to v2 comes"),
+        pytest.param(2, "cgroup v2, 100 (v1: 1024)", id="other hosts have v1"),
+    ],
+)
+def test_the_default_weight_depends_on_the_version(version: Version, weights: str) -> None:
+    plain = guest("plain", None)
+    found = cgroups(version=version, gold=100, plain=DEFAULT_WEIGHT[version])
+    assert only(evidence(GOLD, plain, found=found)).found == (
+        f"it has no tier and the default weight of {weights}; guests of this host with a tier: 1"
+    )
+
+
+def test_the_least_weight_without_a_tier() -> None:
+    """[libvirt] least_weight_without_tier: a guest from before gets the weight by --fix."""
+    started, before = (
+        replace(guest(name, shares), extra_specs={})
+        for name, shares in (("started", 2), ("before", None))
+    )
+    found = cgroups(version=1, gold=100, started=2, before=1024)
+    finding = only(evidence(GOLD, started, before, found=found, untiered=2))
+    assert (finding.kind, finding.where, finding.weight) == (Kind.WEIGHT, "guest before", 2)
+    assert finding.found == (
+        "its XML has no weight, nova.conf gives a guest without a tier weight 2;"
+        " its cgroup has weight 1024, it must have weight 2"
+    )
+    # turned off again: what is right then is for a person to decide, as a flavor has no weight
+    off = audit(evidence(started, found=cgroups(started=2)))
+    assert [(one.kind, one.weight) for one in off] == [(Kind.WEIGHT, None)]
