@@ -164,4 +164,4 @@ def _character(octal: re.Match[str]) -> str:
 _OCTAL = re.compile(r"\\(0[0-7]{2}|1[0-7]{2})")
 """The kernel writes blanks, tabs, line feeds and backslashes of a mount point so (fstab(5))."""
 
-_NEEDS = "run the audit on the compute host, where /sys/fs/cgroup is mounted"
+_NEEDS = "run the command on the compute host, where /sys/fs/cgroup is mounted"

@@ -36,9 +36,9 @@ def measure(cgroups: HostCgroups, interval: float, files: Files | None = None) -
     :raises InvalidInput: this machine has no cgroups.
     """
     files = files or Files()
-    load, before, start = read_load(files), read_cpu_times(files, cgroups), time.monotonic()
+    load, before, start = read_load(files), read_cpu_times(files, cgroups.guests), time.monotonic()
     time.sleep(interval)
-    after, seconds = read_cpu_times(files, cgroups), time.monotonic() - start
+    after, seconds = read_cpu_times(files, cgroups.guests), time.monotonic() - start
     stopped = {uuid for uuid, guest in cgroups.guests.items() if guest.stopped}
     return Measurement(
         spent={uuid: t for uuid, t in between(before, after).items() if uuid not in stopped},

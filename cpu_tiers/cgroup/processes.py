@@ -45,7 +45,7 @@ def find_guests(files: Files, domains: Collection[Domain]) -> dict[str, str]:
     for pid in filter(str.isdigit, files.folders("/proc")):
         path = f"/proc/{pid}/cmdline"
         with files.noted(path):
-            uuid = _uuid(files.read(path).split("\0"))
+            uuid = uuid_argument(files.read(path))
             if uuid in wanted and _is_qemu(files, pid, wanted[uuid]):
                 pids[uuid].append(pid)
     for uuid, several in pids.items():
@@ -56,8 +56,12 @@ def find_guests(files: Files, domains: Collection[Domain]) -> dict[str, str]:
     return {uuid: several[0] for uuid, several in pids.items() if len(several) == 1}
 
 
-def _uuid(arguments: list[str]) -> str:
-    """Return the argument after ``-uuid``, or empty text if there is none."""
+def uuid_argument(command: str) -> str:
+    """Return the argument after ``-uuid`` in lower case, or empty text if there is none.
+
+    :param command: the content of ``/proc/PID/cmdline``.
+    """
+    arguments = command.split("\0")
     if "-uuid" not in arguments[:-1]:
         return ""
     return arguments[arguments.index("-uuid") + 1].lower()

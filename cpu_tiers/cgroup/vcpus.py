@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from cpu_tiers.cgroup.files import VANISHED, Files
 from cpu_tiers.cgroup.hierarchy import Hierarchy
 from cpu_tiers.cgroup.processes import Thread, status_field
-from cpu_tiers.model.cgroup import GuestCgroup, HostCgroups, VcpuThread
+from cpu_tiers.model.cgroup import GuestCgroup, VcpuThread
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.cpu_time import CpuTime, CpuTimes
 
@@ -56,14 +56,16 @@ def strays(
     return found
 
 
-def read_cpu_times(files: Files, cgroups: HostCgroups) -> CpuTimes:
+def read_cpu_times(files: Files, guests: Mapping[str, GuestCgroup]) -> CpuTimes:
     """Return the CPU time of each vCPU since its start. A guest that has ended is left out.
+
+    :param guests: by the uuid of the domain.
 
     The kernel writes nanoseconds: https://docs.kernel.org/scheduler/sched-stats.html. libvirt
     reads the same file, but first asks the QEMU process, which may be stopped.
     """
     times = {}
-    for uuid, guest in cgroups.guests.items():
+    for uuid, guest in guests.items():
         with files.noted(f"/proc/{guest.pid}"):
             times[uuid] = tuple(_times(files, guest))
     return {uuid: vcpus for uuid, vcpus in times.items() if vcpus}
@@ -72,5 +74,5 @@ def read_cpu_times(files: Files, cgroups: HostCgroups) -> CpuTimes:
 def _times(files: Files, guest: GuestCgroup) -> Iterator[CpuTime]:
     for vcpu in guest.vcpus:
         line = files.read(f"/proc/{guest.pid}/task/{vcpu.thread}/schedstat")
-        ran, waited = line.split()[:2]
-        yield CpuTime(ran=int(ran) / 1e9, waited=int(waited) / 1e9)
+        ran, waited, runs = line.split()[:3]
+        yield CpuTime(ran=int(ran) / 1e9, waited=int(waited) / 1e9, runs=int(runs))

@@ -101,30 +101,49 @@ class Occupancy:
         return self._divide([]).guests
 
     def vcpu_floors(self) -> Mapping[str, tuple[Fraction, ...]]:
-        """Return the floor of each vCPU of a guest, by the name of the guest.
+        """Return the floor of each vCPU of a guest, by the name of the guest."""
+        return self._of_vcpus(floor_cpus(self._with_vcpus()))
+
+    def vcpu_entitlements(self) -> Mapping[str, tuple[Entitlement, ...]]:
+        """Return what each vCPU of a guest is entitled to, by the name of the guest."""
+        host = self._with_vcpus()
+        floors, fair = self._of_vcpus(floor_cpus(host)), self._of_vcpus(fair_cpus(host))
+        return {
+            name: tuple(
+                Entitlement(floor=low, fair=high)
+                for low, high in zip(floors[name], fair[name], strict=True)
+            )
+            for name in floors
+        }
+
+    def _with_vcpus(self) -> Mapping[str, Contender | Slice]:
+        """Return the host with each guest as a slice of its vCPUs.
 
         The vCPUs of a guest with the same CPU set form a contender, with a weight in
         proportion to the number of vCPUs, as in the kernel.
         """
-        present = {
-            domain.name: [self.present(cpus) for cpus in domain.vcpu_sets]
-            for domain in self.domains
-        }
         guests = {
             domain.name: Slice(
                 weight=self.weight(domain),
                 members={
                     str(CpuSet(cpus)): Contender(weight=vcpus, threads={cpus: vcpus})
-                    for cpus, vcpus in Counter(present[domain.name]).items()
+                    for cpus, vcpus in Counter(map(self.present, domain.vcpu_sets)).items()
                 },
             )
             for domain in self.domains
         }
         machines = Slice(weight=self.default_weight, members=guests)
-        floors = floor_cpus({**self.services, MACHINES: machines})
+        return {**self.services, MACHINES: machines}
+
+    def _of_vcpus(self, amounts: Mapping[str, Fraction]) -> Mapping[str, tuple[Fraction, ...]]:
+        """Divide the amounts of the contenders of :meth:`_with_vcpus` by their vCPUs."""
+        present = {
+            domain.name: [self.present(cpus) for cpus in domain.vcpu_sets]
+            for domain in self.domains
+        }
         return {
             name: tuple(
-                floors[f"{MACHINES}/{name}/{CpuSet(cpus)}"] / sets.count(cpus) for cpus in sets
+                amounts[f"{MACHINES}/{name}/{CpuSet(cpus)}"] / sets.count(cpus) for cpus in sets
             )
             for name, sets in present.items()
         }

@@ -5,7 +5,7 @@ query runs in a thread of its own, and the caller waits for a limited time only.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Thread
@@ -52,12 +52,15 @@ def read_capabilities(uri: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
     return ask(uri, read, seconds=seconds)
 
 
-def read_domains(uri: str, *, seconds: float = ANSWER_SECONDS) -> list[RunningDomain]:
+def read_domains(
+    uri: str, *, uuids: Collection[str] | None = None, seconds: float = ANSWER_SECONDS
+) -> list[RunningDomain]:
     """Return the running domains of the host behind ``uri``.
 
     A domain is logged and left out of the result if the domain ends during the query, or if
     libvirt refuses to describe the domain.
 
+    :param uuids: the uuids of the domains to return; ``None`` for all domains.
     :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
         does not answer in time.
     """
@@ -67,7 +70,8 @@ def read_domains(uri: str, *, seconds: float = ANSWER_SECONDS) -> list[RunningDo
         domains = []
         for domain in connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE):
             try:
-                domains.append(_read_domain(domain))
+                if uuids is None or domain.UUIDString() in uuids:
+                    domains.append(_read_domain(domain))
             # Guests stop at any time: the other guests of the host are still of interest.
             except libvirt.libvirtError as error:
                 LOG.warning(

@@ -8,10 +8,12 @@ class CpuTime(NamedTuple):
     """The CPU time of a vCPU in seconds.
 
     :param waited: the time in the run queue of a CPU, while other threads ran.
+    :param runs: how many times the vCPU began to run on a CPU.
     """
 
     ran: float
     waited: float
+    runs: int = 0
 
 
 CpuTimes = Mapping[str, tuple[CpuTime, ...]]
@@ -30,8 +32,9 @@ def between(before: CpuTimes, after: CpuTimes) -> dict[str, tuple[CpuTime, ...]]
         if len(early) != len(late):
             continue
         times = tuple(
-            CpuTime(b.ran - a.ran, b.waited - a.waited) for a, b in zip(early, late, strict=True)
+            CpuTime(b.ran - a.ran, b.waited - a.waited, b.runs - a.runs)
+            for a, b in zip(early, late, strict=True)
         )
-        if all(time.ran >= 0 and time.waited >= 0 for time in times):
+        if all(min(time) >= 0 for time in times):
             spent[uuid] = times
     return spent

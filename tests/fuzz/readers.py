@@ -313,7 +313,7 @@ def kernel(content: bytes) -> None:
     files = _Kernel(content.split(b"\xff\xff"))
     guest = replace(parse_domain(_DOMAIN, where="domain"), owner="0")
     found = read_cgroups([guest], files)
-    read_cpu_times(files, found)
+    read_cpu_times(files, found.guests)
     load_between(files, read_load(files), 1.0)
     find_config(files)
     _audit(guest, found)

@@ -6,7 +6,13 @@ Pure: ``cpu-tiers host audit`` collects the evidence and prints the findings.
 from cpu_tiers.guest.audit.claims import check_claims
 from cpu_tiers.guest.audit.conditions import check_conditions
 from cpu_tiers.guest.audit.controls import check_controls
-from cpu_tiers.guest.audit.delivery import Delivery, check_delivery, deliveries
+from cpu_tiers.guest.audit.delivery import (
+    TOLERANCE,
+    Delivery,
+    check_delivery,
+    deliveries,
+    wanted_cpus,
+)
 from cpu_tiers.guest.audit.evidence import Allocated, Evidence, due_weight
 from cpu_tiers.guest.audit.finding import Finding, Kind
 from cpu_tiers.guest.audit.load import check_load
@@ -15,6 +21,7 @@ from cpu_tiers.guest.audit.placing import check_placing
 from cpu_tiers.guest.audit.weights import check_weights
 
 __all__ = [
+    "TOLERANCE",
     "Allocated",
     "Delivery",
     "Evidence",
@@ -23,6 +30,7 @@ __all__ = [
     "audit",
     "deliveries",
     "due_weight",
+    "wanted_cpus",
 ]
 
 

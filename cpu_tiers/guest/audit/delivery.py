@@ -5,11 +5,12 @@ floor: the rate that the kernel gives the vCPU wherever the kernel has put the v
 while other vCPUs sleep. Pure.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.guest.audit.evidence import Evidence
 from cpu_tiers.guest.audit.finding import Finding, Kind
+from cpu_tiers.model.cpu_time import CpuTime
 from cpu_tiers.model.domain import Domain
 
 TOLERANCE = 0.1
@@ -56,7 +57,7 @@ def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
         # The number of vCPUs differs if a vCPU was plugged in after the XML was read.
         if not spent or len(spent) != len(rates):
             continue
-        wanted = [min(1.0, (time.ran + time.waited) / evidence.seconds) for time in spent]
+        wanted = wanted_cpus(spent, evidence.seconds)
         measured[domain.name] = Delivery(
             seconds=evidence.seconds,
             delivered=sum(time.ran for time in spent) / evidence.seconds,
@@ -64,6 +65,15 @@ def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
             owed=sum(float(rate) * w for rate, w in zip(rates, wanted, strict=True)),
         )
     return measured
+
+
+def wanted_cpus(spent: Iterable[CpuTime], seconds: float) -> list[float]:
+    """Return the part of an interval in which each vCPU wanted to run: 0 to 1.
+
+    :param spent: the CPU time of each vCPU in the interval.
+    :param seconds: the length of the interval.
+    """
+    return [min(1.0, (time.ran + time.waited) / seconds) for time in spent]
 
 
 def check_delivery(evidence: Evidence) -> Iterator[Finding]:

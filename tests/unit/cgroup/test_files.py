@@ -73,7 +73,7 @@ def test_other_errors_are_faults(error: Exception, where: str, given: str) -> No
         fail(error)
     (fault,) = files.faults
     assert (fault.where, fault.given) == (where, given)
-    assert fault.allowed == "run the audit as root on the compute host"
+    assert fault.allowed == "run the command as root on the compute host"
 
 
 def test_errors_of_our_own_are_raised() -> None:

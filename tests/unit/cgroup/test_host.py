@@ -108,7 +108,7 @@ def test_what_may_not_be_read_is_told_and_the_rest_goes_on(layout: Layout, forbi
     assert set(found.guests) == {BRONZE}
     (fault,) = found.faults
     assert str(fault) == (
-        f"{forbidden}: cannot be read (Permission denied); run the audit as root on the "
+        f"{forbidden}: cannot be read (Permission denied); run the command as root on the "
         "compute host"
     )
 

@@ -35,5 +35,5 @@ def test_a_stopped_guest_is_left_out_alone(
         STOPS: True,
     }
     measured = measure(cgroups, 10.0, files)
-    assert measured.spent == {RUNS: (CpuTime(0.5, 2.0),)}
+    assert measured.spent == {RUNS: (CpuTime(0.5, 2.0, 8),)}
     assert measured.faults == ()

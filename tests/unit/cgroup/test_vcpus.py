@@ -45,7 +45,9 @@ def test_nanoseconds_of_vcpus(layout: Layout) -> None:
     layout.write("proc/1010/task/1011/schedstat", "1500000000 250000000 77\n")
     host = read_host([guest(UUID)], Files(layout.root))
     files = Files(layout.root)
-    assert read_cpu_times(files, host) == {}  # vCPU 1 has ended, and so has the guest
+    assert read_cpu_times(files, host.guests) == {}  # vCPU 1 has ended, and so has the guest
     layout.write("proc/1010/task/1012/schedstat", "0 0 0\n")
-    assert read_cpu_times(files, host) == {UUID: (CpuTime(1.5, 0.25), CpuTime(0.0, 0.0))}
+    assert read_cpu_times(files, host.guests) == {
+        UUID: (CpuTime(1.5, 0.25, 77), CpuTime(0.0, 0.0))
+    }
     assert files.faults == []
