@@ -75,18 +75,7 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
     allocated = _allocated(sources, name, unread)
     measured = _measure(sources.interval, cgroups, unread)
     default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
-    gives_least = sources.conf.libvirt.least_weight_without_tier
-    untiered = LEAST_GUEST_WEIGHT if gives_least else None
-    occupancy = Occupancy(
-        domains=tuple(
-            replace(domain, weight=due_weight(domain, untiered) or default) for domain in domains
-        ),
-        cpus=host.topology.cpus,
-        shared_cpus=shared_cpus(host, options),
-        default_weight=default,
-        services={},
-        inventories=host_inventories(host, options),
-    )
+    occupancy = promised_occupancy(host, sources.conf, domains, default)
     # Without both options, dedicated vCPUs may be pinned to any CPU of the host.
     has_no_sets = options.cpu_shared_set is None and options.cpu_dedicated_set is None
     dedicated = host.topology.cpus if has_no_sets else options.cpu_dedicated_set
@@ -98,9 +87,36 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
         spent=measured.spent if measured else {},
         load=measured.load if measured else HostLoad(),
         seconds=measured.seconds if measured else 0.0,
-        untiered_weight=untiered,
+        untiered_weight=untiered_weight(sources.conf),
     )
     return GatheredEvidence(hostname=name, evidence=evidence, unread=unread)
+
+
+def promised_occupancy(
+    host: Host, conf: cfg.ConfigOpts, domains: Iterable[Domain], default_weight: int
+) -> Occupancy:
+    """Return a host whose guests have the weights that they must have.
+
+    :param default_weight: the weight that the kernel gives a new cgroup.
+    :raises InvalidInput: nova.conf does not fit the host, or a guest does not.
+    """
+    options, untiered = inventory_options(conf), untiered_weight(conf)
+    return Occupancy(
+        domains=tuple(
+            replace(domain, weight=due_weight(domain, untiered) or default_weight)
+            for domain in domains
+        ),
+        cpus=host.topology.cpus,
+        shared_cpus=shared_cpus(host, options),
+        default_weight=default_weight,
+        services={},
+        inventories=host_inventories(host, options),
+    )
+
+
+def untiered_weight(conf: cfg.ConfigOpts) -> int | None:
+    """Return the weight of a guest without a tier; ``None`` for the default of the kernel."""
+    return LEAST_GUEST_WEIGHT if conf.libvirt.least_weight_without_tier else None
 
 
 @contextmanager

@@ -79,7 +79,11 @@ def test_the_wheel_puts_only_a_driver_beside_nova(wheel: dict[str, bytes]) -> No
 def test_the_wheel_has_the_files_for_operators(wheel: dict[str, bytes]) -> None:
     assert below(wheel, "data/data/") == {
         **{f"etc/cpu-tiers/{name}": text for name, text in files("etc/cpu-tiers").items()},
-        **{f"share/cpu-tiers/systemd/{name}": t for name, t in files("etc/systemd").items()},
+        **{
+            f"share/cpu-tiers/{folder}/{name}": text
+            for folder in ("grafana", "prometheus", "systemd")
+            for name, text in files(f"etc/{folder}").items()
+        },
         "share/bash-completion/completions/cpu-tiers": files("packaging")[
             "cpu-tiers.bash-completion"
         ],

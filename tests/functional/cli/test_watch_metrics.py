@@ -1,0 +1,122 @@
+"""The metrics of a watch, and the board and the alert rules that read them."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from cpu_tiers.cli.watch_metrics import WatchCollector
+from tests.unit.cli.watched import GOLD, Machine
+
+ROOT = Path(__file__).parents[3]
+RULES = ROOT / "etc" / "prometheus" / "cpu-tiers.rules.yml"
+BOARD = ROOT / "etc" / "grafana" / "cpu-tiers.json"
+
+
+@pytest.fixture
+def metrics(tmp_path: Path) -> dict[str, dict[str, float]]:
+    """Return the values by the name of the metric, and by the tier and the bucket."""
+    machine = Machine(tmp_path)
+    machine.start(GOLD)
+    machine.layout.write("proc/pressure/cpu", "some avg10=0.00 total=7000000\n")
+    scope = machine.layout.paths[GOLD]
+    machine.layout.file(scope, "cpu.pressure", "cpu.pressure", "some avg10=0.00 total=3000000\n")
+    machine.read()
+    machine.spend(GOLD, 4, 6, 100)
+    machine.read()
+    registry = CollectorRegistry()
+    registry.register(WatchCollector(lambda: machine.watched.reading))
+    values = dict[str, dict[str, float]]()
+    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+        for sample in family.samples:
+            labels = " ".join(
+                sample.labels[name] for name in ("guest", "tier", "le") if name in sample.labels
+            )
+            values.setdefault(sample.name.removeprefix("cpu_tiers_watch_"), {})[labels] = (
+                sample.value
+            )
+    return values
+
+
+def test_metrics_of_a_guest(metrics: dict[str, dict[str, float]]) -> None:
+    of_guest = {
+        name: by_label["gold gold"]
+        for name, by_label in metrics.items()
+        if "gold gold" in by_label
+    }
+    # one vCPU, alone on one CPU, wanted to run for 10 s and ran for 4
+    assert of_guest == {
+        "ran_seconds_total": 4,
+        "waited_seconds_total": 6,
+        "runs_total": 100,
+        "throttled_seconds_total": 0,
+        "pressure_seconds_total": 3,
+        "owed_floor_seconds_total": 10,
+        "owed_fair_seconds_total": 10,
+        "missing_seconds_total": 6,
+        "floor_cpus": 1,
+        "fair_cpus": 1,
+    }
+    assert metrics["guests"] == {"": 1}
+    assert metrics["unread_files_total"] == {"": 0}
+    assert metrics["machine_pressure_seconds_total"] == {"": 7}
+    assert metrics["wait_seconds_sum"] == {"gold": 6}
+    waits = metrics["wait_seconds_bucket"]
+    assert (waits["gold 0.05"], waits["gold 0.1"], waits["gold +Inf"]) == (0, 100, 100)
+
+
+@pytest.mark.parametrize("path", [RULES, BOARD], ids=lambda path: path.name)
+@pytest.mark.skipif(not RULES.exists(), reason="installed without the repository")
+def test_every_metric_that_is_read_exists(
+    path: Path, metrics: dict[str, dict[str, float]]
+) -> None:
+    used = set(re.findall(r"\bcpu_tiers_watch_(\w+)", path.read_text()))
+    assert len(used) >= 6
+    assert used <= metrics.keys()
+
+
+@pytest.mark.skipif(not RULES.exists(), reason="installed without the repository")
+def test_every_recorded_series_is_used_and_exists() -> None:
+    text = RULES.read_text()
+    recorded = re.findall(r"record: (\S+)", text)
+    used = set(re.findall(r"(?<!record: )instance_tier:\w+:\w+", text))
+    assert set(recorded) == used
+    assert len(recorded) == 5
+
+
+@pytest.mark.skipif(not RULES.exists(), reason="installed without the repository")
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_prometheus_accepts_the_rules_and_they_fire(tmp_path: Path) -> None:
+    test = tmp_path / "test.yml"
+    # Each minute the guest is owed 60 s. First it misses 12 s of them, a fifth, later nothing.
+    test.write_text(TEST.format(rules=RULES))
+    result = subprocess.run(["promtool", "test", "rules", test], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    subprocess.run(["promtool", "check", "rules", RULES], check=True, capture_output=True)
+
+
+TEST = """\
+rule_files: [{rules}]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - series: cpu_tiers_watch_owed_floor_seconds_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+60x200
+      - series: cpu_tiers_watch_missing_seconds_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+12x60 720x140
+    alert_rule_test:
+      - eval_time: 50m
+        alertname: CpuTiersPromiseBurnsFast
+        exp_alerts:
+          - exp_labels: {{severity: page, instance: h, tier: gold}}
+            exp_annotations:
+              summary: "gold guests of h lack 20% of their floor"
+              description: "Run cpu-tiers host audit on the host: its findings name the causes."
+      - {{eval_time: 110m, alertname: CpuTiersPromiseBurnsFast, exp_alerts: []}}
+      - {{eval_time: 110m, alertname: CpuTiersGuestShort, exp_alerts: []}}
+"""

@@ -1,0 +1,73 @@
+"""``host watch`` of running QEMU guests: what the kernel counts of them."""
+
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import libvirt
+import pytest
+
+from cpu_tiers.cli.watched_host import WatchedHost
+from cpu_tiers.conf.read import read_config
+from cpu_tiers.guest.tier import Tier
+from cpu_tiers.inventory import Host
+from cpu_tiers.libvirt.connection import RunningDomain
+from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.model.compute import ComputeHost
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.host import HostTopology, NumaCell
+from tests.libvirt.contest import cpu_seconds, spinning, start
+
+
+def watch(connection: libvirt.virConnect) -> WatchedHost:
+    def describe(uuids: Collection[str]) -> Iterator[RunningDomain]:
+        for domain in connection.listAllDomains():
+            if domain.UUIDString() in uuids:
+                xml = domain.XMLDesc().encode()
+                yield RunningDomain(name=domain.name(), xml=xml, shares=None)
+
+    cells = (NumaCell(id=0, cpus=CpuSet({0, 1}), memory_kb=2**20),)
+    host = Host(name="h", topology=HostTopology(arch="x86_64", cells=cells))
+    gold = Tier.parse("gold", "400", 1, where="gold")
+    return WatchedHost(host, read_config(["/dev/null"]), describe, [gold])
+
+
+def guest(name: str, shares: int) -> Guest:
+    flavor = Flavor(
+        name=name, vcpus=1, memory_mb=32, extra_specs={"quota:cpu_shares": str(shares)}
+    )
+    host = ComputeHost(cells=(), cpu_shared_set=CpuSet({0}))
+    return Guest(name=f"watch-{name}", flavor=flavor, arch="x86_64", host=host)
+
+
+def test_counters_of_guests(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
+    watched = watch(hypervisor)
+    with (
+        spinning(hypervisor, tmp_path, guest("gold", 400), [0]) as gold,
+        spinning(hypervisor, tmp_path, guest("limited", 100), [0]) as limited,
+    ):
+        for domain in (gold, limited):
+            start(domain, [0])
+        limited.setSchedulerParameters({"vcpu_period": 100_000, "vcpu_quota": 2_000})
+        watched.read()
+        before = {domain.name(): cpu_seconds(domain)[0] for domain in (gold, limited)}
+        time.sleep(3)
+        watched.read()
+        guests = {one.domain.name: one for one in watched.reading.guests}
+        assert guests.keys() == before.keys()
+        for domain in (gold, limited):
+            spent = cpu_seconds(domain)[0] - before[domain.name()]
+            assert guests[domain.name()].totals.ran == pytest.approx(spent, abs=0.3)
+        # 400 and 100 of 500 of one CPU
+        assert [round(one.rates[0][0], 3) for one in guests.values()] in ([0.8, 0.2], [0.2, 0.8])
+        of_gold, of_limited = guests["watch-gold"], guests["watch-limited"]
+        assert (of_gold.tier, of_limited.tier) == ("gold", "")
+        assert of_gold.totals.owed_floor <= 0.8 * 3.5
+        assert of_gold.stalls.throttled == 0
+        assert of_limited.totals.ran < 0.3  # a fiftieth of the time, and a few periods more
+        assert of_limited.stalls.throttled > 0.5
+        assert sum(watched.reading.waits["gold"].runs) == of_gold.totals.runs > 0
+    watched.read()
+    assert watched.reading.guests == ()
+    assert watched.reading.unread == 0

@@ -1,0 +1,140 @@
+"""Guests appear, run, wait and end on a machine that is a folder of files."""
+
+from pathlib import Path
+
+import pytest
+
+from cpu_tiers.libvirt.connection import LibvirtUnavailable
+from tests.unit.cgroup.layouts import KINDS, Kind
+from tests.unit.cli.watched import GOLD, PLAIN, Machine
+
+
+def totals(machine: Machine) -> dict[str, tuple[float, ...]]:
+    """Return how long each guest ran and waited, its owed floor, and what was missing."""
+    return {
+        guest.domain.name: (
+            guest.totals.ran,
+            guest.totals.waited,
+            round(guest.totals.owed_floor, 6),
+            round(guest.totals.missing, 6),
+        )
+        for guest in machine.watched.reading.guests
+    }
+
+
+def test_a_machine_without_guests(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.read()
+    assert (machine.watched.reading.guests, machine.described) == ((), [])
+    assert machine.watched.reading.taken_at > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_guest_from_its_start_to_its_end(tmp_path: Path, kind: Kind) -> None:
+    machine = Machine(tmp_path, kind)
+    machine.start(GOLD)
+    machine.spend(GOLD, 50, 50, 1)  # before the watch: no matter
+    machine.read()
+    assert totals(machine) == {"gold": (0, 0, 0, 0)}
+    (guest,) = machine.watched.reading.guests
+    assert (guest.tier, guest.rates) == ("gold", ((1.0, 1.0),))
+    machine.spend(GOLD, 54, 56, 101)
+    machine.read()
+    assert totals(machine) == {"gold": (4, 6, 10, 6)}  # alone it is owed the CPU
+    assert machine.watched.reading.waits["gold"].seconds == 6
+    machine.stop(GOLD)
+    machine.read()
+    assert totals(machine) == {}
+    assert machine.watched.reading.waits["gold"].runs[8] == 100  # 6 s / 100 runs: up to 0.1 s
+    assert machine.described == [{GOLD}]  # libvirt was asked once
+    assert machine.watched.reading.unread == 0
+
+
+def test_the_promises_change_with_the_guests(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, "v1")
+    machine.start(GOLD)
+    machine.read()
+    machine.start(PLAIN)
+    machine.read()
+    rates = {guest.domain.name: guest.rates for guest in machine.watched.reading.guests}
+    # 100 and 1024 of 1124 of the only CPU
+    assert rates["gold"][0] == pytest.approx((100 / 1124, 100 / 1124))
+    assert rates["plain"][0] == pytest.approx((1024 / 1124, 1024 / 1124))
+    assert machine.described == [{GOLD}, {PLAIN}]
+
+
+def test_the_least_weight_without_a_tier(tmp_path: Path) -> None:
+    conf = tmp_path / "nova.conf"
+    conf.write_text("[libvirt]\nleast_weight_without_tier = true\n")
+    machine = Machine(tmp_path, "v1", str(conf))
+    machine.start(GOLD)
+    machine.start(PLAIN)
+    machine.read()
+    rates = {guest.domain.name: guest.rates[0][0] for guest in machine.watched.reading.guests}
+    assert rates == pytest.approx({"gold": 100 / 102, "plain": 2 / 102})
+
+
+def test_libvirt_away_while_a_guest_starts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine = Machine(tmp_path)
+    machine.error = LibvirtUnavailable("libvirt is away")
+    machine.start(GOLD)
+    for _ in range(3):
+        machine.read(1)
+    assert (len(machine.described), machine.watched.reading.unknown) == (1, 1)
+    machine.read(5)
+    machine.read(5)  # the pause has doubled
+    assert len(machine.described) == 2
+    assert caplog.messages == ["New guests are not watched yet: libvirt is away"]
+    machine.error = None
+    machine.read(10)
+    assert list(totals(machine)) == ["gold"]
+    assert machine.watched.reading.unknown == 0
+
+
+def test_a_guest_that_was_started_again_is_new(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.start(GOLD)
+    machine.spend(GOLD, 50, 50, 9)
+    machine.read()
+    machine.spend(GOLD, 1, 1, 1)  # less than before
+    machine.read()
+    assert totals(machine) == {"gold": (0, 0, 0, 0)}
+    assert machine.described == [{GOLD}, {GOLD}]
+
+
+def test_a_guest_that_does_not_fit_the_host_is_counted_without_promises(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine = Machine(tmp_path)
+    machine.xml[GOLD] = (
+        f"<domain><name>gold</name><uuid>{GOLD}</uuid><vcpu cpuset='9'>1</vcpu>"
+        "<devices><emulator>/usr/bin/qemu-system-x86_64</emulator></devices></domain>"
+    )
+    machine.start(GOLD)
+    machine.read()
+    machine.spend(GOLD, 4, 6, 9)
+    machine.read()
+    assert totals(machine) == {"gold": (4, 6, 0, 0)}
+    (message,) = (text for text in caplog.messages if "not known" in text)
+    assert "a vCPU on CPU 9, which the host does not have" in message
+
+
+def test_a_guest_that_cannot_be_read_is_no_end_of_the_watch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine = Machine(tmp_path)
+    machine.xml[PLAIN] = "<domain/>"
+    machine.start(GOLD)
+    machine.start(PLAIN)
+    machine.read()
+    assert list(totals(machine)) == ["gold"]
+    assert "Guest plain is not watched" in caplog.text
+    schedstat = tmp_path / "proc/1010/task/1011/schedstat"
+    schedstat.write_text("garbage")
+    machine.read()
+    machine.read()
+    assert totals(machine) == {}
+    assert machine.watched.reading.unread >= 1
+    assert sum("schedstat" in text or "/proc/1010" in text for text in caplog.messages) == 1
