@@ -89,7 +89,7 @@ def _load(directory: Path, cleanup: ExitStack) -> WsgiApp:
             f"an embedded Placement needs openstack-placement ({error}):"
             " pip install 'cpu-tiers[embedded]'"
         ) from error
-    config = _config(directory)
+    config = _config(directory, cleanup)
     manager = enginefacade.transaction_context()
     manager.configure(
         connection=config.placement_database.connection,
@@ -98,26 +98,35 @@ def _load(directory: Path, cleanup: ExitStack) -> WsgiApp:
     cleanup.callback(manager.dispose_pool)
     cleanup.callback(db_api.placement_context_manager.patch_factory(manager))
     cleanup.callback(policy.reset)
+    if not db_api.configure.called:
+        # loadapp calls it, once per process: another Placement, such as that of Nova's own tests,
+        # would be left without its database.
+        cleanup.callback(db_api.configure.reset)
     # Placement writes the standard names once per process. Without this, the database of a
     # second embedded Placement would have none. Placement's own database fixture does it too.
     trait._TRAITS_SYNCED = resource_class._RESOURCE_CLASSES_SYNCED = False
     return deploy.loadapp(config)  # type: ignore[no-any-return]  # placement has no types
 
 
-def _config(directory: Path) -> cfg.ConfigOpts:
+def _config(directory: Path, cleanup: ExitStack) -> cfg.ConfigOpts:
     """Return a configuration that ignores the configuration files of this machine."""
     from placement import conf as placement_conf
 
     config = cfg.ConfigOpts()
     placement_conf.register_opts(config)
-    database = f"sqlite:///{directory / 'placement.sqlite'}"
-    config.set_override("connection", database, "placement_database")
-    config.set_override("sync_on_startup", True, "placement_database")
-    config.set_override("auth_strategy", "noauth2", "api")
+    overrides: tuple[tuple[str, str, Any], ...] = (
+        ("placement_database", "connection", f"sqlite:///{directory / 'placement.sqlite'}"),
+        ("placement_database", "sync_on_startup", True),
+        ("api", "auth_strategy", "noauth2"),
+        # The file does not exist, so the policies are the defaults in Placement's code.
+        ("oslo_policy", "policy_file", str(directory / "policy.yaml")),
+        ("oslo_policy", "policy_dirs", []),
+    )
+    for group, name, value in overrides:
+        config.set_override(name, value, group)
+        # All configurations of a process share the values of Placement's groups of options.
+        cleanup.callback(config.clear_override, name, group)
     config([], project="placement", default_config_files=[], default_config_dirs=[])
-    # The file does not exist, so the policies are the defaults in Placement's code.
-    config.set_override("policy_file", str(directory / "policy.yaml"), "oslo_policy")
-    config.set_override("policy_dirs", [], "oslo_policy")
     return config
 
 

@@ -5,6 +5,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from oslo_config import cfg
 
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
@@ -84,3 +85,21 @@ def test_without_openstack_placement_it_says_what_to_install() -> None:
     )
     assert done.stderr == ""
     assert done.stdout.count("pip install 'cpu-tiers[embedded]'") == 2
+
+
+def test_nothing_is_left_for_another_placement_of_the_process() -> None:
+    """Placement's own fixtures, which Nova's tests use, take what stands in the options."""
+    from placement import conf, db_api
+
+    with embedded_placement():
+        pass
+    options = cfg.ConfigOpts()
+    conf.register_opts(options)
+    connection = "sqlite:///another"
+    options.set_default("connection", connection, "placement_database")
+    try:
+        assert options.placement_database.connection == connection
+        assert options.api.auth_strategy == "keystone"
+        assert not db_api.configure.called
+    finally:
+        options.clear_default("connection", "placement_database")
