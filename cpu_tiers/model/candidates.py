@@ -136,10 +136,20 @@ class CandidatesAnswer:
                 used = amounts[name]["used"] + allocation[name]
                 amounts[name] = {**amounts[name], "used": used}
             summaries[uuid] = {**summaries[uuid], "resources": amounts}
+        return CandidatesAnswer(
+            allocation_requests=self.allocation_requests, provider_summaries=summaries
+        ).claimable()
+
+    def claimable(self) -> "CandidatesAnswer":
+        """Return the candidates for which the providers have enough capacity left."""
         requests = tuple(
-            request for request in self.allocation_requests if _fits(request, summaries)
+            request
+            for request in self.allocation_requests
+            if _fits(request, self.provider_summaries)
         )
-        return CandidatesAnswer(allocation_requests=requests, provider_summaries=summaries)
+        return CandidatesAnswer(
+            allocation_requests=requests, provider_summaries=self.provider_summaries
+        )
 
     def _roots_of(self, requests: Iterable[AllocationRequest]) -> set[str]:
         return {

@@ -223,12 +223,14 @@ def test_the_order_of_several_seams_around_one_function() -> None:
         function.__qualname__: layers(function)
         for function in (
             HostState.consume_from_request,
+            SchedulerManager._get_sorted_hosts,
             SchedulerManager._select_destinations,
             SchedulerReportClient.get_allocation_candidates,
             ResourceRequest.from_request_spec.__func__,
         )
     } == {
         "HostState.consume_from_request": ["candidate_order", "numa_fit", "scores"],
+        "SchedulerManager._get_sorted_hosts": ["next_candidate", "refused_candidates"],
         "SchedulerManager._select_destinations": ["candidate_order", "same_host_resize"],
         "SchedulerReportClient.get_allocation_candidates": [
             "lacking_constraints",

@@ -64,7 +64,7 @@ def by_host(candidates: Iterable[Candidate], summaries: Summaries) -> dict[str, 
     """Return the candidates with NUMA nodes by the root provider of their host, the best first."""
     on_nodes = [candidate for candidate in candidates if has_nodes(candidate)]
     candidates_by_root: dict[str, list[Candidate]] = {}
-    for candidate in _best_first(on_nodes, CandidatesAnswer.of(on_nodes, summaries)):
+    for candidate in best_of(on_nodes, CandidatesAnswer.of(on_nodes, summaries)):
         # The root of a node, since a disk pool may be another tree's.
         root = summaries[candidate["mappings"]["_PROC1"][0]]["root_provider_uuid"]
         candidates_by_root.setdefault(root, []).append(candidate)
@@ -80,7 +80,7 @@ def has_nodes(candidate: object) -> bool:
     return isinstance(candidate, Mapping) and "_PROC1" in candidate.get("mappings", ())
 
 
-def _best_first(
+def best_of(
     candidates: Sequence[Candidate],
     answer: CandidatesAnswer,
     claimable: CandidatesAnswer | None = None,
@@ -115,7 +115,7 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
             answer = CandidatesAnswer.of(candidates, summaries)
             claimable = answer.after(answer.allocation_requests[0])
             self.provider_summaries = claimable.provider_summaries
-            self.allocation_candidates = _best_first(candidates, answer, claimable)
+            self.allocation_candidates = best_of(candidates, answer, claimable)
         return result
 
     return consume_from_request

@@ -149,6 +149,8 @@ SEAMS = (
         wrap=_keep,
         why="The sorted hosts have the candidates that a refused claim can go on with.",
         unseen="If Nova sorts hosts elsewhere, a refused claim goes on with the next host.",
+        # Replaces the first candidate, which refused_candidates still has to know by its identity.
+        layer=1,
     ),
     Seam(
         module="nova.scheduler.utils",

@@ -1,0 +1,173 @@
+"""Candidates that Nova's filters refuse for a server of a request, and for no later server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from nova import objects
+
+from cpu_tiers.nova.scheduler import refused_candidates
+from tests import sqlite_databases
+from tests.nova.scheduler.random_checks import placement
+from tests.nova.scheduler.random_scheduler import request_spec, scheduler, suffixes_of
+from tests.random_clouds.hosts import Cell, Device, Host, Node, Server
+from tests.random_clouds.providers import Providers
+
+GIB = 1024 * 1024 // 4
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nova_objects() -> None:
+    objects.register_all()
+
+
+def cell(number: int, cpus: Sequence[int]) -> Cell:
+    return Cell(
+        id=number,
+        socket=0,
+        cores=tuple((cpu,) for cpu in cpus),
+        shared=frozenset(cpus),
+        dedicated=frozenset(),
+        pages={4: 4 * GIB},
+        reserved={},
+    )
+
+
+def card(number: int) -> Device:
+    """Return the PCI device of an alias, on the cell of its number."""
+    return Device(provider=f"cn_0000:0{number}:00.0", node=number, total=1, taken=0, functions=1)
+
+
+@pytest.mark.parametrize("policy", ["socket", "preferred"])
+def test_the_second_server_takes_the_farther_device(policy: str) -> None:
+    """Cloud 58 of seed 20261122.
+
+    Cell 0 has no free CPU, so both servers are on cell 1. The first gets the device of cell 1.
+    Nova refuses the device of cell 0 as long as the device of cell 1 is free.
+    """
+    cells = (cell(0, [0, 1]), cell(1, [10, 11, 12, 13]))
+    cells[0].vcpus = 2
+    host = Host(
+        name="cn",
+        reports=True,
+        pcpu=False,
+        shared_set=True,
+        cpu_ratio=1.0,
+        ram_ratio=1.0,
+        disk_gb=0,
+        cells=cells,
+        ports={"direct": (), "normal": ()},
+        aliases=(card(0), card(1)),
+    )
+    server = Server(
+        nodes=(Node(shared=1, dedicated=0, memory_mb=256),),
+        topology=True,
+        pages=None,
+        isolate=False,
+        disk_gb=0,
+        ports=(),
+        devices=1,
+        policy=policy,
+    )
+    with placement() as empty:
+        sqlite_databases.copy_to_placement(empty.rows)
+        providers = Providers([host])
+        with scheduler(empty.adapter, [host], providers.uuids, aliases=True) as scheduling:
+            spec = request_spec(server)
+            selections = scheduling.schedule(spec, 2)
+    placed = [
+        providers.placement_of(
+            "cn", json.loads(own[0].allocation_request)["mappings"], suffixes_of(spec, server)
+        )
+        for own in selections
+    ]
+    assert [(way.cells, way.devices) for way in placed] == [
+        (((1, 4),), ("cn_0000:01:00.0",)),
+        (((1, 4),), ("cn_0000:00:00.0",)),
+    ]
+
+
+NEAR, FAR, FULL = (
+    {
+        "allocations": {node: {"resources": {"VCPU": vcpus}}},
+        "mappings": {"_PROC1": [node], "card": [device]},
+    }
+    for node, vcpus, device in (("n0", 1, "near"), ("n0", 1, "far"), ("n0", 2, "far"))
+)
+
+
+class Request(SimpleNamespace):
+    """Nova's request spec, as far as it is needed."""
+
+    def __contains__(self, name: str) -> bool:
+        return name in vars(self)
+
+
+class Filters:
+    """Nova's function, whose filters keep only the candidates with a given device."""
+
+    def __init__(self) -> None:
+        self.device = "near"
+        self.sort = refused_candidates._judge_anew(self.filter)
+
+    def filter(self, _self: Any, _spec: Any, hosts: Any, _index: int) -> list[Any]:
+        hosts = list(hosts)
+        for host in hosts:
+            host.allocation_candidates = [
+                each
+                for each in host.allocation_candidates
+                if each["mappings"]["card"] == [self.device]
+            ]
+        return [host for host in hosts if host.allocation_candidates]
+
+
+def summaries(used: int) -> dict[str, Any]:
+    vcpus = {"capacity": 3, "used": used}
+    return {"n0": {"root_provider_uuid": "cn", "resources": {"VCPU": vcpus}}}
+
+
+def state() -> SimpleNamespace:
+    return SimpleNamespace(
+        allocation_candidates=[NEAR, FAR, FULL], provider_summaries=summaries(0)
+    )
+
+
+WITH_DEVICES = Request(pci_requests=SimpleNamespace(requests=["card"]))
+
+
+def test_a_host_that_a_server_was_placed_on_gets_the_candidates_with_room_back() -> None:
+    filters, host = Filters(), state()
+    assert filters.sort(None, WITH_DEVICES, [host], 0) == [host]
+    assert host.allocation_candidates == [NEAR]
+    host.provider_summaries, filters.device = summaries(2), "far"  # room for 1 VCPU
+    assert filters.sort(None, WITH_DEVICES, [host], 1) == [host]
+    assert host.allocation_candidates == [FAR]
+
+
+def test_another_host_keeps_its_candidates() -> None:
+    filters, host = Filters(), state()
+    for index in range(3):
+        assert filters.sort(None, WITH_DEVICES, [host], index) == [host]
+        assert host.allocation_candidates == [NEAR]
+    host.provider_summaries, filters.device = summaries(0), "far"
+    assert filters.sort(None, WITH_DEVICES, [host], 3) == [host]
+    assert FAR in host.allocation_candidates
+    assert FULL in host.allocation_candidates
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(Request(), id="no field"),
+        pytest.param(Request(pci_requests=None), id="none"),
+        pytest.param(Request(pci_requests=SimpleNamespace(requests=[])), id="empty"),
+    ],
+)
+def test_nothing_is_stored_for_a_server_without_devices(spec: Any) -> None:
+    filters, host = Filters(), state()
+    filters.sort(None, spec, [host], 0)
+    assert set(vars(host)) == {"allocation_candidates", "provider_summaries"}
