@@ -2,6 +2,7 @@
 
 import random
 import uuid
+from collections.abc import Callable
 
 from tests.random_clouds.brute_force import in_placement
 from tests.random_clouds.hosts import Cell, Device, Host, Node, Port, Server
@@ -133,18 +134,40 @@ def _card(rng: random.Random, provider: str, ids: list[int]) -> Device:
     )
 
 
-def draw_server(rng: random.Random, hosts: list[Host]) -> Server:
+def draw_server(
+    rng: random.Random, hosts: list[Host], fits: Callable[[Server], bool] | None = None
+) -> Server:
     """Return a server for which Placement does not try too many combinations.
 
-    Most servers fit somewhere: a server is drawn anew up to six times if no host has room.
+    Most servers fit somewhere: a server is drawn anew some times if no host has room.
+
+    :param fits: tells whether a host has room; by default, whether Placement finds room.
     """
-    for _ in range(rng.choice([1, 6, 6])):
+
+    def in_some_host(server: Server) -> bool:
+        return any(in_placement(host, server, as_vcpu=True) for host in hosts)
+
+    # Servers of one node without devices fit more often, and would be most of all.
+    is_wanted = rng.choice([lambda _: True, _has_several_nodes, _has_devices, _has_direct_ports])
+    for _ in range(rng.choice([1, 6, 6]) * (5 if fits else 1)):
         server = _server(rng)
-        while combinations(hosts, server) > MOST_COMBINATIONS:
+        while not is_wanted(server) or combinations(hosts, server) > MOST_COMBINATIONS:
             server = _server(rng)
-        if any(in_placement(host, server, as_vcpu=True) for host in hosts):
+        if (fits or in_some_host)(server):
             break
     return server
+
+
+def _has_several_nodes(server: Server) -> bool:
+    return len(server.nodes) > 1
+
+
+def _has_devices(server: Server) -> bool:
+    return bool(server.devices)
+
+
+def _has_direct_ports(server: Server) -> bool:
+    return any(port.kind == "direct" for port in server.ports)
 
 
 def combinations(hosts: list[Host], server: Server, *, groups: int = 1) -> int:
