@@ -12,7 +12,7 @@ from nova import context, objects
 from tests.nova.computes import SHARES
 from tests.nova.networks import BRIDGE, EGRESS
 from tests.nova.numa.agreement import cells_of, check_domain, check_pins, topology_of
-from tests.nova.numa.devices import DEVICE
+from tests.nova.numa.devices import DEVICE, SriovNeutron
 from tests.nova.numa.random_lives.cloud import REQUESTS, LifeCloud, Rows
 from tests.nova.numa.random_lives.guests import CARD, Guest
 
@@ -31,6 +31,7 @@ class Resident:
     :param held: what it held after the last step.
     :param source: what it held before a resize or a cold migration that waits for its user.
     :param left: what it held of a host that is down, from which it was evacuated.
+    :param attached: the ports that were attached to it after its boot.
     """
 
     uuid: str
@@ -41,6 +42,7 @@ class Resident:
     held: Rows = field(default_factory=dict)
     source: Rows = field(default_factory=dict)
     left: Rows = field(default_factory=dict)
+    attached: set[str] = field(default_factory=set)
 
     def look(self, server: dict[str, Any], guests: dict[str, Guest], down: set[str]) -> None:
         """Take over what the user sees after a step."""
@@ -54,6 +56,16 @@ class Resident:
             self.left = self.held
         self.guest = guests[server["flavor"]["original_name"]]
         self.status, self.host = status, host
+
+    def is_lost_by_nova(self, message: str) -> bool:
+        """Tell whether Nova alone would leave the server in ERROR, too.
+
+        A port that was attached is not in the PCI requests of Nova's request spec. nova-scheduler
+        does not look for its device, and nova-compute refuses the server
+        (tests/nova/numa/test_attached_devices.py).
+        """
+        direct = self.attached & {*SriovNeutron.PORTS}
+        return bool(direct) and "requested PCI devices cannot fit" in message
 
 
 class Checker:

@@ -157,16 +157,22 @@ class RandomLife(RuleBasedStateMachine):
         return all(migration.status == "finished" for migration in under_way)
 
     def check(self, case: Case | None, *, is_boot: bool = False) -> None:
-        """Check all servers; a server that has not booted is deleted."""
+        """Check all servers; a server that has not booted, or that Nova has lost, is deleted."""
         self.story.count += 1
         shown = {server["id"]: server for server in self.cloud.api.get_servers()}
         for resident in self.residents:
             resident.look(shown[resident.uuid], self.cloud.guests, self.down)
         self.tell("   ", *(f"{one.status} {one.host}" for one in self.residents))
         lost = [resident for resident in self.residents if resident.status == "ERROR"]
-        assert is_boot or not lost, f"{lost[0]}: {shown[lost[0].uuid].get('fault')}"
+        for resident in () if is_boot else lost:
+            fault = shown[resident.uuid].get("fault")
+            assert fault, f"{resident} has no fault"
+            assert resident.is_lost_by_nova(fault["message"]), f"{resident}: {fault}"
+            self.tell("    as with Nova alone:", fault["message"])
+            self.cloud._delete_server(shown[resident.uuid])
+            self.residents.remove(resident)
         self.checker.check(self.residents, is_faulty=case is not None)
-        for resident in lost:
+        for resident in lost if is_boot else ():
             message = shown[resident.uuid]["fault"]["message"]
             assert "No valid host" in message, message
             self.cloud._delete_server({"id": resident.uuid})
@@ -309,7 +315,9 @@ class RandomLife(RuleBasedStateMachine):
             if owner:
                 self.cloud.api.detach_interface(server.uuid, port)
                 wait_until(lambda: port not in self.cloud.ports_of(server.uuid))
+                server.attached.discard(port)
             else:
+                server.attached.add(port)
                 body = {"interfaceAttachment": {"port_id": port}}
                 self.cloud.api.attach_interface(server.uuid, body)
         self.check(case)
