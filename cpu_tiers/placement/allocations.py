@@ -14,7 +14,12 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.placement import oversold
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import repeated, with_fresh_reads
-from cpu_tiers.placement.errors import ConsumerMismatch, DataChanged, GenerationConflict
+from cpu_tiers.placement.errors import (
+    ConsumerMismatch,
+    DataChanged,
+    GenerationConflict,
+    PlacementUnavailable,
+)
 from cpu_tiers.placement.hosts import PlacementHost
 from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
 
@@ -171,24 +176,37 @@ def _hand_over(
 def delete(client: PlacementClient, consumer: str) -> bool:
     """Free all allocations of a consumer; tell whether this call freed any.
 
-    Of two calls at the same time only one call frees the allocations.
+    Of two calls at the same time only one call frees the allocations. If the answer is lost, the
+    consumer is read again before a second request: another client may have claimed anew for the
+    consumer, and a new consumer often has the generation that the old consumer had.
+
+    :raises ConsumerMismatch: the answer was lost, and the consumer holds other allocations by now.
     """
     had_any = False
+    sent: Consumer | None = None
 
     def attempt() -> None:
-        nonlocal had_any
+        nonlocal had_any, sent
         present = client.consumer(consumer)
         if not present.allocations:
             return
+        if sent is not None and present != sent:
+            raise ConsumerMismatch(
+                f"the answer to the request that frees the allocations of consumer {consumer} was"
+                " lost, and others have written the consumer since: nothing more was freed. Look"
+                f" at openstack resource provider allocation show {consumer} before you free the"
+                " allocations again",
+                consumer=consumer,
+            )
+        sent = None
         try:
-            client.set_consumers(replace(present, allocations=Portion()))
-        except GenerationConflict as error:
-            # A conflict after a repeated request may be with our own first request.
-            had_any |= error.resent
+            client.set_consumers(replace(present, allocations=Portion()), is_repeated=False)
+        except PlacementUnavailable:
+            had_any, sent = True, present
             raise
         had_any = True
 
-    with_fresh_reads(client.retry_policy, attempt)
+    with_fresh_reads(client.retry_policy, attempt, PlacementUnavailable)
     return had_any
 
 

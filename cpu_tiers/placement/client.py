@@ -251,16 +251,18 @@ class PlacementClient:
         response = self._exchange.request("GET", f"/allocations/{consumer_uuid}")
         return Consumer.read(consumer_uuid, response)
 
-    def set_consumers(self, *consumers: Consumer) -> None:
+    def set_consumers(self, *consumers: Consumer, is_repeated: bool = True) -> None:
         """Replace the allocations of several consumers in one transaction.
 
+        :param is_repeated: whether the request is sent again if its answer is lost.
         :raises GenerationConflict: a consumer has another generation by now, or another
             client writes a provider at the same time.
         :raises InsufficientCapacity: an allocation does not fit into the inventories.
         """
         with_type = self.microversion >= (1, 38)
         body = {consumer.uuid: consumer.to_json(with_type=with_type) for consumer in consumers}
-        self._exchange.request("POST", "/allocations", json=body).expect_status(204)
+        answer = self._exchange.request("POST", "/allocations", json=body, is_repeated=is_repeated)
+        answer.expect_status(204)
 
     def delete_allocations(self, consumer_uuid: str) -> None:
         """Delete all allocations of a consumer, whatever its generation; it may have none."""

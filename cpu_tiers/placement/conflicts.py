@@ -15,7 +15,12 @@ from typing import TypeVar
 import tenacity
 
 from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.placement.errors import DataChanged, DuplicateName, GenerationConflict
+from cpu_tiers.placement.errors import (
+    DataChanged,
+    DuplicateName,
+    GenerationConflict,
+    PlacementError,
+)
 
 T = TypeVar("T")
 G = TypeVar("G", int, int | None)
@@ -23,17 +28,20 @@ G = TypeVar("G", int, int | None)
 _LONGEST_PAUSE_SECONDS = 1.0
 
 
-def with_fresh_reads(policy: RetryPolicy, operation: Callable[[], T]) -> T:
+def with_fresh_reads(
+    policy: RetryPolicy, operation: Callable[[], T], *more: type[PlacementError]
+) -> T:
     """Run ``operation`` again while another client writes between its reads and its writes.
 
     :param operation: reads what it needs from Placement each time, and then writes.
+    :param more: further errors after which ``operation`` runs again.
     :raises GenerationConflict: another client wrote during each attempt.
     :raises DuplicateName: another client has created a provider of the same name during
         each attempt, or long before.
     """
     # Placement detects the other write by the generations in the request, and by the
     # unique names of providers. Fresh reads bring the new generations.
-    again = tenacity.retry_if_exception_type((GenerationConflict, DuplicateName))
+    again = tenacity.retry_if_exception_type((GenerationConflict, DuplicateName, *more))
     return _retrying(policy, again)(operation)
 
 

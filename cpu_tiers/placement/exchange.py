@@ -71,7 +71,13 @@ class Exchange:
             )
 
     def request(
-        self, method: str, path: str, *, json: object = None, expected: Collection[int] = ()
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object = None,
+        expected: Collection[int] = (),
+        is_repeated: bool = True,
     ) -> PlacementResponse:
         """Send a request, with repetitions while Placement is unavailable.
 
@@ -79,9 +85,12 @@ class Exchange:
         all, or with the same result (decision D91).
 
         :param expected: statuses of 400 or more to return instead of raising an error.
+        :param is_repeated: whether the request is sent again if its answer is lost.
         :raises PlacementError: the subclass tells the kind of failure.
         """
         headers = {"OpenStack-API-Version": "placement {}.{}".format(*self.microversion)}
+        if not is_repeated:
+            return self._send(method, path, headers, json, expected)
         try:
             return self._retrying(self._send, method, path, headers, json, expected)
         except PlacementError as error:

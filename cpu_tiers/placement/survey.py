@@ -68,6 +68,14 @@ def survey(client: PlacementClient) -> tuple[HostSurvey, ...]:
 
 
 def _root(provider: Provider, providers: Mapping[ProviderId, Provider]) -> ProviderId:
-    while provider.parent_uuid is not None and provider.parent_uuid in providers:
-        provider = providers[provider.parent_uuid]
+    """Return the root of a provider; in a cycle of parents, the last provider of the cycle.
+
+    Placement makes no cycles, but a garbled answer must not keep a command busy for ever.
+    """
+    seen = {provider.uuid}
+    while (parent := provider.parent_uuid) is not None and parent not in seen:
+        if parent not in providers:
+            break
+        provider = providers[parent]
+        seen.add(parent)
     return provider.uuid

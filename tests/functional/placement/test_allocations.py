@@ -1,14 +1,17 @@
 """Claim, move and delete on a real Placement."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from keystoneauth1.exceptions import ConnectFailure
 
 from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import ConsumerId, Holdings, Portion, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
+from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
@@ -159,6 +162,17 @@ class Overtaken:
         return self._transport.request(url, method, **kwargs)
 
 
+class Interrupted:
+    """A transport that has a function send the first write."""
+
+    def __init__(self, transport: Transport, act: Callable[[Callable[[], Any]], Any]) -> None:
+        self._transport, self._acts = transport, [act]
+
+    def request(self, url: str, method: str, **kwargs: Any) -> Any:
+        send = functools.partial(self._transport.request, url, method, **kwargs)
+        return self._acts.pop()(send) if method == "POST" and self._acts else send()
+
+
 def test_of_two_moves_at_the_same_time_one_is_refused(client: PlacementClient, host: str) -> None:
     claim_as(client, SERVER, vcpus(host, 8))
     transport = Overtaken(client._exchange._transport, lambda: move(client, SERVER, MIGRATION))
@@ -185,6 +199,25 @@ def test_a_delete_whose_answer_is_lost_was_one(
     faults += [("POST /allocations", fault)]
     assert delete(client, SERVER) is True
     assert client.consumer(SERVER).allocations == {}
+
+
+def test_a_claim_after_a_delete_whose_answer_is_lost_stays(
+    client: PlacementClient, host: str
+) -> None:
+    """The new consumer has the generation of the old consumer, 1."""
+    claim_as(client, SERVER, vcpus(host, 4))
+    before = client.consumer(SERVER).generation
+
+    def delete_and_claim(send: Callable[[], Any]) -> Any:
+        assert send().status_code == 204
+        claim_as(client, SERVER, vcpus(host, 3))
+        raise ConnectFailure("connection reset by peer")
+
+    transport = Interrupted(client._exchange._transport, delete_and_claim)
+    with pytest.raises(ConsumerMismatch, match="was lost, and others have written"):
+        delete(PlacementClient(transport, retry_policy=RetryPolicy(sleep=lambda _: None)), SERVER)
+    assert client.consumer(SERVER).generation == before
+    assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
 
 
 def test_after_four_conflicts_it_gives_up(
