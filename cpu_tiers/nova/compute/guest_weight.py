@@ -3,7 +3,7 @@
 Nova gives a guest a weight only by ``quota:cpu_shares``. So the driver shows Nova a flavor with
 ``quota:cpu_shares``, and a seam keeps the weight in a live migration. On a host that reports
 shares, a guest without a valid weight gets no weight, because its server claims no shares. With
-``[libvirt] least_weight_without_tier`` such a guest gets the least weight (decision D96).
+``[libvirt] least_weight_without_tier`` such a guest gets the least weight (decision D94).
 
 Spec: cpu-performance-service-levels, "CPU Share Management".
 """

@@ -1,6 +1,7 @@
 """The weights of a simulated policy, compared with Nova's own weighers on drawn hosts."""
 
 import random
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +20,7 @@ CLASSES = {
 }
 
 
-def host(name: str, values: dict[str, float]) -> SimpleNamespace:
+def host(name: str, values: Mapping[str, float]) -> SimpleNamespace:
     """Return a host state with the attributes that Nova's weighers read."""
     return SimpleNamespace(
         host=name,
