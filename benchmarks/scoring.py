@@ -12,42 +12,76 @@ import sys
 import time
 from collections.abc import Iterator
 
-from answer import HOSTS, REQUESTED, REQUIRED, answer_text
+from answer import HOSTS, REQUESTED, REQUIRED, Answer, answer_text
 from measure import Ratio, report
 
-from cpu_tiers.weights import SCORINGS, Forest, Scoring
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights import SCORINGS, Forest, History, Scoring
+from cpu_tiers.weights.packing import Scale
+from cpu_tiers.weights.shape import ServerShape
 
 ROUNDS = 30
 COLD_GOAL, WARM_GOAL = 0.4, 0.05
+TYPICAL_GOALS = 1.0, 0.4
+"""Of a scoring that counts typical servers: it reads the candidates of each host, too."""
+
+TYPICAL = 30
+"""How many flavors nova-scheduler has seen, in the history of a scoring that counts them."""
 
 
-def one_round(text: str, scoring: Scoring) -> tuple[float, float, float]:
+def history() -> History:
+    """Return the history of a scheduler that has seen servers of many flavors."""
+    seen = History()
+    for size in range(1, TYPICAL + 1):
+        amounts = {"VCPU": size, "CUSTOM_VCPU_SHARES": 10 * size, "MEMORY_MB": 1024 * size}
+        group = RequestGroup(resources=amounts)
+        seen.note(ServerShape.of([group]), Scale.of([], 1))
+    return seen
+
+
+def one_round(text: str, scoring: Scoring, seen: History) -> tuple[float, float, float]:
     """Return the seconds of decoding, of the first server and of the second server."""
     gc.collect()
-    times = [time.perf_counter()]
+    times = [time.process_time()]
     answer = json.loads(text)
-    times.append(time.perf_counter())
-    forest = Forest(answer["provider_summaries"], REQUESTED, REQUIRED, scoring=scoring)
+    times.append(time.process_time())
+    summaries = answer["provider_summaries"]
+    forest = Forest(summaries, REQUESTED, REQUIRED, scoring=scoring, history=seen)
+    if scoring.counts_typical:
+        offer(forest, answer)
     scores = forest.scores()
-    times.append(time.perf_counter())
+    times.append(time.process_time())
     best = max(scores, key=scores.__getitem__)
-    second = time.perf_counter()
+    second = time.process_time()
     forest.claim(best, REQUESTED)
     forest.scores()
-    times.append(time.perf_counter() - second + times[-1])
+    times.append(time.process_time() - second + times[-1])
     loads, cold, warm = (b - a for a, b in itertools.pairwise(times))
     return loads, cold, warm
 
 
+def offer(forest: Forest, answer: Answer) -> None:
+    """Tell the forest the candidates of each host, as nova-scheduler does."""
+    candidates: dict[str, list[dict[str, dict[str, int]]]] = {}
+    for request in answer["allocation_requests"]:
+        (root,) = request["mappings"][""]
+        amounts = {uuid: each["resources"] for uuid, each in request["allocations"].items()}
+        candidates.setdefault(root, []).append(amounts)
+    for root, offered in candidates.items():
+        forest.offer(root, offered)
+
+
 def ratios(text: str) -> Iterator[Ratio]:
-    """Yield the ratios of both scorings."""
+    """Yield the ratios of all scorings."""
     rounds = {name: list[tuple[float, float, float]]() for name in SCORINGS}
+    seen = history()
     for _ in range(ROUNDS):
         for name, scoring in SCORINGS.items():
-            rounds[name].append(one_round(text, scoring))
-    for name in SCORINGS:
+            rounds[name].append(one_round(text, scoring, seen))
+    for name, scoring in SCORINGS.items():
+        goals = TYPICAL_GOALS if scoring.counts_typical else (COLD_GOAL, WARM_GOAL)
         loads, cold, warm = (min(column) for column in zip(*rounds[name], strict=True))
-        for what, took, goal in (("cold", cold, COLD_GOAL), ("warm", warm, WARM_GOAL)):
+        for what, took, goal in (("cold", cold, goals[0]), ("warm", warm, goals[1])):
             detail = f"{took * 1e3:.2f} ms of {loads * 1e3:.2f} ms"
             yield Ratio(what=f"{name}, {what}", ratio=took / loads, goal=goal, detail=detail)
 

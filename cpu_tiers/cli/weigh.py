@@ -51,7 +51,10 @@ class Weigh(NovaConfCommand, Lister):
             scoring=SCORINGS[parsed_args.scoring or options.resource_provider_scoring],
             only_resources=list(map(as_known, options.resource_provider_resources)),
             only_traits=options.resource_provider_traits,
+            groups=query.groups,
         )
+        for host in answer.hosts():
+            forest.offer(host, [request.allocations for request in answer.on_host(host)])
         scores = {host: forest.explain(host) for host in answer.hosts()}
         best_first = sorted(scores, key=lambda host: (-scores[host].score, host))
         return ("host", "score", "resource_score", "trait_score", "resources", "traits"), [

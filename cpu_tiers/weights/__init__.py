@@ -4,6 +4,26 @@
 """
 
 from cpu_tiers.weights.forest import Forest, HostScore
-from cpu_tiers.weights.scoring import BORING, LITERAL, SCORINGS, Scoring
+from cpu_tiers.weights.gradient import History
+from cpu_tiers.weights.scoring import (
+    BEST_FIT,
+    BORING,
+    FRAGMENTATION,
+    LITERAL,
+    SCORINGS,
+    MeanScoring,
+    Scoring,
+)
 
-__all__ = ["BORING", "LITERAL", "SCORINGS", "Forest", "HostScore", "Scoring"]
+__all__ = [
+    "BEST_FIT",
+    "BORING",
+    "FRAGMENTATION",
+    "LITERAL",
+    "SCORINGS",
+    "Forest",
+    "History",
+    "HostScore",
+    "MeanScoring",
+    "Scoring",
+]

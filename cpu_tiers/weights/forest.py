@@ -4,25 +4,35 @@ Spec: cpu-performance-service-levels, "ResourceProviderWeigher". Pure: no I/O, n
 configuration, no Nova; summaries are not changed.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from types import MappingProxyType
 from typing import NamedTuple
 
-from cpu_tiers.weights.scoring import LITERAL, Scoring
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights.gradient import Allocations, Gradient, History
+from cpu_tiers.weights.packing import Scale
+from cpu_tiers.weights.scoring import LITERAL, CostScoring, MeanScoring, Scoring
 from cpu_tiers.weights.tree import Summary, Tree
 
 _ROOT = itemgetter("root_provider_uuid")
+_NOTHING: Allocations = MappingProxyType({})
+
+SLIGHT_BEST_FIT = 1 / 80
+"""The weight of what is left on a host beside the loss of usable room: it decides between hosts
+that lose about the same. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
 
 
 class HostScore(NamedTuple):
     """The score of a host, and the parts of the score. All numbers are in [0, 1].
 
-    :param resources: the part of each resource class; ``resource_score`` is the mean of
-        the parts.
+    :param resources: the part of each resource class; under ``literal`` and ``boring``,
+        ``resource_score`` is the mean of the parts.
     :param traits: the part of each trait: 1.0 for a requested trait, else 0.0.
         ``trait_score`` is the mean of the parts, except under ``boring`` for a host
-        without any requested trait, see ``docs/weigher.rst``.
+        without any requested trait, see ``docs/weigher.rst``. Under ``best-fit`` and
+        ``fragmentation``, traits do not count.
     """
 
     score: float
@@ -47,7 +57,13 @@ class Forest:
     :param required: the traits that a server requests.
     :param only_resources: the resource classes that count; empty for all classes.
     :param only_traits: the traits that count; empty for all traits.
+    :param groups: the request groups of a server, for a scoring that ``counts_typical``.
+    :param history: the earlier requests, for a scoring that ``counts_typical``.
+    :param scale: the scale of the whole cloud, if the summaries are not of all hosts; without
+        effect under ``literal`` and ``boring``.
     """
+
+    _gradient: Gradient | None
 
     def __init__(
         self,
@@ -58,6 +74,9 @@ class Forest:
         scoring: Scoring = LITERAL,
         only_resources: Collection[str] = (),
         only_traits: Collection[str] = (),
+        groups: Iterable[RequestGroup] = (),
+        history: History | None = None,
+        scale: Scale | None = None,
     ) -> None:
         self._requested = requested
         self._scoring = scoring
@@ -72,18 +91,51 @@ class Forest:
             if tree is None:
                 tree = self._trees[root] = Tree()
             tree.add(providers)
-            tree.traits = self._shared(tree.traits)
+            if isinstance(scoring, MeanScoring):
+                tree.traits = self._shared(tree.traits)
         if only_resources:
             for tree in self._trees.values():
                 tree.keep(only_resources)
+        self._gradient = None
+        if isinstance(scoring, CostScoring):
+            hosts = max(1, len(self._trees))
+            self._scale = scale or Scale.of(summaries.values(), hosts, only_resources)
+            self._size = self._scale.size(requested)
+            if scoring.counts_typical:
+                groups = groups or (RequestGroup(resources=requested),)
+                self._gradient = Gradient(summaries, groups, self._scale, history or History())
+
+    def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
+        """Tell the candidates of a host, which count under ``fragmentation``.
+
+        :param candidates: the allocations of each candidate, by provider uuid.
+        """
+        if self._gradient is not None:
+            self._gradient.offer(root, candidates)
+            self._trees[root].score = None
+
+    def best(self, root: str) -> int:
+        """Return the number of the best candidate that was offered for a host.
+
+        The number is 0 under a scoring to which the candidates of a host are equal.
+        """
+        return 0 if self._gradient is None else self._gradient.best(root)
 
     def score(self, root: str) -> float:
         """Return the score of a host."""
         tree = self._trees[root]
         if tree.score is None:
-            parts = self._scoring.resource_parts(self._requested, tree.free)
-            tree.score = (_mean(parts) + self._trait_score(tree)) / 2
+            tree.score = self._work_out(root, tree)
         return tree.score
+
+    def _work_out(self, root: str, tree: Tree) -> float:
+        if isinstance(self._scoring, MeanScoring):
+            parts = self._scoring.resource_parts(self._requested, tree.free)
+            return (_mean(parts) + self._trait_score(self._scoring, tree)) / 2
+        cost = sum(self._left(tree).values())
+        if self._gradient is not None:
+            cost = self._gradient.loss(root) + SLIGHT_BEST_FIT * cost
+        return CostScoring.score(self._size, cost)
 
     def scores(self) -> dict[str, float]:
         """Return the score of every host."""
@@ -92,27 +144,51 @@ class Forest:
     def explain(self, root: str) -> HostScore:
         """Return the score of a host, with the parts of the score."""
         tree = self._trees[root]
+        if not isinstance(self._scoring, MeanScoring):
+            return self._explain_cost(root, tree)
         parts = self._scoring.resource_parts(self._requested, tree.free)
         traits = sorted(self._considered(tree.traits))
         return HostScore(
             score=self.score(root),
             resource_score=_mean(parts),
-            trait_score=self._trait_score(tree),
+            trait_score=self._trait_score(self._scoring, tree),
             resources=dict(zip(tree.free, parts, strict=True)),
             traits={name: float(name in self._required) for name in traits},
         )
 
-    def claim(self, root: str, resources: Mapping[str, int]) -> None:
+    def _explain_cost(self, root: str, tree: Tree) -> HostScore:
+        """Return the score; the part of a class is the score if only the class were left."""
+        left = self._left(tree)
+        score = self.score(root)
+        return HostScore(
+            score=score,
+            resource_score=score,
+            trait_score=0.0,
+            resources={n: CostScoring.score(self._size, left.get(n, 0.0)) for n in tree.free},
+            traits={},
+        )
+
+    def _left(self, tree: Tree) -> Mapping[str, float]:
+        return self._scale.left(tree, self._requested)
+
+    def claim(
+        self, root: str, resources: Mapping[str, int], allocations: Allocations = _NOTHING
+    ) -> None:
         """Subtract the resources of a server from the free amounts of a host.
 
         Resource classes that the host does not have are ignored.
+
+        :param allocations: the same resources by provider uuid, which count under
+            ``fragmentation``.
         """
         tree = self._trees[root]
         for name in tree.free.keys() & resources.keys():
             tree.free[name] -= resources[name]
         tree.score = None
+        if self._gradient is not None:
+            self._gradient.claim(root, allocations)
 
-    def _trait_score(self, tree: Tree) -> float:
+    def _trait_score(self, scoring: MeanScoring, tree: Tree) -> float:
         """Return the trait score, computed only once for hosts with the same traits."""
         # Hosts with equal traits share a list, see _shared(). The entry keeps the list alive,
         # so no other object gets its id.
@@ -120,7 +196,7 @@ class Forest:
         if key not in self._trait_scores:
             names = self._considered(tree.traits)
             matched = len(self._required & names)
-            score = self._scoring.trait_score(len(self._required), matched, len(names))
+            score = scoring.trait_score(len(self._required), matched, len(names))
             self._trait_scores[key] = tree.traits, score
         return self._trait_scores[key][1]
 

@@ -10,12 +10,19 @@ from typing import ClassVar
 
 
 class Scoring(ABC):
-    """A formula for the resource score and the trait score of a host; higher is better.
+    """A formula for the score of a host; higher is better.
 
     :cvar description: the description of the scoring in the sample nova.conf.
+    :cvar counts_typical: whether the score depends on the servers that are typical for the cloud,
+        and on the candidates of the host.
     """
 
     description: ClassVar[str]
+    counts_typical: ClassVar[bool] = False
+
+
+class MeanScoring(Scoring):
+    """A score that is the mean of a resource score and a trait score."""
 
     @abstractmethod
     def resource_parts(self, requested: Mapping[str, int], free: Mapping[str, int]) -> list[float]:
@@ -36,7 +43,7 @@ class Scoring(ABC):
         """
 
 
-class Literal(Scoring):
+class Literal(MeanScoring):
     """The pseudocode of the spec: the part of a class that is not requested is 1."""
 
     description = (
@@ -56,7 +63,7 @@ class Literal(Scoring):
         return matched / available if available else 0.0
 
 
-class Boring(Scoring):
+class Boring(MeanScoring):
     """The aim of the spec: classes and traits that are not requested lower the score."""
 
     description = (
@@ -87,9 +94,48 @@ class Boring(Scoring):
         return m / (m + available - matched)
 
 
+class CostScoring(Scoring):
+    """A score that falls with the cost of a host; the scale of the cost is the request.
+
+    Traits do not count. The cost is worked out by :mod:`cpu_tiers.weights.packing` and
+    :mod:`cpu_tiers.weights.gradient`.
+    """
+
+    @staticmethod
+    def score(requested: float, cost: float) -> float:
+        """Return ``requested / (requested + cost)``, or 0 if nothing is requested."""
+        return requested / (requested + cost) if requested > 0 else 0.0
+
+
+class BestFit(CostScoring):
+    """The host on which the least is left."""
+
+    description = (
+        "the host on which the least is left: classes that few hosts have and of which "
+        "much is in use weigh most, also if they were not asked for"
+    )
+
+
+class Fragmentation(CostScoring):
+    """The host that loses the least room for the servers that are typical for the cloud."""
+
+    description = (
+        "the host, and the providers of the host, that lose the least room for the "
+        "servers that this nova-scheduler has been asked for so far; of equal hosts the best fit"
+    )
+    counts_typical = True
+
+
 LITERAL = Literal()
 BORING = Boring()
-SCORINGS: Mapping[str, Scoring] = {"literal": LITERAL, "boring": BORING}
+BEST_FIT = BestFit()
+FRAGMENTATION = Fragmentation()
+SCORINGS: Mapping[str, Scoring] = {
+    "literal": LITERAL,
+    "boring": BORING,
+    "best-fit": BEST_FIT,
+    "fragmentation": FRAGMENTATION,
+}
 """The scorings by their names in nova.conf and on the command line.
 
 This is the only list of scorings: the choices of the option and of the command line are

@@ -17,15 +17,19 @@ from nova import objects
 from nova.scheduler import utils
 
 from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import numa_query
 from cpu_tiers.nova.seams import Seam
-from cpu_tiers.weights import SCORINGS, Forest
+from cpu_tiers.weights import SCORINGS, Forest, History
 
 LOG = logging.getLogger(__name__)
 
 _FAILURES = itertools.count(1)
 """Numbers the requests whose hosts were weighed without scores."""
+
+_HISTORY = History()
+"""The requests of this nova-scheduler process, for the scorings that count typical servers."""
 
 
 class RequestScores:
@@ -56,6 +60,36 @@ class RequestScores:
             self._fail(error)
             return [0.0] * len(roots)
 
+    def of_hosts(self, hosts: Sequence[Any]) -> list[float]:
+        """Return the score of each host, and put the best candidate of each host first.
+
+        The scores are 0 for every host if a score cannot be worked out, and the candidates stay in
+        their order. Only some scorings tell the candidates of a host apart.
+
+        :param hosts: Nova's host states.
+        """
+        if not self._has_failed and self._counts_typical:
+            try:
+                self._sort_candidates(hosts)
+            except Exception as error:
+                self._fail(error)
+        return self.of([host.uuid for host in hosts])
+
+    @functools.cached_property
+    def _counts_typical(self) -> bool:
+        return SCORINGS[CONF[filter_scheduler.GROUP].resource_provider_scoring].counts_typical
+
+    def _sort_candidates(self, hosts: Sequence[Any]) -> None:
+        best = []
+        for host in hosts:
+            if host.allocation_candidates:
+                allocations = map(_amounts_of, host.allocation_candidates)
+                self.forest.offer(host.uuid, list(allocations))
+                best.append((host.allocation_candidates, self.forest.best(host.uuid)))
+        # Nothing is changed before all hosts are worked out: a failure leaves Nova's order.
+        for candidates, number in best:
+            candidates.insert(0, candidates.pop(number))
+
     def _fail(self, error: Exception) -> None:
         """Do without scores from now on.
 
@@ -76,6 +110,7 @@ class RequestScores:
         """The hosts with their scores, built when a weigher needs the first score."""
         options = CONF[filter_scheduler.GROUP]
         request = utils.ResourceRequest.from_request_spec(self._request_spec)
+        groups = _groups_of(request) if self._counts_typical else ()
         return Forest(
             self._summaries,
             request.merged_resources(),
@@ -85,6 +120,8 @@ class RequestScores:
             scoring=SCORINGS[options.resource_provider_scoring],
             only_resources=options.resource_provider_resources,
             only_traits=options.resource_provider_traits,
+            groups=groups,
+            history=_HISTORY,
         )
 
     def claim(self, root: str, allocations: Mapping[str, Mapping[str, Any]]) -> None:
@@ -98,7 +135,8 @@ class RequestScores:
         if self._has_failed or "forest" not in self.__dict__:
             return
         try:
-            self.forest.claim(root, self._amounts(root, allocations))
+            by_provider = _amounts_of({"allocations": allocations})
+            self.forest.claim(root, self._amounts(root, allocations), by_provider)
         except Exception as error:
             self._fail(error)
 
@@ -113,6 +151,24 @@ class RequestScores:
                 for name, amount in allocation["resources"].items():
                     amounts[name] = amounts.get(name, 0) + amount
         return amounts
+
+
+def _amounts_of(candidate: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
+    """Return the amounts of a candidate by provider uuid and resource class."""
+    return {uuid: of["resources"] for uuid, of in candidate["allocations"].items()}
+
+
+def _groups_of(request: utils.ResourceRequest) -> tuple[RequestGroup, ...]:
+    """Return the request groups that Nova has made from flavor, image and ports."""
+    return tuple(
+        RequestGroup(
+            suffix=suffix or "",
+            resources=dict(group.resources),
+            required=frozenset(group.required_traits),
+            forbidden=frozenset(group.forbidden_traits),
+        )
+        for suffix, group in request._rg_by_id.items()
+    )
 
 
 def scores_of(host_state: Any) -> RequestScores | None:

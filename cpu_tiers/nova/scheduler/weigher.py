@@ -61,7 +61,7 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
         scores = scores_of(hosts[0])
         if scores is None or not self._counts(hosts):
             return [0.0] * len(hosts)
-        return scores.of([host.uuid for host in hosts])
+        return scores.of_hosts(hosts)
 
     def _weigh_object(self, host_state: Any, weight_properties: objects.RequestSpec) -> float:
         """Return the score of a host; Nova's ``BaseWeigher`` declares the method abstract."""

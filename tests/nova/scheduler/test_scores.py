@@ -110,3 +110,64 @@ def test_the_allocations_of_a_server_on_the_host_are_subtracted() -> None:
     disk = {"pool": {"resources": {"DISK_GB": 1}}}  # of another tree
     request.claim("one", {"one": {"resources": {"VCPU": 2}}, **disk})
     assert request.of(["one"]) == [pytest.approx((1 - 2 / 6) / 2)]
+
+
+def spread_over(*devices: int) -> tuple[dict[str, Any], list[Any]]:
+    """Return the summaries and the candidates of a host with so many free units on its devices."""
+    provider = {"root_provider_uuid": "host", "parent_provider_uuid": None, "traits": []}
+    vcpus = {"VCPU": {"capacity": 8, "used": 0}}
+    summaries: dict[str, Any] = {"host": {**provider, "resources": vcpus}}
+    candidates = []
+    for number, free in enumerate(devices):
+        units = {"VGPU": {"capacity": 10, "used": 10 - free}}
+        summaries[f"device {number}"] = {**provider, "resources": units}
+        allocations = {
+            "host": {"resources": {"VCPU": 1}},
+            f"device {number}": {"resources": {"VGPU": 4}},
+        }
+        candidates.append({"allocations": allocations, "mappings": {}})
+    return summaries, candidates
+
+
+def fragmenting(summaries: Any) -> scores.RequestScores:
+    """Return the scores of a request for 4 units of a device."""
+    flavor = objects.Flavor(
+        name="f",
+        vcpus=1,
+        memory_mb=512,
+        root_gb=0,
+        ephemeral_gb=0,
+        swap=0,
+        extra_specs={"resources:MEMORY_MB": "0", "resources1:VGPU": "4"},
+    )
+    level = objects.RequestLevelParams()
+    spec = objects.RequestSpec(
+        flavor=flavor, image=None, requested_resources=[], request_level_params=level, is_bfv=False
+    )
+    options.register(filter_scheduler)
+    options.CONF.set_override("resource_provider_scoring", "fragmentation", "filter_scheduler")
+    return scores.RequestScores(summaries, spec)
+
+
+@pytest.fixture
+def _literal_again() -> Iterator[None]:
+    yield
+    options.CONF.clear_override("resource_provider_scoring", "filter_scheduler")
+
+
+@pytest.mark.usefixtures("_literal_again")
+def test_the_best_candidate_of_a_host_is_claimed() -> None:
+    """On device 0, the 3 units that are left would be of no use."""
+    summaries, candidates = spread_over(7, 8)
+    state = SimpleNamespace(uuid="host", allocation_candidates=list(candidates))
+    (score,) = fragmenting(summaries).of_hosts([state])
+    assert 0.0 < score < 1.0
+    assert state.allocation_candidates == [candidates[1], candidates[0]]
+
+
+@pytest.mark.usefixtures("_literal_again")
+def test_a_candidate_that_cannot_be_read_changes_no_order() -> None:
+    summaries, candidates = spread_over(9, 5)
+    state = SimpleNamespace(uuid="host", allocation_candidates=[*candidates, {}])
+    assert fragmenting(summaries).of_hosts([state]) == [0.0]
+    assert state.allocation_candidates == [*candidates, {}]

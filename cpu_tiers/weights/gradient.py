@@ -1,0 +1,208 @@
+"""The gradient of fragmentation: how much usable room a server takes from servers to come.
+
+After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/weigher.rst``. Pure.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights.demand import Demand
+from cpu_tiers.weights.packing import Scale
+from cpu_tiers.weights.shape import ServerShape
+from cpu_tiers.weights.tree import Summary
+from cpu_tiers.weights.usable import Host, UsableAmounts
+
+Allocations = Mapping[str, Mapping[str, int]]
+"""The amounts of a candidate by provider uuid and resource class."""
+
+MOST_TYPICAL = 128
+"""The largest number of shapes that count as typical."""
+
+TYPICAL_SHARE = 0.95
+"""Shapes are typical, the most frequent first, until they are this share of all requests."""
+
+
+SIZE_POWER = 0.25
+"""Large servers count more than their share of the requests: they are the first without a host."""
+
+WEIGHT_POWER = 6
+"""How much less a class counts of which a smaller share is in use."""
+
+
+class Typical(NamedTuple):
+    """A typical server.
+
+    :param name: the resource class that counts: of all that the server requests, the class of
+        which the largest share of the cloud is in use.
+    :param weight: the weight of a unit of the class.
+    """
+
+    shape: ServerShape
+    name: str
+    weight: float
+
+
+class History:
+    """What a scheduler remembers from request to request.
+
+    :ivar demand: the requests that the scheduler has seen.
+    :ivar traits: the traits that decide which providers have room for a server.
+    :ivar renewals: how often the typical servers were worked out.
+    """
+
+    def __init__(self) -> None:
+        """Start without any request."""
+        self.demand = Demand()
+        self.usable = UsableAmounts()
+        self.traits: frozenset[str] = frozenset()
+        self._typical: Sequence[Typical] = ()
+        self._losses: dict[tuple[Host, Host], float] = {}
+        self._requests = self._renewal = 0
+        self.renewals = 0
+
+    def note(self, shape: ServerShape, scale: Scale) -> None:
+        """Count a request, and at times work out anew which servers are typical.
+
+        The typical servers are worked out whenever the requests have grown by a third, so often
+        at the beginning, and at the latest after 1,000 requests.
+        """
+        self.demand.add(shape)
+        self._requests += 1
+        if self._requests >= self._renewal or not shape.traits <= self.traits:
+            self._renewal = self._requests + 1 + min(1_000, self._requests // 3)
+            self._renew(scale)
+
+    def _renew(self, scale: Scale) -> None:
+        shares = self.demand.shares()
+        traits = frozenset[str]().union(*(shape.traits for shape in shares))
+        if traits != self.traits:
+            # The states of providers have the traits that decide, and no others.
+            self.usable, self.traits = UsableAmounts(), traits
+        self.usable.tidy()
+        self._typical = typical(shares, scale)
+        self._losses = {}
+        self.renewals += 1
+
+    def loss(self, before: Host, after: Host) -> float:
+        """Return the usable room that a host loses, on average over the typical servers."""
+        known = self._losses.get((before, after))
+        if known is None:
+            known = self._losses[before, after] = self._room(before) - self._room(after)
+        return known
+
+    def _room(self, host: Host) -> float:
+        of = self.usable.of
+        return sum([item.weight * of(item.shape, item.name, host) for item in self._typical])
+
+
+def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typical]:
+    """Return the typical servers.
+
+    :param shares: the share of each shape in all requests, the most frequent shape first.
+    """
+    chosen: list[Typical] = []
+    total = 0.0
+    for shape, share in shares.items():
+        if total >= TYPICAL_SHARE or len(chosen) == MOST_TYPICAL:
+            break
+        total += share
+        amounts = shape.amounts()
+        names = [name for name in sorted(amounts) if name in scale.units]
+        if names:
+            name = max(names, key=scale.used.__getitem__)
+            size = amounts[name] / scale.units[name]
+            chosen.append(Typical(shape, name, share * size**SIZE_POWER))
+    sizes = sum(item.weight for item in chosen)
+    return [
+        item._replace(
+            weight=item.weight
+            / sizes
+            * scale.weights[item.name] ** WEIGHT_POWER
+            / scale.units[item.name]
+        )
+        for item in chosen
+    ]
+
+
+class HostStates:
+    """The states of the providers of a request's hosts, as numbers.
+
+    :param summaries: ``provider_summaries`` of Placement's answer.
+    """
+
+    def __init__(self, summaries: Mapping[str, Summary], history: History) -> None:
+        self._after = history.usable.after
+        self._hosts: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        # Local names: this loop runs for every provider of every candidate host.
+        hosts, deciding = self._hosts, history.traits
+        number_of, numbers = history.usable.number, history.usable.numbers(frozenset())
+        for uuid, summary in summaries.items():
+            amounts = summary["resources"].items()
+            free = tuple([(name, of["capacity"] - of["used"]) for name, of in amounts])
+            if deciding and (traits := deciding.intersection(summary["traits"])):
+                number = number_of(traits, free)
+            elif (number := numbers.get(free, -1)) < 0:
+                number = number_of(frozenset(), free)
+            hosts[summary["root_provider_uuid"]][uuid] = number
+
+    def of(self, root: str) -> Host:
+        """Return the state of a host."""
+        return tuple(self._hosts[root].values())
+
+    def after(self, root: str, allocations: Allocations) -> Host:
+        """Return the state of a host after a claim, without the amounts of other trees."""
+        host = self._hosts[root].copy()
+        for uuid, amounts in allocations.items():
+            if uuid in host:
+                host[uuid] = self._after(host[uuid], amounts)
+        return tuple(host.values())
+
+    def claim(self, root: str, allocations: Allocations) -> None:
+        """Change the state of a host."""
+        host = self._hosts[root]
+        host.update(zip(host, self.after(root, allocations), strict=True))
+
+
+class Gradient:
+    """The losses of the hosts of a request, under the scoring ``fragmentation``.
+
+    :param summaries: ``provider_summaries`` of Placement's answer.
+    :param groups: the request groups of the server.
+    """
+
+    def __init__(
+        self,
+        summaries: Mapping[str, Summary],
+        groups: Iterable[RequestGroup],
+        scale: Scale,
+        history: History,
+    ) -> None:
+        history.note(ServerShape.of(groups), scale)
+        self._history = history
+        self._states = HostStates(summaries, history)
+        self._outcomes: dict[str, list[Host]] = {}
+
+    def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
+        """Note the candidates of a host."""
+        after = self._states.after
+        self._outcomes[root] = [after(root, allocations) for allocations in candidates]
+
+    def loss(self, root: str) -> float:
+        """Return the loss of the best candidate of a host; 0 if no candidates were offered."""
+        return min(self._losses(root), default=0.0)
+
+    def best(self, root: str) -> int:
+        """Return the number of the best candidate that was offered; of equal ones the first."""
+        losses = self._losses(root)
+        return losses.index(min(losses))
+
+    def claim(self, root: str, allocations: Allocations) -> None:
+        """Subtract the allocations of a server; the host needs new candidates then."""
+        self._states.claim(root, allocations)
+        self._outcomes.pop(root, None)
+
+    def _losses(self, root: str) -> list[float]:
+        before, loss = self._states.of(root), self._history.loss
+        return [loss(before, after) for after in self._outcomes.get(root, ())]

@@ -1,0 +1,76 @@
+"""How much a server leaves on a host, and how much of it no other server could use.
+
+The formulas of the scorings ``best-fit`` and ``fragmentation``, see ``docs/weigher.rst``. Pure: no
+I/O, no configuration, no Nova. The lower the cost of a host, the better the host.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from cpu_tiers.weights.tree import Summary, Tree
+
+SLIGHT = 0.1
+"""Added to the used share of each class: a class that nobody uses yet weighs a little."""
+
+
+class Scale(NamedTuple):
+    """How the amounts of resource classes are compared with each other.
+
+    :param units: by class, the capacity of a host, on average over all hosts.
+    :param used: by class, the share of the capacity that is in use on these hosts.
+    :param weights: by class, the weight of a unit: from 0 for a class that nobody uses to 1 for
+        the class of which the largest share is in use.
+    """
+
+    units: Mapping[str, float]
+    used: Mapping[str, float]
+    weights: Mapping[str, float]
+
+    @classmethod
+    def of(
+        cls, summaries: Iterable[Summary], hosts: int, only_resources: Collection[str] = ()
+    ) -> "Scale":
+        """Return the scale of a cloud.
+
+        :param hosts: the number of hosts, at least 1.
+        :param only_resources: the resource classes that count; empty for all classes.
+        """
+        capacity: dict[str, int] = {}
+        used: dict[str, int] = {}
+        for summary in summaries:
+            for name, amount in summary["resources"].items():
+                capacity[name] = capacity.get(name, 0) + amount["capacity"]
+                used[name] = used.get(name, 0) + amount["used"]
+        present = {
+            name: total
+            for name, total in capacity.items()
+            if total > 0 and (not only_resources or name in only_resources)
+        }
+        shares = {name: min(1.0, used[name] / total) for name, total in present.items()}
+        most = max(shares.values(), default=0.0) + SLIGHT
+        return cls(
+            units={name: total / hosts for name, total in present.items()},
+            used=shares,
+            weights={name: ((share + SLIGHT) / most) ** 2 for name, share in shares.items()},
+        )
+
+    def size(self, amounts: Mapping[str, int]) -> float:
+        """Return the weighted sum of amounts, in average hosts."""
+        weights = self.weights
+        return sum(
+            weights[name] * amount / unit
+            for name, amount in amounts.items()
+            if (unit := self.units.get(name))
+        )
+
+    def left(self, tree: Tree, requested: Mapping[str, int]) -> dict[str, float]:
+        """Return what a server leaves on a host, weighted, in average hosts, by class.
+
+        A class that the server does not request is left whole.
+        """
+        weights, units, asked = self.weights, self.units, requested.get
+        return {
+            name: weights[name] * (free - asked(name, 0)) / units[name]
+            for name, free in tree.free.items()
+            if name in units and free > asked(name, 0)
+        }

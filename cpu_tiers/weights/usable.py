@@ -1,0 +1,102 @@
+"""How much of the free amounts of a host a server of a certain shape could use.
+
+Results are kept by the state of the host, so that only hosts that have changed since the last
+request cost time. Pure; an object belongs to one scheduler and may be shared by its threads.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from cpu_tiers.weights.shape import Amounts, GroupShape, ServerShape
+
+Host = tuple[int, ...]
+"""The numbers of the states of all providers of a host."""
+
+State = tuple[frozenset[str], Amounts]
+"""The traits and the free amounts of a provider."""
+
+MOST_STATES = 500_000
+"""The number of remembered states of hosts and of providers at which all are forgotten."""
+
+
+class UsableAmounts:
+    """Remembers providers, and what servers could use of hosts."""
+
+    def __init__(self) -> None:
+        """Start without any host."""
+        self._numbers: dict[frozenset[str], dict[Amounts, int]] = {}
+        self._states: list[State] = []
+        self._after: dict[tuple[int, Amounts], int] = {}
+        self._times: dict[GroupShape, dict[int, int]] = {}
+        self._usable: dict[tuple[ServerShape, str], dict[Host, int]] = {}
+
+    def numbers(self, traits: frozenset[str]) -> Mapping[Amounts, int]:
+        """Return the numbers of all known states of providers with these traits."""
+        return self._numbers.setdefault(traits, {})
+
+    def number(self, traits: frozenset[str], free: Amounts) -> int:
+        """Return the number of a state of a provider."""
+        numbers = self._numbers.setdefault(traits, {})
+        number = numbers.get(free)
+        if number is None:
+            self._states.append((traits, free))
+            number = numbers[free] = len(self._states) - 1
+        return number
+
+    def after(self, number: int, amounts: Mapping[str, int]) -> int:
+        """Return the number of the state of a provider after a claim."""
+        claim = number, tuple(amounts.items())
+        after = self._after.get(claim)
+        if after is None:
+            traits, free = self._states[number]
+            left = tuple((name, amount - amounts.get(name, 0)) for name, amount in free)
+            after = self._after[claim] = self.number(traits, left)
+        return after
+
+    def of(self, shape: ServerShape, name: str, host: Host) -> int:
+        """Return how much of a resource class of the host servers of the shape could use.
+
+        The amount is 0 if the host has no room for one such server. Else the amount is the sum of
+        what is free on each provider that could serve one of the groups that request the class.
+        """
+        known = self._usable.setdefault((shape, name), {})
+        amount = known.get(host)
+        if amount is None:
+            amount = known[host] = self._work_out(shape, name, host)
+        return amount
+
+    def _work_out(self, shape: ServerShape, name: str, host: Host) -> int:
+        for group, count in shape.groups:
+            if sum(self.times(group, number) for number in host) < count:
+                return 0
+        for wanted, amount in shape.anywhere:
+            if not any(dict(self._states[number][1]).get(wanted, 0) >= amount for number in host):
+                return 0
+        return sum(self._serving(shape, name, host))
+
+    def _serving(self, shape: ServerShape, name: str, host: Host) -> Iterable[int]:
+        """Yield the free amounts of the providers that could serve the class."""
+        smallest = dict(shape.anywhere).get(name)
+        groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
+        for number in host:
+            free = dict(self._states[number][1]).get(name, 0)
+            in_whole = smallest is not None and free >= smallest
+            if free > 0 and (in_whole or any(self.times(group, number) for group in groups)):
+                yield free
+
+    def times(self, group: GroupShape, number: int) -> int:
+        """Return how many times a provider could serve a group."""
+        known = self._times.setdefault(group, {})
+        times = known.get(number)
+        if times is None:
+            traits, free = self._states[number]
+            times = known[number] = _times(group, dict(free)) if group.allows(traits) else 0
+        return times
+
+    def tidy(self) -> None:
+        """Forget everything if more is remembered than a service should keep in memory."""
+        if len(self._states) + sum(map(len, self._usable.values())) > MOST_STATES:
+            self.__init__()  # type: ignore[misc]  # the state of a new object
+
+
+def _times(group: GroupShape, free: Mapping[str, int]) -> int:
+    return max(0, min(free.get(name, 0) // amount for name, amount in group.amounts))

@@ -1,0 +1,111 @@
+"""Which host, and which provider of the host, loses the least room for typical servers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights import FRAGMENTATION, Forest, History
+from cpu_tiers.weights.gradient import typical
+from cpu_tiers.weights.packing import Scale
+from cpu_tiers.weights.shape import ServerShape
+
+Summary = Any  # as json.loads returns it
+
+
+def host(root: str, vcpus: int, *devices: int, trait: str = "CUSTOM_A") -> dict[str, Summary]:
+    """Return a host with free VCPUs, and with devices of 1,000 units, of which some are free."""
+    summaries = {root: _provider(root, {"VCPU": {"capacity": 16, "used": 16 - vcpus}}, [])}
+    for number, free in enumerate(devices):
+        amounts = {"VGPU": {"capacity": 1_000, "used": 1_000 - free}}
+        summaries[f"{root}{number}"] = _provider(root, amounts, [trait])
+    return summaries
+
+
+def _provider(root: str, resources: Any, traits: list[str]) -> Summary:
+    return {"resources": resources, "traits": traits, "root_provider_uuid": root}
+
+
+def groups(vcpus: int, *devices: int, **traits: Any) -> tuple[RequestGroup, ...]:
+    suffixed = [
+        RequestGroup(suffix=f"_{number}", resources={"VGPU": amount}, **traits)
+        for number, amount in enumerate(devices)
+    ]
+    return (RequestGroup(resources={"VCPU": vcpus}), *suffixed)
+
+
+def history(*requests: tuple[RequestGroup, ...]) -> History:
+    """Return the history of a scheduler on a cloud in which devices are scarcer than CPUs."""
+    scale = Scale.of(host("a", 16, 500).values(), 1)
+    known = History()
+    for request in requests:
+        known.note(ServerShape.of(request), scale)
+    return known
+
+
+def forest(
+    summaries: Mapping[str, Summary], request: tuple[RequestGroup, ...], known: History
+) -> Forest:
+    """Return the forest, in which each device of each host with enough room is a candidate."""
+    amounts = ServerShape.of(request).amounts()
+    made = Forest(summaries, amounts, scoring=FRAGMENTATION, groups=request, history=known)
+    roots = {summary["root_provider_uuid"] for summary in summaries.values()}
+    for root in roots:
+        whole = {root: {"VCPU": amounts["VCPU"]}}
+        devices = [uuid for uuid in summaries if uuid.startswith(root) and uuid != root]
+        made.offer(root, [{**whole, uuid: {"VGPU": amounts["VGPU"]}} for uuid in devices])
+    return made
+
+
+WHOLE = groups(1, 1_000)
+"""A server with a whole device."""
+
+
+def test_a_part_of_a_device_goes_where_no_whole_device_is_lost() -> None:
+    summaries = {**host("a", 16, 1_000, 600), **host("b", 16, 1_000, 1_000)}
+    half = groups(1, 500)
+    hosts = forest(summaries, half, history(WHOLE, WHOLE, WHOLE))
+    assert hosts.best("a") == 1  # the device of which 600 are free
+    assert hosts.score("a") > hosts.score("b")
+
+
+def test_of_equal_candidates_the_first_wins() -> None:
+    hosts = forest(host("a", 16, 600, 600), groups(1, 500), history(WHOLE))
+    assert hosts.best("a") == 0
+
+
+def test_cpus_that_make_devices_useless_count() -> None:
+    """On b, no CPU would be left for a server with the idle device."""
+    summaries = {**host("a", 14, 1_000, 100), **host("b", 4, 1_000, 100)}
+    hosts = forest(summaries, groups(4, 100), history(groups(4, 1_000)))
+    assert hosts.score("a") > hosts.score("b")
+
+
+def test_a_device_of_a_trait_that_typical_servers_require_is_spared() -> None:
+    wanted = groups(1, 1_000, required=frozenset({"CUSTOM_B"}))
+    summaries = {**host("a", 16, 1_000), **host("b", 16, 1_000, trait="CUSTOM_B")}
+    hosts = forest(summaries, WHOLE, history(wanted, wanted))
+    assert hosts.score("a") > hosts.score("b")
+
+
+def test_typical_are_the_most_frequent_with_their_scarcest_class() -> None:
+    scale = Scale.of(host("a", 8, 900, 900).values(), 1)  # used: 8/16 VCPU, 200/2000 VGPU
+    often, rare = ServerShape.of(groups(4, 1_000)), ServerShape.of(groups(1))
+    (first,) = typical({often: 0.96, rare: 0.04}, scale)
+    assert (first.shape, first.name) == (often, "VCPU")
+    assert first.weight == 1 / 16  # the only typical server, and the class that weighs most
+
+
+def test_a_claim_of_the_same_request_counts() -> None:
+    hosts = forest(host("a", 16, 600, 1_000), groups(1, 500), history(WHOLE))
+    first = {"a": {"VCPU": 1}, "a0": {"VGPU": 500}}
+    hosts.claim("a", {"VCPU": 1, "VGPU": 500}, first)
+    hosts.offer("a", [{"a": {"VCPU": 1}, "a1": {"VGPU": 500}}])
+    # Now the idle device is lost.
+    assert hosts.best("a") == 0
+    assert hosts.score("a") < 0.5
+
+
+def test_without_candidates_the_best_fit_decides() -> None:
+    summaries = {**host("a", 16), **host("b", 4)}
+    scores = Forest(summaries, {"VCPU": 2}, scoring=FRAGMENTATION).scores()
+    assert scores["b"] > scores["a"]
