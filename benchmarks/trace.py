@@ -1,0 +1,82 @@
+"""Fill a recorded cluster under a policy, and count which tasks got a host.
+
+    python benchmarks/trace.py FOLDER --workload NAME --policy NAME --seed N
+
+FOLDER has ``openb_node_list_all_node.csv`` and ``openb_pod_list_NAME.csv`` of
+github.com/hkust-adsl/kubernetes-scheduler-simulator, ``data/csv``. The published figures are of
+the hosts with devices only, which is the default here.
+"""
+
+import argparse
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from traces.cluster import Cluster, Task, arrivals, load_tasks
+from traces.ours import Scored
+from traces.published import PUBLISHED, Policy
+
+from cpu_tiers.weights import SCORINGS
+
+DEMAND = 1.3
+"""All tasks together ask for so many times the devices that there are."""
+
+OURS = {name: type(name, (Scored,), {"scoring": scoring}) for name, scoring in SCORINGS.items()}
+POLICIES: dict[str, type[Policy]] = {name: each[0] for name, each in PUBLISHED.items()} | OURS
+
+
+def kind(task: Task) -> str:
+    """Return the column of a task in the report."""
+    if not task.gpus:
+        return "CPU only"
+    return "one device" if task.gpus == 1 else "several devices"
+
+
+def fill(policy: Policy, stream: Iterable[Task]) -> tuple[Counter[str], Counter[str]]:
+    """Place the tasks; return how many of each kind there were, and how many got a host."""
+    cluster = policy.cluster
+    asked, placed = Counter[str](), Counter[str]()
+    has_model = {}
+    for task in stream:
+        asked[kind(task)] += 1
+        if task.models not in has_model:
+            has_model[task.models] = cluster.has_model(task)
+        hosts = np.flatnonzero(cluster.has_room(task) & has_model[task.models])
+        if len(hosts):
+            host = int(hosts[np.argmax(policy.scores(task, hosts))])
+            cluster.claim(host, task, policy.devices(task, host) if task.gpus else [])
+            policy.claimed(host)
+            placed[kind(task)] += 1
+    return asked, placed
+
+
+def main() -> None:
+    """Print a line for each policy and seed."""
+    parser = argparse.ArgumentParser(description="Fill a recorded cluster under a policy.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--workload", default="default")
+    parser.add_argument("--policy", action="append", choices=sorted(POLICIES))
+    parser.add_argument("--seed", action="append", type=int)
+    parser.add_argument("--all-hosts", action="store_true")
+    options = parser.parse_args()
+    tasks = load_tasks(options.folder / f"openb_pod_list_{options.workload}.csv")
+    for name in options.policy or PUBLISHED:
+        for seed in options.seed or [0]:
+            start = time.process_time()
+            hosts = options.folder / "openb_node_list_all_node.csv"
+            cluster = Cluster.load(hosts, without_devices=options.all_hosts)
+            total = cluster.gpu_in_all
+            policy = POLICIES[name](cluster, tasks, random.Random(seed))
+            asked, placed = fill(policy, arrivals(tasks, DEMAND * total, random.Random(seed)))
+            percent = 100 - 100 * cluster.gpu_in_all / total
+            kinds = ", ".join(f"{each} {placed[each]}/{asked[each]}" for each in sorted(asked))
+            seconds = time.process_time() - start
+            line = f"{options.workload} {name} seed {seed}: {percent:.2f} %; {kinds}"
+            print(f"{line}; {seconds:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A recorded GPU cluster, and policies that place its tasks; for ``benchmarks/trace.py``."""

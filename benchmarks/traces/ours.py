@@ -1,0 +1,145 @@
+"""The scorings of cpu-tiers on the recorded cluster: the code that nova-scheduler runs.
+
+A host is a provider tree: the root has the CPUs and the memory, and each device is a child with
+1,000 thousandths and the model as its trait. Only hosts that have changed are scored anew, until
+the scale of the cloud or the typical servers are worked out anew.
+"""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights import Forest, History, Scoring
+from cpu_tiers.weights.packing import Scale
+from traces.cluster import DEVICE, DEVICES, Cluster, Floats, Ints, Task
+from traces.published import Policy
+
+GPU = "CUSTOM_GPU_THOUSANDTHS"
+RENEWAL = 1_000
+"""The scale of the cloud is worked out anew after so many tasks."""
+
+
+def groups_of(task: Task) -> tuple[RequestGroup, ...]:
+    """Return the request groups of a task: a group for each device."""
+    models = frozenset({frozenset(map(trait_of, task.models))} if task.models else ())
+    whole = RequestGroup(resources={"CUSTOM_CPU": task.cpu, "MEMORY_MB": task.memory_mb})
+    device = RequestGroup(suffix="_GPU", resources={GPU: task.gpu}, any_of=models)
+    return (whole, *(device._replace(suffix=f"_GPU{n}") for n in range(task.gpus)))
+
+
+def trait_of(model: str) -> str:
+    """Return the trait of a model of devices."""
+    return f"CUSTOM_GPU_{model}"
+
+
+class Scored(Policy):
+    """Hosts, and devices, as a scoring of cpu-tiers chooses them."""
+
+    scoring: Scoring
+
+    def __init__(self, cluster: Cluster, tasks: Sequence[Task], rng: random.Random) -> None:
+        super().__init__(cluster, tasks, rng)
+        self._size = cluster.gpu >= 0
+        self._capacity = cluster.cpu.copy(), cluster.memory_mb.copy()
+        self._history = History()
+        self._known: dict[Task, tuple[Floats, Ints, int]] = {}
+        self._scale: Scale | None = None
+        self._changes: list[int] = []
+        self._tasks = 0
+        self._summaries = [self._summary(host) for host in range(len(cluster.cpu))]
+        self._renewals = -1
+
+    def claimed(self, host: int) -> None:
+        """Note that the host has to be scored anew."""
+        self._changes.append(host)
+        self._summaries[host] = self._summary(host)
+
+    def scores(self, task: Task, hosts: Ints) -> Floats:
+        """Return the scores of the weigher."""
+        if self._tasks % RENEWAL == 0:
+            every = (each for host in self._summaries for each in host.values())
+            self._scale = Scale.of(every, len(self._summaries))
+            self._known.clear()
+        self._tasks += 1
+        scores, devices, seen = self._known.get(
+            task, (np.zeros(len(self._summaries)), np.zeros(len(self._summaries), dtype=int), -1)
+        )
+        changed = range(len(scores)) if seen < 0 else sorted(set(self._changes[seen:]))
+        room = self.cluster.has_room(task) & self.cluster.has_model(task)
+        for host, score, device in self._work_out(task, [h for h in changed if room[h]]):
+            scores[host], devices[host] = score, device
+        self._known[task] = scores, devices, len(self._changes)
+        if self._renewals != self._history.renewals:
+            self._renewals = self._history.renewals
+            self._known.clear()
+            self._tasks -= 1
+            return self.scores(task, hosts) if seen >= 0 else scores[hosts]
+        return scores[hosts]
+
+    def devices(self, task: Task, host: int) -> list[int]:
+        """Return the device of the best candidate, or else the tightest device."""
+        if task not in self._known or task.gpus > 1 or not self.scoring.counts_typical:
+            return super().devices(task, host)
+        return [int(self._known[task][1][host])]
+
+    def _forest(self, task: Task, hosts: Iterable[int], history: History) -> Forest:
+        summaries: dict[str, Any] = {}
+        for host in hosts:
+            summaries.update(self._summaries[host])
+        groups = groups_of(task)
+        requested: dict[str, int] = {}
+        for group in groups:
+            for name, amount in group.resources.items():
+                requested[name] = requested.get(name, 0) + amount
+        return Forest(
+            summaries,
+            requested,
+            scoring=self.scoring,
+            groups=groups,
+            history=history,
+            scale=self._scale,
+        )
+
+    def _work_out(self, task: Task, hosts: list[int]) -> Iterable[tuple[int, float, int]]:
+        forest = self._forest(task, hosts, self._history)
+        for host in hosts:
+            devices = self._choices(task, host)
+            forest.offer(str(host), [self._candidate(task, host, some) for some in devices])
+            yield host, forest.score(str(host)), (devices[forest.best(str(host))] or [0])[0]
+
+    def _choices(self, task: Task, host: int) -> list[list[int]]:
+        """Return the choices of devices; of idle devices for a task of several only the first."""
+        free = self.cluster.gpu[host]
+        fitting = [device for device in range(DEVICES) if free[device] >= max(1, task.gpu)]
+        if task.gpus == 1:
+            alike = {int(free[device]): [device] for device in reversed(fitting)}
+            return list(alike.values())
+        return [fitting[: task.gpus]]
+
+    def _candidate(
+        self, task: Task, host: int, devices: list[int]
+    ) -> Mapping[str, Mapping[str, int]]:
+        whole = {str(host): {"CUSTOM_CPU": task.cpu, "MEMORY_MB": task.memory_mb}}
+        return whole | {f"{host}-{device}": {GPU: task.gpu} for device in devices}
+
+    def _summary(self, host: int) -> dict[str, Any]:
+        cpu, memory_mb = (int(amounts[host]) for amounts in self._capacity)
+        free_cpu, free_mb = int(self.cluster.cpu[host]), int(self.cluster.memory_mb[host])
+        root = {
+            "CUSTOM_CPU": {"capacity": cpu, "used": cpu - free_cpu},
+            "MEMORY_MB": {"capacity": memory_mb, "used": memory_mb - free_mb},
+        }
+        summaries = {str(host): _provider(host, root, [])}
+        for device in np.flatnonzero(self._size[host]):
+            used = DEVICE - int(self.cluster.gpu[host, device])
+            traits = [trait_of(self.cluster.models[host])]
+            amounts = {GPU: {"capacity": DEVICE, "used": used}}
+            summaries[f"{host}-{device}"] = _provider(host, amounts, traits)
+        return summaries
+
+
+def _provider(root: int, resources: Mapping[str, Any], traits: list[str]) -> dict[str, Any]:
+    return {"resources": resources, "traits": traits, "root_provider_uuid": str(root)}
