@@ -17,7 +17,7 @@ MOST_SHAPES = 128
 LARGEST_WEIGHT = 1e9
 
 
-class Demand:
+class TypicalServers:
     """How often servers of each shape are requested. Threads may share an object."""
 
     def __init__(self) -> None:

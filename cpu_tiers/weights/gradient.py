@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.demand import Demand
+from cpu_tiers.weights.demand import TypicalServers
 from cpu_tiers.weights.packing import Scale
 from cpu_tiers.weights.shape import ServerShape
 from cpu_tiers.weights.tree import Summary
@@ -54,7 +54,7 @@ class History:
 
     def __init__(self) -> None:
         """Start without any request."""
-        self.demand = Demand()
+        self.demand = TypicalServers()
         self.usable = UsableAmounts()
         self.traits: frozenset[str] = frozenset()
         self._typical: Sequence[Typical] = ()
@@ -126,7 +126,7 @@ def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typic
     ]
 
 
-class HostStates:
+class GradientStates:
     """The states of the providers of a request's hosts, as numbers.
 
     :param summaries: ``provider_summaries`` of Placement's answer.
@@ -181,7 +181,7 @@ class Gradient:
     ) -> None:
         history.note(ServerShape.of(groups), scale)
         self._history = history
-        self._states = HostStates(summaries, history)
+        self._states = GradientStates(summaries, history)
         self._outcomes: dict[str, list[Host]] = {}
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:

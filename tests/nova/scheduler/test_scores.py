@@ -114,7 +114,11 @@ def test_the_allocations_of_a_server_on_the_host_are_subtracted() -> None:
 
 def spread_over(*devices: int) -> tuple[dict[str, Any], list[Any]]:
     """Return the summaries and the candidates of a host with so many free units on its devices."""
-    provider = {"root_provider_uuid": "host", "parent_provider_uuid": None, "traits": []}
+    provider: dict[str, Any] = {
+        "root_provider_uuid": "host",
+        "parent_provider_uuid": None,
+        "traits": [],
+    }
     vcpus = {"VCPU": {"capacity": 8, "used": 0}}
     summaries: dict[str, Any] = {"host": {**provider, "resources": vcpus}}
     candidates = []

@@ -1,6 +1,6 @@
 """Typical requests are counted, fade out, and do not fill the memory."""
 
-from cpu_tiers.weights.demand import HALF_LIFE, MOST_SHAPES, Demand
+from cpu_tiers.weights.demand import HALF_LIFE, MOST_SHAPES, TypicalServers
 from cpu_tiers.weights.shape import ServerShape
 
 
@@ -9,7 +9,7 @@ def shape(vcpus: int) -> ServerShape:
 
 
 def test_the_most_frequent_shape_comes_first() -> None:
-    seen = Demand()
+    seen = TypicalServers()
     for vcpus in (1, 2, 2, 2):
         seen.add(shape(vcpus))
     shares = seen.shares()
@@ -18,7 +18,7 @@ def test_the_most_frequent_shape_comes_first() -> None:
 
 
 def test_requests_fade_out() -> None:
-    seen = Demand()
+    seen = TypicalServers()
     for vcpus in (1, 2):
         for _ in range(HALF_LIFE):
             seen.add(shape(vcpus))
@@ -26,7 +26,7 @@ def test_requests_fade_out() -> None:
 
 
 def test_rare_shapes_are_dropped() -> None:
-    seen = Demand()
+    seen = TypicalServers()
     for vcpus in range(1, 2 * MOST_SHAPES + 1):
         seen.add(shape(1))
         seen.add(shape(vcpus + 1))
