@@ -134,6 +134,10 @@ def _card(rng: random.Random, provider: str, ids: list[int]) -> Device:
     )
 
 
+MOST_DRAWN = 50
+"""So many servers are drawn for one of the wanted kind."""
+
+
 def draw_server(
     rng: random.Random, hosts: list[Host], fits: Callable[[Server], bool] | None = None
 ) -> Server:
@@ -150,9 +154,14 @@ def draw_server(
     # Servers of one node without devices fit more often, and would be most of all.
     is_wanted = rng.choice([lambda _: True, _has_several_nodes, _has_devices, _has_direct_ports])
     for _ in range(rng.choice([1, 6, 6]) * (5 if fits else 1)):
+        drawn = 0
         server = _server(rng)
-        while not is_wanted(server) or combinations(hosts, server) > MOST_COMBINATIONS:
+        # In a large cloud, no server with several nodes and devices may be simple enough.
+        while (not is_wanted(server) and drawn < MOST_DRAWN) or (
+            combinations(hosts, server) > MOST_COMBINATIONS
+        ):
             server = _server(rng)
+            drawn += 1
         if (fits or in_some_host)(server):
             break
     return server

@@ -26,7 +26,7 @@ from tests.draws import SEED, part
 from tests.functional.placement.networks import add_host, ask, port, uuid, vf
 
 # Each takes 50 to 100 ms; while you work on it, CPU_TIERS_OPERATIONS=100 tox -e functional -- …
-OPERATIONS = int(os.environ.get("CPU_TIERS_OPERATIONS") or part(2000))
+OPERATIONS = int(os.environ.get("CPU_TIERS_OPERATIONS") or part(1000))
 HOSTS = ("c1", "c2", "c3")
 
 
