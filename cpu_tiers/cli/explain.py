@@ -167,6 +167,8 @@ class _Text:
 
     def summary(self) -> str:
         """Return how many hosts have candidates, and how many lack what, in the first line."""
+        if not self._explanation.names:
+            return "Placement has no compute hosts."
         lacking = Counter(name for parts in self._explanation.lacks.values() for name in parts)
         several = sum(not parts for parts in self._explanation.lacks.values())
         reasons = [f"{count} {_lack(name, count)}" for name, count in lacking.most_common()]

@@ -31,6 +31,10 @@ NOT_RUN = {
     ("README.md", ".venv/bin/tox"): ".ci/run runs it word for word.",
     ("README.md", "cpu-tiers flavor check gold.json"): "tests/cloud/test_admin.py runs it.",
     (
+        "README.md",
+        "cpu-tiers explain gold.json",
+    ): "tests/functional/cli runs the commands on hosts of its own.",
+    (
         "docs/cloud.rst",
         "one-node-cloud down",
     ): "tests/cloud/conftest.py starts and ends the cloud.",

@@ -43,6 +43,11 @@ def test_why_this_host(run: Command, flavor: Command, placement_conf: Path) -> N
     assert [w["option"] for w in shown["other_winners"]] == ["ram_weight_multiplier"]
 
 
+def test_a_cloud_without_hosts(run: Command, flavor: Command, placement_conf: Path) -> None:
+    result = run("--config-file", placement_conf, "explain", flavor({}), status=3)
+    assert result.stdout.splitlines()[0] == "Placement has no compute hosts."
+
+
 @pytest.mark.usefixtures("hosts")
 def test_why_no_host(run: Command, flavor: Command, placement_conf: Path) -> None:
     path = flavor({**TRAIT}, vcpus=9)
