@@ -42,10 +42,12 @@ def _decisions(file: Path, server: str) -> Iterator[Decision]:
                     continue
                 try:
                     document = json.loads(line)
-                    if server in document["servers"] and document["time"]:
-                        yield document
-                except (ValueError, TypeError, KeyError, RecursionError):
+                    _text(document)  # a document that lacks a key is no decision
+                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                     unreadable += 1
+                    continue
+                if server in document["servers"]:
+                    yield document
     except OSError as error:
         raise NoDecisions(f"the decisions cannot be read: {error}") from error
     if unreadable:
@@ -54,7 +56,11 @@ def _decisions(file: Path, server: str) -> Iterator[Decision]:
 
 def text_of(decisions: Sequence[Decision]) -> str:
     """Return the decisions for a terminal."""
-    return "\n\n".join("\n".join(_lines(each)) for each in decisions)
+    return "\n\n".join(map(_text, decisions))
+
+
+def _text(decision: Decision) -> str:
+    return "\n".join(_lines(decision))
 
 
 def _lines(decision: Decision) -> Iterator[str]:

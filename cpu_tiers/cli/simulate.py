@@ -1,5 +1,6 @@
 """``cpu-tiers simulate``: the same requests under several weigher settings, side by side."""
 
+import math
 import random
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +64,7 @@ class Simulate(NovaConfCommand, Lister):
         )
         parser.add_argument(
             "--stay",
-            type=float,
+            type=_above_zero,
             metavar="N",
             help="with --draw, how many requests come on average while a server stays"
             " (default: servers stay for ever)",
@@ -73,24 +74,7 @@ class Simulate(NovaConfCommand, Lister):
             metavar="FLAVORS.json",
             help="output of `openstack flavor list --long -f json`, instead of the snapshot's",
         )
-        parser.add_argument(
-            "--policy",
-            action="append",
-            default=[],
-            metavar="NAME[=M][,WEIGHER=M]…",
-            help="policy to compare; may be repeated (default: nova, literal and boring)",
-        )
-        parser.add_argument(
-            "--seeds",
-            type=_count,
-            default=1,
-            metavar="N",
-            help="repeat with N seeds: other draws, and another choice among equal hosts"
-            " (default: 1, and the first of equal hosts)",
-        )
-        parser.add_argument(
-            "--empty", action="store_true", help="leave out the allocations of the snapshot"
-        )
+        _add_policy_arguments(parser)
         add_numa_argument(parser)
         return parser
 
@@ -205,6 +189,37 @@ def _demands(
             )
     faults.raise_if_any()
     return demands
+
+
+def _add_policy_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--policy",
+        action="append",
+        default=[],
+        metavar="NAME[=M][,WEIGHER=M]…",
+        help="policy to compare; may be repeated (default: nova, literal and boring)",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="repeat with N seeds: other draws, and another choice among equal hosts"
+        " (default: 1, and the first of equal hosts)",
+    )
+    parser.add_argument(
+        "--empty", action="store_true", help="leave out the allocations of the snapshot"
+    )
+
+
+def _above_zero(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise ValueError(text)
+    return number
+
+
+_above_zero.__name__ = "number above 0"
 
 
 def _count(text: str) -> int:

@@ -35,7 +35,7 @@ class HostStates:
             self.values["cpu"][root] -= amounts.get(VCPU, 0) + amounts.get(PCPU, 0)
 
     def count(self, root: str, servers: int) -> None:
-        """CloudChange the number of servers on a host."""
+        """Change the number of servers on a host."""
         self.values["num_instances"][root] += servers
 
 

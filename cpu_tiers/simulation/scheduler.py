@@ -112,7 +112,7 @@ class Scheduler:
         return self._of(demand).hosts()
 
     def count(self, root: str, servers: int) -> None:
-        """CloudChange the number of servers on a host."""
+        """Change the number of servers on a host."""
         self._states.count(root, servers)
 
     def _of(self, demand: Demand) -> _Candidates:

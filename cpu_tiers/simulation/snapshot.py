@@ -78,7 +78,7 @@ class Snapshot:
         document = at.of(body, dict)
         faults.raise_if_any()
         if (document.get("format"), document.get("version")) != (FORMAT, VERSION):
-            given = f"{document.get('format')!r} of version {document.get('version')!r}"
+            given = f"format {document.get('format')!r}, version {document.get('version')!r}"
             faults.add(where, given, f"give a {FORMAT!r} of version {VERSION}")
             faults.raise_if_any()
         at.check_keys(document, _KEYS)

@@ -5,6 +5,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import functools
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from nova import objects, weights
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler import next_candidate
 from cpu_tiers.nova.scheduler.decision import Decision, Round, named
 from cpu_tiers.nova.scheduler.decision_file import append
 from cpu_tiers.nova.seams import Seam
@@ -139,8 +141,11 @@ def _note_weights(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, weighers, obj_list, weighing_properties)
         watched = [_Weigher(each) for each in weighers]
         weighed = original(self, watched, obj_list, weighing_properties)
-        parts = {each.name: dict(each.parts()) for each in watched if each.multiplied}
-        own.add_weights(weighed, parts)
+        try:
+            parts = {each.name: dict(each.parts()) for each in watched if each.multiplied}
+            own.add_weights(weighed, parts)
+        except Exception as error:  # a weigher of others need not work as Nova's do
+            LOG.warning("The weights of hosts are not recorded: %r", error)
         return weighed
 
     return get_weighed_objects
@@ -243,17 +248,8 @@ SEAMS = (
         why="The record has what each weigher says of each host.",
         unseen="If Nova multiplies or normalizes in another way, the parts in the record differ.",
     ),
-    Seam(
-        module="nova.scheduler.utils",
-        path="claim_resources",
-        parameters=(
-            "ctx",
-            "client",
-            "spec_obj",
-            "instance_uuid",
-            "alloc_req",
-            "allocation_request_version=None",
-        ),
+    replace(
+        next_candidate.CLAIMS,
         wrap=_note_claim,
         layer=-1,  # sees each claim that the wrapper around it makes
         why="The record has each claim, and whether Placement granted the claim.",

@@ -43,8 +43,8 @@ def is_explained(request: Any) -> bool:
     return not numa_request.apart and len(nodes) <= MOST_UNCHECKED
 
 
-def has_host(client: Any, context: Any, query: str, question: str) -> bool:
-    """Tell whether a query has a candidate; ``False`` if Placement does not answer.
+def has_host(client: Any, context: Any, query: str, question: str) -> bool | None:
+    """Tell whether a query has a candidate; ``None`` if Placement does not answer.
 
     :param question: what the answer would tell, for the log.
     """
@@ -54,4 +54,4 @@ def has_host(client: Any, context: Any, query: str, question: str) -> bool:
         return bool(answer["allocation_requests"])
     except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
         LOG.warning("Placement does not tell whether %s: %r", question, error)
-        return False
+        return None

@@ -36,12 +36,14 @@ def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
         answer = original(self, context, resources)
         if not is_empty(answer) or not is_explained(resources):
             return answer
+        names = []
         query = parse_qsl(resources.to_querystring())
-        names = [
-            name
-            for name, relaxed in islice(relaxations(query), MOST_QUERIES)
-            if has_host(self, context, urlencode(relaxed), f"{name} is lacking")
-        ]
+        for name, relaxed in islice(relaxations(query), MOST_QUERIES):
+            found = has_host(self, context, urlencode(relaxed), f"only {name} is lacking")
+            if found is None:  # nova-conductor waits for the answer: do not wait once more
+                break
+            if found:
+                names.append(name)
         if names:
             reason = f"A host would have room without one of these: {', '.join(names)}"
             LOG.info("Got no allocation candidates from Placement. %s", reason)

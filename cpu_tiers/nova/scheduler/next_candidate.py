@@ -141,6 +141,29 @@ def _other(candidates: Sequence[Candidate], claimed: Candidate) -> Candidate | N
     return next((other for other in candidates if other["allocations"].keys() != taken), None)
 
 
+CLAIMS = Seam(
+    module="nova.scheduler.utils",
+    path="claim_resources",
+    parameters=(
+        "ctx",
+        "client",
+        "spec_obj",
+        "instance_uuid",
+        "alloc_req",
+        "allocation_request_version=None",
+    ),
+    wrap=_claim_next,
+    why=(
+        "Nova goes on with another host if Placement refuses the first candidate of a host; "
+        "the wrapper first claims the host's next candidates."
+    ),
+    unseen=(
+        "If Nova does not go on with the object that it has claimed, the NUMA nodes of a "
+        "server are not those that the server has allocated."
+    ),
+)
+"""The seam around each claim of a candidate."""
+
 SEAMS = (
     Seam(
         module="nova.scheduler.manager",
@@ -152,27 +175,7 @@ SEAMS = (
         # Replaces the first candidate, which refused_candidates still has to know by its identity.
         layer=1,
     ),
-    Seam(
-        module="nova.scheduler.utils",
-        path="claim_resources",
-        parameters=(
-            "ctx",
-            "client",
-            "spec_obj",
-            "instance_uuid",
-            "alloc_req",
-            "allocation_request_version=None",
-        ),
-        wrap=_claim_next,
-        why=(
-            "Nova goes on with another host if Placement refuses the first candidate of a host; "
-            "the wrapper first claims the host's next candidates."
-        ),
-        unseen=(
-            "If Nova does not go on with the object that it has claimed, the NUMA nodes of a "
-            "server are not those that the server has allocated."
-        ),
-    ),
+    CLAIMS,
     Seam(
         module="nova.scheduler.manager",
         path="SchedulerManager._get_alternate_hosts",

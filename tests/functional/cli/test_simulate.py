@@ -82,3 +82,6 @@ def test_every_fault_at_once(run: Command, save: Command, snapshot: str) -> None
     result = run("simulate", snapshot, "--draw", 1, "--mix", "lead=1", "--mix", "gold=0", status=1)
     assert result.stderr.count("give a flavor, = and a number above 0") == 2
     assert "whole number above 0" in run("simulate", snapshot, "--draw", 0, status=2).stderr
+    for stay in ("0", "nan", "1e400"):
+        refused = run("simulate", snapshot, "--draw", 1, "--stay", stay, status=2)
+        assert "number above 0" in refused.stderr

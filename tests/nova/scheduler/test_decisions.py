@@ -3,10 +3,14 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fixtures
+import pytest
 
+from cpu_tiers.nova.scheduler import decisions
+from cpu_tiers.nova.scheduler.decision import Decision, Round
 from tests.nova.cloud import Cloud
 
 BORING = {
@@ -102,3 +106,28 @@ class TestDecisions(Cloud):
         Path(self.folder, "none").write_text("no folder")
         assert self.host_of(self.boot(self.tier("gold", "100"))) == "plain"
         assert "is not recorded: " in self.stdlog.logger.output
+
+
+def test_a_weigher_that_works_in_another_way_costs_no_host(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its multiplier is asked for only once, and Nova's handler would ask for each host."""
+    weighed = [SimpleNamespace(obj=SimpleNamespace(host=name), weight=1.0) for name in "ab"]
+
+    def handle(_self: Any, weighers: Any, _hosts: Any, spec: Any) -> Any:
+        weighers[0].weigh_objects(weighed, spec)
+        weighers[0].weight_multiplier(weighed[0].obj)
+        return weighed
+
+    spec = SimpleNamespace()
+    decision = Decision(request_id=None, servers=(), flavor="gold", rounds=[Round(server="s")])
+    setattr(spec, decisions._DECISION, decision)
+    weigher = SimpleNamespace(
+        minval=None,
+        maxval=None,
+        weigh_objects=lambda hosts, _: [0.0 for _ in hosts],
+        weight_multiplier=lambda _: 1.0,
+    )
+    assert decisions._note_weights(handle)(None, [weigher], [], spec) is weighed
+    assert decision.rounds[0].weights == []
+    assert "The weights of hosts are not recorded: " in caplog.text

@@ -37,11 +37,12 @@ def test_of_both_files_in_order(tmp_path: Path) -> None:
 def test_other_lines_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "decisions"
     whole = lines(decision("1", SERVER))
-    file.write_text(f'{SERVER}\n[{"{"}\n"{SERVER}"\n' + whole + whole[:-20])
+    half = lines({"servers": [SERVER], "time": "2"}, {**decision("2", SERVER), "rounds": [5]})
+    file.write_text(f'{SERVER}\n[{"{"}\n"{SERVER}"\n' + half + whole + whole[:-20])
     with caplog.at_level(logging.WARNING):
         assert [each["time"] for each in decisions_about(file, SERVER)] == ["1"]
     (record,) = caplog.records
-    assert record.getMessage() == f"{file}: 3 lines about the server are no decisions"
+    assert record.getMessage() == f"{file}: 5 lines about the server are no decisions"
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

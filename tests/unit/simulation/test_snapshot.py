@@ -46,7 +46,7 @@ def broken(*keys: Any, value: Any) -> dict[str, Any]:
     [
         pytest.param([], "s: got a list; give an object", id="no object"),
         pytest.param(
-            {}, "s: None of version None; give a 'cpu-tiers cloud snapshot'", id="no format"
+            {}, "s: format None, version None; give a 'cpu-tiers cloud snapshot'", id="no format"
         ),
         pytest.param(broken("version", value=2), "version 2", id="another version"),
         pytest.param(broken("extra", value=1), "s, extra: got 1; cpu-tiers knows", id="a key"),
