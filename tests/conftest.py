@@ -5,8 +5,15 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.draws import DAYS, SEED
+
+# On a busy machine an example takes long; no test is about that.
+settings.register_profile(
+    "untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("untimed")
 
 
 def pytest_report_header() -> str:
