@@ -9,9 +9,13 @@ from __future__ import annotations
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES, host_traits
 from cpu_tiers.model.numa import large_pages_trait, no_numa_trait, node_trait, small_pages_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.translators.shared_disk import DISK, with_disk_apart
 
 HOST = "_HOST"
 """The suffix of the group that the root provider of a host without NUMA nodes serves."""
+
+ROOT = "_ROOT"
+"""The suffix of the group that requests only traits and aggregates of a host's root provider."""
 
 _CPUS = (VCPU, PCPU, VCPU_SHARES)
 _ON_ROOT = frozenset({*_CPUS, MEMORY_MB})
@@ -57,8 +61,10 @@ def _with_fewer_groups(query: CandidateQuery) -> CandidateQuery:
         for suffixes in query.same_subtree
     )
     of_nodes = {suffix for suffixes in subtrees for suffix in suffixes}
-    # Ports and other suffixed groups may share a provider, which isolate would forbid.
-    only_nodes = all(group.suffix in of_nodes for group in groups if group.suffix)
+    suffixes = {group.suffix for group in groups if group.suffix}
+    # Ports and other suffixed groups may share a provider, which isolate would forbid. No node
+    # serves _DISK, but a root provider may serve both _DISK and _ROOT.
+    only_nodes = suffixes - {DISK} <= of_nodes and not suffixes >= {DISK, ROOT}
     return query._replace(
         groups=groups,
         same_subtree=subtrees,
@@ -76,9 +82,11 @@ def _of_one_provider(query: CandidateQuery) -> CandidateQuery:
     if divided is None or query.group_policy == "isolate":
         return query
     host, rest = divided
+    groups = (*([with_disk_apart(rest)] if rest.resources else []), host, *others)
+    several = sum(bool(group.suffix) for group in groups) > 1
     return query._replace(
-        groups=(*([rest] if rest.resources else []), host, *others),
-        group_policy="none" if any(group.suffix for group in others) else query.group_policy,
+        groups=groups,
+        group_policy="none" if several else query.group_policy,
         root_forbidden=query.root_forbidden | unsuffixed.forbidden & {no_numa_trait()},
     )
 
@@ -108,8 +116,11 @@ def host_and_rest(unsuffixed: RequestGroup) -> tuple[RequestGroup, RequestGroup]
     of_nodes = {node_trait()}
     if not any(name in _CPUS for name in moved):
         of_nodes = {small_pages_trait(), large_pages_trait()}
-    host = RequestGroup(
-        HOST, {name: resources[name] for name in moved}, required, forbidden | of_nodes
+    host = unsuffixed._replace(
+        suffix=HOST,
+        resources={name: resources[name] for name in moved},
+        required=required,
+        forbidden=forbidden | of_nodes,
     )
     rest = unsuffixed._replace(
         resources={name: n for name, n in resources.items() if name not in moved},

@@ -8,6 +8,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, VCPU_SHARES, host_traits
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
+from cpu_tiers.translators.shared_disk import with_disk_apart
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
 """The groups and the same-subtree sets that translators return, by the translator's name."""
@@ -33,6 +34,9 @@ def compose(
     query = _query(drafts, same_subtree, own.group_policy)._replace(
         root_required=root.required, root_forbidden=root.forbidden
     )
+    # With isolate, the provider of a disk could serve no other group of the flavor.
+    if traits_on_root and own.group_policy != "isolate":
+        query = query._replace(groups=tuple(map(with_disk_apart, query.groups)))
     query = _with_novas_policy(own, query)
     _check(flavor, query)
     return query

@@ -10,10 +10,8 @@ from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, fallback, translate
+from cpu_tiers.translators.cheaper_query import ROOT
 from cpu_tiers.translators.novas_traits import DISABLED, novas_traits
-
-ROOT = "_ROOT"
-"""The suffix of the group that the root provider of a host with NUMA nodes serves."""
 
 
 class SchedulerOptions(NamedTuple):

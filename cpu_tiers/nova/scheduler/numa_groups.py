@@ -23,11 +23,9 @@ from cpu_tiers.model.numa import no_numa_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova.scheduler import custom_names
 from cpu_tiers.translators import ServerRequest, numa, shares
-from cpu_tiers.translators.cheaper_query import cheaper, host_and_rest
+from cpu_tiers.translators.cheaper_query import ROOT, cheaper, host_and_rest
 from cpu_tiers.translators.compose import check_group, check_traits, claimed, traits_of_root
-
-ROOT = "_ROOT"
-"""The suffix of the group that requires only traits and aggregates of a host's root provider."""
+from cpu_tiers.translators.shared_disk import DISK, with_disk_apart
 
 _EMPTY = re.compile(r"resources[A-Za-z0-9_-]*=")
 
@@ -91,13 +89,12 @@ def avoid_nodes(request: Any, *root_traits: str) -> Any:
     group.in_tree = unsuffixed.in_tree
     group.aggregates = unsuffixed.aggregates
     group.forbidden_aggregates = unsuffixed.forbidden_aggregates
-    if not rest.resources:
-        del request._rg_by_id[None]
+    _settle_rest(request)
     request._root_forbidden = {*request._root_forbidden, *root_traits}
     # With "isolate" Placement would also keep the groups of the flavor off the provider of
     # _HOST, which may serve them. The groups of the flavor are told apart in the answer.
     apart = suffixes if request.group_policy == "isolate" else ()
-    if suffixes:
+    if suffixes or DISK in request._rg_by_id:
         # Placement answers 400 to two groups with a suffix and no policy.
         request.group_policy = "none"
     custom_names.need(request, [host, RequestGroup(forbidden=frozenset(root_traits))])
@@ -150,17 +147,20 @@ def _set_policy(request: Any, node_suffixes: Iterable[str]) -> tuple[str, ...]:
     :returns: the suffixes of groups to tell apart in the answer, because ``isolate`` for all
         groups would exclude too much.
     """
-    suffixes = tuple(suffix for suffix in request._rg_by_id if suffix not in (None, ROOT))
-    if set(suffixes) == set(node_suffixes):
+    on_root = {DISK, ROOT} & request._rg_by_id.keys()
+    suffixes = tuple(suffix for suffix in request._rg_by_id if suffix and suffix not in on_root)
+    only_nodes = set(suffixes) == set(node_suffixes)
+    # A root provider may serve both _DISK and _ROOT.
+    if only_nodes and len(on_root) < 2:
         request.group_policy = "isolate"
         return ()
     # Ports and devices may share a provider, unless the flavor says "isolate".
-    if request.group_policy != "isolate":
+    if only_nodes or request.group_policy != "isolate":
         request.group_policy = "none"
         return tuple(suffix for suffix in node_suffixes if suffix.startswith("_PROC"))
-    if ROOT not in request._rg_by_id:
+    if not on_root:
         return ()
-    request.group_policy = "none"  # the provider of _ROOT may serve a group of the flavor, too
+    request.group_policy = "none"  # the root provider may serve a group of the flavor, too
     return suffixes
 
 
@@ -212,8 +212,17 @@ def _settle_unsuffixed(request: Any, server: ServerRequest) -> None:
     request.get_request_group("_PROC1").in_tree = group.in_tree
     if group.aggregates or group.forbidden_aggregates:
         _require_root(request, group)
+    _settle_rest(request)
+
+
+def _settle_rest(request: Any) -> None:
+    """Give the unsuffixed group a suffix if it requests only a disk; remove an empty group."""
+    unsuffixed = request._rg_by_id[None]
     # Placement answers 400 to in_tree or traits of an unsuffixed group without resources.
-    if not group.resources:
+    rest = with_disk_apart(_to_group(unsuffixed))
+    if rest.suffix:
+        _add(request, rest)
+    if rest.suffix or not rest.resources:
         del request._rg_by_id[None]
 
 

@@ -20,6 +20,8 @@ from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.sync import sync
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.server_queries import server_queries
+from tests.functional.placement.providing import provide, put_into_aggregate
 
 CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 NON_NUMA = trait("HW_NON_NUMA")
@@ -159,3 +161,48 @@ def test_each_query_finds_its_hosts(client: PlacementClient) -> None:
     without_cpus = cheaper(translate(server(1, {"resources:VCPU": "0"})))
     answer = client.candidates(without_cpus)
     assert {names[root] for root in answer.hosts()} == {"plain", "never"}
+
+
+def host(name: str, *, has_nodes: bool, disk_gb: int) -> ProviderTree:
+    """Return a host of 4 VCPU and 4096 MB, all of them on a NUMA node if it has nodes."""
+    cpus, memory = inventories(VCPU=4), inventories(MEMORY_MB=4096)
+    on_root = inventories(DISK_GB=disk_gb) | ({} if has_nodes else cpus | memory)
+    is_host = frozenset({"COMPUTE_NODE"})
+    providers = [ResourceProvider(name=name, inventories=on_root, traits=is_host)]
+    if has_nodes:
+        node, is_node = node_name(name, 0), frozenset({node_trait()})
+        providers.append(
+            ResourceProvider(name=node, parent=name, inventories=cpus, traits=is_node)
+        )
+        providers.append(
+            ResourceProvider(
+                name=pages_name(name, 0, 4),
+                parent=node,
+                inventories=memory,
+                traits=page_traits(4, smallest=True),
+            )
+        )
+    return ProviderTree(providers=tuple(providers), managed_classes=CLASSES)
+
+
+def test_hosts_that_share_a_pool_of_disks(client: PlacementClient) -> None:
+    """Beside hosts with a disk of their own, and in the aggregate of those that share."""
+    client.ensure_names(traits=NAMES)
+    uuids = {}
+    for name in ("numa1", "numa2", "numa disk", "plain1", "plain2", "plain disk"):
+        disk_gb = 100 if "disk" in name else 0
+        sync(client, host(name, has_nodes="numa" in name, disk_gb=disk_gb))
+        provider = client.find_provider(name)
+        assert provider is not None
+        uuids[name] = provider.uuid
+    pool = provide(client, "pool", ["MISC_SHARES_VIA_AGGREGATE"], DISK_GB=100)
+    sharing = [uuid for name, uuid in uuids.items() if "disk" not in name]
+    in_it = frozenset({frozenset({put_into_aggregate(client, pool, *sharing)})})
+    for specs, kinds in (({"hw:numa_nodes": "1"}, ("numa", "plain")), ({}, ("plain",))):
+        for member_of in (frozenset[frozenset[str]](), in_it):
+            queries = server_queries(server(1, specs), member_of=member_of).first
+            for query, kind in zip(queries, kinds, strict=True):
+                wanted = {n for n in uuids if kind in n and not (member_of and "disk" in n)}
+                for form in (query, cheaper(query)):
+                    found = client.candidates(form).hosts()
+                    assert {name for name, uuid in uuids.items() if uuid in found} == wanted

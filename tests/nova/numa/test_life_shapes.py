@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import fixtures
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
 from tests import draws
@@ -206,4 +207,33 @@ class TestTiers(Shapes):
         self.server = self.boot(self.flavor("fair", dear | TWO, vcpus=2))
         self.life.is_on("one")
         assert self.shares() == [101, 101]
+        self.life.end()
+
+
+class TestSharedDisk(Shapes):
+    """Hosts that share a pool of disks, and have only a GiB on a disk of their own."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        local = {"total": 1, "used": 0, "free": 1}
+        name = "nova.virt.libvirt.driver.LibvirtDriver._get_local_gb_info"
+        self.useFixture(fixtures.MonkeyPatch(name, staticmethod(lambda: local)))
+        uuids = [self.life.start(name) for name in ("one", "two")]
+        pool = self._post_resource_provider("pool")["uuid"]
+        disk = {"DISK_GB": {"total": 100, "max_unit": 100}}
+        self._update_inventory(pool, {"resource_provider_generation": 0, "inventories": disk})
+        self._set_provider_traits(pool, ["MISC_SHARES_VIA_AGGREGATE"])
+        for uuid in (pool, *uuids):
+            self._set_aggregate(uuid, uuids[0])  # any uuid is the name of an aggregate
+
+    def test_nodes(self) -> None:
+        flavor = self.flavor("nodes", TWO, vcpus=2, disk_gb=2)
+        self.server = self.boot(flavor)
+        assert self.life.holds()["pool"] == {"DISK_GB": 2}
+        source = self.host_of(self.server)
+        self.life.is_on(source)
+        self._migrate_server(self.server)
+        self._confirm_resize(self.server)
+        self.life.is_on(*{"one", "two"} - {source})
+        assert self.life.holds()["pool"] == {"DISK_GB": 2}
         self.life.end()

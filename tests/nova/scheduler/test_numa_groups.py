@@ -57,7 +57,10 @@ def test_a_copy_is_changed_separately() -> None:
 
 def test_only_cpus_and_memory_move_to_the_group_of_the_host() -> None:
     made = numa_groups.avoid_nodes(request({None: {**SIZES, "DISK_GB": 1}}))
-    assert resources(made) == {None: {"DISK_GB": 1}, "_HOST": SIZES}
+    assert resources(made) == {"_DISK": {"DISK_GB": 1}, "_HOST": SIZES}
+    assert made.group_policy == "none"
+    others = numa_groups.avoid_nodes(request({None: {**SIZES, "DISK_GB": 1, GPU: 1}}))
+    assert resources(others)[None] == {"VCPU": 4, "DISK_GB": 1, GPU: 1}
     alone = numa_groups.avoid_nodes(request({None: SIZES}))
     assert resources(alone) == {"_HOST": SIZES}
 
@@ -93,12 +96,30 @@ def test_the_sets_of_the_request_spec_are_not_edited() -> None:
 
 
 NODES = ("_PROC1", "_MEM1", "_PROC2", "_MEM2")
+DISK = {**SIZES, "DISK_GB": 1}
 
 
 @pytest.mark.parametrize(
     ("before", "groups", "aggregates", "policy", "apart"),
     [
         pytest.param(None, {}, [], "isolate", (), id="only NUMA nodes: Placement does it"),
+        pytest.param(None, {None: DISK}, [], "isolate", (), id="no node serves the disk"),
+        pytest.param(
+            None,
+            {None: DISK},
+            [["aggregate"]],
+            "none",
+            ("_PROC1", "_PROC2"),
+            id="the root may serve the disk and be in the aggregate",
+        ),
+        pytest.param(
+            "isolate",
+            {None: DISK, "1": {GPU: 1}},
+            [],
+            "none",
+            ("1", *NODES),
+            id="the root may serve the disk and the flavor's group",
+        ),
         pytest.param(
             None,
             {"port": {GPU: 1}},

@@ -143,12 +143,20 @@ def test_shared_nodes(specs: dict[str, str], nodes: str) -> None:
     assert queries(spec(specs)) == [expected(nodes + ISOLATE), elsewhere(ON_A_HOST)]
 
 
-def test_disk_stays_in_the_unsuffixed_group() -> None:
-    disk = "&resources=DISK_GB:20"
+def test_the_disk_has_a_group_of_its_own() -> None:
+    disk = "&resources_DISK=DISK_GB:20"
     assert queries(spec(TWO, disk_gb=20)) == [
         expected(disk + TWO_NODES + ISOLATE),
-        elsewhere(disk + ON_A_HOST),
+        elsewhere(disk + ON_A_HOST + NONE),
     ]
+
+
+def test_the_root_may_serve_the_disk_and_be_in_the_aggregates() -> None:
+    first, second = requests_of(spec(TWO, disk_gb=20, **in_aggregates()))
+    assert first.group_policy == second.group_policy == "none"
+    assert first.cpu_tiers_numa.apart == ("_PROC1", "_PROC2")
+    disk = first.get_request_group("_DISK")
+    assert (disk.aggregates, disk.forbidden_aggregates) == ([], set())
 
 
 def test_pinned_servers_ask_once_more_for_hosts_that_do_not_tell_pinned_cpus() -> None:
@@ -220,7 +228,7 @@ def test_a_forced_host() -> None:
         expected(TWO_NODES + tree + ISOLATE),
         elsewhere(ON_A_HOST + in_tree),
     ]
-    disk = f"&resources=DISK_GB:20&in_tree={HOST_UUID}"
+    disk = "&resources_DISK=DISK_GB:20"
     assert queries(spec(TWO, disk_gb=20, **forced()))[0] == expected(
         disk + TWO_NODES + tree + ISOLATE
     )
@@ -298,9 +306,9 @@ def test_no_shares_where_the_cloud_does_not_ask_for_them() -> None:
 
 
 def test_servers_without_nodes_stay_away_from_them() -> None:
-    disk = "&resources=DISK_GB:20"
+    disk = "&resources_DISK=DISK_GB:20"
     assert queries(spec({})) == [expected(ON_A_HOST)]
-    assert queries(spec({}, disk_gb=20)) == [expected(disk + ON_A_HOST)]
+    assert queries(spec({}, disk_gb=20)) == [expected(disk + ON_A_HOST + NONE)]
     assert queries(spec({}, **forced())) == [expected(f"{ON_A_HOST}&in_tree_HOST={HOST_UUID}")]
 
 

@@ -4,6 +4,7 @@ from cpu_tiers.model.names import trait
 from cpu_tiers.model.port import Port
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.server_queries import server_queries
 from tests.unit.translators.queries import LARGE, ONE, SMALL, Query, read, server
 
 NODE = (
@@ -20,7 +21,12 @@ def cheap(specs: dict[str, str], *, disk_gb: int = 0, ports: tuple[Port, ...] = 
 
 def test_the_trait_stands_beside_the_cpus_and_nodes_are_isolated() -> None:
     assert cheap(ONE) == read(f"{NODE}&group_policy=isolate")
-    assert cheap(ONE, disk_gb=9) == read(f"resources=DISK_GB:9&{NODE}&group_policy=isolate")
+    assert cheap(ONE, disk_gb=9) == read(f"resources_DISK=DISK_GB:9&{NODE}&group_policy=isolate")
+
+
+def test_a_root_provider_may_serve_the_disk_and_be_in_the_aggregates() -> None:
+    asked = server_queries(server(ONE, disk_gb=9), member_of=frozenset({frozenset({"a"})}))
+    assert cheaper(asked.first[0]).group_policy == "none"
 
 
 def test_other_groups_are_not_isolated_with_them() -> None:
@@ -39,7 +45,7 @@ def test_nothing_is_forbidden_in_the_unsuffixed_group() -> None:
     host = "resources_HOST=VCPU:8,MEMORY_MB:8192&required_HOST=!HW_NUMA_ROOT"
     assert cheap({}) == read(host)
     assert cheap({}, disk_gb=9, ports=(PORT,)) == read(
-        f"resources=DISK_GB:9&{host}&resourcesp=CUSTOM_BW:9&group_policy=none"
+        f"resources_DISK=DISK_GB:9&{host}&resourcesp=CUSTOM_BW:9&group_policy=none"
     )
     other = fallback(server(ONE))
     assert other is not None
