@@ -2,7 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +16,9 @@ PARTITION = f"cputiers{os.getpid()}"
 
 _LARGEST = {"cpu.shares": 2**18, "cpu.weight": 10_000}
 _ROOT = Path("/sys/fs/cgroup")
+_IDLE = 3
+"""The index of the idle time in a line of ``/proc/stat``, before the time of idle I/O; proc(5)."""
+
 _FIRST_WITH_1 = 9_001_000
 """libvirt 9.1.0. Older versions apply the range of cgroup v1 to v2, too:
 https://github.com/libvirt/libvirt/commit/38af6497610075e5fe386734b87186731d4c17ac.
@@ -61,6 +65,20 @@ def version() -> Version:
 def default_weight() -> int:
     """Return the default weight of a cgroup."""
     return 1024 if version() == 1 else 100
+
+
+def busy_seconds(cpus: Collection[int]) -> float:
+    """Return how long these CPUs were not idle since the start of the machine, in sum.
+
+    The time includes steal time: an idle CPU has none.
+    """
+    ticks = os.sysconf("SC_CLK_TCK")
+    idle = 0
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *values = line.split()
+        if name.removeprefix("cpu") in map(str, cpus) and name != "cpu":
+            idle += int(values[_IDLE]) + int(values[_IDLE + 1])
+    return len(cpus) * time.clock_gettime(time.CLOCK_BOOTTIME) - idle / ticks
 
 
 def least_weight(connection: libvirt.virConnect, version: Version) -> int:

@@ -7,8 +7,9 @@ hardly any CPU time, because the guests together outweigh them.
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import libvirt
@@ -17,13 +18,35 @@ from lxml.builder import E
 
 from cpu_tiers.libvirt.contract import DomainElements, Guest
 from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
-from tests.libvirt.cgroup import PARTITION, busy_service, cpu_cgroups, outweighing
+from tests.libvirt.cgroup import (
+    PARTITION,
+    busy_seconds,
+    busy_service,
+    cpu_cgroups,
+    default_weight,
+    outweighing,
+)
 from tests.libvirt.contestants import SERVICE, Contest
 
 _LINK = "-Wl,--oformat=binary,-Ttext=0,--entry=0,--build-id=none,-N,--no-warn-rwx-segments"
 _SECONDS_TO_START = 60
 _SECONDS_TO_SETTLE = 3
-_SECONDS_TO_READ = 0.01
+SECONDS_TO_READ = 0.01
+"""How long the clocks of all guests are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContestWindow:
+    """What ran in a window of a contest, as numbers of CPUs.
+
+    :param cpus: what each guest received, by the name of the guest.
+    :param foreign: what others took of the CPU time that the guests wanted: the other processes of
+        the machine, interrupts, and the hypervisor if the machine is virtual. It is at most what
+        the others ran, and at most what all guests together lack of their fair shares.
+    """
+
+    cpus: Mapping[str, float]
+    foreign: float
 
 
 def delivered(
@@ -38,6 +61,25 @@ def delivered(
 
     :param folder: where the firmware is built; needs gcc.
     """
+    windows = contest_windows(connection, folder, contest, seconds=seconds, count=count)
+    return [dict(window.cpus) for window in windows]
+
+
+def contest_windows(
+    connection: libvirt.virConnect,
+    folder: Path,
+    contest: Contest,
+    *,
+    seconds: float,
+    count: int = 1,
+) -> list[ContestWindow]:
+    """Return what ran in each window.
+
+    The guests start in their order. A guest that starts beside much heavier guests takes
+    minutes: let the lightest guest be the first one.
+
+    :param folder: where the firmware is built; needs gcc.
+    """
     with ExitStack() as stack:
         domains = {
             contestant.name: stack.enter_context(
@@ -45,19 +87,20 @@ def delivered(
             )
             for contestant in contest.contestants
         }
+        machines = cpu_cgroups(threads(next(iter(domains.values())))[0])[-1]
+        stack.enter_context(outweighing(machines))
         for contestant in contest.contestants:
             start(domains[contestant.name], contestant.awake)
             if contestant.busy_emulator:
                 _keep_emulator_busy(domains[contestant.name])
-        machines = cpu_cgroups(threads(domains[contest.contestants[0].name])[0])[-1]
-        stack.enter_context(outweighing(machines))
         clocks = {name: _clock(domain) for name, domain in domains.items()}
         if contest.service:
             clocks[SERVICE] = _process_clock(
                 stack.enter_context(busy_service(machines, contest.service))
             )
         time.sleep(_SECONDS_TO_SETTLE)
-        return [_window(clocks, seconds) for _ in range(count)]
+        wanted = sum(contest.fair(default_weight()).values())
+        return [_window(clocks, contest.cpus, wanted, seconds) for _ in range(count)]
 
 
 Clock = Callable[[], float]
@@ -73,11 +116,21 @@ def _process_clock(pid: int) -> Clock:
     return lambda: int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
-def _window(clocks: Mapping[str, Clock], seconds: float) -> dict[str, float]:
+def _window(
+    clocks: Mapping[str, Clock], cpus: Collection[int], wanted: float, seconds: float
+) -> ContestWindow:
+    """Return what ran in a window.
+
+    :param wanted: the CPUs that all clocks together would get without others.
+    """
+    busy = busy_seconds(cpus)
     start, before = _read(clocks)
     time.sleep(seconds)
     end, after = _read(clocks)
-    return {name: (after[name] - before[name]) / (end - start) for name in clocks}
+    received = {name: (after[name] - before[name]) / (end - start) for name in clocks}
+    lacking = wanted - sum(received.values())
+    beside = (busy_seconds(cpus) - busy) / (end - start) - sum(received.values())
+    return ContestWindow(cpus=received, foreign=max(0.0, min(lacking, beside)))
 
 
 def _read(clocks: Mapping[str, Clock]) -> tuple[float, dict[str, float]]:
@@ -85,7 +138,7 @@ def _read(clocks: Mapping[str, Clock]) -> tuple[float, dict[str, float]]:
     while True:
         now = time.monotonic()
         read = {name: clock() for name, clock in clocks.items()}
-        if time.monotonic() - now < _SECONDS_TO_READ:
+        if time.monotonic() - now < SECONDS_TO_READ:
             return now, read
 
 
@@ -94,7 +147,7 @@ def spinning(
     connection: libvirt.virConnect, folder: Path, guest: Guest, vcpus: Sequence[int]
 ) -> Iterator[libvirt.virDomain]:
     """Yield a guest that spins with these vCPUs after its start."""
-    loader = E.loader(str(_firmware(folder, vcpus)), type="rom")
+    loader = E.loader(str(build_firmware(folder, vcpus)), type="rom")
     firmware, emulated = {"firmware": lambda _: [E.os(loader)]}, not Path("/dev/kvm").exists()
     with running(connection, guest, firmware, emulated=emulated) as domain:
         yield domain
@@ -120,7 +173,7 @@ def running(
         domain.destroy()
 
 
-def _firmware(folder: Path, vcpus: Sequence[int]) -> Path:
+def build_firmware(folder: Path, vcpus: Sequence[int]) -> Path:
     """Return a firmware with which these vCPUs spin."""
     mask = sum(1 << vcpu for vcpu in vcpus)
     firmware = folder / f"spin-{mask}"

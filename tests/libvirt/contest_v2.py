@@ -5,7 +5,8 @@ cgroups in the layout that libvirt uses on a host with systemd. The guest is emu
 does not matter: the scheduler divides slow and fast CPUs alike.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import libvirt
 
 from cpu_tiers.guest.entitlement import Contender
 from tests.libvirt.cgroup import cpu_cgroups, outweighing
-from tests.libvirt.contest import running, threads
+from tests.libvirt.contest import ContestWindow, running, threads
 from tests.libvirt.contestants import SERVICE, Contest
 from tests.libvirt.linux_guest import linux_elements, new_root, wait_until_done
 from tests.libvirt.servers import server
@@ -22,37 +23,59 @@ DEFAULT_WEIGHT = 100
 
 _SECONDS_TO_BOOT = 120
 _SECONDS_TO_SETTLE = 3
+_SECONDS_TO_CHANGE = 20
+"""How long the guest may take to end a contest and to begin the next."""
 
 
 def delivered_v2(
     connection: libvirt.virConnect, folder: Path, contest: Contest, *, seconds: int, count: int = 1
 ) -> list[dict[str, float]]:
     """Return the CPUs that each guest received, for each window."""
-    contenders = contest.contenders(DEFAULT_WEIGHT)
-    if contest.service:
-        contenders[SERVICE] = Contender(weight=DEFAULT_WEIGHT, threads={contest.service: 1})
-    scopes = {_scope(name): name for name in contenders}
-    lines = [
-        line for name, contender in contenders.items() for line in _lines(_scope(name), contender)
-    ]
+    (windows,) = contest_windows_v2(connection, folder, [contest], seconds=seconds, count=count)
+    return [dict(window.cpus) for window in windows]
+
+
+def contest_windows_v2(
+    connection: libvirt.virConnect,
+    folder: Path,
+    contests: Sequence[Contest],
+    *,
+    seconds: int,
+    count: int = 1,
+) -> list[list[ContestWindow]]:
+    """Return what ran in each window of each contest, one contest after the other.
+
+    ``foreign`` of the windows is 0, because nobody else runs in the guest. While the machine takes
+    its CPU from the guest, the guest counts the thread on this CPU as running.
+    """
     root, console = new_root(folder, "spin_v2.sh"), folder / "console"
-    (root / "threads").write_text("".join(f"{line}\n" for line in lines))
-    cpus = frozenset(range(_cpus(contenders.values())))
-    guest = server("cgroup-v2", cpus=cpus, vcpus=len(cpus), extra_specs={}, memory_mb=256)
+    console.unlink(missing_ok=True)
+    (root / "contests").mkdir()
+    for number, contest in enumerate(contests):
+        (root / "contests" / f"{number:04}").write_text("".join(_lines(contest)))
+    cpus = range(1 + max(cpu for contest in contests for cpu in contest.cpus))
+    guest = server(
+        "cgroup-v2", cpus=frozenset(cpus), vcpus=len(cpus), extra_specs={}, memory_mb=256
+    )
     settings = f"SETTLE={_SECONDS_TO_SETTLE} WINDOW={seconds} COUNT={count}"
     elements = linux_elements(root, console, settings)
+    a_contest = _SECONDS_TO_SETTLE + seconds * count + _SECONDS_TO_CHANGE
     with running(connection, guest, {"kernel": lambda _: elements}, emulated=True) as domain:
         machines = cpu_cgroups(threads(domain)[0])[-1]
         with outweighing(machines):
             domain.resume()
-            text = wait_until_done(console, _SECONDS_TO_BOOT + seconds * count)
-    none = {contestant.name: 0.0 for contestant in contest.contestants}
-    return [none | window for window in _windows(text, scopes)]
+            text = wait_until_done(console, _SECONDS_TO_BOOT + a_contest * len(contests))
+    return [
+        [ContestWindow(cpus=received, foreign=0.0) for received in _windows(part, contest)]
+        for part, contest in zip(text.split("contest\n")[1:], contests, strict=True)
+    ]
 
 
-def _cpus(contenders: Iterable[Contender]) -> int:
-    """Return the number of CPUs that the contenders need."""
-    return 1 + max(cpu for contender in contenders for cpus in contender.threads for cpu in cpus)
+def _contenders(contest: Contest) -> dict[str, Contender]:
+    contenders = contest.contenders(DEFAULT_WEIGHT)
+    if contest.service:
+        contenders[SERVICE] = Contender(weight=DEFAULT_WEIGHT, threads={contest.service: 1})
+    return contenders
 
 
 def _scope(name: str) -> str:
@@ -62,24 +85,28 @@ def _scope(name: str) -> str:
     return rf"machine.slice/machine-qemu\x2d1\x2d{escaped}.scope"
 
 
-def _lines(scope: str, contender: Contender) -> Iterator[str]:
+def _lines(contest: Contest) -> Iterator[str]:
     """Yield the input of spin_v2.sh: a line for each thread."""
-    threads = [cpus for cpus, count in contender.threads.items() for _ in range(count)]
-    for number, cpus in enumerate(threads):
-        yield f"{scope} {contender.weight} libvirt/vcpu{number} {','.join(map(str, sorted(cpus)))}"
+    for name, contender in _contenders(contest).items():
+        threads = [cpus for cpus, count in contender.threads.items() for _ in range(count)]
+        for number, cpus in enumerate(threads):
+            numbers = ",".join(map(str, sorted(cpus)))
+            yield f"{_scope(name)} {contender.weight} libvirt/vcpu{number} {numbers}\n"
 
 
-def _windows(text: str, scopes: Mapping[str, str]) -> Iterator[dict[str, float]]:
+def _windows(text: str, contest: Contest) -> Iterator[dict[str, float]]:
     """Yield the CPUs that each guest received between two readings on the console."""
-    for before, after in pairwise(text.split("uptime ")[1:]):
+    names = {f"{_scope(name)}/cpu.stat": name for name in _contenders(contest)}
+    none = {contestant.name: 0.0 for contestant in contest.contestants}
+    for before, after in pairwise(text.split("uptime\n")[1:]):
         (start, early), (end, late) = _reading(before), _reading(after)
-        yield {
-            name: (late[scope] - early[scope]) / 1e6 / (end - start)
-            for scope, name in scopes.items()
+        yield none | {
+            name: (late[path] - early[path]) / 1e6 / (end - start) for path, name in names.items()
         }
 
 
-def _reading(text: str) -> tuple[float, dict[str, int]]:
-    uptime, *lines = text.splitlines()
-    pairs = [line.split(" ") for line in lines if ".slice" in line]
-    return float(uptime), {scope: int(usage) for scope, usage in pairs}
+def _reading(text: str) -> tuple[float, Mapping[str, int]]:
+    """Return the time of a reading in seconds, and the microseconds by file."""
+    (uptime,) = re.findall(r"^/proc/uptime:([0-9.]+)", text, re.MULTILINE)
+    pairs = re.findall(r"^(\S+):usage_usec ([0-9]+)", text, re.MULTILINE)
+    return float(uptime), {path: int(usage) for path, usage in pairs}

@@ -56,6 +56,13 @@ class Contest:
     contestants: tuple[Contestant, ...]
     service: frozenset[int] = frozenset()
 
+    @property
+    def cpus(self) -> frozenset[int]:
+        """Return the CPUs on which the guests and the service may run."""
+        contenders = self.contenders(default_weight=1).values()
+        sets = [cpus for contender in contenders for cpus in contender.threads]
+        return self.service.union(*sets)
+
     def contenders(self, default_weight: int) -> dict[str, Contender]:
         """Return the guests that want to run, by name."""
         contenders = {

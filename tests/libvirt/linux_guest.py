@@ -60,16 +60,21 @@ def linux_elements(root: Path, console: Path, settings: str = "") -> list[etree.
     """
     command_line = E.cmdline(f"console=ttyS0 quiet {settings}")
     return [
-        E.os(E.kernel(_kernel()), E.initrd(_initrd(root)), command_line),
+        E.os(E.kernel(str(_kernel())), E.initrd(_initrd(root)), command_line),
         E.features(E.acpi()),
         E.devices(E.serial(E.source(path=str(console)), type="file")),
     ]
 
 
-def _kernel() -> str:
+def kernel_release() -> str:
+    """Return the release of the kernel of the guests, such as ``6.1.0-18-cloud-amd64``."""
+    return _kernel().name.removeprefix("vmlinuz-")
+
+
+def _kernel() -> Path:
     """Return the newest kernel of the package."""
     kernels = Path("/boot").glob("vmlinuz-*-cloud-amd64")
-    return str(max(kernels, key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)]))
+    return max(kernels, key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)])
 
 
 def _initrd(root: Path) -> str:

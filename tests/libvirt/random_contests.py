@@ -1,0 +1,154 @@
+"""Contests of drawn guests on CPUs 0 and 1, and what each guest received, beside its floor."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Literal, get_args
+
+from cpu_tiers.libvirt.contract import Guest
+from tests.libvirt.contest import SECONDS_TO_READ, ContestWindow
+from tests.libvirt.contestants import Contest, Contestant
+from tests.libvirt.servers import server
+
+Kind = Literal["floating", "pinned", "mixed"]
+
+CPUS = (0, 1)
+_CPU_SETS = (frozenset({0}), frozenset({1}), frozenset(CPUS))
+_MOST_GUESTS, _MOST_VCPUS = 6, 4
+_UNTIERED, _BUSY_EMULATOR = 1 / 6, 1 / 5
+
+MOST_FOREIGN = 0.05
+"""A window in which others took more than this part of a CPU is left out."""
+
+_TICK = 0.004
+"""The kernel ends a run at a tick: ``CONFIG_HZ`` is 250 in Debian's kernels."""
+
+_FIRST_WITH_EEVDF = (6, 6)
+_SLICE = 0.0014
+"""EEVDF: ``base_slice_ns`` of a machine with two CPUs, from kernel/sched/fair.c."""
+
+_LATENCY = 0.012
+"""CFS: ``latency_ns`` of a machine with two CPUs, the longest slice with up to 8 threads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a guest received in a window, and what it was entitled to, as numbers of CPUs.
+
+    :param shares: ``None`` for a guest without a tier.
+    :param noise: how much less than its floor the guest may receive because the window begins and
+        ends within a period of the scheduler.
+    """
+
+    guest: str
+    kind: Kind
+    shares: int | None
+    vcpus: int
+    busy_emulator: bool
+    floor: float
+    fair: float
+    noise: float
+    measured: float
+
+    def is_below_floor(self, foreign: float) -> bool:
+        """Tell whether less than the floor arrived, beyond the noise and the time of others.
+
+        :param foreign: what others took in the window.
+        """
+        return self.measured < self.floor - self.noise - foreign
+
+
+def draw_contest(rng: Random) -> Contest:
+    """Return a contest of 2 to 6 guests, the lightest first."""
+    drawn = [_draw(rng, number) for number in range(rng.randint(2, _MOST_GUESTS))]
+    contestants = tuple(sorted(drawn, key=lambda contestant: shares_of(contestant) or 1024))
+    return Contest(title=f"{len(drawn)} drawn guests", contestants=contestants)
+
+
+def _draw(rng: Random, number: int) -> Contestant:
+    kind: Kind = rng.choice(get_args(Kind))
+    weight = round(10 ** rng.uniform(0, 4))
+    specs = {} if rng.random() < _UNTIERED else {"quota:cpu_shares": str(weight)}
+    vcpus = rng.randint(2 if kind == "mixed" else 1, 2 if kind == "pinned" else _MOST_VCPUS)
+    pins = {
+        "floating": 0,
+        "pinned": vcpus,
+        "mixed": rng.randint(1, min(len(CPUS), vcpus - 1 or 1)),
+    }
+    guest = server(
+        f"{kind}-{number}",
+        cpus=rng.choice(_CPU_SETS),
+        vcpus=vcpus,
+        pinned=frozenset(rng.sample(CPUS, pins[kind])),
+        extra_specs=specs,
+    )
+    busy, apart = rng.random() < _BUSY_EMULATOR, rng.random() < 1 / 2
+    return Contestant(guest=_with_emulator_apart(guest) if apart else guest, busy_emulator=busy)
+
+
+def _with_emulator_apart(guest: Guest) -> Guest:
+    """Let the emulator threads of a guest with pinned vCPUs float over the shared CPUs."""
+    if guest.topology is None:
+        return guest
+    return replace(guest, topology=replace(guest.topology, emulator_threads_policy="share"))
+
+
+def shares_of(contestant: Contestant) -> int | None:
+    """Return the shares of the flavor, or ``None`` without a tier."""
+    shares = contestant.guest.flavor.extra_specs.get("quota:cpu_shares")
+    return int(shares) if shares else None
+
+
+def kind_of(contestant: Contestant) -> Kind:
+    """Return whether the vCPUs of a guest float, are pinned, or both."""
+    guest = contestant.guest
+    if guest.topology is None:
+        return "floating"
+    return "mixed" if guest.topology.cpu_policy == "mixed" else "pinned"
+
+
+def outcomes(
+    contest: Contest, default_weight: int, window: ContestWindow, *, seconds: float, release: str
+) -> list[Outcome]:
+    """Return the outcome of a window for each guest.
+
+    :param release: of the kernel, such as ``6.1.0-18-cloud-amd64``.
+    """
+    floors, fair = contest.floors(default_weight), contest.fair(default_weight)
+    contenders = contest.contenders(default_weight)
+    return [
+        Outcome(
+            guest=contestant.name,
+            kind=kind_of(contestant),
+            shares=shares_of(contestant),
+            vcpus=contestant.guest.flavor.vcpus,
+            busy_emulator=contestant.busy_emulator,
+            floor=floors[contestant.name],
+            fair=fair[contestant.name],
+            noise=noise(len(_union(contenders[contestant.name].threads)), seconds, release),
+            measured=window.cpus[contestant.name],
+        )
+        for contestant in contest.contestants
+    ]
+
+
+def _union(cpu_sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    return frozenset[int]().union(*cpu_sets)
+
+
+def noise(cpus: int, seconds: float, release: str) -> float:
+    """Return how many CPUs less than its part a guest may receive in a window.
+
+    On a CPU a guest runs once in each period of the scheduler. The window begins and ends at any
+    time of a period, so at each end one run may be missing. The clocks of the guests are not read
+    at the same time, either.
+
+    :param cpus: the number of CPUs on which the guest may run.
+    """
+    return cpus * (2 * longest_run(release) + SECONDS_TO_READ) / seconds
+
+
+def longest_run(release: str) -> float:
+    """Return how long a thread runs at most on a CPU that others want, in seconds."""
+    version: Sequence[int] = [int(part) for part in release.split(".")[:2]]
+    return _TICK + (_SLICE if tuple(version) >= _FIRST_WITH_EEVDF else _LATENCY)

@@ -1,0 +1,109 @@
+"""Drawn guests compete on this host and on cgroup v2: none gets less than its floor."""
+
+import os
+import time
+from pathlib import Path
+from random import Random
+
+import libvirt
+import pytest
+
+from tests.draws import SEED
+from tests.libvirt.cgroup import default_weight
+from tests.libvirt.contest import ContestWindow, contest_windows
+from tests.libvirt.contest_v2 import DEFAULT_WEIGHT, contest_windows_v2
+from tests.libvirt.linux_guest import kernel_release
+from tests.libvirt.random_contests import (
+    MOST_FOREIGN,
+    Outcome,
+    draw_contest,
+    longest_run,
+    noise,
+    outcomes,
+    shares_of,
+)
+
+SECONDS = 8
+SECONDS_ON_THE_HOST = 40
+CONTESTS_ON_V2 = 3
+
+two_cpus = pytest.mark.skipif(
+    not os.sched_getaffinity(0) >= {0, 1}, reason="the contests take two CPUs"
+)
+
+
+@two_cpus
+def test_on_this_host(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
+    deadline = time.monotonic() + SECONDS_ON_THE_HOST
+    number = valid = 0
+    while time.monotonic() < deadline:
+        contest = draw_contest(Random(f"{SEED} host {number}"))
+        (window,) = contest_windows(hypervisor, tmp_path, contest, seconds=SECONDS)
+        if window.foreign <= MOST_FOREIGN:
+            valid += 1
+            results = outcomes(
+                contest, default_weight(), window, seconds=SECONDS, release=os.uname().release
+            )
+            assert_floors(results, window)
+        number += 1
+    if not valid:
+        pytest.skip(f"other processes took CPU time in each of {number} windows")
+
+
+@two_cpus
+def test_on_cgroup_v2(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
+    contests = [draw_contest(Random(f"{SEED} v2 {number}")) for number in range(CONTESTS_ON_V2)]
+    held = contest_windows_v2(hypervisor, tmp_path, contests, seconds=SECONDS)
+    for contest, (window,) in zip(contests, held, strict=True):
+        results = outcomes(
+            contest, DEFAULT_WEIGHT, window, seconds=SECONDS, release=kernel_release()
+        )
+        assert_floors(results, window)
+
+
+def assert_floors(results: list[Outcome], window: ContestWindow) -> None:
+    below = [result for result in results if result.is_below_floor(window.foreign)]
+    assert not below, f"seed {SEED}: of {results}, below the floor: {below}"
+
+
+def test_a_draw_is_repeatable_and_begins_with_the_lightest_guest() -> None:
+    for number in range(200):
+        contest = draw_contest(Random(number))
+        assert contest == draw_contest(Random(number))
+        assert 2 <= len(contest.contestants) <= 6
+        assert all(1 <= guest.guest.flavor.vcpus <= 4 for guest in contest.contestants)
+        weights = [shares_of(guest) or 1024 for guest in contest.contestants]
+        assert weights == sorted(weights)
+        assert all(1 <= weight <= 10_000 for weight in weights)
+
+
+def test_the_noise_of_a_window() -> None:
+    # EEVDF: a slice of 1.4 ms and a tick of 4 ms. CFS: a slice of 12 ms and a tick of 4 ms.
+    assert longest_run("6.18.44-fc") == pytest.approx(0.0054)
+    assert longest_run("6.1.0-56-cloud-amd64") == pytest.approx(0.016)
+    # Two runs of 5.4 ms and 10 ms for the clocks, of 10 s, on each of two CPUs.
+    assert noise(2, 10, "6.6.0") == pytest.approx(2 * 0.0208 / 10)
+
+
+@pytest.mark.parametrize(
+    ("measured", "foreign", "below"),
+    [
+        pytest.param(0.30, 0.0, False, id="at the floor"),
+        pytest.param(0.29, 0.0, False, id="below by the noise, 0.02, or less"),
+        pytest.param(0.27, 0.0, True, id="below by more than the noise"),
+        pytest.param(0.27, 0.02, False, id="others took the rest"),
+    ],
+)
+def test_below_the_floor(measured: float, foreign: float, below: bool) -> None:
+    result = Outcome(
+        guest="floating-0",
+        kind="floating",
+        shares=100,
+        vcpus=1,
+        busy_emulator=False,
+        floor=0.30,
+        fair=0.50,
+        noise=0.02,
+        measured=measured,
+    )
+    assert result.is_below_floor(foreign) == below
