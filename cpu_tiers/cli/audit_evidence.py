@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from oslo_config import cfg
 
@@ -111,6 +112,7 @@ def promised_occupancy(
         default_weight=default_weight,
         services={},
         inventories=host_inventories(host, options),
+        emulator_overhead=Fraction(options.emulator_overhead_percent, 100),
     )
 
 

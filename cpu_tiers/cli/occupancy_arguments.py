@@ -3,6 +3,7 @@
 import re
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
+from fractions import Fraction
 
 from oslo_config import cfg
 
@@ -81,6 +82,7 @@ def read_occupancy(parsed_args: Namespace, conf: cfg.ConfigOpts) -> Occupancy:
         default_weight=parsed_args.default_weight,
         services=services,
         inventories=host_inventories(host, options),
+        emulator_overhead=Fraction(options.emulator_overhead_percent, 100),
     )
 
 
@@ -95,7 +97,8 @@ def host_inventories(host: Host, options: InventoryOptions) -> dict[str, Invento
     if not by_provider:
         return {}
     ((_, vcpu),) = by_provider
-    return {VCPU: vcpu, VCPU_SHARES: shares_inventory(vcpu, options.vcpu_share_multiplier)}
+    multiplier, overhead = options.vcpu_share_multiplier, options.emulator_overhead_percent
+    return {VCPU: vcpu, VCPU_SHARES: shares_inventory(vcpu, multiplier, overhead)}
 
 
 def _services(texts: list[str], cpus: CpuSet) -> dict[str, Contender]:

@@ -80,9 +80,11 @@ class ReshapePlan(NovaCommand, Lister):
             from cpu_tiers.nova.commands.heal_plan import plan_reshape
 
             multiplier = conf.libvirt.vcpu_share_multiplier
+            overhead = conf.libvirt.emulator_overhead_percent
             compute_nodes = compute_nodes_of_host(cloud, parsed_args.host)
             plans = [
-                plan_reshape(client, compute_node, multiplier) for compute_node in compute_nodes
+                plan_reshape(client, compute_node, multiplier, overhead)
+                for compute_node in compute_nodes
             ]
         for plan in plans:
             _log_shares(plan, multiplier)

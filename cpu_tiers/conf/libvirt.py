@@ -41,6 +41,34 @@ Related options:
 * ``[DEFAULT] cpu_allocation_ratio``
 """,
     ),
+    cfg.IntOpt(
+        "emulator_overhead_percent",
+        default=0,
+        min=0,
+        max=1000,
+        help="""
+The CPU time of the own threads of QEMU, in percent of the CPU time of the
+vCPUs: emulator threads, I/O threads and vhost threads of a guest. 12 means that
+QEMU uses 0.12 CPUs while one vCPU of the guest uses a CPU. 0 does not count
+these threads.
+
+The kernel takes this time from the CPU time of the guest. With 12:
+
+* nova-compute reserves 12 of 112 VCPU_SHARES that are not reserved already: the
+  ``reserved`` of the inventory. Placement then grants fewer claims of
+  VCPU_SHARES. Claims of existing servers stay as they are, also if they
+  exceed the capacity now.
+* The floors and the fair shares of ``cpu-tiers host show``, ``host audit`` and
+  ``host watch`` are those of the vCPUs without the own threads of QEMU.
+
+Set the same number on every host. docs/measured.rst has measured figures.
+
+Related options:
+
+* ``[libvirt] report_vcpu_shares``
+* ``[libvirt] vcpu_share_multiplier``
+""",
+    ),
     cfg.BoolOpt(
         "least_weight_without_tier",
         default=False,

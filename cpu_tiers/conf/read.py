@@ -90,6 +90,7 @@ def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
         reserved_host_disk_mb=conf.reserved_host_disk_mb,
         report_vcpu_shares=conf.libvirt.report_vcpu_shares,
         vcpu_share_multiplier=conf.libvirt.vcpu_share_multiplier,
+        emulator_overhead_percent=conf.libvirt.emulator_overhead_percent,
         reserved_huge_pages=reserved_pages,
         enable_numa_reporting_to_placement=conf.compute.enable_numa_reporting_to_placement,
     )

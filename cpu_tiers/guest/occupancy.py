@@ -3,14 +3,22 @@
 Pure.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.guest.capacity import fitting_servers, requested_amounts
-from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
+from cpu_tiers.guest.entitlement import (
+    EMULATOR,
+    Contender,
+    Divide,
+    Slice,
+    beside_emulators,
+    fair_cpus,
+    floor_cpus,
+)
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
@@ -64,6 +72,8 @@ class Occupancy:
     :param default_weight: the weight that the kernel gives a new cgroup.
     :param services: the cgroups that compete with ``machine.slice``.
     :param inventories: of VCPU and VCPU_SHARES; empty if no CPU is shared.
+    :param emulator_overhead: the CPU time of the own threads of QEMU, divided by the CPU time of
+        the vCPUs; 0 does not count these threads.
     :raises InvalidInput: two guests have the same name, or a vCPU may run on no CPU of the host.
     """
 
@@ -73,6 +83,7 @@ class Occupancy:
     default_weight: int
     services: Mapping[str, Contender]
     inventories: Mapping[str, Inventory]
+    emulator_overhead: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         """Check the guests against the host."""
@@ -102,12 +113,11 @@ class Occupancy:
 
     def vcpu_floors(self) -> Mapping[str, tuple[Fraction, ...]]:
         """Return the floor of each vCPU of a guest, by the name of the guest."""
-        return self._of_vcpus(floor_cpus(self._with_vcpus()))
+        return self._of_vcpus(floor_cpus)
 
     def vcpu_entitlements(self) -> Mapping[str, tuple[Entitlement, ...]]:
         """Return what each vCPU of a guest is entitled to, by the name of the guest."""
-        host = self._with_vcpus()
-        floors, fair = self._of_vcpus(floor_cpus(host)), self._of_vcpus(fair_cpus(host))
+        floors, fair = self._of_vcpus(floor_cpus), self._of_vcpus(fair_cpus)
         return {
             name: tuple(
                 Entitlement(floor=low, fair=high)
@@ -116,27 +126,16 @@ class Occupancy:
             for name in floors
         }
 
-    def _with_vcpus(self) -> Mapping[str, Contender | Slice]:
-        """Return the host with each guest as a slice of its vCPUs.
-
-        The vCPUs of a guest with the same CPU set form a contender, with a weight in
-        proportion to the number of vCPUs, as in the kernel.
-        """
+    def _of_vcpus(self, divide: Divide) -> Mapping[str, tuple[Fraction, ...]]:
+        """Return what each vCPU of a guest gets, by the name of the guest."""
         guests = {
-            domain.name: Slice(
-                weight=self.weight(domain),
-                members={
-                    str(CpuSet(cpus)): Contender(weight=vcpus, threads={cpus: vcpus})
-                    for cpus, vcpus in Counter(map(self.present, domain.vcpu_sets)).items()
-                },
+            domain.name: self._slice(
+                self.weight(domain), self._threads(domain), self._emulator_cpus(domain)
             )
             for domain in self.domains
         }
         machines = Slice(weight=self.default_weight, members=guests)
-        return {**self.services, MACHINES: machines}
-
-    def _of_vcpus(self, amounts: Mapping[str, Fraction]) -> Mapping[str, tuple[Fraction, ...]]:
-        """Divide the amounts of the contenders of :meth:`_with_vcpus` by their vCPUs."""
+        amounts = self._amounts({**self.services, MACHINES: machines}, divide)
         present = {
             domain.name: [self.present(cpus) for cpus in domain.vcpu_sets]
             for domain in self.domains
@@ -147,6 +146,29 @@ class Occupancy:
             )
             for name, sets in present.items()
         }
+
+    def _slice(
+        self, weight: int, threads: Mapping[frozenset[int], int], emulator_cpus: frozenset[int]
+    ) -> Slice:
+        """Return a guest as a slice of its vCPUs, and of the own threads of QEMU if they count.
+
+        The vCPUs of a guest with the same CPU set form a contender, with a weight in
+        proportion to the number of vCPUs, as in the kernel.
+        """
+        members = {
+            str(CpuSet(cpus)): Contender(weight=vcpus, threads={cpus: vcpus})
+            for cpus, vcpus in threads.items()
+        }
+        if self.emulator_overhead and members:
+            members[EMULATOR] = Contender(weight=1, threads={emulator_cpus: 1})
+        return Slice(weight=weight, members=members)
+
+    def _amounts(
+        self, host: Mapping[str, Contender | Slice], divide: Divide
+    ) -> Mapping[str, Fraction]:
+        if self.emulator_overhead:
+            return beside_emulators(host, self.emulator_overhead, divide)
+        return divide(host)
 
     def outlook(self, tier: Tier) -> Outlook:
         """Return how many more servers of a tier fit, and the division of CPUs with them."""
@@ -165,28 +187,53 @@ class Occupancy:
         return fitting_servers(tier.requested_amounts, self.inventories, used)
 
     def _beside(self, tier: Tier, count: int) -> Division:
-        newcomer = Contender(weight=tier.weight, threads={self.shared_cpus: tier.vcpus})
+        cpus = frozenset(self.shared_cpus)
+        newcomer = self._member(tier.weight, {cpus: tier.vcpus}, cpus)
         return self._divide([newcomer] * count)
 
-    def _divide(self, newcomers: Collection[Contender]) -> Division:
-        guests = {f"guest {domain.name}": self._contender(domain) for domain in self.domains}
+    def _divide(self, newcomers: Collection[Contender | Slice]) -> Division:
+        guests = {
+            f"guest {domain.name}": self._member(
+                self.weight(domain), self._threads(domain), self._emulator_cpus(domain)
+            )
+            for domain in self.domains
+        }
         new = {f"new {i}": newcomer for i, newcomer in enumerate(newcomers)}
         machines = Slice(weight=self.default_weight, members={**guests, **new})
         host: dict[str, Contender | Slice] = {**self.services, MACHINES: machines}
-        floors, fair = floor_cpus(host), fair_cpus(host)
+        floors, fair = (self._of_guests(host, divide) for divide in (floor_cpus, fair_cpus))
 
         def entitlement(name: str) -> Entitlement:
             # A guest without a vCPU that is plugged in is no contender.
-            path, none = f"{MACHINES}/{name}", Fraction()
-            return Entitlement(floor=floors.get(path, none), fair=fair.get(path, none))
+            return Entitlement(floor=floors[name], fair=fair[name])
 
         return Division(
             guests={domain.name: entitlement(f"guest {domain.name}") for domain in self.domains},
             newcomer=entitlement("new 0"),
         )
 
-    def _contender(self, domain: Domain) -> Contender:
-        threads = Counter[frozenset[int]]()
-        for cpus, vcpus in Counter(domain.vcpu_sets).items():
-            threads[self.present(cpus)] += vcpus
-        return Contender(weight=self.weight(domain), threads=threads)
+    def _of_guests(
+        self, host: Mapping[str, Contender | Slice], divide: Divide
+    ) -> Mapping[str, Fraction]:
+        """Return what each guest gets, by its name; 0 for a guest without vCPUs."""
+        amounts = defaultdict[str, Fraction](Fraction)
+        for path, amount in self._amounts(host, divide).items():
+            if path.startswith(f"{MACHINES}/"):
+                amounts[path.split("/")[1]] += amount
+        return amounts
+
+    def _member(
+        self, weight: int, threads: Mapping[frozenset[int], int], emulator_cpus: frozenset[int]
+    ) -> Contender | Slice:
+        if self.emulator_overhead:
+            return self._slice(weight, threads, emulator_cpus)
+        return Contender(weight=weight, threads=threads)
+
+    def _threads(self, domain: Domain) -> Mapping[frozenset[int], int]:
+        """Return the number of vCPUs of a guest by their CPUs."""
+        return Counter(map(self.present, domain.vcpu_sets))
+
+    def _emulator_cpus(self, domain: Domain) -> frozenset[int]:
+        """Return the CPUs of the own threads of QEMU: without ``<emulatorpin>`` those of vCPUs."""
+        pinned = self.present(domain.emulator_set) if domain.emulator_set else frozenset[int]()
+        return pinned or frozenset[int]().union(*map(self.present, domain.vcpu_sets))

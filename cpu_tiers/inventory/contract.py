@@ -64,6 +64,7 @@ class InventoryOptions:
     reserved_host_disk_mb: int = 0
     report_vcpu_shares: bool = False
     vcpu_share_multiplier: int = 100
+    emulator_overhead_percent: int = 0
     reserved_huge_pages: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     enable_numa_reporting_to_placement: bool | None = None
 

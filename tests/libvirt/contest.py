@@ -176,11 +176,16 @@ def running(
 def build_firmware(folder: Path, vcpus: Sequence[int]) -> Path:
     """Return a firmware with which these vCPUs spin."""
     mask = sum(1 << vcpu for vcpu in vcpus)
-    firmware = folder / f"spin-{mask}"
-    options = ("-m32", "-nostdlib", "-static", _LINK, f"-Wa,--defsym,BUSY={mask}")
-    source = Path(__file__).with_name("spin.S")
-    subprocess.run(["gcc", *options, "-o", firmware, source], check=True)
-    return firmware
+    return assemble("spin.S", folder / f"spin-{mask}", BUSY=mask)
+
+
+def assemble(source: str, target: Path, **symbols: int) -> Path:
+    """Write the machine code of a file beside this module, and return the path of the code."""
+    options = ["-m32", "-nostdlib", "-static", _LINK]
+    options += [f"-Wa,--defsym,{name}={value}" for name, value in symbols.items()]
+    path = Path(__file__).with_name(source)
+    subprocess.run(["gcc", *options, "-o", target, path], check=True)
+    return target
 
 
 def start(domain: libvirt.virDomain, vcpus: Sequence[int]) -> None:

@@ -21,10 +21,19 @@ from fractions import Fraction
 from functools import cache
 
 from cpu_tiers.guest.entitlement.contenders import Contender, Slice, weights_per_thread
+from cpu_tiers.guest.entitlement.emulator import EMULATOR, Divide, beside_emulators
 from cpu_tiers.guest.entitlement.floor import floor_cpus
 from cpu_tiers.guest.entitlement.levels import fair_levels
 
-__all__ = ["Contender", "Slice", "fair_cpus", "floor_cpus"]
+__all__ = [
+    "EMULATOR",
+    "Contender",
+    "Divide",
+    "Slice",
+    "beside_emulators",
+    "fair_cpus",
+    "floor_cpus",
+]
 
 
 def fair_cpus(host: Mapping[str, Contender | Slice]) -> dict[str, Fraction]:

@@ -40,10 +40,14 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """A cgroup of cgroups, for example ``machine.slice``. The members divide the weight."""
+    """A cgroup of cgroups, for example ``machine.slice``. The members divide the weight.
+
+    :param asleep: the names of members that sleep while the other members divide the weight.
+    """
 
     weight: int
     members: Mapping[str, "Contender | Slice"]
+    asleep: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Check the weight.
@@ -51,6 +55,11 @@ class Slice:
         :raises InvalidInput: the weight is below 1.
         """
         _check_weight(self.weight)
+
+    @property
+    def awake(self) -> Mapping[str, "Contender | Slice"]:
+        """Return the members that divide the weight."""
+        return {name: each for name, each in self.members.items() if name not in self.asleep}
 
 
 def weights_per_thread(host: Mapping[str, Contender | Slice]) -> dict[str, tuple[Contender, int]]:
@@ -78,8 +87,8 @@ def _weigh(
 
     for name, member in members.items():
         if isinstance(member, Slice):
-            if total := runnable_weight(member.members):
-                yield from _weigh(member.members, share(member.weight, total), f"{prefix}{name}/")
+            if total := runnable_weight(member.awake):
+                yield from _weigh(member.awake, share(member.weight, total), f"{prefix}{name}/")
         elif threads := sum(member.threads.values()):
             yield f"{prefix}{name}", (member, share(member.weight, threads))
 
@@ -94,7 +103,7 @@ def runnable_weight(members: Mapping[str, Contender | Slice]) -> int:
 
 def _wants_to_run(member: Contender | Slice) -> bool:
     if isinstance(member, Slice):
-        return any(map(_wants_to_run, member.members.values()))
+        return any(map(_wants_to_run, member.awake.values()))
     return any(member.threads.values())
 
 

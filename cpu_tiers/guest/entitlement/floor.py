@@ -69,9 +69,9 @@ def _floors(
         if isinstance(member, Contender):
             if threads := sum(member.threads.values()):
                 yield path, sum(floors(member, threads), Fraction(0))
-        elif total := runnable_weight(member.members):
+        elif total := runnable_weight(member.awake):
             below = unit * member.weight / total
-            yield from _floors(member.members, below, f"{path}/", partial(beside, member))
+            yield from _floors(member.awake, below, f"{path}/", partial(beside, member))
 
 
 def _rivals(
@@ -87,7 +87,7 @@ def _rivals(
 
 
 def _number(member: Contender | Slice, cpus: frozenset[int]) -> int:
-    """Return how many threads of a cgroup may run on the CPUs."""
+    """Return how many threads of a cgroup may run on the CPUs, also of members that sleep."""
     if isinstance(member, Slice):
         return sum(_number(below, cpus) for below in member.members.values())
     return sum(n for other, n in member.threads.items() if not cpus.isdisjoint(other))

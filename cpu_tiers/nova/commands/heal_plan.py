@@ -52,10 +52,13 @@ class HealPlan:
         return not any(addition.limits for addition in self.additions)
 
 
-def plan_reshape(client: PlacementClient, compute_node: ComputeNode, multiplier: int) -> HealPlan:
+def plan_reshape(
+    client: PlacementClient, compute_node: ComputeNode, multiplier: int, overhead_percent: int = 0
+) -> HealPlan:
     """Return the plan of nova-compute for its next start with ``report_vcpu_shares``.
 
     :param multiplier: ``[libvirt] vcpu_share_multiplier`` of the host.
+    :param overhead_percent: ``[libvirt] emulator_overhead_percent`` of the host.
     :raises InvalidInput: Placement has no inventory of the host.
     """
     host = _read(client, compute_node)
@@ -70,7 +73,10 @@ def plan_reshape(client: PlacementClient, compute_node: ComputeNode, multiplier:
         for provider in host.tree.providers
         if VCPU in provider.inventories
     }
-    shares = {p: {VCPU_SHARES: shares_inventory(vcpu, multiplier)} for p, vcpu in vcpus.items()}
+    shares = {
+        provider: {VCPU_SHARES: shares_inventory(vcpu, multiplier, overhead_percent)}
+        for provider, vcpu in vcpus.items()
+    }
     shortfalls = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
     additions = healing.plan_share_additions(shares, host.holdings, shortfalls)
     return HealPlan(

@@ -150,7 +150,9 @@ class LibvirtDriver(driver.LibvirtDriver):
         host_traits.mark(host, keeps_shares=bool(decision.kept_shares))
         nodes = self._report_nodes(host, before) if decision.nodes else frozenset[str]()
         if decision.shares:
-            shares_inventory.put_shares(host, CONF.libvirt.vcpu_share_multiplier)
+            shares_inventory.put_shares(
+                host, CONF.libvirt.vcpu_share_multiplier, CONF.libvirt.emulator_overhead_percent
+            )
             if host.is_starting:
                 shares_inventory.refuse_two_reporters(host)
         shares_inventory.put_back_shares(host, decision.kept_shares)

@@ -33,14 +33,16 @@ def has_shares(host: HostReport) -> bool:
     return any(VCPU_SHARES in data.inventory for data in host.providers)
 
 
-def put_shares(host: HostReport, multiplier: int) -> None:
+def put_shares(host: HostReport, multiplier: int, overhead_percent: int = 0) -> None:
     """Put an inventory of shares beside each VCPU of the host.
 
     :param multiplier: ``[libvirt] vcpu_share_multiplier``, shares for one CPU.
+    :param overhead_percent: ``[libvirt] emulator_overhead_percent``.
     """
     for data in host.providers:
         if VCPU in data.inventory:
-            shares = shares_inventory(read_inventory(data.inventory[VCPU]), multiplier)
+            vcpu = read_inventory(data.inventory[VCPU])
+            shares = shares_inventory(vcpu, multiplier, overhead_percent)
             _add_shares(host, data.uuid, inventory_json(shares))
 
 

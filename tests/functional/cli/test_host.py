@@ -120,6 +120,19 @@ def test_a_host_that_reports_its_numa_nodes_counts_as_a_whole(show: Command) -> 
     assert [found[f"one more {tier}"]["more"] for tier in ("gold", "silver")] == [8, 8]
 
 
+def test_the_own_threads_of_qemu(show: Command) -> None:
+    conf = CONF + "[libvirt]\nemulator_overhead_percent = 25\n"
+    domains = (domain("gold", 100, cpuset="0"), domain("bronze", 25, cpuset="0"))
+    found = rows(show(*domains, options=("-f", "json"), conf=conf))
+    # 0.8 and 0.2 of CPU 0, of which QEMU has a fifth
+    for figure in ("floor_cpus", "fair_cpus"):
+        assert {name: found[name][figure] for name in ("gold", "bronze")} == pytest.approx(
+            {"gold": 0.64, "bronze": 0.16}
+        )
+    # 80 of 400 shares are reserved. 640 can be claimed, and the guests have 125.
+    assert found["one more gold"]["more"] == 5
+
+
 def test_a_table_for_a_person(show: Command) -> None:
     shown = show(domain("gold", 100))
     lines = [line.split("|")[1:-1] for line in shown.stdout.splitlines() if "gold" in line]

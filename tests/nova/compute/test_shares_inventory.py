@@ -40,6 +40,12 @@ class TestPutShares:
             SHARES: record(1600, reserved=200, allocation_ratio=4.0),  # 16 x 100, 2 x 100
         }
 
+    def test_a_part_is_reserved_for_the_own_threads_of_qemu(self) -> None:
+        host = host_report({"one": {"VCPU": record(16, reserved=2, allocation_ratio=4.0)}})
+        shares_inventory.put_shares(host, 100, 12)
+        # 1400 x 12/112 = 150, beside 2 x 100
+        assert host.root.inventory[SHARES] == record(1600, reserved=350, allocation_ratio=4.0)
+
     def test_no_server_can_have_more_than_the_largest_weight(self) -> None:
         host = host_report({"one": {"VCPU": record(101)}})
         shares_inventory.put_shares(host, 100)

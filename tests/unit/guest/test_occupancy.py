@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -45,6 +46,39 @@ def test_entitlements() -> None:
         silver=(Fraction(50, 150), Fraction(2, 5)),
         untiered=(Fraction(100, 150), Fraction(4, 5)),
     )
+
+
+def test_the_own_threads_of_qemu() -> None:
+    # The hand-worked hosts are in entitlement/test_emulator.py: 16/23 and 8/19, 8/9 and 2/3.
+    host = replace(occupancy(GOLD, SILVER), emulator_overhead=Fraction(1, 4))
+    expected = entitled(
+        gold=(Fraction(16, 23), Fraction(8, 9)), silver=(Fraction(8, 19), Fraction(2, 3))
+    )
+    assert host.entitlements() == expected
+    assert host.vcpu_entitlements() == {name: (each,) for name, each in expected.items()}
+    assert host.vcpu_floors() == {name: (each.floor,) for name, each in expected.items()}
+
+
+def test_qemu_pinned_away_from_its_vcpu() -> None:
+    # QEMU and the vCPU have a CPU each. On CPU 0 the pair weighs 100 or, while QEMU is awake, 50.
+    away = Domain(name="away", shares=100, vcpu_sets=(CpuSet({0}),), emulator_set=CpuSet({1, 99}))
+    rival = Domain(name="rival", shares=100, vcpu_sets=(CpuSet({0}),))
+    host = replace(occupancy(away, rival), emulator_overhead=Fraction(1, 4))
+    # Beside 2 x 50 of the rival, 1/2, and 1/3 while QEMU is awake for r x 1 = 1/4 x (1/2 - r/6):
+    # r = 3/25. The rival: 1/2, and with its QEMU 1/2 by 1.25.
+    assert host.vcpu_floors() == {
+        "away": (Fraction(1, 2) - Fraction(3, 25) / 6,),
+        "rival": (Fraction(2, 5),),
+    }
+
+
+def test_a_guest_without_vcpus_has_nothing() -> None:
+    host = replace(
+        occupancy(GOLD, Domain(name="none", vcpu_sets=())), emulator_overhead=Fraction(1, 4)
+    )
+    none = Entitlement(floor=Fraction(0), fair=Fraction(0))
+    assert host.entitlements()["none"] == none
+    assert host.vcpu_floors() == {"gold": (Fraction(1),), "none": ()}
 
 
 def test_floor_of_each_vcpu() -> None:

@@ -70,6 +70,35 @@ def test_reserved() -> None:
 
 
 @pytest.mark.parametrize(
+    ("percent", "reserved"),
+    [
+        pytest.param(0, 100, id="off: the shares of reserved_host_cpus"),
+        pytest.param(12, 133, id="300 x 12/112 is 32.14, rounded up"),
+        pytest.param(25, 160, id="300 x 25/125"),
+        pytest.param(1000, 373, id="300 x 1000/1100 is 272.7: some are left"),
+    ],
+)
+def test_reserved_for_the_own_threads_of_qemu(percent: int, reserved: int) -> None:
+    options = InventoryOptions(
+        report_vcpu_shares=True,
+        vcpu_share_multiplier=50,
+        reserved_host_cpus=2,
+        emulator_overhead_percent=percent,
+    )
+    found = inventories(host(8), options)
+    assert (found[VCPU_SHARES].total, found[VCPU_SHARES].reserved) == (400, reserved)
+    assert found["VCPU"].reserved == 2
+
+
+def test_the_reserve_is_at_most_the_total() -> None:
+    options = InventoryOptions(
+        report_vcpu_shares=True, vcpu_share_multiplier=1, emulator_overhead_percent=1
+    )
+    # 1 x 1/101, rounded up: a host of one share has none to claim.
+    assert inventories(host(1), options)[VCPU_SHARES].reserved == 1
+
+
+@pytest.mark.parametrize(
     ("shared", "dedicated", "totals"),
     [
         pytest.param(None, None, {"VCPU": 8, VCPU_SHARES: 800}, id="no set: all are shared"),
