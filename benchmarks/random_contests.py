@@ -53,8 +53,11 @@ class Arena:
     hold: Callable[[Sequence[Contest]], list[list[ContestWindow]]]
 
 
-def arenas(connection: libvirt.virConnect, folder: Path, seconds: int) -> list[Arena]:
-    """Return this host and the guest with cgroup v2."""
+def arenas(
+    connection: libvirt.virConnect, folder: Path, options: argparse.Namespace
+) -> Iterator[Arena]:
+    """Yield this host, the guest with cgroup v2, or both."""
+    seconds = options.seconds
 
     def host(contests: Sequence[Contest]) -> list[list[ContestWindow]]:
         return [contest_windows(connection, folder, each, seconds=seconds) for each in contests]
@@ -62,22 +65,22 @@ def arenas(connection: libvirt.virConnect, folder: Path, seconds: int) -> list[A
     def guest(contests: Sequence[Contest]) -> list[list[ContestWindow]]:
         return contest_windows_v2(connection, folder, contests, seconds=seconds)
 
-    return [
-        Arena(
+    if options.on != "v2":
+        yield Arena(
             name="host",
             batch=1,
             default_weight=default_weight(),
             release=os.uname().release,
             hold=host,
-        ),
-        Arena(
+        )
+    if options.on != "host":
+        yield Arena(
             name="v2",
             batch=_CONTESTS_OF_A_BOOT,
             default_weight=DEFAULT_WEIGHT,
             release=kernel_release(),
             hold=guest,
-        ),
-    ]
+        )
 
 
 def hold(arena: Arena, seed: str, first: int, seconds: int) -> Iterator[dict[str, Any]]:
@@ -155,8 +158,7 @@ def run(options: argparse.Namespace) -> None:
     deadline = time.monotonic() + 60 * options.minutes
     print(f"seed {options.seed}, file {options.file}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as name, embedded(Path(name)) as connection:
-        held_at = arenas(connection, Path(name), options.seconds)
-        chosen = [arena for arena in held_at if options.on in (arena.name, "both")]
+        chosen = list(arenas(connection, Path(name), options))
         while time.monotonic() < deadline:
             for arena in chosen:
                 earlier = [
