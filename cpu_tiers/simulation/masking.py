@@ -42,7 +42,7 @@ def masked(snapshot: Snapshot) -> Snapshot:
             for consumer, allocations in snapshot.consumers.items()
         },
         flavors=tuple(
-            _flavor(flavor, f"flavor-{number}")
+            masked_flavor(flavor, f"flavor-{number}")
             for number, flavor in enumerate(snapshot.flavors, start=1)
         ),
         is_masked=True,
@@ -77,7 +77,8 @@ def _numbered(host: str) -> Iterator[str]:
         yield f"{host}-provider-{number}"
 
 
-def _flavor(flavor: Flavor, name: str) -> Flavor:
+def masked_flavor(flavor: Flavor, name: str) -> Flavor:
+    """Return a flavor with another name, without the extra specs that may have names."""
     sizes = flavor._asdict() | {"name": name}
     specs = {key: value for key, value in flavor.extra_specs.items() if key.startswith(_KEPT)}
     return Flavor(**sizes | {"extra_specs": specs})

@@ -61,6 +61,10 @@ NOT_RUN = {
     ): "tests/functional/cli/test_cloud_snapshot.py runs it.",
     (
         "docs/simulation.rst",
+        "cloud requests",
+    ): "tests/nova/commands/test_server_history.py runs it.",
+    (
+        "docs/simulation.rst",
         "cpu-tiers simulate",
     ): "tests/functional/cli/test_simulate.py runs it.",
     ("docs/cloud.rst", "CPU_TIERS_FAULTS="): TOX,
