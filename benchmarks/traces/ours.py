@@ -50,7 +50,7 @@ class Scored(Policy):
         self._changes: list[int] = []
         self._tasks = 0
         self._summaries = [self._summary(host) for host in range(len(cluster.cpu))]
-        self._renewals = -1
+        self._room = self._history.room
 
     def claimed(self, host: int) -> None:
         """Note that the host has to be scored anew."""
@@ -72,8 +72,8 @@ class Scored(Policy):
         for host, score, device in self._work_out(task, [h for h in changed if room[h]]):
             scores[host], devices[host] = score, device
         self._known[task] = scores, devices, len(self._changes)
-        if self._renewals != self._history.renewals:
-            self._renewals = self._history.renewals
+        if self._room is not self._history.room:
+            self._room = self._history.room
             self._known.clear()
             self._tasks -= 1
             return self.scores(task, hosts) if seen >= 0 else scores[hosts]

@@ -18,16 +18,17 @@ from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.request import add_numa_argument, requests_numa_nodes
 from cpu_tiers.cli.simulation_report import COLUMNS, row
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES
+from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, effective_shares
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.simulation.policies import NOVA, WEIGHERS, Policy
 from cpu_tiers.simulation.requests import Arrival, draw_arrivals, read_arrivals
 from cpu_tiers.simulation.run import Outcome, simulate
 from cpu_tiers.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.simulation.snapshot import Snapshot
 from cpu_tiers.translators import ServerRequest, fallback, translate
+from cpu_tiers.weights import SCORINGS
 
-_POLICIES = ("nova", "literal", "boring")
+_POLICIES = (NOVA, *SCORINGS)
 
 
 class Simulate(NovaConfCommand, Lister):
@@ -92,6 +93,7 @@ class Simulate(NovaConfCommand, Lister):
         demands = _demands(parsed_args, options, [f for n, f in flavors.items() if n in wanted])
         progress = partial(ProgressLine().tell_number, "requests")
         done, total = 0, len(policies) * sum(map(len, streams))
+        residents = () if parsed_args.empty else tuple(snapshot.consumers.values())
         rows = []
         for policy in policies:
             outcomes: list[Outcome] = []
@@ -104,7 +106,7 @@ class Simulate(NovaConfCommand, Lister):
                 def tell(number: int, _: int, before: int = done) -> None:
                     progress(before + number, total)
 
-                outcomes.append(simulate(cloud, scheduler, stream, demands, tell))
+                outcomes.append(simulate(cloud, scheduler, stream, demands, tell, residents))
                 done += len(stream)
             rows.append(row(policy.name, outcomes, demands))
         return COLUMNS, rows
@@ -185,6 +187,8 @@ def _demands(
             demands[flavor.name] = Demand(
                 flavor=flavor.name,
                 queries=(translate(server, translators), *((second,) if second else ())),
+                weighed=translate(server._replace(query_numa=False), translators),
+                shares=effective_shares(flavor),
                 tier=flavor.extra_specs.get(MULTIPLIER) or flavor.extra_specs.get(SHARES) or "",
             )
     faults.raise_if_any()
@@ -197,7 +201,7 @@ def _add_policy_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[=M][,WEIGHER=M]…",
-        help="policy to compare; may be repeated (default: nova, literal and boring)",
+        help="policy to compare; may be repeated (default: nova and each scoring)",
     )
     parser.add_argument(
         "--seeds",

@@ -19,6 +19,7 @@ COLUMNS = (
     "first_refused",
     "whole_hosts",
     "tiers",
+    "floors",
     "flavors",
     "stranded",
 )
@@ -37,6 +38,7 @@ def row(
         _spread(first),
         _spread([outcome.whole_hosts for outcome in outcomes]),
         _shares(outcomes, tiers),
+        _floors(outcomes),
         _shares(outcomes, {name: name for name in demands}, most=_MOST_FLAVORS),
         _stranded(outcomes),
     )
@@ -90,6 +92,28 @@ def _shares_text(most: int | None, value: Mapping[str, Mapping[str, float]]) -> 
     if most is not None and len(lines) > most:
         lines[most:] = [f"and {len(lines) - most} more"]
     return "\n".join(lines)
+
+
+def _floors(outcomes: Sequence[Outcome]) -> FormattedValue:
+    """Return how many servers of each tier have the CPUs that they are promised, on average."""
+    value: dict[str, Any] = {}
+    for tier in sorted({tier for outcome in outcomes for tier in outcome.floors}):
+        of_tier = [outcome.floors[tier] for outcome in outcomes if tier in outcome.floors]
+        value[tier] = {
+            "servers": sum(floors.servers for floors in of_tier) / len(outcomes),
+            "floor_kept": sum(floors.floor_kept for floors in of_tier) / len(outcomes),
+            "fair_kept": sum(floors.fair_kept for floors in of_tier) / len(outcomes),
+            "least_floor": min(floors.least_floor for floors in of_tier),
+            "least_fair": min(floors.least_fair for floors in of_tier),
+        }
+    return FormattedValue(value, _floors_text)
+
+
+def _floors_text(value: Mapping[str, Mapping[str, float]]) -> str:
+    return "\n".join(
+        f"{tier}: {100 * of['floor_kept'] / of['servers']:.0f} % (least {of['least_floor']:.2f})"
+        for tier, of in value.items()
+    )
 
 
 def _stranded(outcomes: Sequence[Outcome]) -> FormattedValue:

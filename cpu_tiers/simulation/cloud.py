@@ -21,12 +21,14 @@ Allocations = Mapping[str, Mapping[str, int]]
 
 
 class CloudChange(NamedTuple):
-    """The amounts of a claim or a release, of a tree.
+    """The amounts of a claim or a release, of a provider.
 
+    :param root: the root provider of the provider's tree.
     :param amounts: the amounts by resource class that are taken; negative for a release.
     """
 
     root: str
+    provider: str
     amounts: Mapping[str, int]
 
 
@@ -92,7 +94,7 @@ class SimulatedCloud:
             provider = self._providers[uuid]
             provider.take(amounts, sign)
             signed = {name: sign * amount for name, amount in amounts.items()}
-            self._changes.append(CloudChange(provider.root, signed))
+            self._changes.append(CloudChange(provider.root, uuid, signed))
 
     def changed_since(self, moment: int) -> tuple[Collection[int], int]:
         """Return the numbers of the reaches that have changed, and the moment that is now.
@@ -117,6 +119,11 @@ class SimulatedCloud:
         provider = self._providers.get(uuid)
         return None if provider is None else provider.root
 
+    def trees_of(self, requests: Iterable[AllocationRequest]) -> frozenset[str]:
+        """Return the root providers of the trees of which candidates allocate something."""
+        providers = self._providers
+        return frozenset([providers[uuid].root for each in requests for uuid in each.allocations])
+
     def summaries(self, roots: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """Return the provider summaries of trees, as they are now.
 
@@ -128,9 +135,7 @@ class SimulatedCloud:
 
     def answer(self, requests: Sequence[AllocationRequest]) -> CandidatesAnswer:
         """Return the answer of Placement with these candidates."""
-        roots = dict.fromkeys(
-            self._providers[uuid].root for request in requests for uuid in request.allocations
-        )
         return CandidatesAnswer(
-            allocation_requests=tuple(requests), provider_summaries=self.summaries(roots)
+            allocation_requests=tuple(requests),
+            provider_summaries=self.summaries(self.trees_of(requests)),
         )

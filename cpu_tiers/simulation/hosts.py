@@ -29,7 +29,7 @@ class HostStates:
 
     def apply(self, changes: Iterable[CloudChange]) -> None:
         """Subtract the amounts of claims, and add the amounts of releases."""
-        for root, amounts in changes:
+        for root, _, amounts in changes:
             self.values["ram"][root] -= amounts.get(MEMORY_MB, 0)
             self.values["disk"][root] -= 1024 * amounts.get(DISK_GB, 0)
             self.values["cpu"][root] -= amounts.get(VCPU, 0) + amounts.get(PCPU, 0)

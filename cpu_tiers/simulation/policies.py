@@ -11,16 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.weights import SCORINGS, MeanScoring, Scoring
+from cpu_tiers.weights import SCORINGS, Scoring
 
 NOVA = "nova"
 """The name of the policy that has only Nova's weighers."""
 
 WEIGHERS: Mapping[str, float] = {"ram": 1.0, "cpu": 1.0, "disk": 1.0, "num_instances": 0.0}
 """Nova's weighers of which a snapshot knows enough, with their default multipliers."""
-
-SIMULATED = {name: one for name, one in SCORINGS.items() if isinstance(one, MeanScoring)}
-"""The scorings whose score of a host depends on no other host and no earlier request."""
 
 _WITHOUT_LEAST = {"num_instances"}
 
@@ -51,8 +48,8 @@ class Policy:
         faults = FaultList()
         first, *others = text.split(",")
         name, _, multiplier = first.partition("=")
-        if name != NOVA and name not in SIMULATED:
-            faults.add(where, f"got {name!r}", f"begin with {', '.join([NOVA, *SIMULATED])}")
+        if name != NOVA and name not in SCORINGS:
+            faults.add(where, f"got {name!r}", f"begin with {', '.join([NOVA, *SCORINGS])}")
         weighers = dict(configured)
         for part in others:
             weigher, _, number = part.partition("=")
@@ -66,7 +63,7 @@ class Policy:
         faults.raise_if_any()
         return cls(
             name=text,
-            scoring=SIMULATED.get(name),
+            scoring=SCORINGS.get(name),
             multiplier=factor if factor is not None else 1.0,
             weighers=weighers,
         )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.simulation.cloud import SimulatedCloud
 from cpu_tiers.simulation.hosts import HostStates
 from cpu_tiers.simulation.policies import Policy, with_weights
-from cpu_tiers.weights import Forest
+from cpu_tiers.simulation.scores import Asked, CostScores, MeanScores, Scores
+from cpu_tiers.weights import History, MeanScoring
 from cpu_tiers.weights.fragmentation import best_first
 
 
@@ -21,60 +23,68 @@ class Demand:
 
     :param queries: the query, and the second query of a server with NUMA nodes, which is for hosts
         that do not report their nodes.
+    :param weighed: the query without the groups of NUMA nodes, whose request groups the weigher of
+        nova-scheduler counts; ``None`` if it is the first query.
+    :param shares: the CPU shares of the flavor; ``None`` without a tier.
     :param tier: the CPU shares of each vCPU as the flavor has them; empty without a tier.
     """
 
     flavor: str
     queries: tuple[CandidateQuery, ...]
+    weighed: CandidateQuery | None = None
+    shares: Shares | None = None
     tier: str = ""
 
 
 class _Candidates:
-    """The hosts that have room for a demand, and their scores."""
+    """The hosts that have room for a demand, their candidates and their scores."""
 
-    def __init__(self, cloud: SimulatedCloud, demand: Demand, policy: Policy) -> None:
+    def __init__(
+        self, cloud: SimulatedCloud, demand: Demand, policy: Policy, history: History
+    ) -> None:
         self._cloud = cloud
-        self._policy = policy
-        self._query = demand.queries[0]
         self._searches = [cloud.search(query, each_order=False) for query in demand.queries]
-        self._forest: Forest | None = None
-        self._moment = 0
-        self.scores: dict[str, float] = {}
+        suffixes = {group.suffix for query in demand.queries for group in query.groups}
+        self._has_nodes = "_PROC1" in suffixes
+        self._room: dict[str, None] = {}
+        self.scores: Scores | None = None
+        if policy.scoring and policy.multiplier:
+            of_kind = MeanScores if isinstance(policy.scoring, MeanScoring) else CostScores
+            asked = Asked(
+                groups=(demand.weighed or demand.queries[0]).groups,
+                traits=demand.queries[0].required_traits(),
+                candidates=self.of,
+            )
+            self.scores = of_kind(cloud, asked, policy.scoring, history)
 
     def hosts(self) -> list[str]:
-        """Return the hosts that have room now, after their scores were worked out."""
+        """Return the hosts that have room now."""
         changed = dict.fromkeys(root for search in self._searches for root in search.refresh())
-        if self._policy.scoring and self._policy.multiplier:
-            self._score(changed)
-        return list(dict.fromkeys(root for search in self._searches for root in search.hosts()))
+        self._note_room(changed)
+        if self.scores is not None:
+            self.scores.update(changed)
+        return list(self._room)
 
-    def _score(self, changed: Mapping[str, None]) -> None:
-        if self._forest is None:  # the first search returns every host that could ever have room
-            scoring = self._policy.scoring
-            assert scoring is not None, "hosts() asks for it"  # noqa: S101  # narrows the type
-            self._forest = Forest(
-                self._cloud.summaries(changed),
-                self._query.resources(),
-                self._query.required_traits(),
-                scoring=scoring,
-            )
-            self._known = frozenset(changed)
-        else:
-            for root, amounts in self._cloud.changes(self._moment):
-                if root in self._known:
-                    self._forest.claim(root, amounts)
-        self._moment = self._cloud.moment
+    def _note_room(self, changed: Iterable[str]) -> None:
         for root in changed:
-            self.scores[root] = self._forest.score(root)
+            # Where two nodes of a guest would be on the same NUMA node, no guest can be placed.
+            if self.of(root) if self._has_nodes else self._is_found(root):
+                self._room[root] = None
+            else:
+                self._room.pop(root, None)
 
-    def best(self, root: str) -> AllocationRequest | None:
-        """Return the candidate that is claimed on a host; ``None`` if no guest can be placed."""
+    def _is_found(self, root: str) -> bool:
+        return any(root in search.hosts() for search in self._searches)
+
+    def of(self, root: str) -> Sequence[AllocationRequest]:
+        """Return the candidates of a host on which a guest can be placed, the best first."""
         for search in self._searches:
-            if requests := search.requests(root):
-                answer = best_first(self._cloud.answer(requests))
-                if answer.allocation_requests:
-                    return answer.allocation_requests[0]
-        return None
+            requests = search.requests(root)
+            if requests and self._has_nodes:
+                requests = best_first(self._cloud.answer(requests)).allocation_requests
+            if requests:
+                return requests
+        return ()
 
 
 class Scheduler:
@@ -94,18 +104,19 @@ class Scheduler:
         self._moment = cloud.moment
         self._order = {reach.root: number for number, reach in enumerate(cloud.reaches)}
         self._candidates: dict[str, _Candidates] = {}
+        self._history = History()
 
     def choose(self, demand: Demand) -> tuple[str, AllocationRequest] | None:
         """Return the host and the candidate for a server; ``None`` if no host has room."""
         candidates = self._of(demand)
         hosts = candidates.hosts()
-        while hosts:
-            root = self._best(hosts, candidates.scores)
-            request = candidates.best(root)
-            if request is not None:
-                return root, request
-            hosts.remove(root)
-        return None
+        if not hosts:
+            return None
+        if len(hosts) == 1:  # Nova does not weigh a single host
+            return hosts[0], candidates.of(hosts[0])[0]
+        root = self._best(hosts, candidates.scores)
+        number = 0 if candidates.scores is None else candidates.scores.best(root)
+        return root, candidates.of(root)[number]
 
     def with_room(self, demand: Demand) -> list[str]:
         """Return the hosts that have room for a server."""
@@ -119,15 +130,16 @@ class Scheduler:
         known = self._candidates.get(demand.flavor)
         if known is None:
             known = self._candidates[demand.flavor] = _Candidates(
-                self._cloud, demand, self._policy
+                self._cloud, demand, self._policy, self._history
             )
         return known
 
-    def _best(self, hosts: list[str], scores: Mapping[str, float]) -> str:
+    def _best(self, hosts: list[str], scores: Scores | None) -> str:
         self._states.apply(self._cloud.changes(self._moment))
         self._moment = self._cloud.moment
-        factor = self._policy.multiplier if scores else 0.0
-        weights = [factor * scores[root] for root in hosts] if factor else [0.0] * len(hosts)
+        weights = [0.0] * len(hosts)
+        if scores is not None:
+            weights = [self._policy.multiplier * score for score in scores.of(hosts)]
         for weigher, multiplier in self._policy.weighers.items():
             if multiplier:
                 values = list(map(self._states.values[weigher].__getitem__, hosts))

@@ -4,7 +4,7 @@ Spec: cpu-performance-service-levels, "ResourceProviderWeigher". Pure: no I/O, n
 configuration, no Nova; summaries are not changed.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
@@ -121,6 +121,22 @@ class Forest:
         """
         return 0 if self._gradient is None else self._gradient.best(root)
 
+    def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
+        """Begin another request for an equal server, under ``best-fit`` or ``fragmentation``.
+
+        A simulation has a request after each change of the cloud. Tell the changes with
+        :meth:`claim` before.
+
+        :param scale: the scale of the hosts that have room now.
+        :param summaries: returns the summaries of all hosts as they are now.
+        :returns: whether the candidates of all hosts have to be offered again.
+        """
+        self._scale = scale
+        self._size = scale.size(self._requested)
+        for tree in self._trees.values():
+            tree.score = None
+        return self._gradient is not None and self._gradient.renew(scale, summaries)
+
     def score(self, root: str) -> float:
         """Return the score of a host."""
         tree = self._trees[root]
@@ -132,7 +148,7 @@ class Forest:
         if isinstance(self._scoring, MeanScoring):
             parts = self._scoring.resource_parts(self._requested, tree.free)
             return (_mean(parts) + self._trait_score(self._scoring, tree)) / 2
-        cost = sum(self._left(tree).values())
+        cost = self._scale.left_in_all(tree.free, self._requested)
         if self._gradient is not None:
             cost = self._gradient.loss(root) + SLIGHT_BEST_FIT * cost
         return CostScoring.score(self._size, cost)

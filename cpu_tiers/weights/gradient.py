@@ -4,7 +4,7 @@ After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/weighe
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.request import RequestGroup
@@ -44,25 +44,48 @@ class Typical(NamedTuple):
     weight: float
 
 
+class UsableRoom:
+    """The usable room of hosts, for the servers that are typical at a moment.
+
+    The object is not changed when other servers become typical: a request keeps its object.
+
+    :param traits: the traits that decide which providers have room for a server.
+    """
+
+    def __init__(
+        self, usable: UsableAmounts, traits: frozenset[str], servers: Sequence[Typical]
+    ) -> None:
+        self.usable = usable
+        self.traits = traits
+        self._typical = servers
+        self._losses: dict[tuple[Host, Host], float] = {}
+
+    def loss(self, before: Host, after: Host) -> float:
+        """Return the usable room that a host loses, on average over the typical servers."""
+        known = self._losses.get((before, after))
+        if known is None:
+            known = self._losses[before, after] = self._of(before) - self._of(after)
+        return known
+
+    def _of(self, host: Host) -> float:
+        of = self.usable.of
+        return sum([item.weight * of(item.shape, item.name, host) for item in self._typical])
+
+
 class History:
     """What a scheduler remembers from request to request.
 
     :ivar demand: the requests that the scheduler has seen.
-    :ivar traits: the traits that decide which providers have room for a server.
-    :ivar renewals: how often the typical servers were worked out.
+    :ivar room: the usable room of hosts for the servers that are typical now.
     """
 
     def __init__(self) -> None:
         """Start without any request."""
         self.demand = TypicalServers()
-        self.usable = UsableAmounts()
-        self.traits: frozenset[str] = frozenset()
-        self._typical: Sequence[Typical] = ()
-        self._losses: dict[tuple[Host, Host], float] = {}
+        self.room = UsableRoom(UsableAmounts(), frozenset(), ())
         self._requests = self._renewal = 0
-        self.renewals = 0
 
-    def note(self, shape: ServerShape, scale: Scale) -> None:
+    def note(self, shape: ServerShape, scale: Scale) -> UsableRoom:
         """Count a request, and at times work out anew which servers are typical.
 
         The typical servers are worked out whenever the requests have grown by a third, so often
@@ -70,31 +93,19 @@ class History:
         """
         self.demand.add(shape)
         self._requests += 1
-        if self._requests >= self._renewal or not shape.traits <= self.traits:
+        if self._requests >= self._renewal or not shape.traits <= self.room.traits:
             self._renewal = self._requests + 1 + min(1_000, self._requests // 3)
             self._renew(scale)
+        return self.room
 
     def _renew(self, scale: Scale) -> None:
         shares = self.demand.shares()
         traits = frozenset[str]().union(*(shape.traits for shape in shares))
-        if traits != self.traits:
+        usable = self.room.usable
+        if traits != self.room.traits or usable.is_full:
             # The states of providers have the traits that decide, and no others.
-            self.usable, self.traits = UsableAmounts(), traits
-        self.usable.tidy()
-        self._typical = typical(shares, scale)
-        self._losses = {}
-        self.renewals += 1
-
-    def loss(self, before: Host, after: Host) -> float:
-        """Return the usable room that a host loses, on average over the typical servers."""
-        known = self._losses.get((before, after))
-        if known is None:
-            known = self._losses[before, after] = self._room(before) - self._room(after)
-        return known
-
-    def _room(self, host: Host) -> float:
-        of = self.usable.of
-        return sum([item.weight * of(item.shape, item.name, host) for item in self._typical])
+            usable = UsableAmounts()
+        self.room = UsableRoom(usable, traits, typical(shares, scale))
 
 
 def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typical]:
@@ -132,12 +143,12 @@ class GradientStates:
     :param summaries: ``provider_summaries`` of Placement's answer.
     """
 
-    def __init__(self, summaries: Mapping[str, Summary], history: History) -> None:
-        self._after = history.usable.after
+    def __init__(self, summaries: Mapping[str, Summary], room: UsableRoom) -> None:
+        self._after = room.usable.after
         self._hosts: defaultdict[str, dict[str, int]] = defaultdict(dict)
         # Local names: this loop runs for every provider of every candidate host.
-        hosts, deciding = self._hosts, history.traits
-        number_of, numbers = history.usable.number, history.usable.numbers(frozenset())
+        hosts, deciding = self._hosts, room.traits
+        number_of, numbers = room.usable.number, room.usable.numbers(frozenset())
         for uuid, summary in summaries.items():
             amounts = summary["resources"].items()
             free = tuple([(name, of["capacity"] - of["used"]) for name, of in amounts])
@@ -179,15 +190,33 @@ class Gradient:
         scale: Scale,
         history: History,
     ) -> None:
-        history.note(ServerShape.of(groups), scale)
+        self._shape = ServerShape.of(groups)
         self._history = history
-        self._states = GradientStates(summaries, history)
+        self._room = history.note(self._shape, scale)
+        self._states = GradientStates(summaries, self._room)
         self._outcomes: dict[str, list[Host]] = {}
+        self._known: dict[str, list[float]] = {}
+
+    def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
+        """Begin another request for an equal server.
+
+        :param summaries: returns the summaries of all hosts as they are now.
+        :returns: whether the candidates of all hosts have to be offered again.
+        """
+        before, self._room = self._room, self._history.note(self._shape, scale)
+        if self._room is not before:
+            self._known.clear()
+        if self._room.usable is before.usable:
+            return False
+        self._states = GradientStates(summaries(), self._room)
+        self._outcomes.clear()
+        return True
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
         """Note the candidates of a host."""
         after = self._states.after
         self._outcomes[root] = [after(root, allocations) for allocations in candidates]
+        self._known.pop(root, None)
 
     def loss(self, root: str) -> float:
         """Return the loss of the best candidate of a host; 0 if no candidates were offered."""
@@ -202,7 +231,12 @@ class Gradient:
         """Subtract the allocations of a server; the host needs new candidates then."""
         self._states.claim(root, allocations)
         self._outcomes.pop(root, None)
+        self._known.pop(root, None)
 
     def _losses(self, root: str) -> list[float]:
-        before, loss = self._states.of(root), self._history.loss
-        return [loss(before, after) for after in self._outcomes.get(root, ())]
+        losses = self._known.get(root)
+        if losses is None:
+            before, loss = self._states.of(root), self._room.loss
+            losses = [loss(before, after) for after in self._outcomes.get(root, ())]
+            self._known[root] = losses
+        return losses

@@ -13,6 +13,50 @@ SLIGHT = 0.1
 """Added to the used share of each class: a class that nobody uses yet weighs a little."""
 
 
+class Totals:
+    """The capacity and the use of hosts, by resource class.
+
+    :ivar hosts: the number of hosts.
+    """
+
+    def __init__(self) -> None:
+        """Start without any host."""
+        self.hosts = 0
+        self._capacity: dict[str, int] = {}
+        self._used: dict[str, int] = {}
+
+    def add(self, summaries: Iterable[Summary], hosts: int, sign: int = 1) -> None:
+        """Add the providers of hosts; remove the providers with ``sign=-1``.
+
+        :param hosts: the number of hosts whose providers these are.
+        """
+        capacity, used = self._capacity, self._used
+        for summary in summaries:
+            for name, amount in summary["resources"].items():
+                capacity[name] = capacity.get(name, 0) + sign * amount["capacity"]
+                used[name] = used.get(name, 0) + sign * amount["used"]
+        self.hosts += sign * hosts
+
+    def scale(self, only_resources: Collection[str] = ()) -> "Scale":
+        """Return the scale of the hosts.
+
+        :param only_resources: the resource classes that count; empty for all classes.
+        """
+        hosts = max(1, self.hosts)
+        present = {
+            name: total
+            for name, total in self._capacity.items()
+            if total > 0 and (not only_resources or name in only_resources)
+        }
+        shares = {name: min(1.0, self._used[name] / total) for name, total in present.items()}
+        most = max(shares.values(), default=0.0) + SLIGHT
+        return Scale(
+            units={name: total / hosts for name, total in present.items()},
+            used=shares,
+            weights={name: ((share + SLIGHT) / most) ** 2 for name, share in shares.items()},
+        )
+
+
 class Scale(NamedTuple):
     """How the amounts of resource classes are compared with each other.
 
@@ -32,27 +76,12 @@ class Scale(NamedTuple):
     ) -> "Scale":
         """Return the scale of a cloud.
 
-        :param hosts: the number of hosts, at least 1.
+        :param hosts: the number of hosts.
         :param only_resources: the resource classes that count; empty for all classes.
         """
-        capacity: dict[str, int] = {}
-        used: dict[str, int] = {}
-        for summary in summaries:
-            for name, amount in summary["resources"].items():
-                capacity[name] = capacity.get(name, 0) + amount["capacity"]
-                used[name] = used.get(name, 0) + amount["used"]
-        present = {
-            name: total
-            for name, total in capacity.items()
-            if total > 0 and (not only_resources or name in only_resources)
-        }
-        shares = {name: min(1.0, used[name] / total) for name, total in present.items()}
-        most = max(shares.values(), default=0.0) + SLIGHT
-        return cls(
-            units={name: total / hosts for name, total in present.items()},
-            used=shares,
-            weights={name: ((share + SLIGHT) / most) ** 2 for name, share in shares.items()},
-        )
+        totals = Totals()
+        totals.add(summaries, hosts)
+        return totals.scale(only_resources)
 
     def size(self, amounts: Mapping[str, int]) -> float:
         """Return the weighted sum of amounts, in average hosts."""
@@ -74,3 +103,13 @@ class Scale(NamedTuple):
             for name, free in tree.free.items()
             if name in units and free > asked(name, 0)
         }
+
+    def left_in_all(self, free: Mapping[str, int], requested: Mapping[str, int]) -> float:
+        """Return the sum of :meth:`left` over all classes. This loop runs for every host."""
+        weights, units, asked = self.weights, self.units, requested.get
+        total = 0.0
+        for name, amount in free.items():
+            left = amount - asked(name, 0)
+            if left > 0 and (unit := units.get(name)):
+                total += weights[name] * left / unit
+        return total

@@ -15,7 +15,7 @@ State = tuple[frozenset[str], Amounts]
 """The traits and the free amounts of a provider."""
 
 MOST_STATES = 500_000
-"""The number of remembered states of hosts and of providers at which all are forgotten."""
+"""The number of remembered states of hosts and of providers with which an object is full."""
 
 
 class UsableAmounts:
@@ -92,10 +92,10 @@ class UsableAmounts:
             times = known[number] = _times(group, dict(free)) if group.allows(traits) else 0
         return times
 
-    def tidy(self) -> None:
-        """Forget everything if more is remembered than a service should keep in memory."""
-        if len(self._states) + sum(map(len, self._usable.values())) > MOST_STATES:
-            self.__init__()  # type: ignore[misc]  # the state of a new object
+    @property
+    def is_full(self) -> bool:
+        """Whether more is remembered than a service should keep in memory."""
+        return len(self._states) + sum(map(len, self._usable.values())) > MOST_STATES
 
 
 def _times(group: GroupShape, free: Mapping[str, int]) -> int:

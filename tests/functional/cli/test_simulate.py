@@ -38,7 +38,7 @@ def test_a_table_of_requests(run: Command, save: Command, snapshot: str) -> None
     table = save("time,flavor,lifetime\n0,gold,1\n0.5,gold,\n2,large,\n", "requests.csv")
     result = run("simulate", snapshot, "--requests", table, "-f", "json")
     rows = {row["policy"]: row for row in json.loads(result.stdout)}
-    assert set(rows) == {"nova", "literal", "boring"}
+    assert set(rows) == {"nova", "literal", "boring", "best-fit", "fragmentation"}
     # Nova: gold on a (4 of 4 CPUs free), gold on b (3 of 4) as a has 2 left; a is empty at 2
     row = rows["nova"]
     assert row["taken"] == {"mean": 3, "least": 3, "most": 3}

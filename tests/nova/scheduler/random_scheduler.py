@@ -92,15 +92,23 @@ class Scheduler:
 
 @contextmanager
 def scheduler(
-    adapter: Adapter, hosts: Sequence[Host], uuids: Mapping[str, str], *, aliases: bool
+    adapter: Adapter,
+    hosts: Sequence[Host],
+    uuids: Mapping[str, str],
+    *,
+    aliases: bool,
+    more: Mapping[str, Any] | None = None,
 ) -> Iterator[Scheduler]:
     """Yield a nova-scheduler over the hosts.
 
     :param uuids: the uuid of each provider by its name.
+    :param more: further options of ``[filter_scheduler]``.
     """
+    of_test = {"pci_in_placement": aliases, **(more or {})}
+    of_group = [("filter_scheduler", name, value) for name, value in of_test.items()]
     with ExitStack() as cleanup:
         options.register(filter_scheduler)
-        for group, name, value in (*OPTIONS, ("filter_scheduler", "pci_in_placement", aliases)):
+        for group, name, value in (*OPTIONS, *of_group):
             CONF.set_override(name, value, group)
             cleanup.callback(CONF.clear_override, name, group)
         # Nova parses the aliases once; a former test may have had others, and so may the next.

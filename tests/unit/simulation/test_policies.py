@@ -39,7 +39,7 @@ def test_parse(
     ("text", "faults"),
     [
         ("dull", ["got 'dull'; begin with nova, "]),
-        ("fragmentation", ["got 'fragmentation'; begin with nova, literal, boring"]),
+        ("Fragmentation", ["got 'Fragmentation'; begin with nova, literal, boring, best-fit"]),
         ("boring=x,gpu=1,cpu", ["got 'gpu'", "got ''", "got 'x'"]),
         ("nova=2", ["nova=2; give the multipliers as nova,ram=2.0"]),
     ],

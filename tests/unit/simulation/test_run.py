@@ -5,7 +5,7 @@ import pytest
 from cpu_tiers.simulation import SimulatedCloud
 from cpu_tiers.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.simulation.requests import Arrival
-from cpu_tiers.simulation.run import Outcome, simulate
+from cpu_tiers.simulation.run import Moment, Outcome, simulate
 from cpu_tiers.simulation.scheduler import Demand, Scheduler
 from tests.unit.simulation.clouds import SHARES, group, provider, query
 
@@ -48,6 +48,14 @@ def test_the_outcome(cloud: SimulatedCloud) -> None:
         free={"VCPU": 1, "MEMORY_MB": 2, "DISK": 10},
         stranded={"VCPU": 1, "MEMORY_MB": 2},  # neither host has room
         whole_hosts=0,
+        course=(
+            Moment(0, 0, 1, 0, 1),
+            Moment(1, 1, 2, 0, 2),
+            Moment(2, 2, 3, 0, 3),
+            Moment(3, 3, 3, 1, 3),
+            Moment(4, 4, 4, 1, 3),  # one has departed
+            Moment(5, 5, 4, 2, 3),
+        ),
     )
 
 

@@ -109,3 +109,39 @@ def test_without_candidates_the_best_fit_decides() -> None:
     summaries = {**host("a", 16), **host("b", 4)}
     scores = Forest(summaries, {"VCPU": 2}, scoring=FRAGMENTATION).scores()
     assert scores["b"] > scores["a"]
+
+
+def test_a_request_keeps_its_typical_servers_while_others_are_noted() -> None:
+    """A request for a trait changes the states of all providers, also between two servers."""
+    summaries = {**host("a", 16, 1_000, 600), **host("b", 16, 1_000, 1_000)}
+    half, known = groups(1, 500), history(WHOLE, WHOLE, WHOLE)
+    expected = forest(summaries, half, history(WHOLE, WHOLE, WHOLE)).scores()
+    hosts = forest(summaries, half, known)
+    fast = groups(1, 1_000, required=frozenset({"CUSTOM_A"}))
+    forest(host("c", 3, 7, 11), fast, known).scores()
+    assert known.room.traits == {"CUSTOM_A"}
+    assert hosts.scores() == expected
+
+
+def test_another_request_for_an_equal_server() -> None:
+    """What a forest says after changes is what a forest made after the changes says."""
+    scale = Scale.of(host("a", 16, 500).values(), 1)
+    before = {**host("a", 16, 1_000, 600), **host("b", 16, 1_000, 1_000)}
+    after = {**host("a", 15, 1_000, 100), **host("b", 16, 1_000, 1_000)}
+    half, known = groups(1, 500), history(WHOLE, WHOLE)
+    hosts = forest(before, half, known)
+    hosts.claim("a", {"VCPU": 1, "VGPU": 500}, {"a": {"VCPU": 1}, "a1": {"VGPU": 500}})
+    must_offer = hosts.renew(scale, lambda: after)
+    candidates = {
+        "a": [{"a": {"VCPU": 1}, "a0": {"VGPU": 500}}],
+        "b": [{"b": {"VCPU": 1}, f"b{n}": {"VGPU": 500}} for n in range(2)],
+    }
+    for root in candidates if must_offer else ["a"]:
+        hosts.offer(root, candidates[root])
+    same = history(WHOLE, WHOLE)
+    forest(before, half, same)  # the first request, as known has seen it
+    amounts = {"VCPU": 1, "VGPU": 500}
+    fresh = Forest(after, amounts, scoring=FRAGMENTATION, groups=half, history=same, scale=scale)
+    for root, offered in candidates.items():
+        fresh.offer(root, offered)
+    assert hosts.scores() == fresh.scores()
