@@ -38,6 +38,7 @@ SECTIONS = {
     "nova.commands": "Commands",
     "nova.compute": "nova-compute",
     "nova.scheduler": "nova-scheduler",
+    "page": "Commands",
     "placement": "Placement",
     "simulation": "Commands",
     "translators": "Flavors, images and ports",

@@ -1,0 +1,46 @@
+"""A page with a chart, in a browser: drawn as SVG with texts, whatever the names are."""
+
+import altair
+import pytest
+
+from cpu_tiers.page.document import Page, PageChart, PageSection
+from tests.page.conftest import Open
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+def page_of(*names: str) -> str:
+    """Return the HTML of a page with a bar for each name."""
+    chart = (
+        altair.Chart(altair.NamedData(name="hosts"), width=300)
+        .mark_bar()
+        .encode(x="left:Q", y=altair.Y("host:N").axis(labelLimit=600), tooltip="host:N")
+    )
+    part = PageChart(title="Left", summary="What is left of each host.", chart=chart)
+    return Page(
+        title="A cloud",
+        sections=[PageSection(key="hosts", title="Hosts", parts=[part])],
+        datasets={"hosts": [{"host": name, "left": 0.5} for name in names]},
+    ).html()
+
+
+@pytest.mark.parametrize("name", ["compute-1", HOSTILE, "&lt;b&gt;", "{{ 7*7 }}", "datum['a']"])
+def test_a_name_is_a_text_of_the_chart(open_html: Open, name: str) -> None:
+    page = open_html(page_of(name, "compute-2"))
+    labels = page.locator(".chart svg .role-axis-label text")
+    assert name in labels.all_text_contents()
+    assert page.locator("img").count() == 0
+    page.hover(".chart svg .mark-rect path")
+    assert name in page.locator("#vg-tooltip-element").inner_text()
+
+
+def test_a_chart_says_what_it_shows(open_html: Open) -> None:
+    page = open_html(page_of("compute-1"))
+    place = page.locator(".chart[role=graphics-document]")
+    assert place.get_attribute("aria-label") == "What is left of each host."
+
+
+def test_a_chart_that_cannot_be_drawn_says_so(open_html: Open) -> None:
+    broken = page_of("compute-1").replace('"type":"bar"', '"type":"no such mark"')
+    page = open_html(broken)
+    assert "This chart cannot be drawn" in page.locator(".chart").inner_text()
