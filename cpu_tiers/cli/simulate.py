@@ -14,12 +14,14 @@ from cpu_tiers.cli.cloud_snapshot import read_snapshot
 from cpu_tiers.cli.documents import read_bytes
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.page_file import write_page
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.request import add_numa_argument, requests_numa_nodes
 from cpu_tiers.cli.simulation_report import COLUMNS, row
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, effective_shares
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.page.libraries import page_libraries
 from cpu_tiers.simulation.policies import NOVA, WEIGHERS, Policy
 from cpu_tiers.simulation.requests import Arrival, draw_arrivals, read_arrivals
 from cpu_tiers.simulation.run import Outcome, simulate
@@ -76,11 +78,17 @@ class Simulate(NovaConfCommand, Lister):
             help="output of `openstack flavor list --long -f json`, instead of the snapshot's",
         )
         _add_policy_arguments(parser)
+        parser.add_argument(
+            "--html", metavar="PATH", help="also write a page with charts into this file"
+        )
         add_numa_argument(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Run each policy with each seed."""
+        if parsed_args.html:
+            with page_libraries():  # before the simulation, which may take hours
+                from cpu_tiers.page.simulation import simulation_page
         options = self.nova_conf().filter_scheduler
         faults = FaultList()
         policies = list(_policies(parsed_args.policy, options, faults))
@@ -91,32 +99,46 @@ class Simulate(NovaConfCommand, Lister):
         streams = _streams(parsed_args, flavors)
         wanted = {arrival.flavor for stream in streams for arrival in stream}
         demands = _demands(parsed_args, options, [f for n, f in flavors.items() if n in wanted])
-        progress = partial(ProgressLine().tell_number, "requests")
-        done, total = 0, len(policies) * sum(map(len, streams))
-        residents = () if parsed_args.empty else tuple(snapshot.consumers.values())
-        rows = []
-        for policy in policies:
-            outcomes: list[Outcome] = []
-            for seed, stream in enumerate(streams):
-                cloud = snapshot.cloud(is_empty=parsed_args.empty)
-                # Not for secrets: a seed repeats a simulation.
-                ties = random.Random(seed) if len(streams) > 1 else None  # noqa: S311
-                scheduler = Scheduler(cloud, policy, ties)
+        results = _run(parsed_args, snapshot, policies, streams, demands)
+        if parsed_args.html:
+            tiers = {name: demand.tier or "none" for name, demand in demands.items()}
+            write_page(parsed_args.html, simulation_page(results, tiers).html())
+        return COLUMNS, [row(name, outcomes, demands) for name, outcomes in results.items()]
 
-                def tell(number: int, _: int, before: int = done) -> None:
-                    progress(before + number, total)
 
-                outcomes.append(simulate(cloud, scheduler, stream, demands, tell, residents))
-                done += len(stream)
-            rows.append(row(policy.name, outcomes, demands))
-        return COLUMNS, rows
+def _run(
+    parsed_args: Namespace,
+    snapshot: Snapshot,
+    policies: Sequence[Policy],
+    streams: Sequence[Sequence[Arrival]],
+    demands: Mapping[str, Demand],
+) -> Mapping[str, Sequence[Outcome]]:
+    """Return the outcomes of each policy, one for each stream of requests."""
+    progress = partial(ProgressLine().tell_number, "requests")
+    done, total = 0, len(policies) * sum(map(len, streams))
+    residents = () if parsed_args.empty else tuple(snapshot.consumers.values())
+    results: dict[str, list[Outcome]] = {policy.name: [] for policy in policies}
+    for policy in policies:
+        for seed, stream in enumerate(streams):
+            cloud = snapshot.cloud(is_empty=parsed_args.empty)
+            # Not for secrets: a seed repeats a simulation.
+            ties = random.Random(seed) if len(streams) > 1 else None  # noqa: S311
+            scheduler = Scheduler(cloud, policy, ties)
+
+            def tell(number: int, _: int, before: int = done) -> None:
+                progress(before + number, total)
+
+            outcome = simulate(cloud, scheduler, stream, demands, tell, residents)
+            results[policy.name].append(outcome)
+            done += len(stream)
+    return results
 
 
 def _policies(
     texts: Sequence[str], options: cfg.ConfigOpts, faults: FaultList
 ) -> Iterable[Policy]:
     configured = {name: options[f"{name}_weight_multiplier"] for name in WEIGHERS}
-    for text in texts or _POLICIES:
+    for text in dict.fromkeys(texts or _POLICIES):
         policy = faults.read(Policy.parse, text, configured)
         if policy is not None:
             yield policy

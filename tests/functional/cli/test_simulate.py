@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +69,16 @@ def test_drawn_requests_with_seeds(run: Command, snapshot: str) -> None:
     assert row["taken"]["least"] < row["taken"]["most"]
     assert run(*arguments, "-f", "json").stdout == result.stdout  # a seed repeats
     assert "gold" in run(*arguments).stdout
+
+
+def test_a_page(run: Command, snapshot: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = run("simulate", snapshot, "--draw", 5, "--policy", "nova", "--html", page)
+    assert "nova" in result.stdout
+    assert "5 requests for servers under 1 policies" in page.read_text()
+    assert page.stat().st_mode & 0o777 == 0o600
+    refused = run("simulate", snapshot, "--draw", 1, "--html", tmp_path / "no" / "x", status=1)
+    assert "cannot be written" in refused.stderr
 
 
 def test_every_fault_at_once(run: Command, save: Command, snapshot: str) -> None:
