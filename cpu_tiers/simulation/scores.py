@@ -15,7 +15,7 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.simulation.cloud import SimulatedCloud
 from cpu_tiers.weights import Forest, History, Scoring
-from cpu_tiers.weights.packing import Totals
+from cpu_tiers.weights.packing import HostTotals
 from cpu_tiers.weights.tree import Summary
 
 
@@ -161,7 +161,7 @@ class AnsweredTrees:
     """
 
     def __init__(self, cloud: SimulatedCloud) -> None:
-        self.totals = Totals()
+        self.totals = HostTotals()
         self._cloud = cloud
         self._trees: dict[str, frozenset[str]] = {}
         self._times: Counter[str] = Counter()

@@ -13,7 +13,7 @@ SLIGHT = 0.1
 """Added to the used share of each class: a class that nobody uses yet weighs a little."""
 
 
-class Totals:
+class HostTotals:
     """The capacity and the use of hosts, by resource class.
 
     :ivar hosts: the number of hosts.
@@ -79,7 +79,7 @@ class Scale(NamedTuple):
         :param hosts: the number of hosts.
         :param only_resources: the resource classes that count; empty for all classes.
         """
-        totals = Totals()
+        totals = HostTotals()
         totals.add(summaries, hosts)
         return totals.scale(only_resources)
 
