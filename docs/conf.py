@@ -16,6 +16,9 @@ man_pages = [
     ("cli", name, "CPU performance tiers for OpenStack Nova", author, 1)
     for name in ("cpu-tiers", "cpu-tiers-status")
 ]
+man_pages.append(
+    ("openstack-client", "openstack-cpu-tier", "cpu-tiers in the openstack client", author, 1)
+)
 
 # The look of all pictures; each file in diagrams/ has only its own boxes and arrows.
 graphviz_output_format = "svg"

@@ -60,13 +60,6 @@ class CpuTiersApp(App):
         )
         return parser
 
-    def clean_up(self, cmd: Any, result: int, err: BaseException | None) -> None:
-        """Print which changes are written if Ctrl-C or SIGTERM has interrupted the writes."""
-        # cliff ends with the exit status 130 after Ctrl-C, but prints no message.
-        super().clean_up(cmd, result, err)
-        if isinstance(err, KeyboardInterrupt) and (message := str(err)):
-            logging.getLogger(__name__).error("%s", message)
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status, which docs/cli.rst lists."""

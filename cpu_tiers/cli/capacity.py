@@ -2,21 +2,27 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from cliff.lister import Lister
-from oslo_config import cfg
 
+from cpu_tiers.cli.cloud_objects import find_flavors
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.formatting import FormattedValue
-from cpu_tiers.cli.live_request import add_request_arguments, find_flavor, queries_of, server_of
+from cpu_tiers.cli.live_request import (
+    add_aggregate_argument,
+    add_request_arguments,
+    queries_of,
+    server_of,
+)
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.short_lists import shortened, width
 from cpu_tiers.errors import FaultList
+from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.room import FlavorRoom, read_room
-from cpu_tiers.placement.session import connect
 
 LOG = logging.getLogger(__name__)
 
@@ -47,6 +53,7 @@ class Capacity(NovaConfCommand, Lister):
             help="name or id of a flavor of the cloud; may be repeated",
         )
         add_request_arguments(parser)
+        add_aggregate_argument(parser)
         parser.add_argument("--all", action="store_true", help="show all hosts in the table")
         return parser
 
@@ -55,14 +62,16 @@ class Capacity(NovaConfCommand, Lister):
         if not parsed_args.flavor_file and not parsed_args.flavor:
             self._parser.error("name a file with flavors, or give --flavor")
         conf = self.nova_conf()
-        flavors = _flavors(parsed_args, conf)
+        services = partial(self.services, conf)
+        flavors = _flavors(parsed_args, services)
+        server = server_of(parsed_args, conf, services)
         faults = FaultList()
         queries = []
         for flavor in flavors:
             with faults:
-                queries.append(queries_of(parsed_args, conf, server_of(parsed_args, conf, flavor)))
+                queries.append(queries_of(parsed_args, conf, server._replace(flavor=flavor)))
         faults.raise_if_any()
-        with connect(conf, embedded=self.wants_embedded) as client:
+        with self.placement(conf) as client:
             rooms = read_room(client, queries)
         for flavor, room in zip(flavors, rooms, strict=True):
             if not room.is_exact:
@@ -75,11 +84,14 @@ class Capacity(NovaConfCommand, Lister):
         ]
 
 
-def _flavors(parsed_args: Namespace, conf: cfg.ConfigOpts) -> list[Flavor]:
+def _flavors(parsed_args: Namespace, services: Callable[[], Services]) -> list[Flavor]:
     faults = FaultList()
     flavors = [flavor for path in parsed_args.flavor_file for flavor in read_flavors(path, faults)]
     faults.raise_if_any()
-    return [*flavors, *(find_flavor(conf, name) for name in parsed_args.flavor)]
+    return [
+        *flavors,
+        *(find_flavors(services(), parsed_args.flavor) if parsed_args.flavor else ()),
+    ]
 
 
 def _hosts(room: FlavorRoom, *, show_all: bool) -> FormattedValue:

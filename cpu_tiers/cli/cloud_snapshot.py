@@ -5,16 +5,14 @@ import logging
 from argparse import ArgumentParser, Namespace
 from functools import partial
 
-from oslo_config import cfg
-
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.flavor_check import novas_flavors
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.output_file import write_output
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.whole_cloud import read_whole_cloud
 from cpu_tiers.simulation.masking import masked
 from cpu_tiers.simulation.snapshot import Snapshot
@@ -54,12 +52,12 @@ class CloudSnapshot(NovaConfCommand):
     def take_action(self, parsed_args: Namespace) -> None:
         """Read the cloud and write the file."""
         conf = self.nova_conf()
-        with connect(conf, embedded=self.wants_embedded) as client:
+        with self.placement(conf) as client:
             providers, consumers = read_whole_cloud(
                 client, partial(ProgressLine().tell_number, "providers")
             )
         has_nova = not (parsed_args.no_flavors or self.wants_embedded)
-        flavors = _flavors(conf) if has_nova else ()
+        flavors = _flavors(self.services(conf)) if has_nova else ()
         snapshot = Snapshot(providers=providers, consumers=consumers, flavors=flavors)
         if parsed_args.mask:
             snapshot = masked(snapshot)
@@ -78,10 +76,10 @@ class CloudSnapshot(NovaConfCommand):
         )
 
 
-def _flavors(conf: cfg.ConfigOpts) -> tuple[Flavor, ...]:
+def _flavors(services: Services) -> tuple[Flavor, ...]:
     """Return the flavors of Nova; log the faults of the flavors that are left out."""
     faults = FaultList()
-    flavors = tuple(novas_flavors(conf, faults, lambda _: ()))
+    flavors = tuple(novas_flavors(services, faults, lambda _: ()))
     for fault in faults.faults:
         LOG.warning("A flavor is left out: %s", fault)
     return flavors

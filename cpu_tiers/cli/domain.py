@@ -7,7 +7,7 @@ from cpu_tiers import extensions
 from cpu_tiers.cli.formatting import ShowCommand
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.request import add_server_arguments, read_server
+from cpu_tiers.cli.server_arguments import add_server_arguments, read_server
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.guest.pinning import pin

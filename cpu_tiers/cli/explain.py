@@ -11,24 +11,21 @@ from typing import Any
 from cliff.show import ShowOne
 from oslo_config import cfg
 
-from cpu_tiers.cli.flavor_documents import read_flavor
 from cpu_tiers.cli.formatting import FormattedValue
 from cpu_tiers.cli.live_request import (
+    add_aggregate_argument,
     add_request_arguments,
-    find_flavor,
-    find_server,
+    add_source_arguments,
     queries_of,
+    read_source,
     server_of,
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.recorded_decisions import decisions_about, text_of
 from cpu_tiers.cli.short_lists import shortened, wrapped
-from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import as_known
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.explanation import Explanation, explain
-from cpu_tiers.placement.session import connect
-from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.novas_traits import UNKNOWN
 from cpu_tiers.weights import SCORINGS, Forest, HostScore
 from cpu_tiers.weights.ranking import (
@@ -45,8 +42,6 @@ LOG = logging.getLogger(__name__)
 
 NO_CANDIDATES = 3
 """The exit status if no host has a candidate."""
-
-_UNKNOWN_FLAVOR = Flavor(name="unknown", vcpus=1, memory_mb=1)
 
 
 class Explain(NovaConfCommand, ShowOne):
@@ -74,20 +69,9 @@ class Explain(NovaConfCommand, ShowOne):
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the server and the length of lists."""
         parser = super().get_parser(prog_name)
-        source = parser.add_mutually_exclusive_group(required=True)
-        source.add_argument(
-            "flavor_file",
-            nargs="?",
-            metavar="FLAVOR.json",
-            help="output of `openstack flavor show -f json`",
-        )
-        source.add_argument("--flavor", metavar="NAME", help="name or id of a flavor of the cloud")
-        source.add_argument(
-            "--server",
-            metavar="UUID",
-            help="a server of the cloud: explain the request that would be made for it now",
-        )
+        add_source_arguments(parser)
         add_request_arguments(parser)
+        add_aggregate_argument(parser)
         parser.add_argument("--all", action="store_true", help="show all hosts in the text")
         parser.add_argument(
             "--decisions",
@@ -104,9 +88,10 @@ class Explain(NovaConfCommand, ShowOne):
         if parsed_args.decisions:
             return self._recorded(parsed_args)
         conf = self.nova_conf()
-        server = _server(parsed_args, conf)
+        services = partial(self.services, conf)
+        server = read_source(parsed_args, server_of(parsed_args, conf, services), services)
         queries = queries_of(parsed_args, conf, server)
-        with connect(conf, embedded=self.wants_embedded) as client:
+        with self.placement(conf) as client:
             explanation = explain(client, queries)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
         ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)
@@ -143,18 +128,6 @@ class Explain(NovaConfCommand, ShowOne):
         """Return the exit status: 3 if there are no candidates, or no decisions."""
         status: int = super().run(parsed_args)
         return status or self.status
-
-
-def _server(parsed_args: Namespace, conf: cfg.ConfigOpts) -> ServerRequest:
-    if parsed_args.server:
-        server = server_of(parsed_args, conf, _UNKNOWN_FLAVOR)
-        return find_server(conf, parsed_args.server, server)
-    flavor = (
-        find_flavor(conf, parsed_args.flavor)
-        if parsed_args.flavor
-        else read_flavor(parsed_args.flavor_file)
-    )
-    return server_of(parsed_args, conf, flavor)
 
 
 class _Text:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpu_tiers.cli.formatting import FormattedValue, ShowCommand
-from cpu_tiers.cli.request import add_server_arguments, read_server
+from cpu_tiers.cli.server_arguments import add_server_arguments, read_server
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.guest.topology import dedicated_cpus, guest_topology, host_cpu_overhead
 from cpu_tiers.model.guest import GuestCell

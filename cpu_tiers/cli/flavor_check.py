@@ -13,17 +13,16 @@ from cpu_tiers import extensions
 from cpu_tiers.accounting.empty_hosts import never_served
 from cpu_tiers.cli.flavor_documents import Check, of_nova, read_flavors
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.request import add_numa_argument, requests_numa_nodes
-from cpu_tiers.compute_api.flavors import nova_adapter
+from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_nodes
 from cpu_tiers.compute_api.flavors import read_flavors as read_novas_flavors
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.known_keys import misspelt_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.empty_cloud import read_empty_cloud
-from cpu_tiers.placement.session import connect, load_adapter
 from cpu_tiers.translators import ServerRequest, Translator, fallback, translate
 from cpu_tiers.translators.request_faults import request_faults
 
@@ -113,13 +112,13 @@ class FlavorCheck(NovaConfCommand, Lister):
         for path in parsed_args.flavor:
             yield path, partial(read_flavors, path)
         if parsed_args.all:
-            yield NOVA, partial(novas_flavors, conf)
+            yield NOVA, partial(novas_flavors, self.services(conf))
 
     def _check_hosts(self, conf: cfg.ConfigOpts, checked: Sequence[_Checked]) -> None:
         """Add the faults of flavors that no host could take."""
         queries = [query for item in checked for query in item.queries]
         named = frozenset[str]().union(*(query.named_traits() for query in queries))
-        with connect(conf, embedded=self.wants_embedded) as client:
+        with self.placement(conf) as client:
             present = client.traits_in_use()
             cloud = read_empty_cloud(client, named)
         if page_size_of(present) is None:
@@ -157,16 +156,12 @@ def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Seq
     return [*request_faults(server, translators), *misspelt_keys(server.flavor)]
 
 
-def novas_flavors(conf: cfg.ConfigOpts, faults: FaultList, check: Check) -> Iterator[Flavor]:
+def novas_flavors(services: Services, faults: FaultList, check: Check) -> Iterator[Flavor]:
     """Yield the flavors of the cloud.
 
     :raises ComputeApiUnavailable: Nova does not answer.
     """
-    adapter = nova_adapter(load_adapter(conf))
-    try:
-        for document in read_novas_flavors(adapter):
-            flavor = faults.read(of_nova, document, NOVA, check)
-            if flavor is not None:
-                yield flavor
-    finally:
-        adapter.session.session.close()
+    for document in read_novas_flavors(services):
+        flavor = faults.read(of_nova, document, NOVA, check)
+        if flavor is not None:
+            yield flavor

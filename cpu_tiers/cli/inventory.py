@@ -22,7 +22,6 @@ from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.placement.sync import sync
 
@@ -51,6 +50,8 @@ def read_topology(parsed_args: Namespace) -> HostTopology:
 
 class _InventoryCommand(NovaConfCommand, Lister):
     """The arguments of both commands, and the provider tree that they describe."""
+
+    needs_nova_conf = True
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -94,7 +95,7 @@ class InventorySync(_InventoryCommand):
         """Build the tree, and write the differences."""
         conf = self.nova_conf()
         tree = self.tree(parsed_args, conf)
-        with connect(conf, embedded=self.wants_embedded) as client:
+        with self.placement(conf) as client:
             changes = sync(client, tree)
         if not changes:
             LOG.info("Placement is up to date: nothing was changed.")

@@ -1,39 +1,65 @@
-"""The arguments and the reading of a server whose request is asked of the live Placement."""
+"""The arguments of a server by files or by names, and the queries of nova-scheduler for it."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.documents import image_of, port_of, read_image
-from cpu_tiers.cli.flavor_documents import of_nova
-from cpu_tiers.cli.request import (
-    add_image_argument,
-    add_numa_argument,
-    add_port_argument,
-    read_ports,
+from cpu_tiers.cli.cloud_objects import (
+    find_flavors,
+    find_server,
+    read_or_find_image,
+    read_or_find_ports,
 )
-from cpu_tiers.compute_api.flavors import nova_adapter
-from cpu_tiers.compute_api.flavors import read_flavors as read_novas_flavors
-from cpu_tiers.compute_api.servers import read_server
-from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.similar_names import advice
+from cpu_tiers.cli.flavor_documents import read_flavor
+from cpu_tiers.cli.server_arguments import add_numa_argument
+from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.placement.session import opened_adapter
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.server_queries import SchedulerOptions, ServerQueries, server_queries
 
-NOVA = "Nova"
-"""The source of a flavor of the cloud, in an error."""
+UNKNOWN_FLAVOR = Flavor(name="unknown", vcpus=1, memory_mb=1)
+"""The flavor of a request whose flavor is not read yet."""
+
+
+def add_source_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments for the flavor: a file, a flavor of the cloud, or a server's flavor."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "flavor_file",
+        nargs="?",
+        metavar="FLAVOR.json",
+        help="output of `openstack flavor show -f json`",
+    )
+    source.add_argument("--flavor", metavar="NAME", help="name or id of a flavor of the cloud")
+    source.add_argument(
+        "--server",
+        metavar="NAME",
+        help="name or id of a server of the cloud: the request that would be made for it now",
+    )
 
 
 def add_request_arguments(parser: ArgumentParser) -> None:
     """Add the arguments that belong to the request of a server, without its flavor."""
-    add_image_argument(parser)
-    add_port_argument(parser)
+    parser.add_argument(
+        "--image",
+        metavar="IMAGE",
+        help="output of `openstack image show -f json`, or name or id of an image of the cloud",
+    )
+    parser.add_argument(
+        "--port",
+        action="append",
+        default=[],
+        metavar="PORT",
+        help="output of `openstack port show -f json` for an administrator, or name or id of a"
+        " port of the cloud; may be repeated",
+    )
     add_numa_argument(parser)
+
+
+def add_aggregate_argument(parser: ArgumentParser) -> None:
+    """Add the argument for the aggregates of the hosts."""
     parser.add_argument(
         "--aggregate",
         action="append",
@@ -45,21 +71,40 @@ def add_request_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def server_of(parsed_args: Namespace, conf: cfg.ConfigOpts, flavor: Flavor) -> ServerRequest:
-    """Return the server of a flavor, with the image and the ports of the arguments.
+def server_of(
+    parsed_args: Namespace, conf: cfg.ConfigOpts, services: Callable[[], Services]
+) -> ServerRequest:
+    """Return the server with the image and the ports of the arguments, of :data:`UNKNOWN_FLAVOR`.
 
     The request is that of nova-scheduler with the options in nova.conf. Without
     ``query_placement_for_numa``, nova-scheduler requests no NUMA nodes.
+
+    :param services: returns the services of the cloud; it is called if an argument is a name.
     """
     options = conf.filter_scheduler
     query_numa = options.query_placement_for_numa if parsed_args.numa is None else parsed_args.numa
     return ServerRequest(
-        flavor=flavor,
-        image=read_image(parsed_args.image) if parsed_args.image else None,
+        flavor=UNKNOWN_FLAVOR,
+        image=read_or_find_image(parsed_args.image, services) if parsed_args.image else None,
         query_vcpu_shares=options.query_placement_for_vcpu_shares,
-        ports=read_ports(parsed_args.port),
+        ports=read_or_find_ports(parsed_args.port, services),
         query_numa=bool(query_numa),
     )
+
+
+def read_source(
+    parsed_args: Namespace, server: ServerRequest, services: Callable[[], Services]
+) -> ServerRequest:
+    """Return the server with the flavor of the arguments of :func:`add_source_arguments`.
+
+    :raises InvalidInput: there is no such file, flavor or server; with every fault.
+    :raises ComputeApiUnavailable: a service of the cloud does not answer.
+    """
+    if parsed_args.server:
+        return find_server(services(), parsed_args.server, server)
+    if parsed_args.flavor:
+        return server._replace(flavor=find_flavors(services(), [parsed_args.flavor])[0])
+    return server._replace(flavor=read_flavor(parsed_args.flavor_file))
 
 
 def queries_of(
@@ -77,57 +122,6 @@ def queries_of(
     )
     translators = extensions.load(extensions.TRANSLATORS)
     return server_queries(server, translators, options, frozenset(parsed_args.aggregate))
-
-
-def find_flavor(conf: cfg.ConfigOpts, name: str) -> Flavor:
-    """Return the flavor of the cloud with this name or id.
-
-    :raises InvalidInput: Nova has no such flavor, or the flavor has faults.
-    :raises ComputeApiUnavailable: Nova does not answer.
-    """
-    with opened_adapter(conf) as placement:
-        flavors = list(read_novas_flavors(nova_adapter(placement)))
-    for key in ("name", "id"):
-        for flavor in flavors:
-            if flavor.get(key) == name:
-                return of_nova(flavor, NOVA)
-    names = [str(flavor.get("name")) for flavor in flavors]
-    raise InvalidInput.of(
-        "--flavor",
-        f"{name}: Nova has no such flavor",
-        advice(name, names, "openstack flavor list --all shows the flavors"),
-    )
-
-
-def find_server(conf: cfg.ConfigOpts, server_id: str, server: ServerRequest) -> ServerRequest:
-    """Return the request that nova-scheduler would make now for a server that exists.
-
-    :param server: the request that the other arguments describe. An image or ports of the
-        arguments replace those of the server.
-    :raises ComputeApiUnavailable: Nova, Glance or Neutron does not answer.
-    """
-    with opened_adapter(conf) as placement:
-        found = read_server(placement, server_id)
-    where = f"server {found.name}"
-    flavor: Mapping[str, Any] = found.flavor
-    if found.image is None:  # the root disk is a volume
-        flavor = {**flavor, "disk": 0}
-    image = None if found.image is None else image_of(_properties(found.image), where)
-    return server._replace(
-        flavor=of_nova(flavor, where),
-        image=server.image or image,
-        ports=server.ports or tuple(port_of(_port(port), where) for port in found.ports),
-    )
-
-
-def _properties(image: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an image of Glance's API with its properties as the openstack client prints them."""
-    texts = {key: value for key, value in image.items() if isinstance(value, str)}
-    return {"name": image.get("name") or image.get("id"), "properties": texts}
-
-
-def _port(port: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**port, "binding_profile": port.get("binding:profile")}
 
 
 def _aggregates(text: str) -> frozenset[str]:

@@ -5,7 +5,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
 from cliff.lister import Lister
+from oslo_config import cfg
 
+from cpu_tiers.cli.cloud_objects import find_agents
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.inventory import CHANGE_COLUMNS, change_rows, provider_row
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
@@ -17,7 +19,6 @@ from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import Interrupted, PlacementError
 from cpu_tiers.placement.networking import NetworkingChanges, sync_networking
-from cpu_tiers.placement.session import connect
 
 LOG = logging.getLogger(__name__)
 
@@ -26,13 +27,20 @@ class _NetworkingCommand(NovaConfCommand, Lister):
     """The arguments of both commands, and the provider trees that they describe."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        parser = super().get_parser(prog_name)
+        self._parser = parser = super().get_parser(prog_name)
         parser.add_argument(
             "agents",
-            nargs="+",
+            nargs="*",
             metavar="AGENT.json",
             help="output of `openstack network agent show -f json`; for OVN the output of "
             "`ovn-sbctl -f json list Chassis`, with all chassis",
+        )
+        parser.add_argument(
+            "--host",
+            action="append",
+            default=[],
+            metavar="HOST",
+            help="the agents of this host, which Neutron is asked for; may be repeated",
         )
         parser.add_argument(
             "--device-trait",
@@ -51,16 +59,22 @@ class _NetworkingCommand(NovaConfCommand, Lister):
         )
         return parser
 
-    def trees(self, parsed_args: Namespace) -> tuple[ProviderTree, ...]:
+    def trees(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> tuple[ProviderTree, ...]:
         """Return the provider trees of the agents.
 
-        :raises InvalidInput: with the faults of all files.
+        :raises InvalidInput: with the faults of all files and hosts.
+        :raises ComputeApiUnavailable: Neutron does not answer.
         """
+        if not parsed_args.agents and not parsed_args.host:
+            self._parser.error("name a file with an agent, or give --host")
         faults = FaultList()
         agents: list[NetworkAgent] = []
         for path in parsed_args.agents:
             with faults:
                 agents += _read_agents(path)
+        for host in dict.fromkeys(parsed_args.host):
+            with faults:
+                agents += find_agents(self.services(conf), host)
         faults.raise_if_any()
         return build_networking_trees(
             agents,
@@ -74,7 +88,8 @@ class NetworkingShow(_NetworkingCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the trees, and list their providers."""
-        providers = (p for tree in self.trees(parsed_args) for p in tree.providers[1:])
+        trees = self.trees(parsed_args, self.nova_conf())
+        providers = (p for tree in trees for p in tree.providers[1:])
         columns = ("uuid", "name", "parent", "inventories", "traits")
         return columns, [(provider.uuid, *provider_row(provider)) for provider in providers]
 
@@ -84,8 +99,9 @@ class NetworkingSync(_NetworkingCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the trees, and write the differences."""
-        trees = self.trees(parsed_args)
-        with connect(self.nova_conf(), embedded=self.wants_embedded) as client:
+        conf = self.nova_conf()
+        trees = self.trees(parsed_args, conf)
+        with self.placement(conf) as client:
             results = _sync(client, trees)
         for kept in (device for result in results for device in result.kept):
             LOG.warning("%s", kept)

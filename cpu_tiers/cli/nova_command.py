@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.session import connect
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.commands.cloud import Cloud
@@ -21,7 +20,12 @@ class NovaMissing(CpuTiersError):
 
 
 class NovaCommand(NovaConfCommand):
-    """A command that queries Nova and Placement, both with the options in nova.conf."""
+    """A command that queries Nova and Placement, both with the options in nova.conf.
+
+    The openstack client has a session for Placement. Nova's database is that of nova.conf.
+    """
+
+    needs_nova_conf = True
 
     @contextmanager
     def clients(self) -> Iterator[tuple["Cloud", PlacementClient]]:
@@ -30,10 +34,8 @@ class NovaCommand(NovaConfCommand):
         :raises NovaMissing: Nova is not installed beside cpu-tiers.
         """
         conf = self.nova_conf()
-        placement = connect(
-            conf,
-            embedded=self.wants_embedded,
-            gives_back_oversold=conf.filter_scheduler.give_back_oversold_claims,
+        placement = self.placement(
+            conf, gives_back_oversold=conf.filter_scheduler.give_back_oversold_claims
         )
         with self.cloud() as cloud, placement as client:
             yield cloud, client
@@ -44,7 +46,8 @@ class NovaCommand(NovaConfCommand):
 
         :raises NovaMissing: Nova is not installed beside cpu-tiers.
         """
-        require_nova(f"cpu-tiers {self.cmd_name}")
+        program = "openstack" if self.is_in_openstack_client else "cpu-tiers"
+        require_nova(f"{program} {self.cmd_name}")
         with quiet():
             # Warnings are recorded, not filtered: eventlet puts filters of its own before ours
             # when Nova imports it. All modules that a command may need are imported here, so

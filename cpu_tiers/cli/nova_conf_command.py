@@ -1,15 +1,26 @@
-"""The base class of the commands that read nova.conf and the global options."""
+"""The base class of the commands that read nova.conf and ask the services of a cloud.
+
+A command has two front doors: the program ``cpu-tiers``, and the openstack client, which finds
+the same class by :mod:`cpu_tiers.cli.openstack_plugin`. Only the session and the place of
+``--config-file`` differ.
+"""
 
 import logging
-from argparse import Namespace
-from typing import cast
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, cast
 
 from cliff.command import Command
 from oslo_config import cfg
 
 from cpu_tiers.cgroup.files import Files
 from cpu_tiers.cgroup.nova_compute import find_config
+from cpu_tiers.cli.termination import run_until_sigterm
 from cpu_tiers.conf.read import read_config
+from cpu_tiers.http.services import Services
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.session import connect, opened_services, placement_client
 
 LOG = logging.getLogger(__name__)
 
@@ -20,31 +31,84 @@ class NovaConfCommand(Command):
     A subclass also inherits from ``Lister`` or ``ShowCommand``, which format the output.
     """
 
+    auth_required = True
+    """Has the openstack client authenticate before it runs the command."""
+
+    needs_nova_conf = False
+    """Whether the command is wrong without the nova.conf of the cloud or of a host."""
+
+    _given = Namespace()
+    _services: Services | None = None
+    _opened: ExitStack
+
     def get_epilog(self) -> str:
         """Return the end of the help, which names the global options."""
+        if self.is_in_openstack_client:
+            return str(super().get_epilog())
         # cliff lists only the options of the command itself in the command's help.
         return (
             "The command reads nova.conf. The global options --config-file FILE and --placement "
             "{config,embedded} stand before the command; see cpu-tiers --help."
         )
 
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add ``--config-file`` in the openstack client, which has no such global option."""
+        parser: ArgumentParser = super().get_parser(prog_name)
+        if self.is_in_openstack_client:
+            parser.add_argument(
+                "--config-file",
+                action="append",
+                default=[],
+                required=self.needs_nova_conf,
+                metavar="FILE",
+                help="path of nova.conf, for the options of Nova and of cpu-tiers; may be"
+                " repeated"
+                + ("" if self.needs_nova_conf else " (default: the defaults of the options)"),
+            )
+        return parser
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Run the command, and print which changes are written if it was interrupted."""
+        self._given = parsed_args
+        with ExitStack() as self._opened:
+            # cpu-tiers has done so before it has found the command.
+            return run_until_sigterm(lambda: self._run(parsed_args))
+
+    def _run(self, parsed_args: Namespace) -> int:
+        try:
+            return int(super().run(parsed_args))
+        except KeyboardInterrupt as interrupted:
+            # cliff ends with the exit status 130 after Ctrl-C, but prints no message.
+            if message := str(interrupted):
+                LOG.error("%s", message)
+            raise
+
+    @property
+    def is_in_openstack_client(self) -> bool:
+        """Tell whether the openstack client runs the command."""
+        return self._client_manager is not None
+
     @property
     def wants_embedded(self) -> bool:
         """Tell whether ``--placement embedded`` was given."""
-        return bool(self._options.placement == "embedded")
+        return not self.is_in_openstack_client and bool(self._options.placement == "embedded")
 
     @property
     def config_files(self) -> list[str]:
         """Return the paths that were given with ``--config-file``."""
-        return list(self._options.config_file)
+        options = self._given if self.is_in_openstack_client else self._options
+        return list(options.config_file)
 
     def nova_conf(self) -> cfg.ConfigOpts:
         """Return the configuration in nova.conf.
 
+        In the openstack client, a nova.conf of this machine is not read if it is not given,
+        because it may be that of another cloud.
+
         :raises InvalidInput: a file cannot be read, see
             :func:`~cpu_tiers.conf.read.read_config`.
         """
-        return read_config(self.config_files)
+        return read_config(self.config_files, is_searched=not self.is_in_openstack_client)
 
     def nova_compute_conf(self) -> cfg.ConfigOpts:
         """Return the configuration of the nova-compute that runs on this machine.
@@ -61,6 +125,48 @@ class NovaConfCommand(Command):
         if any(paths):
             LOG.info("nova-compute was started with %s", ", ".join(paths.files + paths.folders))
         return read_config(paths.files, paths.folders)
+
+    def services(self, conf: cfg.ConfigOpts) -> Services:
+        """Return the services of the cloud, the same each time; the session ends with the command.
+
+        :param conf: the configuration whose section ``[placement]`` has the credentials. The
+            openstack client has credentials of its own.
+        :raises PlacementMisconfigured: the section is missing or incomplete.
+        """
+        if self.is_in_openstack_client:
+            return cast(Services, self._client_manager.cpu_tiers)
+        if self._services is None:
+            self._services = self._opened.enter_context(opened_services(conf))
+        return self._services
+
+    @contextmanager
+    def placement(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        connections: int | None = None,
+        gives_back_oversold: bool = False,
+    ) -> Iterator[PlacementClient]:
+        """Yield a client of Placement, which sends nothing until a method is called.
+
+        The arguments are those of :func:`~cpu_tiers.placement.session.connect`.
+
+        :raises PlacementMisconfigured: the section ``[placement]`` is missing or incomplete.
+        """
+        if self.wants_embedded:
+            with connect(conf, embedded=True) as client:
+                yield client
+            return
+        yield placement_client(
+            self.services(conf),
+            connections=connections,
+            gives_back_oversold=gives_back_oversold,
+        )
+
+    @property
+    def _client_manager(self) -> Any:
+        """Return the client manager of the openstack client; ``None`` in ``cpu-tiers``."""
+        return getattr(self.app, "client_manager", None)
 
     @property
     def _options(self) -> Namespace:

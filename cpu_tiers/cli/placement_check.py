@@ -8,7 +8,6 @@ from dataclasses import asdict
 from cpu_tiers.cli.formatting import ShowCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.placement.race import Race, RaceResult
-from cpu_tiers.placement.session import connect
 
 LOG = logging.getLogger(__name__)
 
@@ -48,9 +47,7 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         """Run the race and show its result."""
-        with connect(
-            self.nova_conf(), embedded=self.wants_embedded, connections=parsed_args.claimers
-        ) as client:
+        with self.placement(self.nova_conf(), connections=parsed_args.claimers) as client:
             race = Race(client=client, claimers=parsed_args.claimers, claim=client.set_consumers)
             try:
                 result = race.run(parsed_args.rounds)

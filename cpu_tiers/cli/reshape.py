@@ -24,7 +24,6 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.numa_reshape import reshape
 from cpu_tiers.placement.plan_file import SavedPlan, read_plan
-from cpu_tiers.placement.session import connect
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.commands.cloud import Cloud
@@ -126,6 +125,8 @@ class ReshapeApply(NovaConfCommand, Lister):
     made, the command names these servers and writes nothing. A second run changes nothing.
     """
 
+    needs_nova_conf = True
+
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the plan and the host's capabilities."""
         parser = super().get_parser(prog_name)
@@ -140,7 +141,7 @@ class ReshapeApply(NovaConfCommand, Lister):
         conf = self.nova_conf()
         plan = _read_plan(parsed_args.plan)
         tree = read_tree(parsed_args, conf, plan.host)
-        with connect(conf, embedded=self.wants_embedded) as client:
+        with self.placement(conf) as client:
             if client.find_provider(plan.host) is None:
                 raise ProviderNotFound(
                     f"Placement has no provider {plan.host}, the host of the plan, so there is"

@@ -16,7 +16,7 @@ from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.page_file import write_page
 from cpu_tiers.cli.progress import ProgressLine
-from cpu_tiers.cli.request import add_numa_argument, requests_numa_nodes
+from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_nodes
 from cpu_tiers.cli.simulation_report import COLUMNS, row
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, effective_shares

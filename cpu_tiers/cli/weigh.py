@@ -1,21 +1,41 @@
 """``cpu-tiers weigh``: sorts the candidate hosts for a server by their scores."""
 
+import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from cliff.lister import Lister
+from oslo_config import cfg
 
+from cpu_tiers import extensions
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.live_request import (
+    add_aggregate_argument,
+    add_request_arguments,
+    add_source_arguments,
+    queries_of,
+    read_source,
+    server_of,
+)
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.request import add_query_arguments, read_query
+from cpu_tiers.cli.server_arguments import requests_numa_nodes
+from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known
+from cpu_tiers.placement.server_candidates import ServerCandidates, read_candidates
+from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, Forest
+
+LOG = logging.getLogger(__name__)
 
 
 class Weigh(NovaConfCommand, Lister):
     """List the candidate hosts for a server with their scores, best first.
+
+    The command asks Placement for the candidates, as nova-scheduler does. With --candidates, it
+    reads them from a file, and a host has only the uuid of its root provider.
 
     A score has a part for each resource class and each trait; 1.0 is the best part. The
     options resource_provider_scoring, resource_provider_resources and
@@ -25,13 +45,15 @@ class Weigh(NovaConfCommand, Lister):
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the server, its candidates and the scoring."""
-        parser = super().get_parser(prog_name)
-        add_query_arguments(parser)
+        self._parser = parser = super().get_parser(prog_name)
+        add_source_arguments(parser)
+        add_request_arguments(parser)
+        add_aggregate_argument(parser)
         parser.add_argument(
             "--candidates",
-            required=True,
             metavar="FILE",
-            help="body of GET /allocation_candidates, microversion 1.29 or later",
+            help="output of `openstack allocation candidate list -f json`, or the body of GET"
+            " /allocation_candidates, microversion 1.29 or later (default: ask Placement)",
         )
         parser.add_argument(
             "--scoring", choices=sorted(SCORINGS), help="scoring to use instead of nova.conf's"
@@ -40,10 +62,13 @@ class Weigh(NovaConfCommand, Lister):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Compute the score of each host, and list the hosts."""
-        options = self.nova_conf().filter_scheduler
-        query = read_query(parsed_args, options)
-        where = parsed_args.candidates
-        answer = CandidatesAnswer.parse(read_json(where), where=where).usable()
+        if parsed_args.candidates and parsed_args.aggregate:
+            self._parser.error("--aggregate is for a query: leave out --candidates")
+        conf = self.nova_conf()
+        options = conf.filter_scheduler
+        query, answer, names = self._candidates(parsed_args, conf)
+        if not answer.allocation_requests:
+            LOG.info("No host has a candidate; `explain` shows why.")
         forest = Forest(
             answer.provider_summaries,
             query.resources(),
@@ -56,10 +81,10 @@ class Weigh(NovaConfCommand, Lister):
         for host in answer.hosts():
             forest.offer(host, [request.allocations for request in answer.on_host(host)])
         scores = {host: forest.explain(host) for host in answer.hosts()}
-        best_first = sorted(scores, key=lambda host: (-scores[host].score, host))
+        best_first = sorted(scores, key=lambda host: (-scores[host].score, names.get(host, host)))
         return ("host", "score", "resource_score", "trait_score", "resources", "traits"), [
             (
-                host,
+                names.get(host, host),
                 FormattedValue(scores[host].score, _rounded),
                 FormattedValue(scores[host].resource_score, _rounded),
                 FormattedValue(scores[host].trait_score, _rounded),
@@ -68,6 +93,35 @@ class Weigh(NovaConfCommand, Lister):
             )
             for host in best_first
         ]
+
+    def _candidates(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> ServerCandidates:
+        """Return the candidates in the file, or the candidates of the cloud."""
+        services = partial(self.services, conf)
+        server = read_source(parsed_args, server_of(parsed_args, conf, services), services)
+        if parsed_args.candidates:
+            return _in_file(parsed_args, conf, server)
+        with self.placement(conf) as client:
+            return read_candidates(client, queries_of(parsed_args, conf, server))
+
+
+def _in_file(
+    parsed_args: Namespace, conf: cfg.ConfigOpts, server: ServerRequest
+) -> ServerCandidates:
+    """Return the candidates in a file, which has no names of hosts."""
+    where = parsed_args.candidates
+    query_numa = requests_numa_nodes(
+        parsed_args, conf.filter_scheduler, server.flavor, server.image
+    )
+    query = translate(
+        server._replace(query_numa=query_numa), extensions.load(extensions.TRANSLATORS)
+    )
+    document = read_json(where)
+    answer = (
+        read_candidate_list(document, where=where)
+        if is_candidate_list(document)
+        else CandidatesAnswer.parse(document, where=where)
+    )
+    return ServerCandidates(query, answer.usable(), {})
 
 
 def _rounded(score: float) -> str:

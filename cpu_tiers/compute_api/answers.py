@@ -3,16 +3,20 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from keystoneauth1.adapter import Adapter
-from keystoneauth1.exceptions import ClientException
+from keystoneauth1.exceptions import ClientException, NotFound
 from requests import JSONDecodeError, RequestException
 
 from cpu_tiers.errors import CpuTiersError, printable
-from cpu_tiers.http.retries import RetryPolicy, may_pass, retry_after_of, retrying
+from cpu_tiers.http.retries import may_pass, retry_after_of, retrying
+from cpu_tiers.http.services import Services
 
 
 class ComputeApiUnavailable(CpuTiersError):
     """An API does not answer, refuses, or its answer has another form."""
+
+
+class NotFoundThere(ComputeApiUnavailable):
+    """The service answers 404: it has no such object, or no such path."""
 
 
 class Api(NamedTuple):
@@ -43,38 +47,22 @@ class Wanted(NamedTuple):
     form: str
 
 
-def service_adapter(placement: Adapter, service_type: str) -> Adapter:
-    """Return an adapter for a service with the credentials of an adapter for Placement."""
-    return Adapter(
-        session=placement.session,
-        auth=placement.auth,
-        service_type=service_type,
-        interface=placement.interface,
-        region_name=placement.region_name,
-    )
-
-
 def get(
-    adapter: Adapter,
-    path: str,
-    retry_policy: RetryPolicy,
-    wanted: Wanted,
-    microversion: str | None = None,
+    services: Services, path: str, wanted: Wanted, microversion: str | None = None
 ) -> Mapping[str, Any]:
     """Return the JSON object with which a service answers a GET.
 
+    :raises NotFoundThere: the service has no such object.
     :raises ComputeApiUnavailable: the service does not answer, or the answer is no JSON object.
     """
-    repeat = retrying(retry_policy, may_pass, retry_after_of)
+    repeat = retrying(services.retry_policy, may_pass, retry_after_of)
+    adapter = services.adapter(wanted.service.service_type)
     try:
         body = repeat(adapter.get, path, microversion=microversion).json()
+    except NotFound as error:
+        raise NotFoundThere(_unanswered(services, path, wanted, error)) from error
     except (ClientException, RequestException, JSONDecodeError, RecursionError) as error:
-        reason = printable(str(error)[:300]) or type(error).__name__
-        raise ComputeApiUnavailable(
-            f"GET {path}: {wanted.service.name} cannot be asked for {wanted.things}: {reason};"
-            " check the credentials in [placement] of nova.conf, and the endpoint of the service"
-            f" {wanted.service.service_type}"
-        ) from error
+        raise ComputeApiUnavailable(_unanswered(services, path, wanted, error)) from error
     if not isinstance(body, dict):
         raise _other_form(path, wanted)
     return body
@@ -88,6 +76,15 @@ def part(body: object, key: str, kind: type[Any], path: str, wanted: Wanted) -> 
     if isinstance(body, Mapping) and isinstance(body.get(key), kind):
         return body[key]
     raise _other_form(path, wanted)
+
+
+def _unanswered(services: Services, path: str, wanted: Wanted, error: Exception) -> str:
+    reason = printable(str(error)[:300]) or type(error).__name__
+    return (
+        f"GET {path}: {wanted.service.name} cannot be asked for {wanted.things}: {reason};"
+        f" check {services.settings.credentials}, and the endpoint of the service"
+        f" {wanted.service.service_type}"
+    )
 
 
 def _other_form(path: str, wanted: Wanted) -> ComputeApiUnavailable:

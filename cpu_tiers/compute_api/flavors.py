@@ -7,19 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from keystoneauth1.adapter import Adapter
-
 from cpu_tiers.compute_api.answers import (
     NOVA,
     ComputeApiUnavailable,
     Wanted,
     get,
     part,
-    service_adapter,
 )
-from cpu_tiers.http.retries import RetryPolicy
+from cpu_tiers.http.services import Services
 
-__all__ = ["ComputeApiUnavailable", "nova_adapter", "read_flavors"]
+__all__ = ["ComputeApiUnavailable", "read_flavors"]
 
 Flavor = Mapping[str, Any]
 
@@ -27,16 +24,10 @@ MICROVERSION = "2.61"
 """The first microversion whose flavors have ``extra_specs``, and the microversion in use."""
 
 _FLAVORS = Wanted(NOVA, "flavors", "a list of flavors")
-_POLICY = RetryPolicy()
 _PAGE = 1000  # the default of [api] max_limit, so that Nova does not shorten the pages
 
 
-def nova_adapter(placement: Adapter) -> Adapter:
-    """Return an adapter for Nova's API with the credentials of an adapter for Placement."""
-    return service_adapter(placement, "compute")
-
-
-def read_flavors(nova: Adapter, retry_policy: RetryPolicy = _POLICY) -> Iterator[Flavor]:
+def read_flavors(services: Services) -> Iterator[Flavor]:
     """Yield every flavor with its ``extra_specs``, public or not, page by page.
 
     Nova lists flavors that are not public only for an administrator. Where a policy keeps
@@ -50,14 +41,14 @@ def read_flavors(nova: Adapter, retry_policy: RetryPolicy = _POLICY) -> Iterator
         parameters |= {"marker": marker} if marker else {}
         # JSON can have half of a surrogate pair, which no request can.
         path = "/flavors/detail?" + urlencode(parameters, errors="replace")
-        body = get(nova, path, retry_policy, _FLAVORS, MICROVERSION)
+        body = get(services, path, _FLAVORS, MICROVERSION)
         page = part(body, "flavors", list, path, _FLAVORS)
         for flavor in page:
             identifier = quote(part(flavor, "id", str, path, _FLAVORS), safe="", errors="replace")
             specs_of = flavor
             if "extra_specs" not in flavor:
                 of_flavor = f"/flavors/{identifier}/os-extra_specs"
-                specs_of = get(nova, of_flavor, retry_policy, _FLAVORS, MICROVERSION)
+                specs_of = get(services, of_flavor, _FLAVORS, MICROVERSION)
             yield {**flavor, "extra_specs": part(specs_of, "extra_specs", dict, path, _FLAVORS)}
         following = part(page[-1], "id", str, path, _FLAVORS) if page else None
         if "flavors_links" not in body or following in (None, marker):

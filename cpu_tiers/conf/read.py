@@ -14,7 +14,9 @@ from cpu_tiers.model.cpu_set import CpuSet
 _GROUPS = (*nova.OPTIONS, *list_opts())
 
 
-def read_config(files: Sequence[str], folders: Sequence[str] = ()) -> cfg.ConfigOpts:
+def read_config(
+    files: Sequence[str], folders: Sequence[str] = (), *, is_searched: bool = True
+) -> cfg.ConfigOpts:
     """Return the configuration, with the options of cpu-tiers and of :mod:`cpu_tiers.conf.nova`.
 
     :param files: the configuration files; a later file overrides an earlier file.
@@ -22,6 +24,8 @@ def read_config(files: Sequence[str], folders: Sequence[str] = ()) -> cfg.Config
         no such file.
     :param folders: the folders with further files, which override ``files``. If there are none,
         the folders that nova-compute reads: ``nova.conf.d`` and ``nova-compute.conf.d``.
+    :param is_searched: whether the files and folders of this machine are read where none are
+        given.
     :raises InvalidInput: a file cannot be read, or values are invalid; all faults
         at once.
     """
@@ -33,8 +37,8 @@ def read_config(files: Sequence[str], folders: Sequence[str] = ()) -> cfg.Config
             args=[],
             project="nova",
             prog="nova-compute",
-            default_config_files=config_files(files),
-            default_config_dirs=list(folders) or None,
+            default_config_files=config_files(files) if is_searched else list(files),
+            default_config_dirs=list(folders) or (None if is_searched else []),
         )
     except cfg.ConfigFilesNotFoundError as error:
         raise InvalidInput.of(

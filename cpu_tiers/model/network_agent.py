@@ -92,6 +92,20 @@ class NetworkAgent:
         return agent
 
 
+def reports_resources(document: Mapping[str, Any]) -> bool:
+    """Tell whether the document of an agent has bandwidths or packet rates.
+
+    An agent of DHCP or of metadata has none. A controller of OVN counts, too: it has its
+    bandwidths elsewhere, and :meth:`NetworkAgent.parse` says where.
+    """
+    options = document.get("configurations", document.get("configuration"))
+    return document.get("agent_type") in _OVN_CONTROLLERS or any(
+        key.startswith(("resource_provider_bandwidths", "resource_provider_packet_processing_w"))
+        and value
+        for key, value in (options if isinstance(options, Mapping) else {}).items()
+    )
+
+
 def _check_configured(at: DocumentPlace, document: Mapping[str, Any]) -> None:
     """Refuse the report of an OVN controller, which has none of the options for Placement."""
     kind = document.get("agent_type")

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.http.retries import RetryPolicy
+from cpu_tiers.http.services import NOVA_CONF, Settings
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import is_custom
 from cpu_tiers.model.request import CandidateQuery
@@ -31,6 +32,7 @@ class PlacementClient:
         clients interfere with.
     :param gives_back_oversold: look after each claim whether Placement has allocated more than the
         capacity, and give the claim back in this case (:mod:`~cpu_tiers.placement.oversold`).
+    :param settings: where the settings of the transport are, for the advice in an error.
     """
 
     def __init__(
@@ -39,11 +41,12 @@ class PlacementClient:
         *,
         retry_policy: RetryPolicy | None = None,
         gives_back_oversold: bool = False,
+        settings: Settings = NOVA_CONF,
     ) -> None:
         """Keep the transport; the first request negotiates the microversion."""
         self.gives_back_oversold = gives_back_oversold
         self.retry_policy = retry_policy or RetryPolicy()
-        self._exchange = Exchange(transport, self.retry_policy)
+        self._exchange = Exchange(transport, self.retry_policy, settings)
 
     @property
     def microversion(self) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from keystoneauth1 import exceptions as ksa
 from cpu_tiers.errors import printable
 from cpu_tiers.http.redirects import RedirectRefused
 from cpu_tiers.http.retries import REPEATED_STATUSES, may_pass, retry_after_of
+from cpu_tiers.http.services import NOVA_CONF, Settings
 from cpu_tiers.placement.errors import (
     DuplicateName,
     GenerationConflict,
@@ -34,18 +35,22 @@ _BY_CODE: Mapping[str, type[PlacementRefused]] = {
     "placement.duplicate_name": DuplicateName,
     "placement.resource_provider.inuse": ProviderInUse,
 }
-_CHECK_SECTION = "check auth_url, valid_interfaces, region_name and cafile in [placement]"
 
 
-def error_without_response(error: Exception, method: str, path: str) -> PlacementError:
-    """Return the error for an exception that was raised instead of a response."""
+def error_without_response(
+    error: Exception, method: str, path: str, settings: Settings = NOVA_CONF
+) -> PlacementError:
+    """Return the error for an exception that was raised instead of a response.
+
+    :param settings: where the settings of the session are, for the advice in the error.
+    """
     if isinstance(error, ksa.DiscoveryFailure) and isinstance(
         error.__context__, ksa.ClientException
     ):
         # DiscoveryFailure only says that there is no endpoint; its context says why.
-        return error_without_response(error.__context__, method, path)
+        return error_without_response(error.__context__, method, path, settings)
     if isinstance(error, ksa.HttpError):
-        return _identity_refused(error, method, path)
+        return _identity_refused(error, method, path, settings)
     if isinstance(error, ksa.InvalidResponse):
         return PlacementAnswerInvalid(
             f"{method} {path}: the answer of Keystone is not a token: {error}",
@@ -61,11 +66,13 @@ def error_without_response(error: Exception, method: str, path: str) -> Placemen
     if isinstance(original := getattr(error, "original", None), RedirectRefused):
         error = original  # without the words of keystoneauth1
     return PlacementMisconfigured(
-        f"{method} {path}: cannot be sent: {error}; {_CHECK_SECTION}", method=method, path=path
+        f"{method} {path}: cannot be sent: {error}; check {settings.connection}",
+        method=method,
+        path=path,
     )
 
 
-def _identity_refused(error: Any, method: str, path: str) -> PlacementError:
+def _identity_refused(error: Any, method: str, path: str, settings: Settings) -> PlacementError:
     """Return the error for an ``HttpError`` of keystoneauth1.
 
     Only requests to Keystone raise it, because the requests to Placement are sent
@@ -79,15 +86,20 @@ def _identity_refused(error: Any, method: str, path: str) -> PlacementError:
         kind = PlacementUnavailable
     elif status >= 500:
         kind = PlacementRefused
-    message = f"{method} {path}: Keystone gave no token: {error}; {_CHECK_SECTION}"
+    message = f"{method} {path}: Keystone gave no token: {error}; check {settings.connection}"
     refusal = kind(message, method=method, path=path, status=status)
     if isinstance(refusal, PlacementUnavailable):
         refusal.retry_after = retry_after_of(error)
     return refusal
 
 
-def error_of_response(response: PlacementResponse) -> PlacementError:
-    """Return the error for a response with a status of 400 or more."""
+def error_of_response(
+    response: PlacementResponse, settings: Settings = NOVA_CONF
+) -> PlacementError:
+    """Return the error for a response with a status of 400 or more.
+
+    :param settings: where the settings of the session are, for the advice in the error.
+    """
     details, code = _problems(response)
     kind: type[PlacementError] = _BY_CODE.get(code, PlacementRefused)
     advice = ""
@@ -95,7 +107,7 @@ def error_of_response(response: PlacementResponse) -> PlacementError:
         kind = PlacementUnavailable
         advice = "" if response.status == 429 else _fate(response.method)
     elif response.status in {401, 403}:
-        kind, advice = NotAuthorised, "; check the credentials in [placement], and their role"
+        kind, advice = NotAuthorised, f"; check {settings.credentials}, and their role"
     elif kind is GenerationConflict:
         advice = "; another client writes there at the same time: run the command again"
     elif kind is PlacementRefused and details and _is_an_allocation_conflict(response):

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Any, Protocol
 
 from cpu_tiers.http.retries import RetryPolicy, retrying
+from cpu_tiers.http.services import NOVA_CONF, Settings
 from cpu_tiers.placement.error_mapping import error_of_response, error_without_response
 from cpu_tiers.placement.errors import (
     PlacementError,
@@ -36,9 +37,12 @@ class Transport(Protocol):
 class Exchange:
     """Sends requests with one microversion, and turns each failure into a typed error."""
 
-    def __init__(self, transport: Transport, retry_policy: RetryPolicy) -> None:
+    def __init__(
+        self, transport: Transport, retry_policy: RetryPolicy, settings: Settings = NOVA_CONF
+    ) -> None:
         """Keep the transport; nothing is sent yet."""
         self._transport = transport
+        self._settings = settings
         self._retrying = retrying(
             retry_policy,
             lambda error: isinstance(error, PlacementUnavailable),
@@ -123,7 +127,7 @@ class Exchange:
             # Any exception, because not all failures have a class of keystoneauth1 or
             # requests: without a password keystoneauth1 raises a bare Exception, and
             # without the CA file requests raises an OSError.
-            raise error_without_response(error, method, path) from error
+            raise error_without_response(error, method, path, self._settings) from error
         response = PlacementResponse(
             method=method,
             path=path,
@@ -133,7 +137,7 @@ class Exchange:
             content=http_response.content,
         )
         if response.status >= 400 and response.status not in expected:
-            raise error_of_response(response)
+            raise error_of_response(response, self._settings)
         return response
 
 

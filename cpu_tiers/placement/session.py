@@ -23,11 +23,13 @@ from oslo_config import cfg
 
 from cpu_tiers.http.redirects import refuse_other_hosts
 from cpu_tiers.http.retries import RetryPolicy
+from cpu_tiers.http.services import Services
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.errors import PlacementMisconfigured
 
 GROUP = "placement"
+SERVICE_TYPE = "placement"
 TIMEOUT_SECONDS = 20.0
 
 _EXAMPLE = """; nova.conf needs, for example:
@@ -77,29 +79,61 @@ def connect(
         with embedded_placement() as client:
             yield client
         return
-    adapter = load_adapter(conf)
+    with opened_services(conf) as services:
+        yield placement_client(
+            services,
+            retry_policy=retry_policy,
+            connections=connections,
+            gives_back_oversold=gives_back_oversold,
+        )
+
+
+def placement_client(
+    services: Services,
+    *,
+    retry_policy: RetryPolicy | None = None,
+    connections: int | None = None,
+    gives_back_oversold: bool = False,
+) -> PlacementClient:
+    """Return a client of the Placement of a cloud; the arguments are those of :func:`connect`."""
+    adapter = services.adapter(SERVICE_TYPE)
     if connections:
         for scheme in ("http://", "https://"):
             adapter.session.session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=connections))
-    try:
-        yield PlacementClient(
-            adapter, retry_policy=retry_policy, gives_back_oversold=gives_back_oversold
-        )
-    finally:
-        adapter.session.session.close()
+    return PlacementClient(
+        adapter,
+        retry_policy=retry_policy,
+        gives_back_oversold=gives_back_oversold,
+        settings=services.settings,
+    )
 
 
 @contextmanager
-def opened_adapter(conf: cfg.ConfigOpts) -> Iterator[Adapter]:
-    """Yield an adapter for Placement, for other services of the same catalog.
+def opened_services(conf: cfg.ConfigOpts) -> Iterator[Services]:
+    """Yield the services in the catalog of Keystone, with the credentials in ``[placement]``.
 
     :raises PlacementMisconfigured: the section is missing or incomplete.
     """
-    adapter = load_adapter(conf)
+    placement = load_adapter(conf)
+
+    def adapter(service_type: str) -> Adapter:
+        return placement if service_type == SERVICE_TYPE else _beside(placement, service_type)
+
     try:
-        yield adapter
+        yield Services(adapter=adapter)
     finally:
-        adapter.session.session.close()
+        placement.session.session.close()
+
+
+def _beside(placement: Adapter, service_type: str) -> Adapter:
+    """Return an adapter for another service, with the credentials of Placement's adapter."""
+    return Adapter(
+        session=placement.session,
+        auth=placement.auth,
+        service_type=service_type,
+        interface=placement.interface,
+        region_name=placement.region_name,
+    )
 
 
 def load_adapter(conf: cfg.ConfigOpts) -> Adapter:

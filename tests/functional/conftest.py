@@ -23,6 +23,7 @@ from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import WsgiTransport, embedded_placement, placement_app
 from cpu_tiers.placement.session import connect
+from tests.functional.placement.keystone import keystone
 
 HTML = b"<html><body><h1>We will be back soon</h1></body></html>"
 PROBLEM = {"status": 503, "title": "Service Unavailable", "detail": "the database is away"}
@@ -191,6 +192,13 @@ def placement_conf(
     parameters = getattr(getattr(request.node, "callspec", None), "params", {})
     timeout = 1 if "silence" in parameters.values() else 20
     return nova_conf(auth_type="admin_token", endpoint=url, token="admin", timeout=timeout)
+
+
+@pytest.fixture(scope="session")
+def auth_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real Keystone, with a real Placement in its catalog."""
+    with keystone(tmp_path_factory.mktemp("cloud")) as url:
+        yield url
 
 
 @pytest.fixture

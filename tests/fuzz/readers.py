@@ -31,11 +31,13 @@ from cpu_tiers.errors import CpuTiersError, FaultList, printable
 from cpu_tiers.guest.audit import Evidence, audit, due_weight
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.http.retries import RetryPolicy
+from cpu_tiers.http.services import Services
 from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.inventory.contract import InventoryOptions
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
@@ -155,8 +157,13 @@ def extra_specs(content: bytes) -> None:
 
 
 def candidates(content: bytes) -> None:
-    """Read a body of ``GET /allocation_candidates``, weigh the hosts, and claim a candidate."""
-    answer = CandidatesAnswer.parse(read_json(_given(content)), where="answer").usable()
+    """Read a body of ``GET /allocation_candidates``, weigh the hosts, and claim a candidate.
+
+    A list is what the openstack client prints of the body.
+    """
+    document = read_json(_given(content))
+    parse = read_candidate_list if is_candidate_list(document) else CandidatesAnswer.parse
+    answer = parse(document, where="answer").usable()
     for scoring in SCORINGS.values():
         forest = Forest(answer.provider_summaries, {"VCPU": 1}, ["A"], scoring=scoring)
         for host in answer.hosts():
@@ -267,7 +274,7 @@ class _refused:  # noqa: N801  # a context manager, like contextlib's
 def nova(content: bytes) -> None:
     """Read an answer of Nova's API."""
     adapter: Any = _Answers(_response(200, content))
-    _first(read_flavors_of_nova(adapter))
+    _first(read_flavors_of_nova(Services(adapter=lambda _: adapter)))
 
 
 def _first(flavors_of_nova: Iterator[Mapping[str, Any]]) -> None:
@@ -457,9 +464,19 @@ resource_provider_scoring = boring
 resource_provider_resources = VCPU,MEMORY_MB
 """
 
+_CANDIDATE_LIST = [
+    {
+        "#": 1,
+        "allocation": "VCPU=1,MEMORY_MB=512",
+        "resource provider": "11111111-1111-4111-8111-111111111111",
+        "inventory used/capacity": "VCPU=0/8,MEMORY_MB=0/4096",
+        "traits": "COMPUTE_NODE,A",
+    }
+]
+
 READERS: Mapping[str, Reader] = {
     "agents": Reader(read=agents, seeds=(_json(_AGENT),)),
-    "candidates": Reader(read=candidates, seeds=(_json(_ANSWER),)),
+    "candidates": Reader(read=candidates, seeds=(_json(_ANSWER), _json(_CANDIDATE_LIST))),
     "capabilities": Reader(
         read=capabilities,
         seeds=tuple((_DEMO / name).read_bytes() for name in ("small.xml", "plain.xml")),

@@ -115,11 +115,25 @@ def test_bash_completes_commands_and_options() -> None:
     script = f"""
         _get_comp_words_by_ref() {{
             cur=${{COMP_WORDS[COMP_CWORD]}}; words=("${{COMP_WORDS[@]}}")
+            prev=${{COMP_WORDS[COMP_CWORD - 1]}}
         }}
         PATH={program}:$PATH; . {ROOT}/packaging/cpu-tiers.bash-completion
-        for line in "cpu-tiers flavor " "cpu-tiers host audit --int"; do
-            COMP_WORDS=($line); [[ $line == *" " ]] && COMP_WORDS+=("")
-            COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _cpu_tiers; echo "${{COMPREPLY[@]}}"
+        cd {ROOT}/packaging
+        for line in "flavor " "host audit --int" "--config-file " "explain nova" \
+            "--debug --config-file nova.conf reshape " "weigh f.json --candidates cpu" \
+            "--config-file nova.conf explain --serv"; do
+            COMP_WORDS=(cpu-tiers $line); [[ $line == *" " ]] && COMP_WORDS+=("")
+            COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _cpu_tiers_with_files
+            echo "${{COMPREPLY[@]}}"
         done"""
     shown = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
-    assert shown.stdout.splitlines() == ["check show", "--interval"]
+    everything = " ".join(sorted(each.name for each in (ROOT / "packaging").iterdir()))
+    assert [" ".join(sorted(line.split())) for line in shown.stdout.splitlines()] == [
+        "check show",
+        "--interval",
+        everything,
+        "nova_virt_cpu_tiers.py",
+        "apply plan",
+        "cpu-tiers.bash-completion",
+        "--server",
+    ]

@@ -35,6 +35,10 @@ NOT_RUN = {
         "cpu-tiers explain gold.json",
     ): "tests/functional/cli runs the commands on hosts of its own.",
     (
+        "docs/openstack-client.rst",
+        "openstack --os-cloud production cpu tier explain",
+    ): "tests/functional/cli/test_openstack_client.py runs the command on a cloud of its own.",
+    (
         "docs/cloud.rst",
         "one-node-cloud down",
     ): "tests/cloud/conftest.py starts and ends the cloud.",

@@ -28,6 +28,7 @@ SECTIONS = {
     "http": "Placement",
     "inventory": "nova.conf and the host",
     "libvirt": "libvirt",
+    "model.candidate_list": "Commands",
     "model.candidates": "Placement",
     "model.compute": "Guests",
     "model.cpu_set": "Flavors, images and ports",

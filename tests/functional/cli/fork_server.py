@@ -27,6 +27,7 @@ IMPORTED_LATER = (
     "cpu_tiers.placement.embedded",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
+    "openstackclient.shell",
     "oslo_db.sqlalchemy.enginefacade",
     "placement.deploy",
     "prometheus_client",

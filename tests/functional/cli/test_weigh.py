@@ -204,3 +204,19 @@ def test_weigh_reads_its_options_from_nova_conf(
     assert row["traits"] == {"CUSTOM_B": 0.0, "CUSTOM_C": 0.0}
     assert row["resource_score"] == pytest.approx(0.375)
     assert row["trait_score"] == pytest.approx(1 / 3)
+
+
+def test_placement_is_asked_where_no_file_is_given(
+    run: Command, flavor: Command, placement_conf: Path, hosts: dict[str, str]
+) -> None:
+    """The hosts have their names."""
+    assert len(hosts) == 3
+    path = flavor({}, vcpus=2, ram=4096, disk=0)
+    rows = json.loads(run("--config-file", placement_conf, "weigh", path, "-f", "json").stdout)
+    assert [row["host"] for row in rows] == ["roomy", "nested", "middling"]  # as in the first test
+    assert rows[0]["resources"] == {"VCPU": 0.875, "MEMORY_MB": 0.5}  # 1 - 2/16, 1 - 4096/8192
+    result = run("--config-file", placement_conf, "weigh", flavor({}, vcpus=32), "-f", "json")
+    assert json.loads(result.stdout) == []
+    assert "No host has a candidate; `explain` shows why." in result.stderr
+    asked = ("weigh", path, "--candidates", "f.json", "--aggregate", "a")
+    assert "--aggregate is for a query" in run(*asked, status=2).stderr

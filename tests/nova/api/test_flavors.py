@@ -9,8 +9,9 @@ from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 from nova.api.validation.extra_specs import validators
 
-from cpu_tiers.compute_api.flavors import ComputeApiUnavailable, nova_adapter, read_flavors
+from cpu_tiers.compute_api.flavors import ComputeApiUnavailable, read_flavors
 from cpu_tiers.extra_specs.known_keys import KEYS, misspelt_keys
+from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
 from tests.nova.cloud import Cloud
 
@@ -24,8 +25,8 @@ def test_every_key_of_nova_is_known() -> None:
 
 
 class TestFlavors(Cloud):
-    def nova(self, user: str = "admin") -> Adapter:
-        """Return an adapter for nova-api, with a token as Nova's noauth2 reads it."""
+    def nova(self, user: str = "admin") -> Services:
+        """Return nova-api, with a token as Nova's noauth2 reads it."""
         token = Token(endpoint=self.api.base_url, token=f"{user}:{self.api.project_id}")
         headers = {
             "X-Auth-User": user,
@@ -33,7 +34,7 @@ class TestFlavors(Cloud):
             "X-Roles": "admin,member,reader",
         }
         session = Session(auth=token, additional_headers=headers)
-        return nova_adapter(Adapter(session, service_type="placement"))
+        return Services(adapter=lambda kind: Adapter(session, service_type=kind))
 
     def test_all_flavors_with_extra_specs_page_by_page(self) -> None:
         identifier = self.flavor("hidden", {"hw:cpu_policy": "shared"})

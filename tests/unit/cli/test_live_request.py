@@ -1,104 +1,90 @@
-"""Servers and flavors of the cloud as requests; the answers of the services stand here."""
+"""The request of a server: files, flavors and servers of the cloud, and options of nova.conf."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import pytest
 from oslo_config import cfg
 
-from cpu_tiers.cli import live_request
 from cpu_tiers.cli.live_request import (
+    add_aggregate_argument,
     add_request_arguments,
-    find_flavor,
-    find_server,
+    add_source_arguments,
     queries_of,
+    read_source,
     server_of,
 )
-from cpu_tiers.compute_api.servers import ReadServer
 from cpu_tiers.conf.read import read_config
-from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.http.services import Services
+from tests.unit.cli.named_objects import CLOUD, PORT
+from tests.unit.compute_api.catalog import Catalog
 
-SIZES = {"vcpus": 2, "ram": 512, "disk": 5}
-SPECS = {"extra_specs": {"hw:numa_nodes": "1"}}
-PORT = {
-    "id": "p",
-    "resource_request": {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 300}},
-    "binding:profile": {},
-}
+FLAVOR = '{"name": "f", "vcpus": 1, "ram": 1}'
 
 
 @pytest.fixture
-def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cfg.ConfigOpts:
-    @contextmanager
-    def opened(_: object) -> Iterator[None]:
-        yield
-
-    monkeypatch.setattr(live_request, "opened_adapter", opened)
+def conf(tmp_path: Path) -> cfg.ConfigOpts:
     (tmp_path / "nova.conf").touch()
+    (tmp_path / "f.json").write_text(FLAVOR)
     return read_config([str(tmp_path / "nova.conf")])
 
 
-def query_of(conf: cfg.ConfigOpts, *arguments: str, server: ReadServer | None = None) -> str:
+def nobody() -> NoReturn:
+    pytest.fail("the cloud is asked")
+
+
+def query_of(conf: cfg.ConfigOpts, *arguments: str, cloud: Catalog | None = None) -> str:
     parser = ArgumentParser()
+    add_source_arguments(parser)
     add_request_arguments(parser)
+    add_aggregate_argument(parser)
     parsed = parser.parse_args(arguments)
-    request = server_of(parsed, conf, Flavor(name="f", vcpus=1, memory_mb=1))
-    if server:
-        request = find_server(conf, "uuid", request)
-    return queries_of(parsed, conf, request).first[0].to_query_string()
+
+    def services() -> Services:
+        return cloud.services() if cloud else nobody()
+
+    server = read_source(parsed, server_of(parsed, conf, services), services)
+    return queries_of(parsed, conf, server).first[0].to_query_string()
 
 
-def test_a_server_of_the_cloud(conf: cfg.ConfigOpts, monkeypatch: pytest.MonkeyPatch) -> None:
-    flavor = {"original_name": "gold", "ephemeral": 1, "swap": 1024, **SIZES, **SPECS}
-    image = {"id": "i", "name": "", "trait:HW_CPU_X86_AVX2": "required", "size": 7}
-    server = ReadServer("web", flavor, image, (PORT,))
-    monkeypatch.setattr(live_request, "read_server", lambda *_: server)
+def test_a_server_of_the_cloud(conf: cfg.ConfigOpts) -> None:
     # 5 + 1 + 1 GB of disk. nova-scheduler requests no NUMA nodes while its option is not set.
-    assert query_of(conf, server=server) == (
+    assert query_of(conf, "--server", "s", cloud=Catalog(CLOUD)) == (
         "resources=DISK_GB:7,MEMORY_MB:512,VCPU:2&required=HW_CPU_X86_AVX2"
         "&resourcesp=NET_BW_EGR_KILOBIT_PER_SEC:300&root_required=!COMPUTE_STATUS_DISABLED"
     )
-    from_volume = server._replace(image=None, ports=())
-    monkeypatch.setattr(live_request, "read_server", lambda *_: from_volume)
-    assert query_of(conf, server=from_volume).startswith(
-        "resources=DISK_GB:2,MEMORY_MB:512,VCPU:2&root"
+
+
+def test_names_of_a_flavor_an_image_and_a_port(conf: cfg.ConfigOpts) -> None:
+    cloud = Catalog({**CLOUD, ("network", "/v2.0/ports?name=fast"): {"ports": [PORT]}})
+    arguments = ("--flavor", "seven", "--image", "i", "--port", "fast")
+    # 5 + 3 GB of disk
+    assert query_of(conf, *arguments, cloud=cloud) == (
+        "resources=DISK_GB:8,MEMORY_MB:512,VCPU:2&required=HW_CPU_X86_AVX2"
+        "&resourcesp=NET_BW_EGR_KILOBIT_PER_SEC:300&root_required=!COMPUTE_STATUS_DISABLED"
     )
 
 
-def test_flavors_of_the_cloud(conf: cfg.ConfigOpts, monkeypatch: pytest.MonkeyPatch) -> None:
-    flavors: list[dict[str, Any]] = [
-        {
-            "id": "gold",
-            "name": "seven",
-            "OS-FLV-EXT-DATA:ephemeral": 3,
-            **SIZES,
-            "extra_specs": {},
-        },
-        {"id": "7", "name": "gold", **SIZES, **SPECS},
-    ]
-    monkeypatch.setattr(live_request, "nova_adapter", lambda _: None)
-    monkeypatch.setattr(live_request, "read_novas_flavors", lambda _: iter(flavors))
-    assert find_flavor(conf, "gold").extra_specs == SPECS["extra_specs"]  # the name comes first
-    assert find_flavor(conf, "7").name == "gold"
-    assert find_flavor(conf, "seven").ephemeral_gb == 3
-    with pytest.raises(InvalidInput, match=r"--flavor: sevn: .*did you mean seven"):
-        find_flavor(conf, "sevn")
-
-
 def test_options_and_arguments_of_the_request(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
+    file = str(tmp_path / "f.json")
     aggregates = ("--aggregate", "a,b", "--aggregate", "c")
-    assert "&member_of=in:a,b&member_of=in:c&" in query_of(conf, *aggregates)
+    assert "&member_of=in:a,b&member_of=in:c&" in query_of(conf, file, *aggregates)
     (tmp_path / "nova.conf").write_text("[filter_scheduler]\nquery_placement_for_numa = true\n")
     on = read_config([str(tmp_path / "nova.conf")])
-    assert "HW_NUMA_ROOT" in query_of(on)
-    assert "HW_NUMA_ROOT" not in query_of(on, "--no-numa")
+    assert "HW_NUMA_ROOT" in query_of(on, file)
+    assert "HW_NUMA_ROOT" not in query_of(on, file, "--no-numa")
 
 
 @pytest.mark.parametrize("text", ["", "a,", "a&b"])
 def test_no_uuids(conf: cfg.ConfigOpts, text: str) -> None:
     with pytest.raises(SystemExit):
-        query_of(conf, "--aggregate", text)
+        query_of(conf, "f.json", "--aggregate", text)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["f.json", "--flavor", "f"], ["--flavor=f", "--server=s"]]
+)
+def test_one_source_of_the_flavor(conf: cfg.ConfigOpts, arguments: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        query_of(conf, *arguments)

@@ -1,14 +1,20 @@
 """Which nova.conf a command reads."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from oslo_config import cfg
 
 from cpu_tiers.cgroup.nova_compute import ConfigPaths
 from cpu_tiers.cli import nova_conf_command
 from cpu_tiers.cli.app import CpuTiersApp
 from cpu_tiers.cli.audit import HostAudit
+from cpu_tiers.cli.inventory import InventorySync
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.weigh import Weigh
+from cpu_tiers.http.services import Services
 
 
 @pytest.mark.parametrize(
@@ -35,3 +41,45 @@ def test_the_files_of_nova_compute(
     options = Namespace(config_file=files, placement="config")
     command = HostAudit(CpuTiersApp(), options)
     assert command.nova_compute_conf().compute.cpu_shared_set == shared
+
+
+class ClientManager:
+    """Stands for the client manager of the openstack client."""
+
+    cpu_tiers = Services(adapter=lambda _: pytest.fail("the cloud is asked"))
+
+
+def in_client(command: type[NovaConfCommand]) -> tuple[NovaConfCommand, ArgumentParser]:
+    app: Any = CpuTiersApp()
+    app.client_manager = ClientManager()
+    made = command(app, Namespace(), "cpu tier weigh")
+    return made, made.get_parser("openstack cpu tier weigh")
+
+
+def test_the_openstack_client_reads_no_nova_conf_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "nova.conf"
+    path.write_text("[filter_scheduler]\nresource_provider_scoring = boring\n")
+    for search in ("find_config_files", "find_config_dirs"):
+        monkeypatch.setattr(f"cpu_tiers.conf.read.cfg.{search}", lambda **_: [str(path)])
+    command, parser = in_client(Weigh)
+    given = []
+    for arguments in (["--flavor=f"], ["--flavor=f", "--config-file", str(path)]):
+        command._given = parser.parse_args(arguments)
+        given.append(command.nova_conf().filter_scheduler.resource_provider_scoring)
+    assert given == ["literal", "boring"]
+
+
+def test_the_session_of_the_openstack_client() -> None:
+    command, _ = in_client(Weigh)
+    assert command.is_in_openstack_client
+    assert not command.wants_embedded
+    assert command.services(cfg.ConfigOpts()) is ClientManager.cpu_tiers
+    assert "cpu-tiers --help" not in command.get_epilog()
+
+
+def test_commands_for_a_host_need_its_nova_conf() -> None:
+    _, parser = in_client(InventorySync)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--capabilities", "f", "--hostname", "h"])

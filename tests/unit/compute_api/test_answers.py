@@ -1,5 +1,7 @@
 """Messages about services that do not answer, and about answers of another form."""
 
+from dataclasses import replace
+
 import pytest
 import requests
 from keystoneauth1.adapter import Adapter
@@ -12,9 +14,9 @@ from cpu_tiers.compute_api.answers import (
     Wanted,
     get,
     part,
-    service_adapter,
 )
 from cpu_tiers.http.retries import RetryPolicy
+from cpu_tiers.http.services import OPENSTACK_CLIENT, Services
 
 PORTS = Wanted(NEUTRON, "ports", "a list of ports")
 
@@ -27,14 +29,19 @@ class Absent(Session):
 
 
 def test_a_service_that_the_catalog_lacks() -> None:
-    placement = Adapter(Absent(), service_type="placement", interface=["internal"])
-    adapter = service_adapter(placement, NEUTRON.service_type)
+    def adapter(kind: str) -> Adapter:
+        return Adapter(Absent(), service_type=kind, interface=["internal"])
+
+    services = Services(adapter=adapter, retry_policy=RetryPolicy(attempts=1))
     with pytest.raises(ComputeApiUnavailable) as raised:
-        get(adapter, "/v2.0/ports", RetryPolicy(attempts=1), PORTS)
+        get(services, "/v2.0/ports", PORTS)
     message = str(raised.value)
     assert message.startswith("GET /v2.0/ports: Neutron cannot be asked for ports: no endpoint of")
     assert "'interface': ['internal']" in message
     assert message.endswith("in [placement] of nova.conf, and the endpoint of the service network")
+    services = replace(services, settings=OPENSTACK_CLIENT)
+    with pytest.raises(ComputeApiUnavailable, match=r"credentials in clouds.yaml or OS_\*, and"):
+        get(services, "/v2.0/ports", PORTS)
 
 
 @pytest.mark.parametrize("body", [None, [], {}, {"ports": {}}])

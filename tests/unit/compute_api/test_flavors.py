@@ -8,6 +8,7 @@ from requests import JSONDecodeError
 
 from cpu_tiers.compute_api.flavors import ComputeApiUnavailable, read_flavors
 from cpu_tiers.http.retries import RetryPolicy
+from cpu_tiers.http.services import Services
 
 
 class Answers:
@@ -33,7 +34,8 @@ class Answers:
 
 def read(answers: Answers) -> list[str]:
     adapter: Any = answers
-    flavors = read_flavors(adapter, RetryPolicy(sleep=lambda _: None))
+    policy = RetryPolicy(sleep=lambda _: None)
+    flavors = read_flavors(Services(adapter=lambda _: adapter, retry_policy=policy))
     return [f"{flavor['id']} {flavor['extra_specs']}" for flavor in flavors]
 
 

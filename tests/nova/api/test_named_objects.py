@@ -1,0 +1,112 @@
+"""``explain --flavor`` and ``--server`` on a real nova-api and a real Placement.
+
+Nova has only fakes of Glance and Neutron without HTTP, so their answers stand here.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import fixtures
+import requests
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
+
+from cpu_tiers.cli import app
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.http.services import Services
+from tests.nova.cloud import SHARES, Cloud
+from tests.nova.command_line import streams
+
+
+class Others(Session):
+    """Stands for a session with a Glance of one image and a Neutron without ports."""
+
+    # The adapter gives all other arguments by name.
+    def request(  # type: ignore[override]
+        self, url: str, method: str, **_: Any
+    ) -> requests.Response:
+        assert method == "GET"
+        response = requests.Response()
+        response.status_code = 200
+        image = {"id": "i", "name": "cirros", "trait:COMPUTE_NODE": "required"}
+        body = {"ports": []} if url.startswith("/v2.0/ports?device_id=") else image
+        response._content = json.dumps(body).encode()
+        return response
+
+
+class TestNamedObjects(Cloud):
+    """A host with 800 shares, and servers of the flavor gold, which claims 100."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.start_host("one", **{SHARES: 800})
+        self.gold = self.tier("gold", "100")
+        path = Path(self.useFixture(fixtures.TempDir()).path, "nova.conf")
+        path.write_text("[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n")
+        self.conf = str(path)
+
+    def services(self) -> Services:
+        """Return nova-api and Placement of this test, and the stand-ins for the others."""
+        project = self.api.project_id
+        headers = {
+            "X-Auth-User": "admin",
+            "X-Auth-Project-Id": project,
+            "X-Roles": "admin,member,reader",
+        }
+        nova = Session(
+            auth=Token(self.api.base_url, f"admin:{project}"), additional_headers=headers
+        )
+        placement = self.placement.fixture
+        sessions = {
+            "compute": nova,
+            "placement": Session(auth=Token(placement.endpoint, placement.token)),
+        }
+        others = Others()
+        return Services(
+            adapter=lambda kind: Adapter(sessions.get(kind, others), service_type=kind)
+        )
+
+    def explain(self, *arguments: str, status: int = 0) -> tuple[Mapping[str, Any], str]:
+        """Return what ``explain`` prints, and its messages."""
+        argv = ["--config-file", self.conf, "explain", *arguments, "-f", "json"]
+        services = self.services()
+        with (
+            mock.patch.object(NovaConfCommand, "services", return_value=services),
+            streams() as (out, error),
+        ):
+            code = app.main(argv)
+        assert code == status, out.getvalue() + error.getvalue()
+        assert "Traceback" not in error.getvalue()
+        return json.loads(out.getvalue() or "{}"), error.getvalue()
+
+    def test_a_flavor_by_its_name_and_by_its_id(self) -> None:
+        by_name, _ = self.explain("--flavor", "gold")
+        assert [row["host"] for row in by_name["ranking"]] == ["one"]
+        assert by_name["ranking"][0]["resources"][SHARES] == 0.875  # 1 - 100 / 800
+        assert self.explain("--flavor", self.gold)[0] == by_name
+        _, error = self.explain("--flavor", "golden", status=1)
+        assert "--flavor: golden: Nova has no such flavor; did you mean gold" in error
+
+    def test_servers(self) -> None:
+        """The embedded flavor counts, also after the flavor was deleted."""
+        uuid = self.boot(self.gold, name="web (1).*")["id"]
+        self.api.delete_flavor(self.gold)
+        by_id, _ = self.explain("--server", uuid)
+        assert by_id["candidates"] == 1
+        # The server itself has 100 of the 800 shares: 1 - 100 / 700.
+        assert by_id["ranking"][0]["resources"][SHARES] == 1 - 100 / 700
+        assert "COMPUTE_NODE" in by_id["ranking"][0]["traits"]
+        assert self.explain("--server", "web (1).*")[0] == by_id
+        for name in ("web", "WEB (1).*", "11111111-1111-4111-8111-111111111111", ".."):
+            _, error = self.explain("--server", name, status=1)
+            assert f"--server: {name}: Nova's API has no server with this name or id" in error
+
+    def test_servers_of_one_name(self) -> None:
+        uuids = [self.boot(self.gold, name="web")["id"] for _ in range(2)]
+        _, error = self.explain("--server", "web", status=1)
+        assert "Nova's API has 2 servers with this name; give one of the ids: " in error
+        assert all(uuid in error for uuid in uuids)
