@@ -33,7 +33,7 @@ class Others(Session):
         response = requests.Response()
         response.status_code = 200
         image = {"id": "i", "name": "cirros", "trait:COMPUTE_NODE": "required"}
-        body = {"ports": []} if url.startswith("/v2.0/ports?device_id=") else image
+        body: Any = {"ports": []} if url.startswith("/v2.0/ports?device_id=") else image
         response._content = json.dumps(body).encode()
         return response
 
