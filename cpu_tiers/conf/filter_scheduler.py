@@ -151,9 +151,11 @@ queries for one candidate each. The fault of the server then says, for example,
 the trait CUSTOM_FAST*. The users of the cloud see the fault. If several constraints
 together leave no host, the fault has no reason, as with Nova alone.
 
-The reason is not worked out for servers whose hosts nova-scheduler selects from
-the answers to several queries, such as servers with dedicated CPUs while
-``[workarounds] disable_fallback_pcpu_query`` is off. nova-scheduler reads
+For a server with dedicated CPUs, nova-scheduler sends a second query, with VCPU
+in place of PCPU, while ``[workarounds] disable_fallback_pcpu_query`` is off. The
+fault then names the constraints of both queries, such as *2 PCPU, 2 VCPU*, if
+both answers are empty. The reason is not worked out for guests whose NUMA nodes
+nova-scheduler selects from the answers to several queries. nova-scheduler reads
 this option if nova-scheduler has loaded the weigher of cpu-tiers.
 
 Related options:

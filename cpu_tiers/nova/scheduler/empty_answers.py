@@ -34,8 +34,25 @@ def is_explained(request: Any) -> bool:
     """
     if getattr(request, _SECOND, False):
         return False
-    if request.cpu_pinning_requested and not CONF.workarounds.disable_fallback_pcpu_query:
-        return False  # SchedulerManager.select_destinations sends a second query
+    if is_first_of_two(request):
+        return False
+    return tells_reason(request)
+
+
+def is_first_of_two(request: Any) -> bool:
+    """Tell whether ``SchedulerManager.select_destinations`` sends a second query after a request.
+
+    The server has dedicated CPUs, and the second query has VCPU in place of PCPU.
+    """
+    has_fallback = not CONF.workarounds.disable_fallback_pcpu_query
+    return bool(request.cpu_pinning_requested and has_fallback)
+
+
+def tells_reason(request: Any) -> bool:
+    """Tell whether a single answer decides about a request, and does so in a short time.
+
+    It is not so for NUMA nodes for which several queries are joined or selected.
+    """
     numa_request = numa_request_of(request)
     if numa_request is None:
         return True

@@ -2,20 +2,27 @@
 
 After an empty answer, nova-scheduler sends the query again without each resource class and without
 each required trait alone. What a user cannot change is not named, such as the aggregates of a zone
-and forbidden traits.
+and forbidden traits. For a server with dedicated CPUs, nova-scheduler sends two queries, with PCPU
+and then with VCPU. If both answers are empty, the constraints of both are named.
 """
 
 import functools
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
+from weakref import WeakKeyDictionary
 
 from nova import exception
 
-from cpu_tiers.nova.scheduler.empty_answers import has_host, is_empty, is_explained
+from cpu_tiers.nova.scheduler.empty_answers import (
+    has_host,
+    is_empty,
+    is_explained,
+    is_first_of_two,
+    tells_reason,
+)
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
@@ -30,20 +37,25 @@ _OF_GROUP = re.compile(r"(?:resources|required|member_of|in_tree)(.*)")
 
 def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
     """Raise an error with a reason in place of an empty answer, if a constraint is the reason."""
+    # By the context of a call of select_destinations, the first of two requests; None if it had
+    # an answer that is not empty.
+    firsts: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     @functools.wraps(original)
     def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
         answer = original(self, context, resources)
-        if not is_empty(answer) or not is_explained(resources):
+        if is_first_of_two(resources):
+            firsts[context] = resources if is_empty(answer) else None
             return answer
-        names = []
-        query = parse_qsl(resources.to_querystring())
-        for name, relaxed in islice(relaxations(query), MOST_QUERIES):
-            found = has_host(self, context, urlencode(relaxed), f"only {name} is lacking")
-            if found is None:  # nova-conductor waits for the answer: do not wait once more
-                break
-            if found:
-                names.append(name)
+        is_second = context in firsts
+        first = firsts.pop(context, None)
+        if is_second:
+            is_reason = first is not None and tells_reason(first)
+        else:
+            is_reason = is_explained(resources)
+        if not is_empty(answer) or not is_reason:
+            return answer
+        names = _lacking(self, context, [first, resources] if is_second else [resources])
         if names:
             reason = f"A host would have room without one of these: {', '.join(names)}"
             LOG.info("Got no allocation candidates from Placement. %s", reason)
@@ -51,6 +63,25 @@ def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
         return answer
 
     return get_allocation_candidates
+
+
+def _lacking(client: Any, context: Any, requests: Iterable[Any]) -> list[str]:
+    """Return the constraints without which a host would have room for one of the requests."""
+    names: list[str] = []
+    sent = 0
+    for request in requests:
+        for name, relaxed in relaxations(parse_qsl(request.to_querystring())):
+            if name in names:
+                continue
+            if sent == MOST_QUERIES:
+                return names
+            sent += 1
+            found = has_host(client, context, urlencode(relaxed), f"only {name} is lacking")
+            if found is None:  # nova-conductor waits for the answer: do not wait once more
+                return names
+            if found:
+                names.append(name)
+    return names
 
 
 def relaxations(query: Parameters) -> Iterator[tuple[str, Parameters]]:

@@ -160,3 +160,50 @@ class TestFault(Cloud):
         fault = self.fault(**{"resources:CUSTOM_GPU": "9"})
         assert fault == "No valid host was found. "
         assert len(asked) == 1  # nova-conductor waits for the answer
+
+
+class TestDedicated(Cloud):
+    """Servers with dedicated CPUs, for which nova-scheduler sends two queries."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        # 6 PCPU; VCPU of 2 CPUs, so at most 2 for a server.
+        self.flags(cpu_dedicated_set="0-5", cpu_shared_set="6-7", group="compute")
+        self.start_host("one", CUSTOM_VCPU_SHARES=800)
+        self.placement.put("/traits/CUSTOM_RARE", None, version="1.36")
+
+    def boot(self, vcpus: int, state: str, **specs: str) -> str:
+        """Boot a server that gets into a state; return its fault."""
+        flavor = self._create_flavor(
+            vcpu=vcpus, extra_spec={"hw:cpu_policy": "dedicated", **specs}
+        )
+        body = self._build_server(flavor_id=flavor, networks="none")
+        server = self._wait_for_state_change(self.api.post_server({"server": body}), state)
+        return str(server.get("fault", {}).get("message"))
+
+    def check_faults(self) -> None:
+        # 8 of 6 PCPU, and 8 VCPU of which a server gets 2.
+        fault = self.boot(8, "ERROR")
+        assert fault.endswith("without one of these: 8 PCPU, 8 VCPU")
+        fault = self.boot(2, "ERROR", **{"trait:CUSTOM_RARE": "required"})
+        assert fault.endswith("without one of these: the trait CUSTOM_RARE")
+        # Without VCPU the trait is missing, and without the trait VCPU.
+        fault = self.boot(8, "ERROR", **{"trait:CUSTOM_RARE": "required"})
+        assert fault == "No valid host was found. "
+
+    def test_both_queries_are_empty(self) -> None:
+        self.restart_scheduler(name_lacking_constraints=True)
+        self.check_faults()
+
+    def test_there_is_no_second_query(self) -> None:
+        self.flags(disable_fallback_pcpu_query=True, group="workarounds")
+        self.restart_scheduler(name_lacking_constraints=True)
+        assert self.boot(8, "ERROR").endswith("without one of these: 8 PCPU")
+
+    def test_both_queries_are_empty_with_shares(self) -> None:
+        self.restart_scheduler(name_lacking_constraints=True, query_placement_for_vcpu_shares=True)
+        self.check_faults()
+
+    def test_only_the_second_query_is_empty(self) -> None:
+        self.restart_scheduler(name_lacking_constraints=True)
+        self.boot(6, "ACTIVE")
