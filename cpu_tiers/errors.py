@@ -48,9 +48,14 @@ class InvalidInput(CpuTiersError):
         """Keep the faults, and make the message: a line for each fault."""
         self.faults = tuple(faults)
         lines = list(map(str, self.faults[:_MOST_LINES]))
-        if len(self.faults) > _MOST_LINES:
-            lines.append(f"and {len(self.faults) - _MOST_LINES} more faults")
+        if self.more:
+            lines.append(f"and {self.more} more faults")
         super().__init__("\n".join(lines))
+
+    @property
+    def more(self) -> int:
+        """Return the number of faults that the message does not show."""
+        return max(0, len(self.faults) - _MOST_LINES)
 
     @classmethod
     def of(cls, where: str, given: str, allowed: str) -> InvalidInput:

@@ -5,9 +5,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from cliff.lister import Lister
-
+from cpu_tiers.cli.formatting import ListCommand
 from cpu_tiers.cli.nova_command import NovaCommand
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.shortfall_rows import (
     HEAL_COLUMNS,
     heal_rows,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-class AllocationHeal(NovaCommand, Lister):
+class AllocationHeal(NovaCommand, ListCommand):
     """Add missing shares, and missing resources of ports, to the allocations of servers.
 
     On hosts that report shares or NUMA nodes, a server without any allocation gets all
@@ -74,8 +74,9 @@ class AllocationHeal(NovaCommand, Lister):
         """Heal host by host."""
         rows: list[tuple[object, ...]] = []
         reporting_hosts = requesting_ports = 0
-        with self.clients() as (cloud, client):
-            for compute_node in _compute_nodes(cloud, parsed_args):
+        with ProgressLine("asking Nova") as progress, self.clients() as (cloud, client):
+            for number, compute_node in enumerate(_compute_nodes(cloud, parsed_args)):
+                progress.tell(f"hosts: {number}, now {compute_node.name}")
                 plan, ports = _heal(client, compute_node, parsed_args)
                 rows += [*heal_rows([plan]), *port_rows(ports)]
                 reporting_hosts += bool(plan.shares)

@@ -1,6 +1,8 @@
 """The program ``cpu-tiers``, which finds and runs the commands."""
 
+import io
 import logging
+import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -11,6 +13,8 @@ from typing import Any
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
+from cpu_tiers.cli.short_lists import width
+from cpu_tiers.cli.terminal import wrapped_errors, wrapped_lines
 from cpu_tiers.cli.termination import run_until_sigterm
 
 USAGE = 2
@@ -60,10 +64,33 @@ class CpuTiersApp(App):
         )
         return parser
 
+    def print_help_if_requested(self) -> None:
+        """Print the help, with the list of commands wrapped to the width of the terminal."""
+        stdout, self.stdout = self.stdout, io.StringIO()
+        try:
+            super().print_help_if_requested()
+        finally:
+            text, self.stdout = self.stdout.getvalue(), stdout
+            for line in text.splitlines():
+                stdout.write("\n".join(_wrapped_entry(line)) + "\n")
+
+
+def _wrapped_entry(line: str) -> list[str]:
+    """Return the lines of a line of the help; a description stays in its column."""
+    entry = re.match(r"  +\S+(?: \S+)*  +(?=\S)", line)
+    indent = entry.end() if entry else 0
+    first, *others = wrapped_lines(line[indent:], max(20, width() - indent))
+    return [line[:indent] + first, *(" " * indent + other for other in others)]
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status, which docs/cli.rst lists."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    with wrapped_errors():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     app = CpuTiersApp()
     options, command = app.parser.parse_known_args(arguments)
     # Without a command cliff would start an interactive shell.
@@ -71,4 +98,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         with suppress(SystemExit):
             app.run(["--help"])
         return USAGE
-    return run_until_sigterm(lambda: app.run(arguments))
+    return run_until_sigterm(lambda: app.run(list(arguments)))

@@ -6,14 +6,13 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from textwrap import fill
 
-from cliff.lister import Lister
-
 from cpu_tiers.cgroup.host import read_host
 from cpu_tiers.cli.audit_evidence import EvidenceSources, GatheredEvidence, gather
-from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.metrics import write_metrics
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.picture import add_picture_arguments, bars, draw
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.guest.audit import Evidence, Finding, Kind, audit, deliveries
@@ -30,7 +29,7 @@ FOUND = 3
 _COLUMN_WIDTH = 40
 
 
-class HostAudit(NovaConfCommand, Lister):
+class HostAudit(NovaConfCommand, ListCommand):
     """Compare the CPU that guests are promised with the CPU that a compute host gives them.
 
     Exit status: 0 without findings, 3 with findings (a source that cannot be read is a
@@ -91,15 +90,15 @@ class HostAudit(NovaConfCommand, Lister):
             allowed = "run the audit on the compute host, because it reads the cgroups there"
             raise InvalidInput.of("--connect", f"got {parsed_args.connect!r}", allowed)
         tiers = read_tiers(parsed_args)
-        gathering = gather(
-            EvidenceSources(
-                uri=parsed_args.connect,
-                conf=self.nova_compute_conf(),
-                embedded=self.wants_embedded,
-                hostname=parsed_args.hostname,
-                interval=parsed_args.interval,
-            )
+        sources = EvidenceSources(
+            uri=parsed_args.connect,
+            conf=self.nova_compute_conf(),
+            embedded=self.wants_embedded,
+            hostname=parsed_args.hostname,
+            interval=parsed_args.interval,
         )
+        with ProgressLine(f"reading the host, and measuring for {sources.interval:g} seconds"):
+            gathering = gather(sources)
         ignored = _ignored(parsed_args.ignore)
         findings = [
             finding

@@ -2,15 +2,12 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cliff.lister import Lister
-
-from cpu_tiers.cli.cloud_objects import find_flavors
+from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import read_flavors
-from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.live_request import (
     add_aggregate_argument,
     add_request_arguments,
@@ -18,16 +15,17 @@ from cpu_tiers.cli.live_request import (
     server_of,
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.short_lists import shortened, width
+from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.short_lists import shortened
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.errors import FaultList
-from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.room import FlavorRoom, read_room
 
 LOG = logging.getLogger(__name__)
 
 
-class Capacity(NovaConfCommand, Lister):
+class Capacity(NovaConfCommand, ListCommand):
     """List how many more servers of each flavor the cloud takes, and what limits each host.
 
     The number of a flavor is exact for this flavor alone: Placement grants so many claims, and
@@ -38,7 +36,6 @@ class Capacity(NovaConfCommand, Lister):
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the flavors and the length of lists."""
         self._parser = parser = super().get_parser(prog_name)
-        parser.set_defaults(max_width=width())
         parser.add_argument(
             "flavor_file",
             nargs="*",
@@ -54,7 +51,7 @@ class Capacity(NovaConfCommand, Lister):
         )
         add_request_arguments(parser)
         add_aggregate_argument(parser)
-        parser.add_argument("--all", action="store_true", help="show all hosts in the table")
+        add_snapshot_argument(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
@@ -62,16 +59,16 @@ class Capacity(NovaConfCommand, Lister):
         if not parsed_args.flavor_file and not parsed_args.flavor:
             self._parser.error("name a file with flavors, or give --flavor")
         conf = self.nova_conf()
-        services = partial(self.services, conf)
-        flavors = _flavors(parsed_args, services)
-        server = server_of(parsed_args, conf, services)
+        cloud = self.cloud_source(parsed_args, conf)
+        flavors = _flavors(parsed_args, cloud)
+        server = server_of(parsed_args, conf, cloud.services)
         faults = FaultList()
         queries = []
         for flavor in flavors:
             with faults:
                 queries.append(queries_of(parsed_args, conf, server._replace(flavor=flavor)))
         faults.raise_if_any()
-        with self.placement(conf) as client:
+        with ProgressLine("asking Placement"), cloud.placement() as client:
             rooms = read_room(client, queries)
         for flavor, room in zip(flavors, rooms, strict=True):
             if not room.is_exact:
@@ -84,14 +81,11 @@ class Capacity(NovaConfCommand, Lister):
         ]
 
 
-def _flavors(parsed_args: Namespace, services: Callable[[], Services]) -> list[Flavor]:
+def _flavors(parsed_args: Namespace, cloud: CloudSource) -> list[Flavor]:
     faults = FaultList()
     flavors = [flavor for path in parsed_args.flavor_file for flavor in read_flavors(path, faults)]
     faults.raise_if_any()
-    return [
-        *flavors,
-        *(find_flavors(services(), parsed_args.flavor) if parsed_args.flavor else ()),
-    ]
+    return [*flavors, *(cloud.flavors_named(parsed_args.flavor) if parsed_args.flavor else ())]
 
 
 def _hosts(room: FlavorRoom, *, show_all: bool) -> FormattedValue:

@@ -5,27 +5,18 @@ import logging
 from argparse import ArgumentParser, Namespace
 from functools import partial
 
-from cpu_tiers.cli.documents import read_json
-from cpu_tiers.cli.flavor_check import novas_flavors
+from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.output_file import write_output
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.whole_cloud import read_whole_cloud
 from cpu_tiers.simulation.masking import masked
 from cpu_tiers.simulation.snapshot import Snapshot
 
 LOG = logging.getLogger(__name__)
-
-
-def read_snapshot(path: str) -> Snapshot:
-    """Return the snapshot in a file; ``-`` is standard input.
-
-    :raises InvalidInput: with every fault of the document.
-    """
-    return Snapshot.parse(read_json(path, "give the file of cpu-tiers cloud snapshot"), where=path)
 
 
 class CloudSnapshot(NovaConfCommand):
@@ -47,17 +38,20 @@ class CloudSnapshot(NovaConfCommand):
         parser.add_argument(
             "--no-flavors", action="store_true", help="ask only Placement, and not Nova"
         )
+        add_snapshot_argument(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> None:
         """Read the cloud and write the file."""
         conf = self.nova_conf()
-        with self.placement(conf) as client:
-            providers, consumers = read_whole_cloud(
-                client, partial(ProgressLine().tell_number, "providers")
-            )
-        has_nova = not (parsed_args.no_flavors or self.wants_embedded)
-        flavors = _flavors(self.services(conf)) if has_nova else ()
+        cloud = self.cloud_source(parsed_args, conf)
+        with ProgressLine("asking Placement") as progress:
+            with cloud.placement() as client:
+                tell = partial(progress.tell_number, "providers")
+                providers, consumers = read_whole_cloud(client, tell)
+            progress.tell("asking Nova for flavors")
+            has_nova = not (parsed_args.no_flavors or self.wants_embedded)
+            flavors = _flavors(cloud) if has_nova else ()
         snapshot = Snapshot(providers=providers, consumers=consumers, flavors=flavors)
         if parsed_args.mask:
             snapshot = masked(snapshot)
@@ -76,10 +70,10 @@ class CloudSnapshot(NovaConfCommand):
         )
 
 
-def _flavors(services: Services) -> tuple[Flavor, ...]:
+def _flavors(cloud: CloudSource) -> tuple[Flavor, ...]:
     """Return the flavors of Nova; log the faults of the flavors that are left out."""
     faults = FaultList()
-    flavors = tuple(novas_flavors(services, faults, lambda _: ()))
+    flavors = tuple(cloud.flavors(faults, lambda _: ()))
     for fault in faults.faults:
         LOG.warning("A flavor is left out: %s", fault)
     return flavors

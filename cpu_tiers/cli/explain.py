@@ -21,8 +21,10 @@ from cpu_tiers.cli.live_request import (
     server_of,
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.recorded_decisions import decisions_about, text_of
 from cpu_tiers.cli.short_lists import shortened, wrapped
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.model.names import as_known
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.explanation import Explanation, explain
@@ -72,7 +74,7 @@ class Explain(NovaConfCommand, ShowOne):
         add_source_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
-        parser.add_argument("--all", action="store_true", help="show all hosts in the text")
+        add_snapshot_argument(parser)
         parser.add_argument(
             "--decisions",
             metavar="FILE",
@@ -88,10 +90,10 @@ class Explain(NovaConfCommand, ShowOne):
         if parsed_args.decisions:
             return self._recorded(parsed_args)
         conf = self.nova_conf()
-        services = partial(self.services, conf)
-        server = read_source(parsed_args, server_of(parsed_args, conf, services), services)
+        cloud = self.cloud_source(parsed_args, conf)
+        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
         queries = queries_of(parsed_args, conf, server)
-        with self.placement(conf) as client:
+        with ProgressLine("asking Placement"), cloud.placement() as client:
             explanation = explain(client, queries)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
         ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)

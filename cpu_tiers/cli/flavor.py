@@ -5,14 +5,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpu_tiers.cli.formatting import FormattedValue, ShowCommand
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.server_arguments import add_server_arguments, read_server
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.guest.topology import dedicated_cpus, guest_topology, host_cpu_overhead
 from cpu_tiers.model.guest import GuestCell
 
 
-class FlavorShow(ShowCommand):
+class FlavorShow(NovaConfCommand, ShowCommand):
     """Show the dedicated, shared and real-time vCPUs and the NUMA nodes of a server."""
+
+    def get_epilog(self) -> str:
+        """Return no text: the command does not read nova.conf."""
+        return ""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the flavor and the image."""

@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from cliff.lister import Lister
-from oslo_config import cfg
-
 from cpu_tiers import extensions
 from cpu_tiers.accounting.empty_hosts import never_served
-from cpu_tiers.cli.flavor_documents import Check, of_nova, read_flavors
+from cpu_tiers.cli.cloud_source import CloudSource
+from cpu_tiers.cli.flavor_documents import Check, read_flavors
+from cpu_tiers.cli.formatting import ListCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_nodes
-from cpu_tiers.compute_api.flavors import read_flavors as read_novas_flavors
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.known_keys import misspelt_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
-from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
@@ -30,9 +29,6 @@ LOG = logging.getLogger(__name__)
 
 FOUND = 3
 """The exit status if there are faults."""
-
-NOVA = "Nova"
-"""The source of flavors that were read from Nova's API, in the column ``file``."""
 
 
 class _Checked(NamedTuple):
@@ -48,10 +44,11 @@ class _Checked(NamedTuple):
     queries: tuple[CandidateQuery, ...] = ()
 
 
-class FlavorCheck(NovaConfCommand, Lister):
+class FlavorCheck(NovaConfCommand, ListCommand):
     """List every fault of each flavor; the exit status is 3 if there are faults."""
 
     has_faults = False
+    all_help = "check all flavors of the cloud: ask Nova with the credentials in [placement]"
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the flavors and the checks."""
@@ -62,11 +59,7 @@ class FlavorCheck(NovaConfCommand, Lister):
             metavar="FLAVORS.json",
             help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
         )
-        parser.add_argument(
-            "--all",
-            action="store_true",
-            help="check all flavors of the cloud: ask Nova with the credentials in [placement]",
-        )
+        add_snapshot_argument(parser)
         add_numa_argument(parser)
         parser.add_argument(
             "--hosts",
@@ -93,51 +86,57 @@ class FlavorCheck(NovaConfCommand, Lister):
         def check(flavor: Flavor) -> Sequence[Fault]:
             return _faults(server_of(flavor), translators)
 
-        for source, flavors in self._flavors(parsed_args, conf):
-            faults = FaultList()
-            checked.append(_Checked(source, faults))
-            for flavor in flavors(faults, check):
-                checked.append(_check(source, server_of(flavor), translators))
-        if parsed_args.hosts:
-            self._check_hosts(conf, checked)
+        cloud = self.cloud_source(parsed_args, conf)
+        with ProgressLine("reading flavors") as progress:
+            for source, flavors in _flavors(parsed_args, cloud):
+                faults = FaultList()
+                checked.append(_Checked(source, faults))
+                for number, flavor in enumerate(flavors(faults, check), start=1):
+                    progress.tell(f"flavors of {source}: {number}")
+                    checked.append(_check(source, server_of(flavor), translators))
+            if parsed_args.hosts:
+                progress.tell("asking Placement for hosts")
+                _check_hosts(cloud, checked, progress)
         rows = [(c.source, *fault) for c in checked for fault in dict.fromkeys(c.faults.faults)]
         self.has_faults = bool(rows)
         LOG.info("flavors: %d, faults: %d", sum(c.flavor is not None for c in checked), len(rows))
         return ("file", "where", "given", "allowed"), rows
 
-    def _flavors(
-        self, parsed_args: Namespace, conf: cfg.ConfigOpts
-    ) -> Iterator[tuple[str, Callable[[FaultList, Check], Iterable[Flavor]]]]:
-        """Yield each source of flavors, with the function that reads its flavors."""
-        for path in parsed_args.flavor:
-            yield path, partial(read_flavors, path)
-        if parsed_args.all:
-            yield NOVA, partial(novas_flavors, self.services(conf))
-
-    def _check_hosts(self, conf: cfg.ConfigOpts, checked: Sequence[_Checked]) -> None:
-        """Add the faults of flavors that no host could take."""
-        queries = [query for item in checked for query in item.queries]
-        named = frozenset[str]().union(*(query.named_traits() for query in queries))
-        with self.placement(conf) as client:
-            present = client.traits_in_use()
-            cloud = read_empty_cloud(client, named)
-        if page_size_of(present) is None:
-            LOG.info("No host reports its page sizes, so page sizes are not checked.")
-        if not cloud.hosts:
-            LOG.info("Placement has no hosts, so sizes, classes and traits are not checked.")
-        for _, faults, flavor, of_flavor in checked:
-            if flavor is None:
-                continue
-            if absent := faults.read(absent_pages, flavor, None, present):
-                faults.add(*absent)
-            if of_flavor and cloud.hosts:
-                for fault in never_served(f"flavor {flavor.name}", of_flavor, cloud):
-                    faults.add(*fault)
-
     def run(self, parsed_args: Namespace) -> int:
         """Return the exit status: 3 if there are faults."""
         status: int = super().run(parsed_args)
         return status or (FOUND if self.has_faults else 0)
+
+
+def _flavors(
+    parsed_args: Namespace, cloud: CloudSource
+) -> Iterator[tuple[str, Callable[[FaultList, Check], Iterable[Flavor]]]]:
+    """Yield each source of flavors, with the function that reads its flavors."""
+    for path in parsed_args.flavor:
+        yield path, partial(read_flavors, path)
+    if parsed_args.all:
+        yield cloud.name, cloud.flavors
+
+
+def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: ProgressLine) -> None:
+    """Add the faults of flavors that no host could take."""
+    queries = [query for item in checked for query in item.queries]
+    named = frozenset[str]().union(*(query.named_traits() for query in queries))
+    with cloud.placement() as client:
+        present = client.traits_in_use()
+        empty = read_empty_cloud(client, named, partial(progress.tell_number, "providers"))
+    if page_size_of(present) is None:
+        LOG.info("No host reports its page sizes, so page sizes are not checked.")
+    if not empty.hosts:
+        LOG.info("Placement has no hosts, so sizes, classes and traits are not checked.")
+    for _, faults, flavor, of_flavor in checked:
+        if flavor is None:
+            continue
+        if absent := faults.read(absent_pages, flavor, None, present):
+            faults.add(*absent)
+        if of_flavor and empty.hosts:
+            for fault in never_served(f"flavor {flavor.name}", of_flavor, empty):
+                faults.add(*fault)
 
 
 def _check(source: str, server: ServerRequest, translators: Mapping[str, Translator]) -> _Checked:
@@ -154,14 +153,3 @@ def _check(source: str, server: ServerRequest, translators: Mapping[str, Transla
 
 def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Sequence[Fault]:
     return [*request_faults(server, translators), *misspelt_keys(server.flavor)]
-
-
-def novas_flavors(services: Services, faults: FaultList, check: Check) -> Iterator[Flavor]:
-    """Yield the flavors of the cloud.
-
-    :raises ComputeApiUnavailable: Nova does not answer.
-    """
-    for document in read_novas_flavors(services):
-        flavor = faults.read(of_nova, document, NOVA, check)
-        if flavor is not None:
-            yield flavor

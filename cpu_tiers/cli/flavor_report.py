@@ -35,9 +35,12 @@ def inspect(
         # own first.
         with warnings.catch_warnings(record=True):
             from cpu_tiers.nova.commands import flavor_findings
-        tell = ProgressLine().tell
-        with flavor_findings.databases(files, folders):
-            return flavor_findings.inspect_flavors(tell), list(flavor_findings.inspect_cells(tell))
+        with (
+            ProgressLine("reading flavors and servers") as progress,
+            flavor_findings.databases(files, folders),
+        ):
+            flavors = flavor_findings.inspect_flavors(progress.tell)
+            return flavors, list(flavor_findings.inspect_cells(progress.tell))
 
 
 def check_flavors(flavors: "Inspection", cells: Sequence["Inspection"]) -> Result:

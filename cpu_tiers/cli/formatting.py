@@ -1,4 +1,4 @@
-"""Output formats that cliff lacks: structured values, and CSV of a single object."""
+"""Output formats that cliff lacks: structured values, CSV of a single object, fitting tables."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -7,6 +7,7 @@ from typing import Any, TextIO
 from cliff.columns import FormattableColumn
 from cliff.formatters.base import SingleFormatter
 from cliff.formatters.commaseparated import CSVLister
+from cliff.lister import Lister
 from cliff.show import ShowOne
 
 
@@ -77,3 +78,12 @@ class ShowCommand(ShowOne):
         that use cliff, such as the openstack client.
         """
         return "cpu_tiers.formatter.show"
+
+
+class ListCommand(Lister):
+    """A command that shows a list, with tables that fit the terminal."""
+
+    @property
+    def formatter_namespace(self) -> str:
+        """Return the entry point group of the formatters, which is a group of cpu-tiers."""
+        return "cpu_tiers.formatter.list"

@@ -4,12 +4,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from cliff.lister import Lister
-
-from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.occupancy_arguments import add_occupancy_arguments, read_occupancy
 from cpu_tiers.cli.picture import add_picture_arguments, bars, draw, wants_picture
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers, tier_names
 from cpu_tiers.errors import printable
 from cpu_tiers.guest.occupancy import Entitlement, Occupancy, Outlook
@@ -22,7 +21,7 @@ COLUMNS = (
 )
 
 
-class HostShow(NovaConfCommand, Lister):
+class HostShow(NovaConfCommand, ListCommand):
     """List the guests of a host, and the CPU that each guest gets while all guests want to run.
 
     The floor is what the guest gets wherever the kernel has put the vCPUs. The fair share is
@@ -44,8 +43,10 @@ class HostShow(NovaConfCommand, Lister):
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Compute the floors and the fair shares, and list guests and tiers."""
         tiers = read_tiers(parsed_args)
-        host = read_occupancy(parsed_args, self.nova_conf())
-        outlooks = [host.outlook(tier) for tier in tiers]
+        with ProgressLine("reading the guests") as progress:
+            host = read_occupancy(parsed_args, self.nova_conf())
+            progress.tell("computing the CPUs of the guests")
+            outlooks = [host.outlook(tier) for tier in tiers]
         if wants_picture(parsed_args):
             draw(parsed_args, _hostname(parsed_args), bars(host, tiers))
         return COLUMNS, [*_guests(host, outlooks), *map(_newcomer, outlooks)]

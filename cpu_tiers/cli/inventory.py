@@ -8,13 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cliff.lister import Lister
 from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.documents import read_bytes
-from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host, build_tree
@@ -48,7 +49,7 @@ def read_topology(parsed_args: Namespace) -> HostTopology:
     return parse_capabilities(read_bytes(parsed_args.capabilities), where=parsed_args.capabilities)
 
 
-class _InventoryCommand(NovaConfCommand, Lister):
+class _InventoryCommand(NovaConfCommand, ListCommand):
     """The arguments of both commands, and the provider tree that they describe."""
 
     needs_nova_conf = True
@@ -91,11 +92,15 @@ class InventoryShow(_InventoryCommand):
 class InventorySync(_InventoryCommand):
     """Write the provider tree of a host to Placement, and list the changes."""
 
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Refuse a snapshot."""
+        return refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
+
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the tree, and write the differences."""
         conf = self.nova_conf()
         tree = self.tree(parsed_args, conf)
-        with self.placement(conf) as client:
+        with ProgressLine("asking Placement"), self.placement(conf) as client:
             changes = sync(client, tree)
         if not changes:
             LOG.info("Placement is up to date: nothing was changed.")

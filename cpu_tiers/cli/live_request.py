@@ -7,11 +7,11 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.cloud_objects import (
-    find_flavors,
     find_server,
     read_or_find_image,
     read_or_find_ports,
 )
+from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import read_flavor
 from cpu_tiers.cli.server_arguments import add_numa_argument
 from cpu_tiers.http.services import Services
@@ -93,7 +93,7 @@ def server_of(
 
 
 def read_source(
-    parsed_args: Namespace, server: ServerRequest, services: Callable[[], Services]
+    parsed_args: Namespace, server: ServerRequest, cloud: CloudSource
 ) -> ServerRequest:
     """Return the server with the flavor of the arguments of :func:`add_source_arguments`.
 
@@ -101,9 +101,9 @@ def read_source(
     :raises ComputeApiUnavailable: a service of the cloud does not answer.
     """
     if parsed_args.server:
-        return find_server(services(), parsed_args.server, server)
+        return find_server(cloud.services(), parsed_args.server, server)
     if parsed_args.flavor:
-        return server._replace(flavor=find_flavors(services(), [parsed_args.flavor])[0])
+        return server._replace(flavor=cloud.flavors_named([parsed_args.flavor])[0])
     return server._replace(flavor=read_flavor(parsed_args.flavor_file))
 
 

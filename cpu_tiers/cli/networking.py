@@ -2,15 +2,17 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from cliff.lister import Lister
 from oslo_config import cfg
 
 from cpu_tiers.cli.cloud_objects import find_agents
 from cpu_tiers.cli.documents import read_json
+from cpu_tiers.cli.formatting import ListCommand
 from cpu_tiers.cli.inventory import CHANGE_COLUMNS, change_rows, provider_row
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.chassis import is_chassis_table, read_chassis
@@ -23,7 +25,7 @@ from cpu_tiers.placement.networking import NetworkingChanges, sync_networking
 LOG = logging.getLogger(__name__)
 
 
-class _NetworkingCommand(NovaConfCommand, Lister):
+class _NetworkingCommand(NovaConfCommand, ListCommand):
     """The arguments of both commands, and the provider trees that they describe."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
@@ -97,12 +99,16 @@ class NetworkingShow(_NetworkingCommand):
 class NetworkingSync(_NetworkingCommand):
     """Write the providers of Neutron's agents to Placement, and list the changes."""
 
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Refuse a snapshot."""
+        return refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
+
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the trees, and write the differences."""
         conf = self.nova_conf()
         trees = self.trees(parsed_args, conf)
-        with self.placement(conf) as client:
-            results = _sync(client, trees)
+        with ProgressLine("asking Placement") as progress, self.placement(conf) as client:
+            results = _sync(client, trees, progress)
         for kept in (device for result in results for device in result.kept):
             LOG.warning("%s", kept)
         rows = change_rows(change for result in results for change in result.changes)
@@ -111,10 +117,13 @@ class NetworkingSync(_NetworkingCommand):
         return CHANGE_COLUMNS, rows
 
 
-def _sync(client: PlacementClient, trees: Iterable[ProviderTree]) -> list[NetworkingChanges]:
+def _sync(
+    client: PlacementClient, trees: Sequence[ProviderTree], progress: ProgressLine
+) -> list[NetworkingChanges]:
     """Write one tree after the other; an error also lists the changes of the earlier trees."""
     results: list[NetworkingChanges] = []
-    for tree in trees:
+    for number, tree in enumerate(trees):
+        progress.tell_number("hosts", number, len(trees))
         try:
             results.append(sync_networking(client, tree))
         except (PlacementError, Interrupted) as error:

@@ -16,8 +16,11 @@ from oslo_config import cfg
 
 from cpu_tiers.cgroup.files import Files
 from cpu_tiers.cgroup.nova_compute import find_config
+from cpu_tiers.cli.cloud_source import CloudSource
+from cpu_tiers.cli.short_lists import HINT
 from cpu_tiers.cli.termination import run_until_sigterm
 from cpu_tiers.conf.read import read_config
+from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.http.services import Services
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.session import connect, opened_services, placement_client
@@ -25,11 +28,19 @@ from cpu_tiers.placement.session import connect, opened_services, placement_clie
 LOG = logging.getLogger(__name__)
 
 
+class ShortenedRefusal(CpuTiersError):
+    """A refusal with the first faults of a long list, or with all of them."""
+
+
 class NovaConfCommand(Command):
     """A command that reads nova.conf.
 
-    A subclass also inherits from ``Lister`` or ``ShowCommand``, which format the output.
+    A subclass also inherits from ``ListCommand`` or ``ShowCommand``, which format the output.
+
+    :ivar all_help: the help of the option ``--all``.
     """
+
+    all_help = "show all lines of long lists, and all faults of a refusal"
 
     auth_required = True
     """Has the openstack client authenticate before it runs the command."""
@@ -52,8 +63,9 @@ class NovaConfCommand(Command):
         )
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Add ``--config-file`` in the openstack client, which has no such global option."""
+        """Add ``--all``, and in the openstack client ``--config-file``, no global option there."""
         parser: ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("--all", action="store_true", help=self.all_help)
         if self.is_in_openstack_client:
             parser.add_argument(
                 "--config-file",
@@ -68,7 +80,10 @@ class NovaConfCommand(Command):
         return parser
 
     def run(self, parsed_args: Namespace) -> int:
-        """Run the command, and print which changes are written if it was interrupted."""
+        """Run the command, and print which changes are written if it was interrupted.
+
+        :raises ShortenedRefusal: the input has more faults than the error shows.
+        """
         self._given = parsed_args
         with ExitStack() as self._opened:
             # cpu-tiers has done so before it has found the command.
@@ -82,6 +97,12 @@ class NovaConfCommand(Command):
             if message := str(interrupted):
                 LOG.error("%s", message)
             raise
+        except InvalidInput as error:
+            if not error.more:
+                raise
+            all_faults = "\n".join(map(str, error.faults))
+            text = all_faults if parsed_args.all else f"{error} {HINT}"
+            raise ShortenedRefusal(text) from error
 
     @property
     def is_in_openstack_client(self) -> bool:
@@ -161,6 +182,19 @@ class NovaConfCommand(Command):
             self.services(conf),
             connections=connections,
             gives_back_oversold=gives_back_oversold,
+        )
+
+    def cloud_source(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> CloudSource:
+        """Return the cloud, or the snapshot of the argument ``--snapshot`` in its place.
+
+        :raises InvalidInput: the file is no snapshot.
+        """
+        if parsed_args.snapshot is not None and self.wants_embedded:
+            raise InvalidInput.of(
+                "--snapshot", "--placement embedded is given, too", "leave out one of the two"
+            )
+        return CloudSource(
+            lambda: self.services(conf), lambda: self.placement(conf), parsed_args.snapshot
         )
 
     @property

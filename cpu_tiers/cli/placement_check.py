@@ -7,6 +7,8 @@ from dataclasses import asdict
 
 from cpu_tiers.cli.formatting import ShowCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.placement.race import Race, RaceResult
 
 LOG = logging.getLogger(__name__)
@@ -28,7 +30,7 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the size of the check."""
-        parser = super().get_parser(prog_name)
+        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
         parser.add_argument(
             "--claimers",
             type=_number(2, 64),
@@ -47,7 +49,10 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         """Run the race and show its result."""
-        with self.placement(self.nova_conf(), connections=parsed_args.claimers) as client:
+        with (
+            ProgressLine(f"claiming in {parsed_args.rounds} rounds"),
+            self.placement(self.nova_conf(), connections=parsed_args.claimers) as client,
+        ):
             race = Race(client=client, claimers=parsed_args.claimers, claim=client.set_consumers)
             try:
                 result = race.run(parsed_args.rounds)

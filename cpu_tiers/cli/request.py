@@ -2,7 +2,6 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from cpu_tiers import extensions
@@ -15,6 +14,7 @@ from cpu_tiers.cli.live_request import (
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.server_arguments import requests_numa_nodes
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
@@ -33,6 +33,7 @@ class RequestShow(NovaConfCommand, ShowCommand):
         parser = super().get_parser(prog_name)
         add_source_arguments(parser)
         add_request_arguments(parser)
+        add_snapshot_argument(parser)
         parser.add_argument(
             "--form",
             choices=sorted(_FORMS),
@@ -45,8 +46,8 @@ class RequestShow(NovaConfCommand, ShowCommand):
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         """Translate the server into a query, and show the query."""
         conf = self.nova_conf()
-        services = partial(self.services, conf)
-        server = read_source(parsed_args, server_of(parsed_args, conf, services), services)
+        cloud = self.cloud_source(parsed_args, conf)
+        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
         server = server._replace(
             query_numa=requests_numa_nodes(
                 parsed_args, conf.filter_scheduler, server.flavor, server.image

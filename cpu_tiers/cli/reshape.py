@@ -5,10 +5,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cliff.lister import Lister
 from oslo_config import cfg
 
 from cpu_tiers.cli.documents import read_json
+from cpu_tiers.cli.formatting import ListCommand
 from cpu_tiers.cli.inventory import CHANGE_COLUMNS, add_capabilities_arguments, change_rows
 from cpu_tiers.cli.move_plan import (
     add_plan_arguments,
@@ -19,7 +19,9 @@ from cpu_tiers.cli.move_plan import (
 )
 from cpu_tiers.cli.nova_command import NovaCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.shortfall_rows import COLUMNS, refusals, rows
+from cpu_tiers.cli.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.numa_reshape import reshape
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-class ReshapePlan(NovaCommand, Lister):
+class ReshapePlan(NovaCommand, ListCommand):
     """List the allocations that nova-compute will change to report shares or NUMA nodes.
 
     Without NUMA reporting, the list has the servers that get shares when nova-compute
@@ -74,7 +76,7 @@ class ReshapePlan(NovaCommand, Lister):
         return COLUMNS, rows(plans)
 
     def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["HealPlan"]:
-        with self.clients() as (cloud, client):
+        with ProgressLine("asking Nova and Placement"), self.clients() as (cloud, client):
             from cpu_tiers.nova.commands.cloud import compute_nodes_of_host
             from cpu_tiers.nova.commands.heal_plan import plan_reshape
 
@@ -91,12 +93,12 @@ class ReshapePlan(NovaCommand, Lister):
 
     def _moves(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> "MovePlan":
         if parsed_args.offline:
-            with self.cloud() as cloud:
+            with ProgressLine("asking Nova"), self.cloud() as cloud:
                 from cpu_tiers.nova.commands.numa_plan import plan_offline
 
                 compute_node = _compute_node(cloud, parsed_args.host)
                 return plan_offline(compute_node, read_tree(parsed_args, conf, compute_node.name))
-        with self.clients() as (cloud, client):
+        with ProgressLine("asking Nova and Placement"), self.clients() as (cloud, client):
             from cpu_tiers.nova.commands.numa_plan import plan_moves
 
             compute_node = _compute_node(cloud, parsed_args.host)
@@ -117,7 +119,7 @@ class ReshapePlan(NovaCommand, Lister):
         return status or int(self.refused)
 
 
-class ReshapeApply(NovaConfCommand, Lister):
+class ReshapeApply(NovaConfCommand, ListCommand):
     """Carry out a plan that `reshape plan` has saved, in one transaction.
 
     Stop nova-compute before, and start it afterwards; it then finds its NUMA nodes and
@@ -129,7 +131,7 @@ class ReshapeApply(NovaConfCommand, Lister):
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the plan and the host's capabilities."""
-        parser = super().get_parser(prog_name)
+        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
         parser.add_argument(
             "plan", metavar="PLAN.json", help="file that `reshape plan --save` has written"
         )
@@ -141,7 +143,7 @@ class ReshapeApply(NovaConfCommand, Lister):
         conf = self.nova_conf()
         plan = _read_plan(parsed_args.plan)
         tree = read_tree(parsed_args, conf, plan.host)
-        with self.placement(conf) as client:
+        with ProgressLine("asking Placement"), self.placement(conf) as client:
             if client.find_provider(plan.host) is None:
                 raise ProviderNotFound(
                     f"Placement has no provider {plan.host}, the host of the plan, so there is"

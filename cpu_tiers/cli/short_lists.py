@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Sequence
 
 MOST_LINES = 10
+HINT = "(--all shows them)"
 
 
 def width() -> int:
@@ -20,7 +21,7 @@ def shortened(lines: Sequence[str], *, show_all: bool) -> list[str]:
     if show_all or len(lines) <= MOST_LINES:
         return list(lines)
     more = len(lines) - MOST_LINES
-    return [*lines[:MOST_LINES], f"and {more} more (--all shows them)"]
+    return [*lines[:MOST_LINES], f"and {more} more {HINT}"]
 
 
 def wrapped(text: str, *, indent: str = "") -> str:

@@ -1,23 +1,23 @@
 """``cpu-tiers simulate``: the same requests under several weigher settings, side by side."""
 
+import itertools
 import math
 import random
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 
-from cliff.lister import Lister
 from oslo_config import cfg
 
 from cpu_tiers import extensions
-from cpu_tiers.cli.cloud_snapshot import read_snapshot
 from cpu_tiers.cli.documents import read_bytes
 from cpu_tiers.cli.flavor_documents import read_flavors
+from cpu_tiers.cli.formatting import ListCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.page_file import write_page
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_nodes
 from cpu_tiers.cli.simulation_report import COLUMNS, row
+from cpu_tiers.cli.snapshot_argument import read_snapshot
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, effective_shares
 from cpu_tiers.model.flavor import Flavor
@@ -33,7 +33,7 @@ from cpu_tiers.weights import SCORINGS
 _POLICIES = (NOVA, *SCORINGS)
 
 
-class Simulate(NovaConfCommand, Lister):
+class Simulate(NovaConfCommand, ListCommand):
     """List how many servers of the same requests each policy takes, and the rest of the cloud.
 
     A policy is the name of a scoring, or nova for Nova's weighers without a scoring, and
@@ -114,19 +114,18 @@ def _run(
     demands: Mapping[str, Demand],
 ) -> Mapping[str, Sequence[Outcome]]:
     """Return the outcomes of each policy, one for each stream of requests."""
-    progress = partial(ProgressLine().tell_number, "requests")
     done, total = 0, len(policies) * sum(map(len, streams))
     residents = () if parsed_args.empty else tuple(snapshot.consumers.values())
     results: dict[str, list[Outcome]] = {policy.name: [] for policy in policies}
-    for policy in policies:
-        for seed, stream in enumerate(streams):
+    with ProgressLine("simulating") as line:
+        for policy, (seed, stream) in itertools.product(policies, enumerate(streams)):
             cloud = snapshot.cloud(is_empty=parsed_args.empty)
             # Not for secrets: a seed repeats a simulation.
             ties = random.Random(seed) if len(streams) > 1 else None  # noqa: S311
             scheduler = Scheduler(cloud, policy, ties)
 
             def tell(number: int, _: int, before: int = done) -> None:
-                progress(before + number, total)
+                line.tell_number("requests", before + number, total)
 
             outcome = simulate(cloud, scheduler, stream, demands, tell, residents)
             results[policy.name].append(outcome)

@@ -6,6 +6,7 @@ The program uses oslo.upgradecheck, as ``nova-status`` does, with the same exit 
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -14,6 +15,8 @@ from oslo_upgradecheck.upgradecheck import main as run
 
 from cpu_tiers.cli.flavor_report import check_flavors, check_pinned, inspect
 from cpu_tiers.cli.host_names import names, of_all
+from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.terminal import wrapped_errors
 from cpu_tiers.cli.trait_report import check_host_traits, register
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError
@@ -61,8 +64,8 @@ class Checks(UpgradeCommands):
 
     def _survey(self) -> tuple[HostSurvey, ...] | CpuTiersError:
         try:
-            with connect(self._conf) as client:
-                return survey(client)
+            with ProgressLine("reading hosts") as progress, connect(self._conf) as client:
+                return survey(client, partial(progress.tell_number, "providers"))
         except CpuTiersError as error:
             return error
 
@@ -80,8 +83,9 @@ class Checks(UpgradeCommands):
 
     def _check_capacity(self) -> Result:
         try:
-            with connect(self._conf) as client:
-                return check_capacity(read_excesses(client))
+            with ProgressLine("reading usages") as progress, connect(self._conf) as client:
+                tell = partial(progress.tell_number, "providers")
+                return check_capacity(read_excesses(client, tell))
         except CpuTiersError as error:
             return Result(Code.FAILURE, str(error))
 
@@ -188,4 +192,5 @@ def check_weigher(conf: cfg.ConfigOpts) -> Result:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``upgrade check`` and return its exit status."""
     conf = cfg.ConfigOpts()
-    return run(conf, "nova", Checks(conf), list(sys.argv[1:] if argv is None else argv))
+    with wrapped_errors():
+        return run(conf, "nova", Checks(conf), list(sys.argv[1:] if argv is None else argv))

@@ -3,14 +3,12 @@
 import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
-from functools import partial
 
-from cliff.lister import Lister
 from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.documents import read_json
-from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.live_request import (
     add_aggregate_argument,
     add_request_arguments,
@@ -20,7 +18,9 @@ from cpu_tiers.cli.live_request import (
     server_of,
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.server_arguments import requests_numa_nodes
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known
@@ -31,7 +31,7 @@ from cpu_tiers.weights import SCORINGS, Forest
 LOG = logging.getLogger(__name__)
 
 
-class Weigh(NovaConfCommand, Lister):
+class Weigh(NovaConfCommand, ListCommand):
     """List the candidate hosts for a server with their scores, best first.
 
     The command asks Placement for the candidates, as nova-scheduler does. With --candidates, it
@@ -49,6 +49,7 @@ class Weigh(NovaConfCommand, Lister):
         add_source_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
+        add_snapshot_argument(parser)
         parser.add_argument(
             "--candidates",
             metavar="FILE",
@@ -96,11 +97,11 @@ class Weigh(NovaConfCommand, Lister):
 
     def _candidates(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> ServerCandidates:
         """Return the candidates in the file, or the candidates of the cloud."""
-        services = partial(self.services, conf)
-        server = read_source(parsed_args, server_of(parsed_args, conf, services), services)
+        cloud = self.cloud_source(parsed_args, conf)
+        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
         if parsed_args.candidates:
             return _in_file(parsed_args, conf, server)
-        with self.placement(conf) as client:
+        with ProgressLine("asking Placement"), cloud.placement() as client:
             return read_candidates(client, queries_of(parsed_args, conf, server))
 
 

@@ -76,7 +76,7 @@ def _course(results: Results) -> Iterator[Row]:
     for policy, outcomes in results.items():
         for seed, outcome in enumerate(outcomes):
             for moment in outcome.course:
-                common = {"policy": policy, "seed": seed, "request": moment.request + 1}
+                common: Row = {"policy": policy, "seed": seed, "request": moment.request + 1}
                 yield {**common, "kind": "running", "servers": moment.running}
                 yield {**common, "kind": "refused", "servers": moment.refused}
 

@@ -6,13 +6,16 @@ from cpu_tiers.accounting.empty_hosts import EmptyCloud
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.reading import ReadProgress, untold
 from cpu_tiers.placement.records import Provider
 
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 """The standard trait of a provider that the hosts of its aggregates share."""
 
 
-def read_empty_cloud(client: PlacementClient, traits: Collection[str]) -> EmptyCloud:
+def read_empty_cloud(
+    client: PlacementClient, traits: Collection[str], progress: ReadProgress = untold
+) -> EmptyCloud:
     """Return the hosts and the shared providers, with their inventories.
 
     It takes a request for each provider and for each trait, and two more.
@@ -26,8 +29,9 @@ def read_empty_cloud(client: PlacementClient, traits: Collection[str]) -> EmptyC
             of_providers.setdefault(provider.uuid, set()).add(name)
     trees: dict[ProviderId, list[ResourceProvider]] = {}
     shared = []
-    # The root of a tree comes first.
-    for record in sorted(records.values(), key=lambda record: record.parent_uuid is not None):
+    roots_first = sorted(records.values(), key=lambda record: record.parent_uuid is not None)
+    for number, record in enumerate(roots_first):
+        progress(number, len(records))
         node = ResourceProvider(
             name=record.name,
             inventories=client.inventories(record.uuid).by_class,

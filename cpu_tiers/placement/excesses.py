@@ -4,16 +4,21 @@ from collections.abc import Iterator
 
 from cpu_tiers.model.excess import Excess, find_excesses
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.reading import ReadProgress, untold
 from cpu_tiers.placement.records import Provider
 
 
-def read_excesses(client: PlacementClient) -> tuple[Excess, ...]:
+def read_excesses(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Excess, ...]:
     """Return the excesses of all providers of the cloud, sorted by the provider's name.
 
     It takes a request for each provider, and a further request for each provider with allocations.
     """
     providers = sorted(client.providers(), key=lambda provider: provider.name)
-    return tuple(excess for provider in providers for excess in _excesses(client, provider))
+    excesses: list[Excess] = []
+    for number, provider in enumerate(providers):
+        progress(number, len(providers))
+        excesses += _excesses(client, provider)
+    return tuple(excesses)
 
 
 def _excesses(client: PlacementClient, provider: Provider) -> Iterator[Excess]:

@@ -8,6 +8,7 @@ from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.reading import ReadProgress, untold
 from cpu_tiers.placement.records import Provider
 
 
@@ -31,7 +32,7 @@ class HostSurvey:
     functions: frozenset[str] = frozenset()
 
 
-def survey(client: PlacementClient) -> tuple[HostSurvey, ...]:
+def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[HostSurvey, ...]:
     """Return the compute hosts, sorted by name.
 
     It takes a request for each root provider and each NUMA node, and up to fifteen more.
@@ -47,7 +48,9 @@ def survey(client: PlacementClient) -> tuple[HostSurvey, ...]:
         for provider in client.providers_with_trait(trait):
             functions.setdefault(provider.uuid, set()).add(trait)
     reports = []
-    for provider in sorted(providers.values(), key=lambda provider: provider.name):
+    by_name = sorted(providers.values(), key=lambda provider: provider.name)
+    for number, provider in enumerate(by_name):
+        progress(number, len(providers))
         if provider.parent_uuid is not None:
             continue
         uuids = [provider.uuid, *nodes.get(provider.uuid, ())]

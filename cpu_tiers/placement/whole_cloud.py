@@ -1,16 +1,14 @@
 """Reads all providers of a cloud and all allocations, for a snapshot."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import PlacementRefused
+from cpu_tiers.placement.reading import ReadProgress
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.simulation.provider import CloudProvider
-
-ReadProgress = Callable[[int, int], None]
-"""Is called with the number of providers that are read, and of all providers."""
 
 Consumers = dict[str, dict[str, dict[str, int]]]
 """The amounts by consumer, provider and resource class."""

@@ -77,10 +77,8 @@ class Snapshot:
         at = _Place(where, faults)
         document = at.of(body, dict)
         faults.raise_if_any()
-        if (document.get("format"), document.get("version")) != (FORMAT, VERSION):
-            given = f"format {document.get('format')!r}, version {document.get('version')!r}"
-            faults.add(where, given, f"give a {FORMAT!r} of version {VERSION}")
-            faults.raise_if_any()
+        _check_version(where, document.get("format"), document.get("version"), faults)
+        faults.raise_if_any()
         at.check_keys(document, _KEYS)
         providers = tuple(_providers(at / "providers", at.get(document, "providers", list)))
         snapshot = cls(
@@ -91,6 +89,23 @@ class Snapshot:
         )
         faults.raise_if_any()
         return snapshot
+
+
+def _check_version(where: str, kind: object, version: object, faults: FaultList) -> None:
+    if kind != FORMAT:
+        faults.add(where, f"format {str(kind)[:60]!r}", f"give a file of {FORMAT}")
+    elif type(version) is int and version > VERSION:
+        faults.add(
+            where,
+            f"a snapshot of version {version}, newer than version {VERSION}",
+            "read the snapshot with the release of cpu-tiers that wrote it",
+        )
+    elif version != VERSION:
+        faults.add(
+            where,
+            f"a snapshot of version {str(version)[:60]}, not {VERSION}",
+            f"write a new snapshot with {FORMAT}",
+        )
 
 
 class _Place(DocumentPlace):

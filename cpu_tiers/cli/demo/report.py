@@ -1,6 +1,6 @@
 """The output of the demo on a terminal."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich import box
 from rich.console import Console
@@ -22,7 +22,9 @@ from cpu_tiers.model.names import MEMORY_MB, VCPU, VCPU_SHARES
 _STYLES = {"gold": "gold3", "silver": "grey62", "bronze": "dark_orange3"}
 """The color of each tier; all are readable on dark and on light terminals."""
 
-_BAR_CELLS = 24
+_MOST_BAR_CELLS = 24
+_BESIDE_BAR = 44
+"""The columns of a terminal that the other figures of a server take."""
 
 
 class DemoReport:
@@ -96,8 +98,14 @@ class DemoReport:
         self._console.print(_usages(cloud))
         for host, flavors in by_host.items():
             self._console.print(Text(f"\n{host}", "bold"))
-            marks = ("█", "░") if self._console.encoding.startswith("utf") else ("#", ".")
-            self._console.print(_entitlements(cloud, host, flavors, marks))
+            self._console.print(_entitlements(cloud, host, flavors, self._bar))
+
+    def _bar(self, share: float, style: str) -> Text:
+        """Return a bar with a filled part, which fits beside the other columns."""
+        full, empty = ("█", "░") if self._console.encoding.startswith("utf") else ("#", ".")
+        cells = max(1, min(_MOST_BAR_CELLS, self._console.width - _BESIDE_BAR))
+        bar = Text(full * round(share * cells), style)
+        return bar.append(empty * (cells - len(bar)), "dim")
 
     def domain(self, cloud: DemoCloud, server: DemoServer) -> None:
         """Show the libvirt domain of a server."""
@@ -109,13 +117,15 @@ class DemoReport:
             arch=host.topology.arch,
             host=ComputeHost.of(host.topology, cpu_shared_set=options.cpu_shared_set),
         )
-        self._console.print(Syntax(domain_xml(guest), "xml", background_color="default"))
+        self._console.print(
+            Syntax(domain_xml(guest), "xml", background_color="default", word_wrap=True)
+        )
 
     def _step(self, number: int, text: str) -> None:
         self._console.print(f"\n[bold]{number}. {text}[/bold]\n")
 
     def _note(self, text: str) -> None:
-        self._console.print(Text(text, "dim"), soft_wrap=True)
+        self._console.print(Text(text, "dim"), soft_wrap=not self._console.is_terminal)
 
 
 def _usages(cloud: DemoCloud) -> Table:
@@ -131,10 +141,9 @@ def _usages(cloud: DemoCloud) -> Table:
 
 
 def _entitlements(
-    cloud: DemoCloud, host: str, flavors: Mapping[str, Flavor], marks: tuple[str, str]
+    cloud: DemoCloud, host: str, flavors: Mapping[str, Flavor], bar: Callable[[float, str], Text]
 ) -> Table:
     """Return a table with the fair share of each server of a host, as a bar and a number."""
-    full, empty = marks
     cpus = shared_cpus(cloud.hosts[host], inventory_options(cloud.conf))
     weights = {name: domain_shares(flavor) or 0 for name, flavor in flavors.items()}
     fair = fair_cpus(
@@ -147,11 +156,10 @@ def _entitlements(
     for name in sorted(fair, key=lambda name: (-fair[name], name)):
         granted = float(fair[name])
         share = granted / flavors[name].vcpus
-        bar = Text(full * round(share * _BAR_CELLS), _STYLES[flavors[name].name])
-        bar.append(empty * (_BAR_CELLS - len(bar)), "dim")
         weight = str(weights[name])
         of_host = f"{granted / len(cpus):.1%}"
-        table.add_row(_name(name), weight, bar, f"{granted:.2f}", of_host)
+        filled = bar(share, _STYLES[flavors[name].name])
+        table.add_row(_name(name), weight, filled, f"{granted:.2f}", of_host)
     return table
 
 
@@ -170,4 +178,6 @@ def _table(*columns: str) -> Table:
     table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "left"
+    for column in table.columns:
+        column.overflow = "fold"
     return table

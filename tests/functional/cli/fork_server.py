@@ -7,15 +7,21 @@ program without a fork, as ``test_status`` does with ``cpu-tiers-status``.
 """
 
 import atexit
+import fcntl
 import gc
 import json
 import os
+import pty
 import runpy
+import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import traceback
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -51,22 +57,41 @@ class ForkServer:
 
     def run(self, command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
         """Run a program of Python in a folder; return its exit status and what it printed."""
-        assert self._process.stdin
-        assert self._process.stdout
         streams = [folder / "cpu-tiers.stdout", folder / "cpu-tiers.stderr"]
-        request = {
-            "command": command,
-            "folder": str(folder),
-            "streams": list(map(str, streams)),
-            "environment": dict(os.environ),
-        }
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        status = int(self._process.stdout.readline())
+        status = self._run(command, folder, list(map(str, streams)))
         out, error = (path.read_text() for path in streams)
         for path in streams:
             path.unlink()
         return subprocess.CompletedProcess(command, status, out, error)
+
+    def run_in_terminal(
+        self, command: Sequence[str], folder: Path, columns: int
+    ) -> tuple[int, list[str]]:
+        """Run a program whose output and errors go to a terminal; return its status and lines."""
+        main, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        with os.fdopen(main, "rb", buffering=0) as screen, ThreadPoolExecutor(1) as executor:
+            name = os.ttyname(terminal)
+            future = executor.submit(self._run, command, folder, [name, name])
+            shown = b""
+            while not future.done() or select.select([screen], [], [], 0)[0]:
+                if select.select([screen], [], [], 0.01)[0]:
+                    shown += screen.read(65536)
+            os.close(terminal)
+        return future.result(), shown.decode().replace("\r\n", "\n").split("\n")
+
+    def _run(self, command: Sequence[str], folder: Path, streams: Sequence[str]) -> int:
+        assert self._process.stdin
+        assert self._process.stdout
+        request = {
+            "command": command,
+            "folder": str(folder),
+            "streams": streams,
+            "environment": dict(os.environ),
+        }
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
 
     def kill(self) -> None:
         """Kill the program that runs, from another thread, so that it can clean up nothing."""

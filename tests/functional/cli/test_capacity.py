@@ -1,6 +1,7 @@
 """``capacity`` on a real Placement."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,3 +52,28 @@ def test_refusals(
     forbidden = run(*arguments, flavor({}), status=1)
     assert "policy does not allow it" in forbidden.stderr
     assert "--flavor" in run(*arguments, status=2).stderr
+
+
+@pytest.mark.usefixtures("hosts")
+def test_a_fault_at_each_request(
+    run: Command,
+    flavor: Command,
+    placement_conf: Path,
+    seen: list[str],
+    faults: list[tuple[str, str]],
+) -> None:
+    specs = {"trait:HW_CPU_X86_AVX2": "forbidden"}
+    arguments = ("--config-file", placement_conf, "capacity", flavor(specs, vcpus=2), "-f", "json")
+    seen.clear()
+    expected = run(*arguments).stdout
+    requests = list(seen)
+    assert len(requests) >= 5
+    for request in dict.fromkeys(requests):
+        # Once, the request is repeated; each time, the command ends with one message.
+        faults.append((f"^{re.escape(request)}$", "HTML 503"))
+        assert run(*arguments).stdout == expected
+        faults += [(f"^{re.escape(request)}$", "JSON 403")]
+        refused = run(*arguments, status=1)
+        assert "policy does not allow it" in refused.stderr
+        assert refused.stdout == ""
+        assert not faults

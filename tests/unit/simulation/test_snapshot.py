@@ -46,9 +46,10 @@ def broken(*keys: Any, value: Any) -> dict[str, Any]:
     [
         pytest.param([], "s: got a list; give an object", id="no object"),
         pytest.param(
-            {}, "s: format None, version None; give a 'cpu-tiers cloud snapshot'", id="no format"
+            {}, "s: format 'None'; give a file of cpu-tiers cloud snapshot", id="no format"
         ),
-        pytest.param(broken("version", value=2), "version 2", id="another version"),
+        pytest.param(broken("version", value=2), "version 2, newer than version 1", id="newer"),
+        pytest.param(broken("version", value=0), "version 0, not 1; write a new", id="older"),
         pytest.param(broken("extra", value=1), "s, extra: got 1; cpu-tiers knows", id="a key"),
         pytest.param(
             broken("providers", 1, "parent_uuid", value="x"),
