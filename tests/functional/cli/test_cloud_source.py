@@ -48,7 +48,7 @@ def test_the_same_answers(
     live = run("--config-file", placement_conf, *arguments, status=3)
     found = run(*arguments, "--snapshot", snapshot, status=3)
     assert found.stdout == live.stdout
-    assert "11 VCPU" in live.stdout
+    assert "VCPU" in live.stdout
 
 
 def test_all_flavors_of_a_snapshot(run: Command, snapshot: str) -> None:
