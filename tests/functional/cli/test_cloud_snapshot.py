@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.cli.cloud_snapshot import read_snapshot
+from cpu_tiers.cli.snapshot_argument import read_snapshot
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.placement.client import PlacementClient

@@ -44,9 +44,9 @@ def test_the_same_answers(
             assert named.stdout == live.stdout
             assert seen == []
     assert "1 lacks HW_CPU_X86_AVX2" in run("explain", file, "--snapshot", snapshot).stdout
-    arguments = ("flavor", "check", flavor({}, vcpus=11), "--hosts")
-    live = run("--config-file", placement_conf, *arguments, status=3)
-    found = run(*arguments, "--snapshot", snapshot, status=3)
+    check = ("flavor", "check", flavor({}, vcpus=11), "--hosts")
+    live = run("--config-file", placement_conf, *check, status=3)
+    found = run(*check, "--snapshot", snapshot, status=3)
     assert found.stdout == live.stdout
     assert "VCPU" in live.stdout
 
