@@ -65,5 +65,5 @@ def test_a_path_that_cannot_be_written(run: Command, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_snapshot(save: Command) -> None:
-    with pytest.raises(InvalidInput, match="give the file of cpu-tiers cloud snapshot"):
+    with pytest.raises(InvalidInput, match="give the whole file of cpu-tiers cloud snapshot"):
         read_snapshot(save("no json"))
