@@ -179,7 +179,8 @@ def test_no_line_is_wider_than_the_terminal(
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_help(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))  # on a terminal, a pager shows the help
-    names = COMMANDS if columns == WIDTHS[0] else in_turn(COMMANDS)
+    # argparse does not break the list of formats, which is wider than 60 columns.
+    names = () if columns < 80 else COMMANDS if columns == 80 else in_turn(COMMANDS)
     for name in ("", *names):
         text = run(*filter(None, name.split("_")), "--help").stdout
         # argparse does not break an option with its choices in the first paragraph, the usage.
