@@ -2,7 +2,7 @@
 
 The cloud in memory (:mod:`cpu_tiers.simulation`) answers the queries for allocation candidates by
 the rules of Placement. So a command that reads Placement gives the same answer for a snapshot as
-for the cloud at the time of the snapshot (decision D97).
+for the cloud at the time of the snapshot (decision D98).
 """
 
 from collections.abc import Collection

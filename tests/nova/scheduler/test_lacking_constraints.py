@@ -172,7 +172,7 @@ class TestDedicated(Cloud):
         self.start_host("one", CUSTOM_VCPU_SHARES=800)
         self.placement.put("/traits/CUSTOM_RARE", None, version="1.36")
 
-    def boot(self, vcpus: int, state: str, **specs: str) -> str:
+    def ends_in(self, vcpus: int, state: str, **specs: str) -> str:
         """Boot a server that gets into a state; return its fault."""
         flavor = self._create_flavor(
             vcpu=vcpus, extra_spec={"hw:cpu_policy": "dedicated", **specs}
@@ -183,12 +183,12 @@ class TestDedicated(Cloud):
 
     def check_faults(self) -> None:
         # 8 of 6 PCPU, and 8 VCPU of which a server gets 2.
-        fault = self.boot(8, "ERROR")
+        fault = self.ends_in(8, "ERROR")
         assert fault.endswith("without one of these: 8 PCPU, 8 VCPU")
-        fault = self.boot(2, "ERROR", **{"trait:CUSTOM_RARE": "required"})
+        fault = self.ends_in(2, "ERROR", **{"trait:CUSTOM_RARE": "required"})
         assert fault.endswith("without one of these: the trait CUSTOM_RARE")
         # Without VCPU the trait is missing, and without the trait VCPU.
-        fault = self.boot(8, "ERROR", **{"trait:CUSTOM_RARE": "required"})
+        fault = self.ends_in(8, "ERROR", **{"trait:CUSTOM_RARE": "required"})
         assert fault == "No valid host was found. "
 
     def test_both_queries_are_empty(self) -> None:
@@ -198,7 +198,7 @@ class TestDedicated(Cloud):
     def test_there_is_no_second_query(self) -> None:
         self.flags(disable_fallback_pcpu_query=True, group="workarounds")
         self.restart_scheduler(name_lacking_constraints=True)
-        assert self.boot(8, "ERROR").endswith("without one of these: 8 PCPU")
+        assert self.ends_in(8, "ERROR").endswith("without one of these: 8 PCPU")
 
     def test_both_queries_are_empty_with_shares(self) -> None:
         self.restart_scheduler(name_lacking_constraints=True, query_placement_for_vcpu_shares=True)
@@ -206,4 +206,4 @@ class TestDedicated(Cloud):
 
     def test_only_the_second_query_is_empty(self) -> None:
         self.restart_scheduler(name_lacking_constraints=True)
-        self.boot(6, "ACTIVE")
+        self.ends_in(6, "ACTIVE")

@@ -7,6 +7,7 @@ from typing import NoReturn
 import pytest
 from oslo_config import cfg
 
+from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.live_request import (
     add_aggregate_argument,
     add_request_arguments,
@@ -44,7 +45,8 @@ def query_of(conf: cfg.ConfigOpts, *arguments: str, cloud: Catalog | None = None
     def services() -> Services:
         return cloud.services() if cloud else nobody()
 
-    server = read_source(parsed, server_of(parsed, conf, services), services)
+    source = CloudSource(services, nobody, None)
+    server = read_source(parsed, server_of(parsed, conf, source.services), source)
     return queries_of(parsed, conf, server).first[0].to_query_string()
 
 
