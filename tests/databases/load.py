@@ -98,6 +98,7 @@ class Figures:
                 f"{self.looks} looks at the database, {len(self.oversold)} times oversold"
                 f" {'; '.join(self.oversold[:8])}",
                 f"{len(self.faults)} contradictions",
+                *self.faults,
             )
         )
 
