@@ -21,12 +21,11 @@ from cpu_tiers.cli.tier_arguments import tier_names
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
 from cpu_tiers.guest.audit import Delivery
 from cpu_tiers.guest.occupancy import Occupancy
-from cpu_tiers.guest.tier import Tier, multiplier_of
+from cpu_tiers.guest.tier import NO_TIER, Tier, multiplier_of, unnamed_tier
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_UNTIERED = "no tier"
 _FORMATS = ("svg", "png")
 _LONGEST = 44
 _ROW_INCHES = 0.22
@@ -79,12 +78,11 @@ def bars(
     guests = []
     for domain in host.domains:
         multiplier = multiplier_of(domain)
-        unnamed = _UNTIERED if multiplier is None else f"multiplier {float(multiplier):g}"
         guests.append(
             Bar(
                 name=domain.name,
                 vcpus=len(domain.vcpu_sets),
-                tier=names[domain.name] or unnamed,
+                tier=names[domain.name] or unnamed_tier(multiplier),
                 multiplier=float(multiplier or 0),
                 fair=float(entitlements[domain.name].fair),
                 floor=float(entitlements[domain.name].floor),
@@ -163,14 +161,14 @@ def _styles(guests: Sequence[Bar]) -> Mapping[str, Mapping[str, object]]:
     """Return the style of each tier's bars; a higher tier has a lighter color."""
     from matplotlib import colormaps
 
-    tiers = list(dict.fromkeys(bar.tier for bar in guests if bar.tier != _UNTIERED))
+    tiers = list(dict.fromkeys(bar.tier for bar in guests if bar.tier != NO_TIER))
     steps = [0.95 - 0.65 * i / max(1, len(tiers) - 1) for i in range(len(tiers))]
     styles: dict[str, Mapping[str, object]] = {
         tier: {"color": colormaps["cividis"](step)}
         for tier, step in zip(tiers, steps, strict=True)
     }
-    if any(bar.tier == _UNTIERED for bar in guests):
-        styles[_UNTIERED] = {"facecolor": "white", "hatch": "////"}
+    if any(bar.tier == NO_TIER for bar in guests):
+        styles[NO_TIER] = {"facecolor": "white", "hatch": "////"}
     return styles
 
 

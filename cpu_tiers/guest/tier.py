@@ -1,6 +1,7 @@
 """Tiers of CPU performance, and the tier of a guest: its CPU shares for each vCPU."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -9,6 +10,9 @@ from cpu_tiers.extra_specs.shares import MULTIPLIER, Shares, effective_shares, p
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
+
+NO_TIER = "no tier"
+"""The name of what has no CPU shares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,34 @@ def multiplier_of(domain: Domain) -> Fraction | None:
     if domain.shares is None or not domain.vcpu_sets:
         return None
     return Fraction(domain.shares, len(domain.vcpu_sets))
+
+
+def unnamed_tier(multiplier: Fraction | float | None) -> str:
+    """Return a name for a tier without a name, such as ``multiplier 2.5``."""
+    return NO_TIER if multiplier is None else f"multiplier {float(multiplier):g}"
+
+
+def tier_of_amounts(allocations: Iterable[Mapping[str, int]], tiers: Iterable[Tier]) -> str:
+    """Return the name of the tier that the allocations of a server belong to.
+
+    A tier with a name is the tier of each server that has the VCPU_SHARES which the tier claims
+    for the server's number of VCPU. Without VCPU_SHARES there is no tier: the server has none, has
+    only dedicated vCPUs, or its cloud does not request VCPU_SHARES.
+
+    :param allocations: the amounts of each provider.
+    """
+    held = Counter[str]()
+    for amounts in allocations:
+        held.update(amounts)
+    shares, vcpus = held[VCPU_SHARES], held[VCPU]
+    if not shares or not vcpus:
+        return NO_TIER
+    multiplier = Fraction(shares, vcpus)
+    # A claim is rounded, so several tiers may claim the same: an exact multiplier comes first.
+    for tier in sorted(tiers, key=lambda t: abs(Fraction(t.shares.amount) - multiplier)):
+        if tier.shares.claim(vcpus) == shares:
+            return tier.name
+    return unnamed_tier(multiplier)
 
 
 def flavor_shares(domain: Domain) -> Shares | None:

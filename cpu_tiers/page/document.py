@@ -32,7 +32,7 @@ Row = Mapping[str, str | int | float | bool | None]
 class PageLink:
     """A text that leads to a place of the same page.
 
-    :param to: the ``id`` of a section.
+    :param to: the ``id`` of a section, or the key of a choice.
     """
 
     text: str
@@ -44,7 +44,7 @@ Cell = str | int | float | PageLink | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageTable:
-    """A table; the numbers are aligned on the right.
+    """A table; the numbers are aligned on the right. A long table is closed until a click.
 
     :param rows: the cells of each row, as many as there are columns.
     """
@@ -73,17 +73,35 @@ class PageChart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DataTable:
+    """A table of a data set of the page.
+
+    :param columns: the title of each column, by the field of the data set.
+    :param empty: the text instead of a table without rows.
+    """
+
+    title: str
+    columns: Mapping[str, str]
+    dataset: str
+    empty: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageSection:
     """A section.
 
     :param key: the ``id`` of the section, for links. Letters, digits and ``-``.
     :param texts: the paragraphs before the parts.
+    :param of_choice: the section is about the choice: it is shown while there is a choice, and
+        its charts and tables have only the rows of the choice. Other sections are shown while
+        there is no choice.
     """
 
     key: str
     title: str
     texts: Sequence[str] = ()
-    parts: Sequence[PageTable | PageChart] = ()
+    parts: Sequence[PageTable | DataTable | PageChart] = ()
+    of_choice: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +109,18 @@ class Page:
     """A page.
 
     :param texts: the paragraphs below the title.
-    :param datasets: the data that several charts share, by name.
+    :param datasets: the data that several charts share, by name. All rows of a data set have the
+        same fields. The field ``choice`` has the key of the choice that a row belongs to.
+    :param choices: the name of each choice by its key. A link to the key makes the choice.
+    :param back: the text of the link that ends a choice.
     """
 
     title: str
     texts: Sequence[str] = ()
     sections: Sequence[PageSection] = ()
     datasets: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    choices: Mapping[str, str] = field(default_factory=dict)
+    back: str = ""
 
     def html(self) -> str:
         """Return the HTML file."""
@@ -125,8 +148,20 @@ class Page:
             style=Markup(style),  # noqa: S704  # it is ours
             scripts=scripts,
             policy=_policy(scripts),
-            data=_json({"charts": charts, "datasets": self.datasets}),
+            data=_json(
+                {
+                    "charts": charts,
+                    "datasets": {name: _packed(rows) for name, rows in self.datasets.items()},
+                    "choices": self.choices,
+                }
+            ),
         )
+
+
+def _packed(rows: Sequence[Row]) -> Mapping[str, object]:
+    """Return rows with the names of their fields only once."""
+    fields = list(rows[0]) if rows else []
+    return {"fields": fields, "rows": [[row[name] for name in fields] for row in rows]}
 
 
 def _vega() -> str:
@@ -171,6 +206,8 @@ def _shown(value: object) -> object:
     """Return what a template shows of a value."""
     if isinstance(value, float):
         return f"{value:g}"
+    if isinstance(value, int):
+        return f"{value:,}"
     if isinstance(value, Markup):
         return value
     return printable(value) if isinstance(value, str) else value

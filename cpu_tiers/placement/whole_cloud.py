@@ -1,7 +1,8 @@
-"""Reads all providers of a cloud and all allocations, for a snapshot."""
+"""Reads all providers of a cloud and all allocations."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.placement.client import PlacementClient
@@ -24,10 +25,43 @@ def read_whole_cloud(
     moment. A provider that is deleted meanwhile is left out.
     """
     records = client.providers()
-    traits: dict[ProviderId, set[str]] = {record.uuid: set() for record in records}
+    traits: dict[ProviderId, set[str]] = {}
     for name in sorted(client.traits_in_use()):
         for record in client.providers_with_trait(name):
             traits.setdefault(record.uuid, set()).add(name)
+    return _read(
+        client,
+        records,
+        progress,
+        lambda provider: replace(
+            provider,
+            traits=frozenset(traits.get(ProviderId(provider.uuid), ())),
+            aggregates=client.aggregates(provider.uuid),
+        ),
+    )
+
+
+def read_sold_cloud(
+    client: PlacementClient, progress: ReadProgress
+) -> tuple[tuple[CloudProvider, ...], Consumers]:
+    """Return what :func:`read_whole_cloud` returns, but without traits and aggregates.
+
+    It takes a request for the list of providers, two requests for each provider with inventories
+    and a request for each provider without inventories.
+    """
+    return _read(client, client.providers(), progress, lambda provider: provider)
+
+
+def _read(
+    client: PlacementClient,
+    records: tuple[Provider, ...],
+    progress: ReadProgress,
+    described: Callable[[CloudProvider], CloudProvider],
+) -> tuple[tuple[CloudProvider, ...], Consumers]:
+    """Read the inventories and the allocations of the providers.
+
+    :param described: returns a provider with its traits and aggregates.
+    """
     states: dict[str, CloudProvider] = {}
     consumers: Consumers = {}
     for number, record in enumerate(_parents_first(records)):
@@ -40,10 +74,11 @@ def read_whole_cloud(
                     name=record.name,
                     parent=record.parent_uuid,
                     inventories=client.inventories(uuid).by_class,
-                    traits=frozenset(traits[uuid]),
-                    aggregates=client.aggregates(uuid),
                 )
-                for consumer, amounts in client.allocations(uuid).items():
+                state = described(state)
+                # Placement deletes no inventory of which something is allocated.
+                allocations = client.allocations(uuid) if state.inventories else {}
+                for consumer, amounts in allocations.items():
                     consumers.setdefault(consumer, {})[uuid] = dict(amounts)
                 states[uuid] = state
     return tuple(states.values()), consumers

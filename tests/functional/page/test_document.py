@@ -77,7 +77,7 @@ def test_a_name_is_never_markup() -> None:
     assert hostile.elements == honest.elements
     assert hostile.texts["h1"] == [HOSTILE]
     data = json.loads(hostile.texts["script"][0])
-    assert data["datasets"] == {"hosts": [{"host": HOSTILE, "left": 0.5}]}
+    assert data["datasets"]["hosts"] == {"fields": ["host", "left"], "rows": [[HOSTILE, 0.5]]}
     assert data["charts"][0]["description"] == HOSTILE
 
 
@@ -85,9 +85,9 @@ def test_a_control_character_is_shown_as_an_escape() -> None:
     # U+202E turns the direction of the text after it around.
     reader = PageReader(page_of("a\u202eb\x1b[0m").html())
     assert reader.texts["h1"] == ["a\\u202eb\\x1b[0m"]
-    assert json.loads(reader.texts["script"][0])["datasets"]["hosts"][0]["host"] == (
-        "a\\u202eb\\x1b[0m"
-    )
+    assert json.loads(reader.texts["script"][0])["datasets"]["hosts"]["rows"] == [
+        ["a\\u202eb\\x1b[0m", 0.5]
+    ]
 
 
 def test_the_policy_names_the_scripts_of_the_page() -> None:
@@ -128,7 +128,11 @@ def test_a_number_that_json_does_not_have_is_refused() -> None:
 def test_an_empty_page_is_a_page() -> None:
     reader = PageReader(Page(title="nothing").html())
     assert reader.texts["h1"] == ["nothing"]
-    assert json.loads(reader.texts["script"][0]) == {"charts": [], "datasets": {}}
+    assert json.loads(reader.texts["script"][0]) == {
+        "charts": [],
+        "datasets": {},
+        "choices": {},
+    }
 
 
 def test_a_missing_library_is_named_with_the_remedy() -> None:

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.guest.tier import Tier, multiplier_of
+from cpu_tiers.guest.tier import Tier, multiplier_of, tier_of_amounts
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 
@@ -46,3 +46,35 @@ def test_multiplier_of_a_guest_of_three_vcpus(
 ) -> None:
     domain = Domain(name="g", shares=shares, vcpu_sets=(None,) * 3, extra_specs=extra_specs)
     assert multiplier_of(domain) == multiplier
+
+
+TIERS = [
+    Tier.parse("silver", "50", 1, where="silver"),
+    Tier.parse("gold", "100", 1, where="gold"),
+    Tier.parse("odd", "2.5", 1, where="odd"),
+    Tier.parse("odder", "2.4", 1, where="odder"),
+]
+
+
+@pytest.mark.parametrize(
+    ("allocations", "tier"),
+    [
+        pytest.param([], "no tier", id="nothing"),
+        pytest.param([{VCPU: 2}], "no tier", id="no shares"),
+        pytest.param([{"PCPU": 2}], "no tier", id="dedicated"),
+        pytest.param([{VCPU_SHARES: 100}], "no tier", id="shares without VCPU"),
+        pytest.param([{VCPU: 2, VCPU_SHARES: 200}], "gold", id="200 / 2 = 100"),
+        pytest.param(
+            [{VCPU: 1, VCPU_SHARES: 50}, {VCPU: 3, VCPU_SHARES: 150, "PCPU": 4}],
+            "silver",
+            id="two NUMA nodes: 200 / 4 = 50",
+        ),
+        pytest.param([{VCPU: 1, VCPU_SHARES: 3}], "odd", id="2.5 is rounded to 3"),
+        pytest.param([{VCPU: 10, VCPU_SHARES: 24}], "odder", id="24 / 10 = 2.4"),
+        pytest.param([{VCPU: 4, VCPU_SHARES: 10}], "odd", id="10 / 4; 2.4 x 4 = 9.6 is 10, too"),
+        pytest.param([{VCPU: 4, VCPU_SHARES: 7}], "multiplier 1.75", id="a tier without a name"),
+    ],
+)
+def test_the_tier_of_allocations(allocations: list[dict[str, int]], tier: str) -> None:
+    assert tier_of_amounts(allocations, TIERS) == tier
+    assert tier_of_amounts(allocations, reversed(TIERS)) == tier

@@ -1,0 +1,153 @@
+"""``cpu-tiers cloud show``: what of a cloud is sold and left, by host and by tier."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+from cpu_tiers.cli.audit_files import read_audit_file
+from cpu_tiers.cli.formatting import FormattedValue, ListCommand
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.page_file import write_page
+from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.short_lists import MOST_LINES
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument, read_snapshot
+from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
+from cpu_tiers.errors import FaultList, printable
+from cpu_tiers.page.cloud_values import AuditedHost
+from cpu_tiers.page.libraries import page_libraries
+from cpu_tiers.placement.whole_cloud import read_sold_cloud
+from cpu_tiers.simulation.snapshot import Snapshot
+from cpu_tiers.simulation.sold import SoldAmount, SoldCloud, sold_cloud
+
+LOG = logging.getLogger(__name__)
+
+COLUMNS = ("host", "provider", "class", "capacity", "used", "tiers")
+
+OVER = 3
+"""The exit status if more is allocated of a resource class of a provider than the capacity."""
+
+
+class CloudShow(NovaConfCommand, ListCommand):
+    """Show what of each host is sold, to which tiers, and what is left.
+
+    The command asks Placement, and changes nothing. The text has the sums of the cloud, the
+    providers of which more is allocated than the capacity, and the hosts with the least left.
+    Other formats have a row for each resource class of each provider. Exit status: 0 if no
+    provider is over its capacity, 3 if a provider is.
+    """
+
+    is_over = False
+
+    @property
+    def formatter_namespace(self) -> str:
+        """Return the entry point group of the formatters."""
+        return "cpu_tiers.formatter.cloud"
+
+    @property
+    def formatter_default(self) -> str:
+        """Return the format without ``-f``."""
+        return "text"
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the source, the tiers and the page."""
+        parser: ArgumentParser = super().get_parser(prog_name)
+        add_snapshot_argument(parser)
+        parser.add_argument(
+            "--html",
+            metavar="FILE",
+            help="write a page with charts to this file, for a browser; it needs no network",
+        )
+        parser.add_argument(
+            "--audit",
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="add to the page what `host audit -f json`, `host audit --prometheus` or `host"
+            " watch` say of a host; the name of the file is the name of the host with .json or"
+            " .prom; may be repeated",
+        )
+        add_tier_argument(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Read the cloud, write the page, and list the amounts."""
+        faults = FaultList()
+        tiers = faults.read(read_tiers, parsed_args) or []
+        if parsed_args.audit and not parsed_args.html:
+            faults.add("--audit", "given without --html", "give both: the page shows the audits")
+        reports = [faults.read(read_audit_file, path) for path in parsed_args.audit]
+        snapshot = parsed_args.snapshot and faults.read(read_snapshot, parsed_args.snapshot)
+        faults.raise_if_any()
+        cloud = sold_cloud(snapshot or self._read_cloud(), tiers)
+        if parsed_args.html:
+            source = f"The snapshot {parsed_args.snapshot}." if snapshot else _asked_at()
+            names = [tier.name for tier in tiers]
+            _write(parsed_args.html, cloud, names, list(filter(None, reports)), source)
+        self.is_over = bool(cloud.excesses)
+        if self.is_over and parsed_args.formatter != self.formatter_default:
+            LOG.warning("More is allocated than the capacity: %s", _names(cloud.excesses))
+        parsed_args.cloud = cloud  # for the text, which has more than the rows
+        return COLUMNS, [
+            (
+                amount.host,
+                amount.provider,
+                amount.resource_class,
+                amount.capacity,
+                amount.used,
+                FormattedValue(
+                    {name: sale._asdict() for name, sale in amount.tiers.items()}, _tier_text
+                ),
+            )
+            for amount in cloud.amounts
+        ]
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Return the exit status: 3 also if a provider is over its capacity."""
+        status: int = super().run(parsed_args)
+        return status or (OVER if self.is_over else 0)
+
+    def _read_cloud(self) -> Snapshot:
+        with ProgressLine("asking Placement") as line, self.placement(self.nova_conf()) as client:
+            tell = partial(line.tell_number, "providers")
+            providers, consumers = read_sold_cloud(client, tell)
+        return Snapshot(providers=providers, consumers=consumers)
+
+
+def _names(excesses: Sequence[SoldAmount]) -> str:
+    """Return the amounts and the names of the first providers, and how many more there are."""
+    texts = [
+        printable(
+            f"{amount.used} of {amount.capacity} {amount.resource_class} of {amount.provider}"
+        )
+        for amount in excesses
+    ]
+    more = len(texts) - MOST_LINES
+    return ", ".join([*texts[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _tier_text(tiers: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the amounts by tier, in a line."""
+    return ", ".join(f"{printable(name)}: {sale['used']}" for name, sale in tiers.items())
+
+
+def _asked_at() -> str:
+    return f"Placement, asked on {datetime.now(UTC):%Y-%m-%d at %H:%M} UTC."
+
+
+def _write(
+    path: str,
+    cloud: SoldCloud,
+    tiers: list[str],
+    reports: list[AuditedHost],
+    source: str,
+) -> None:
+    faults = FaultList()
+    for host in sorted({report.host for report in reports} - {a.host for a in cloud.amounts}):
+        allowed = "name the file after a host of the cloud, such as compute-1.json"
+        faults.add("--audit", f"the cloud has no host {host}", allowed)
+    faults.raise_if_any()
+    with page_libraries():
+        from cpu_tiers.page.cloud import cloud_page
+    write_page(path, cloud_page(cloud, tiers, reports, source).html())

@@ -1,0 +1,155 @@
+"""The text of ``cpu-tiers cloud show``: sums, providers over their capacity, and hosts."""
+
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+from cliff.formatters.base import ListFormatter
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cpu_tiers.cli.short_lists import MOST_LINES, width
+from cpu_tiers.errors import printable
+from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.simulation.left import ClassSum, class_order, class_sums, host_sums
+from cpu_tiers.simulation.sold import NOTHING, SoldAmount, SoldCloud
+
+_CPUS = (VCPU, VCPU_SHARES, PCPU)
+_BAR_CELLS = 10
+_NAME_CELLS = 24
+
+
+class CloudText(ListFormatter):
+    """Prints a cloud as tables that fit the terminal.
+
+    The command leaves the cloud in its arguments: the rows do not say which consumers have
+    parts of several providers.
+    """
+
+    def add_argument_group(self, parser: ArgumentParser) -> None:
+        """Add no arguments."""
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+        stdout: TextIO,
+        parsed_args: Namespace,
+    ) -> None:
+        """Print the cloud."""
+        # Without colors: a bar and a mark tell as much.
+        console = Console(file=stdout, width=width(), highlight=False, no_color=True)
+        print_cloud(console, parsed_args.cloud, show_all=parsed_args.all)
+
+
+def print_cloud(console: Console, cloud: SoldCloud, *, show_all: bool) -> None:
+    """Print the sums, the providers over their capacity, and what is left of hosts.
+
+    :param show_all: print all hosts and all providers over their capacity.
+    """
+    console.print(f"Hosts with CPUs: {len(cloud.hosts):,}, consumers: {len(cloud.tiers):,}")
+    if cloud.amounts:
+        _print(console, "What is left of each resource class", _classes(cloud))
+    if cloud.tiers:
+        _print(console, "What is sold to each tier", _tiers(cloud))
+    if cloud.excesses:
+        _print(console, "Over the capacity", _over(cloud.excesses, show_all=show_all))
+        _print_rest(console, len(cloud.excesses), "providers", show_all=show_all)
+    hosts = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
+    if hosts:
+        _print(console, *_hosts(hosts, console.width, show_all=show_all))
+        _print_rest(console, len(hosts), "hosts", show_all=show_all)
+
+
+def _print(console: Console, title: str, table: Table) -> None:
+    console.print()
+    console.print(Text(title, "bold"))
+    console.print(table)
+
+
+def _print_rest(console: Console, count: int, what: str, *, show_all: bool) -> None:
+    if count > MOST_LINES and not show_all:
+        console.print(f" and {count - MOST_LINES:,} more {what} (--all shows them)")
+
+
+def _table(*columns: str) -> Table:
+    """Return a table whose first column has texts, and whose other columns have numbers."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=True)
+    first, *others = columns
+    table.add_column(Text(first), overflow="fold")
+    for column in others:
+        table.add_column(Text(column), justify="right", overflow="fold")
+    return table
+
+
+def _classes(cloud: SoldCloud) -> Table:
+    table = _table("class", "capacity", "used", "left", "used", "over")
+    table.columns[4].no_wrap = True
+    for name, of_class in class_sums(cloud.amounts).items():
+        used = 0.0 if of_class.left is None else 1 - of_class.left
+        cells = min(_BAR_CELLS, round(_BAR_CELLS * used))
+        table.add_row(
+            Text(printable(name)),
+            f"{of_class.capacity:,}",
+            f"{of_class.used:,}",
+            _part(of_class),
+            "█" * cells + "░" * (_BAR_CELLS - cells),
+            f"{of_class.over:,}" if of_class.over else "",
+        )
+    return table
+
+
+def _tiers(cloud: SoldCloud) -> Table:
+    """Return a table of the tiers, with the resource classes of CPUs."""
+    sums = class_sums(cloud.amounts)
+    cpus = [name for name in _CPUS if name in sums]
+    table = _table("tier", "consumers", *cpus)
+    for tier, count in sorted(Counter(cloud.tiers.values()).items()):
+        sold = (sums[name].tiers.get(tier, NOTHING).used for name in cpus)
+        table.add_row(Text(printable(tier)), f"{count:,}", *(f"{amount:,}" for amount in sold))
+    return table
+
+
+def _over(over: Sequence[SoldAmount], *, show_all: bool) -> Table:
+    table = _table("provider", "class", "capacity", "used")
+    table.columns[1].justify = "left"
+    for amount in over if show_all else over[:MOST_LINES]:
+        table.add_row(
+            Text(printable(amount.provider)),
+            Text(printable(amount.resource_class)),
+            f"{amount.capacity:,}",
+            f"{amount.used:,}",
+        )
+    return table
+
+
+def _hosts(
+    hosts: Mapping[str, Mapping[str, ClassSum]], columns: int, *, show_all: bool
+) -> tuple[str, Table]:
+    """Return a title and what is left of hosts, with the resource classes that fit."""
+    names = class_order(name for sums in hosts.values() for name in sums)
+    shown, free = list[str](), columns - _NAME_CELLS
+    for name in names:
+        free -= max(len(name), len("! -100 %")) + 2
+        if free < 0:
+            break
+        shown.append(name)
+    title = "What is left of each host, the least first"
+    if hidden := len(names) - len(shown):
+        title += f" (without {hidden} classes, for lack of columns)"
+    table = _table("host", *shown)
+    for host in list(hosts) if show_all else list(hosts)[:MOST_LINES]:
+        cells = (hosts[host].get(name) for name in shown)
+        table.add_row(
+            Text(printable(host)), *("" if cell is None else _part(cell) for cell in cells)
+        )
+    return title, table
+
+
+def _part(of_class: ClassSum) -> str:
+    """Return the part that is left, in percent; a mark if a provider is over its capacity."""
+    mark = "! " if of_class.over else ""
+    return f"{mark}-" if of_class.left is None else f"{mark}{100 * of_class.left:.0f} %"

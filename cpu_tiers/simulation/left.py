@@ -1,0 +1,90 @@
+"""What of each host is left: the sums of a host's tree, and the order of hosts by need.
+
+Pure.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.simulation.sold import NOTHING, SoldAmount, TierSale
+
+FIRST_CLASSES = (VCPU, VCPU_SHARES, PCPU, MEMORY_MB, "DISK_GB")
+"""The resource classes that are shown first, in this order."""
+
+
+class ClassSum(NamedTuple):
+    """The sums of a resource class over some providers.
+
+    :param over: how many of the providers are over their capacity.
+    """
+
+    capacity: int
+    used: int
+    over: int
+    tiers: Mapping[str, TierSale]
+
+    @property
+    def left(self) -> float | None:
+        """Return the part of the capacity that is left; ``None`` without a capacity.
+
+        The part is negative if more is allocated than the capacity.
+        """
+        return 1 - self.used / self.capacity if self.capacity else None
+
+
+def class_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, ClassSum]:
+    """Return the sums by resource class, in the order in which they are shown.
+
+    The number of servers of a tier is the sum over the providers: a server with parts of several
+    providers counts once for each.
+    """
+    sums: dict[str, ClassSum] = {}
+    for amount in amounts:
+        before = sums.get(amount.resource_class, ClassSum(0, 0, 0, {}))
+        tiers = dict(before.tiers)
+        for name, sale in amount.tiers.items():
+            had = tiers.get(name, NOTHING)
+            tiers[name] = TierSale(had.servers + sale.servers, had.used + sale.used)
+        sums[amount.resource_class] = ClassSum(
+            before.capacity + amount.capacity,
+            before.used + amount.used,
+            before.over + amount.is_over,
+            tiers,
+        )
+    return {name: sums[name] for name in class_order(sums)}
+
+
+def class_order(names: Iterable[str]) -> list[str]:
+    """Return resource classes in the order in which they are shown, each of them once."""
+    given = frozenset(names)
+    return [
+        *(name for name in FIRST_CLASSES if name in given),
+        *sorted(given.difference(FIRST_CLASSES)),
+    ]
+
+
+def host_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, Mapping[str, ClassSum]]:
+    """Return the sums by host and resource class, the hosts with the greatest need first.
+
+    Hosts with a provider over its capacity come first, then those with the least left: the least
+    part of a resource class. A host without any capacity comes last.
+    """
+    by_host: dict[str, list[SoldAmount]] = {}
+    for amount in amounts:
+        by_host.setdefault(amount.host, []).append(amount)
+    sums = {host: class_sums(of_host) for host, of_host in by_host.items()}
+    return {host: sums[host] for host in sorted(sums, key=lambda host: (*_need(sums[host]), host))}
+
+
+def _need(sums: Mapping[str, ClassSum]) -> tuple[int, float]:
+    over = sum(of_class.over for of_class in sums.values())
+    return (-over, least_left(sums, default=2.0))
+
+
+def least_left(sums: Mapping[str, ClassSum], *, default: float) -> float:
+    """Return the least part that is left of a resource class."""
+    return min(
+        (of_class.left for of_class in sums.values() if of_class.left is not None),
+        default=default,
+    )

@@ -1,0 +1,57 @@
+"""The text of ``cloud show``, in terminals of several widths."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from cpu_tiers.cli.cloud_text import print_cloud
+from cpu_tiers.simulation.snapshot import Snapshot
+from cpu_tiers.simulation.sold import sold_cloud
+from tests.functional.page.clouds import cloud_of
+from tests.unit.simulation.clouds import provider
+
+
+def text_of(names: list[str], *, width: int = 80, show_all: bool = False) -> str:
+    """Return the text of a cloud; the second host is over its capacity."""
+    console = Console(file=io.StringIO(), width=width, no_color=True)
+    print_cloud(console, cloud_of(names), show_all=show_all)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_tables() -> None:
+    lines = [" ".join(line.split()) for line in text_of(["a", "b"]).splitlines()]
+    assert lines[0] == "Hosts with CPUs: 2, consumers: 2"
+    assert "VCPU 8 7 ! 12 % █████████░ 1" in lines  # 7 of 8: 8.75 of 10 cells
+    assert "MEMORY_MB 200 30 85 % ██░░░░░░░░" in lines  # 1.5 cells
+    assert "gold 1 5 500" in lines
+    assert "no tier 1 2 0" in lines
+    assert "b VCPU 4 5" in lines
+    # The host that is over its capacity comes first: 5 of 4, 500 of 800, 0 of 100.
+    assert lines[-2:] == ["b ! -25 % 38 % 100 %", "a 50 % 100 % 70 %"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_no_line_is_too_long(width: int) -> None:
+    names = ["x" * 150, "b", *(f"host-{number}" for number in range(20))]
+    text = text_of(names, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "and 12 more hosts" in text
+    assert "host-19" in text_of(names, width=width, show_all=True)
+
+
+def test_a_name_is_no_markup() -> None:
+    text = text_of(["[red]a[/red]", "\x1b[31mb"])
+    assert "[red]a[/red]" in text
+    assert "\\x1b[31mb" in text
+
+
+def test_no_capacity() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    cloud = sold_cloud(Snapshot(providers=(provider("a", VCPU=0),), consumers={}), [])
+    print_cloud(console, cloud, show_all=False)
+    assert isinstance(console.file, io.StringIO)
+    lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    assert "VCPU 0 0 - ░░░░░░░░░░" in lines
+    assert lines[-1] == "a -"

@@ -1,0 +1,90 @@
+"""The data of the page of a cloud."""
+
+import pytest
+
+from cpu_tiers.page.cloud_data import LEAST, CloudData
+from cpu_tiers.page.cloud_values import AuditedHost, AuditFinding
+from cpu_tiers.simulation.snapshot import Snapshot
+from cpu_tiers.simulation.sold import sold_cloud
+from tests.functional.page.clouds import GOLD, cloud_of, report_of
+from tests.unit.simulation.clouds import provider
+
+
+def data_of(*names: str) -> CloudData:
+    return CloudData(cloud_of(names), ["gold", "silver"], [report_of(names[0])])
+
+
+def test_the_cells_of_the_heat_map() -> None:
+    cells = {(cell["host"], cell["class"]): cell for cell in data_of("a", "b").cells()}
+    assert cells["a", LEAST] == {
+        "host": "a",
+        "key": "#host-1",
+        "row": 0,
+        "column": 0,
+        "class": LEAST,
+        "left": 0.5,
+        "over": 0,
+        "label": "50",
+        "about": f"a: 50 % of {LEAST} left",
+    }
+    assert cells["b", "VCPU"]["label"] == "!-25"
+    assert (cells["b", "VCPU"]["over"], cells["b", "MEMORY_MB"]["over"]) == (1, 0)
+
+
+def test_a_class_without_capacity_has_nothing_left() -> None:
+    cloud = sold_cloud(Snapshot(providers=(provider("a", VCPU=0),), consumers={}), [GOLD])
+    data = CloudData(cloud, [], [])
+    assert {(cell["left"], cell["label"]) for cell in data.cells()} == {(None, "-")}
+    assert list(data.sold()) == []
+    assert [row["part"] for row in data.amounts()] == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "columns"),
+    [(0, 0), (1, 1), (3, 3), (4, 4), (12, 4), (13, 32), (1000, 32)],
+)
+def test_the_hosts_in_a_row(hosts: int, columns: int) -> None:
+    cloud = cloud_of([f"host-{number}" for number in range(hosts)])
+    assert CloudData(cloud, [], []).columns() == columns
+
+
+def test_what_is_sold() -> None:
+    sold = {(row["class"], row["tier"]): row for row in data_of("a", "b").sold()}
+    # 2 and 5 of 8 VCPU
+    assert sold["VCPU", "gold"]["part"] == 5 / 8
+    assert sold["VCPU", "no tier"]["part"] == 2 / 8
+    assert data_of("a", "b").tiers == ["gold", "no tier"]
+    assert data_of("a", "b").consumers() == [
+        {"tier": "gold", "consumers": 1},
+        {"tier": "no tier", "consumers": 1},
+    ]
+
+
+def test_the_guests_of_a_host() -> None:
+    first, second = data_of("a", "b").guests()
+    assert first == {
+        "choice": "host-1",
+        "tier": "no tier",
+        "consumer": "server-1",
+        "label": "no tier, server-1",
+        "vcpu": 2,
+        "shares": None,
+        "pcpu": None,
+        "memory": 30,
+        "others": "",
+        "cpus": 2,
+        "providers": "a",
+        "guest": "web",
+        "floor": 1.5,
+        "short": "25 %",
+    }
+    assert (second["choice"], second["cpus"], second["floor"]) == ("host-2", 5, None)
+
+
+def test_a_finding_that_is_fixed_is_left_out() -> None:
+    finding = AuditFinding(kind="weight", where="w", found="f", do="d", fixed=True)
+    reports = [AuditedHost(host="a", findings=(finding,)), report_of("a")]
+    (row,) = CloudData(cloud_of(["a"]), [], reports).findings()
+    assert (row["choice"], row["where"]) == ("host-1", "guest web")
+    (floor,) = CloudData(cloud_of(["a"]), [], reports).floors()
+    assert floor == {"host": "a", "guest": "web", "tier": "no tier", "floor": 1.5, "short": 0.25}

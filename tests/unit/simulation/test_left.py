@@ -1,0 +1,89 @@
+"""The sums of hosts and resource classes, and the order of hosts by need."""
+
+import pytest
+
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.simulation.left import class_order, class_sums, host_sums, least_left
+from cpu_tiers.simulation.sold import SoldAmount, TierSale
+
+
+def amount(
+    host: str, name: str, used: int, capacity: int, provider: str = "", **tiers: int
+) -> SoldAmount:
+    """Return what is sold of a resource class; a server has what a tier has."""
+    return SoldAmount(
+        host=host,
+        provider=provider or host,
+        resource_class=name,
+        capacity=capacity,
+        used=used,
+        tiers={tier: TierSale(1, of_tier) for tier, of_tier in tiers.items()},
+    )
+
+
+def test_the_order_of_classes() -> None:
+    assert class_order(["VGPU", "DISK_GB", "VCPU", "CUSTOM_A", VCPU_SHARES, "VCPU"]) == [
+        "VCPU",
+        VCPU_SHARES,
+        "DISK_GB",
+        "CUSTOM_A",
+        "VGPU",
+    ]
+
+
+def test_the_sums_of_classes() -> None:
+    sums = class_sums(
+        [
+            amount("a", "VCPU", 3, 4, gold=1, silver=2),
+            amount("b", "VCPU", 7, 6, gold=7),
+            amount("b", "VGPU", 0, 0),
+        ]
+    )
+    vcpu = sums["VCPU"]
+    assert (vcpu.used, vcpu.capacity, vcpu.over, vcpu.left) == (10, 10, 1, 0.0)
+    assert vcpu.tiers == {"gold": TierSale(2, 8), "silver": TierSale(1, 2)}
+    assert sums["VGPU"].left is None
+
+
+@pytest.mark.parametrize(
+    ("amounts", "order"),
+    [
+        pytest.param([], [], id="no hosts"),
+        pytest.param(
+            [amount("a", "VCPU", 1, 4), amount("b", "VCPU", 3, 4)],
+            ["b", "a"],
+            id="1/4 left before 3/4 left",
+        ),
+        pytest.param(
+            [amount("a", "VCPU", 4, 4), amount("b", "VCPU", 1, 4), amount("b", "PCPU", 3, 2)],
+            ["b", "a"],
+            id="over the capacity before full",
+        ),
+        pytest.param(
+            [
+                amount("a", "VCPU", 3, 4),
+                amount("b", "VCPU", 3, 2, "b_NUMA0"),
+                amount("b", "VCPU", 0, 2, "b_NUMA1"),
+            ],
+            ["b", "a"],
+            id="a NUMA node over its capacity, though the host has something left",
+        ),
+        pytest.param(
+            [amount("a", "VCPU", 0, 0), amount("b", "VCPU", 0, 4)],
+            ["b", "a"],
+            id="no capacity comes last",
+        ),
+        pytest.param(
+            [amount("b", "VCPU", 1, 4), amount("a", "VCPU", 1, 4)], ["a", "b"], id="equal: by name"
+        ),
+    ],
+)
+def test_the_order_of_hosts(amounts: list[SoldAmount], order: list[str]) -> None:
+    assert list(host_sums(amounts)) == order
+
+
+def test_the_least_left_of_a_host() -> None:
+    # 1 - 1/4 of VCPU, 1 - 1/2 of PCPU
+    sums = class_sums([amount("a", "VCPU", 1, 4), amount("a", "PCPU", 1, 2)])
+    assert least_left(sums, default=2.0) == 0.5
+    assert least_left({}, default=2.0) == 2.0

@@ -1,0 +1,72 @@
+"""What of a cloud is sold, to which tier, and what is over its capacity."""
+
+from collections.abc import Mapping
+
+from cpu_tiers.guest.tier import Tier
+from cpu_tiers.simulation.snapshot import Snapshot
+from cpu_tiers.simulation.sold import SoldAmount, TierSale, sold_cloud
+from tests.unit.simulation.clouds import provider
+
+GOLD = Tier.parse("gold", "100", 1, where="gold")
+PROVIDERS = (
+    provider("host-2", VCPU=4, CUSTOM_VCPU_SHARES=400),
+    provider("host-1", DISK_GB=10),
+    provider("host-1_NUMA1", "host-1", VCPU=2),
+    provider("host-1_NUMA0", "host-1", VCPU=2),
+    provider("pool", DISK_GB=100),
+)
+
+
+def amounts(**consumers: Mapping[str, Mapping[str, int]]) -> Mapping[tuple[str, str], SoldAmount]:
+    """Return what is sold, by provider and resource class."""
+    cloud = sold_cloud(Snapshot(providers=PROVIDERS, consumers=consumers), [GOLD])
+    return {(amount.provider, amount.resource_class): amount for amount in cloud.amounts}
+
+
+def test_nothing_is_sold() -> None:
+    empty = amounts()
+    assert list(empty) == [
+        ("host-1", "DISK_GB"),
+        ("host-1_NUMA0", "VCPU"),
+        ("host-1_NUMA1", "VCPU"),
+        ("host-2", "CUSTOM_VCPU_SHARES"),
+        ("host-2", "VCPU"),
+        ("pool", "DISK_GB"),
+    ]
+    assert {amount.used for amount in empty.values()} == {0}
+    assert empty["host-1_NUMA1", "VCPU"].host == "host-1"
+
+
+def test_a_row_has_each_tier() -> None:
+    sold = amounts(
+        a={"host-2": {"VCPU": 1, "CUSTOM_VCPU_SHARES": 100}},
+        b={"host-2": {"VCPU": 2, "CUSTOM_VCPU_SHARES": 200}},
+        c={"host-2": {"VCPU": 1}},
+    )
+    vcpu = sold["host-2", "VCPU"]
+    assert vcpu.tiers == {"gold": TierSale(servers=2, used=3), "no tier": TierSale(1, 1)}
+    assert (vcpu.used, vcpu.capacity, vcpu.is_over) == (4, 4, False)
+    assert sold["host-2", "CUSTOM_VCPU_SHARES"].tiers == {"gold": TierSale(2, 300)}
+
+
+def test_the_tier_is_that_of_all_parts_of_a_consumer() -> None:
+    # The disk of the pool belongs to a gold server: 100 shares for 1 VCPU of host-2.
+    sold = amounts(a={"host-2": {"VCPU": 1, "CUSTOM_VCPU_SHARES": 100}, "pool": {"DISK_GB": 7}})
+    assert sold["pool", "DISK_GB"].tiers == {"gold": TierSale(1, 7)}
+
+
+def test_more_than_the_capacity_is_over() -> None:
+    consumers = {"a": {"host-1_NUMA0": {"VCPU": 3}}}
+    cloud = sold_cloud(Snapshot(providers=PROVIDERS, consumers=consumers), [])
+    (over,) = cloud.excesses
+    assert (over.host, over.provider, over.used, over.capacity) == ("host-1", "host-1_NUMA0", 3, 2)
+
+
+def test_use_without_an_inventory_is_over() -> None:
+    assert amounts(a={"pool": {"VGPU": 1}})["pool", "VGPU"].is_over
+
+
+def test_a_host_has_cpus_somewhere_in_its_tree() -> None:
+    cloud = sold_cloud(Snapshot(providers=PROVIDERS, consumers={}), [])
+    assert cloud.hosts == {"host-1", "host-2"}
+    assert sold_cloud(Snapshot(providers=(), consumers={}), []).hosts == frozenset()
