@@ -1,6 +1,6 @@
 """Reads all providers of a cloud and all allocations."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 

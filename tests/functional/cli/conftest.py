@@ -15,6 +15,12 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 Save = Callable[..., str]
 
 
+@pytest.fixture(autouse=True)
+def any_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no width for tables in pipes; pytest-xdist sets one in its workers."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
     server = ForkServer()

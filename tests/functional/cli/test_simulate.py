@@ -85,7 +85,7 @@ def test_every_fault_at_once(run: Command, save: Command, snapshot: str) -> None
     broken = save({"format": "x"}, "broken.json")
     result = run("simulate", broken, "--draw", 1, "--policy", "dull", status=1)
     assert "--policy dull" in result.stderr
-    assert "give a 'cpu-tiers cloud snapshot'" in result.stderr
+    assert "give a file of cpu-tiers cloud snapshot" in result.stderr
     table = save("time,flavor\nx,lead\n", "requests.csv")
     result = run("simulate", snapshot, "--requests", table, status=1)
     assert "line 2, time" in result.stderr
