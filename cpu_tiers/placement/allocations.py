@@ -176,7 +176,9 @@ def _hand_over(
 def delete(client: PlacementClient, consumer: str) -> bool:
     """Free all allocations of a consumer; tell whether this call freed any.
 
-    Of two calls at the same time only one call frees the allocations. If the answer is lost, the
+    Of two calls at the same time only one call frees the allocations. If another client moves
+    the allocations away at the same time, Placement may say that this call has freed them
+    (``docs/measured.rst``). If the answer is lost, the
     consumer is read again before a second request: another client may have claimed anew for the
     consumer, and a new consumer often has the generation that the old consumer had.
 

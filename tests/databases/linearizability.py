@@ -8,9 +8,10 @@ linearizability", 2017): a set of operations that led to a state is not tried tw
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
-from tests.databases.operations import EMPTY, Operation, State
+from tests.databases.operations import EMPTY, Kind, Operation, State
 
 SHOWN = 12
 """So many operations are in the report of a history that has no order."""
@@ -18,7 +19,7 @@ SHOWN = 12
 
 def contradiction(operations: Iterable[Operation]) -> str:
     """Return why the operations on an object have no order; an empty text if there is an order."""
-    history = sorted(operations, key=lambda operation: operation.called)
+    history = _with_contention(sorted(operations, key=lambda operation: operation.called))
     certain = sum(1 << i for i, operation in enumerate(history) if operation.is_certain)
     seen: set[tuple[int, State]] = set()
     best = 0
@@ -38,6 +39,22 @@ def contradiction(operations: Iterable[Operation]) -> str:
                 seen.add(following)
                 todo.append(following)
     return _report(history, best)
+
+
+def _with_contention(history: Sequence[Operation]) -> list[Operation]:
+    """Return the history, with the operations that were called while another one wrote.
+
+    An uncertain operation counts at its call only: it has no known end.
+    """
+    writes = [operation for operation in history if operation.kind is not Kind.READ]
+
+    def overlap(one: Operation, other: Operation) -> bool:
+        end = other.returned if other.is_certain else other.called
+        return one is not other and one.called <= end and other.called <= one.returned
+
+    return [
+        replace(one, is_contended=any(overlap(one, other) for other in writes)) for one in history
+    ]
 
 
 def _next(history: Sequence[Operation], done: int) -> Iterator[int]:

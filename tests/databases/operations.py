@@ -72,6 +72,10 @@ class Operation:
     :param register: what a read returned.
     :param had_any: what a delete returned.
     :param called, returned: in seconds. An uncertain operation may happen at any later time.
+    :param is_contended: another operation wrote the object in the same time. Placement reads a
+        consumer in one transaction and writes in another, without a lock. So it may say that
+        there is no capacity, if the other operation has written first; and that it has freed
+        allocations which the other operation has taken (``docs/measured.rst``).
     """
 
     kind: Kind
@@ -83,6 +87,7 @@ class Operation:
     outcome: Outcome = Outcome.DONE
     called: float
     returned: float
+    is_contended: bool = False
 
     @property
     def is_certain(self) -> bool:
@@ -120,7 +125,8 @@ class Operation:
             case Kind.READ:
                 return register if register == self.register else None
             case Kind.DELETE:
-                return Register() if bool(held) == self.had_any else None
+                is_late = self.had_any and self.is_contended
+                return Register() if bool(held) == self.had_any or is_late else None
             case Kind.CLAIM:
                 is_possible, after = not held, self.portion
                 if held == self.portion:
@@ -151,7 +157,7 @@ class Operation:
             case Outcome.DONE | Outcome.UNCERTAIN:
                 return after
             case Outcome.REFUSED:
-                return None if after is None else state
+                return None if after is None and not self.is_contended else state
             case Outcome.MISMATCH:
                 return state if after is None else None
             case Outcome.GIVEN_UP:

@@ -30,6 +30,8 @@ def read(
 
 
 CLAIM = op(0, 1, Kind.CLAIM, ONE)
+MOVED = (CLAIM, op(2, 3, Kind.MOVE))
+KEPT = read(8, 9, ONE, 1)
 UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFUSED
 
 
@@ -62,6 +64,14 @@ UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFU
         pytest.param(
             [CLAIM, op(2, 3, Kind.CLAIM, OTHER, outcome=MISMATCH)], id="a second claim is refused"
         ),
+        pytest.param(
+            [*MOVED, op(4, 6, Kind.DELETE, place=MIGRATION), op(5, 7, Kind.ROLL_BACK), KEPT],
+            id="a delete frees what is rolled back at the same time",
+        ),
+        pytest.param(
+            [*MOVED, op(4, 6, Kind.ROLL_BACK, outcome=REFUSED), op(5, 7, Kind.ROLL_BACK), KEPT],
+            id="of two ways back at the same time one has no capacity",
+        ),
     ],
 )
 def test_there_is_an_order(history: list[Operation]) -> None:
@@ -86,6 +96,14 @@ def test_there_is_an_order(history: list[Operation]) -> None:
             [CLAIM, op(2, 3, Kind.MOVE), read(4, 5, ONE, 1)], id="the source keeps what it gave"
         ),
         pytest.param([CLAIM, op(2, 3, Kind.RELEASE, OTHER)], id="a release of what is not held"),
+        pytest.param(
+            [*MOVED, op(4, 5, Kind.DELETE, place=MIGRATION), op(5.5, 7, Kind.ROLL_BACK), KEPT],
+            id="what was freed before is rolled back",
+        ),
+        pytest.param(
+            [*MOVED, op(4, 5, Kind.ROLL_BACK), op(6, 7, Kind.ROLL_BACK, outcome=REFUSED)],
+            id="a second way back has no capacity instead of nothing to move",
+        ),
         pytest.param(
             [op(1, 2, Kind.CLAIM, ONE, outcome=UNCERTAIN), read(0, 0.5, ONE, 1)],
             id="a read before the call of the uncertain claim",
