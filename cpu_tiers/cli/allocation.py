@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cpu_tiers.cli.formatting import ListCommand
 from cpu_tiers.cli.nova_command import NovaCommand
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.short_lists import shortened
 from cpu_tiers.cli.shortfall_rows import (
     HEAL_COLUMNS,
     heal_rows,
@@ -101,15 +102,16 @@ class AllocationHeal(NovaCommand, ListCommand):
                 "configure the host to report shares first: see the guide for compute hosts",
             )
         self._log_shares(plan, parsed_args)
-        for refusal in port_refusals(ports):
+        if refused := port_refusals(ports):
             self.refused = True
-            LOG.error("%s", refusal)
+            for refusal in shortened(refused, show_all=parsed_args.all):
+                LOG.error("%s", refusal)
         healed = sum(not verdict.shortfall.limit for verdict in ports.verdicts)
         if parsed_args.apply and healed:
             LOG.info("%s: %d ports healed", plan.host, healed)
 
     def _log_shares(self, plan: "HealPlan", parsed_args: Namespace) -> None:
-        for refusal in refusals([plan]):
+        for refusal in shortened(refusals([plan]), show_all=parsed_args.all):
             LOG.error("%s", refusal)
         if not plan.fits:
             self.refused = True

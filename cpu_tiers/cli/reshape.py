@@ -20,6 +20,7 @@ from cpu_tiers.cli.move_plan import (
 from cpu_tiers.cli.nova_command import NovaCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.short_lists import shortened
 from cpu_tiers.cli.shortfall_rows import COLUMNS, refusals, rows
 from cpu_tiers.cli.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.model.names import VCPU_SHARES
@@ -63,14 +64,14 @@ class ReshapePlan(NovaCommand, ListCommand):
         conf = self.nova_conf()
         if wants_moves(parsed_args, conf):
             plan = self._moves(parsed_args, conf)
-            self._log_refusals(list(map(str, plan.faults)))
+            self._log_refusals(list(map(str, plan.faults)), parsed_args)
             if not plan.consumers:
                 LOG.info("No server has CPUs or memory of the root provider: no server moves.")
             if parsed_args.save and not self.refused:
                 save(plan, parsed_args.save)
             return COLUMNS, list(move_rows(plan))
         plans = self._shares(parsed_args, conf)
-        self._log_refusals(refusals(plans))
+        self._log_refusals(refusals(plans), parsed_args)
         if not any(plan.additions for plan in plans):
             LOG.info("No server lacks shares: nothing would be changed.")
         return COLUMNS, rows(plans)
@@ -106,8 +107,8 @@ class ReshapePlan(NovaCommand, ListCommand):
                 client, compute_node, read_tree(parsed_args, conf, compute_node.name)
             )
 
-    def _log_refusals(self, messages: Sequence[str]) -> None:
-        for message in messages:
+    def _log_refusals(self, messages: Sequence[str], parsed_args: Namespace) -> None:
+        for message in shortened(messages, show_all=parsed_args.all):
             LOG.error("%s", message)
         self.refused = bool(messages)
         if messages:

@@ -30,10 +30,11 @@ def heal_plan(*limits: dict[str, str], shares: bool = True) -> Any:
 NO_PORTS = SimpleNamespace(asking=0, verdicts=[])
 
 
-def log(plan: Any, *, apply: bool, host: str = "") -> bool:
+def log(plan: Any, *, apply: bool, host: str = "", show_all: bool = False) -> bool:
     """Log a plan; tell whether the exit status is going to be 1."""
-    heal = command()
-    heal._log(plan, NO_PORTS, Namespace(apply=apply, host=[host] if host else [], server=[]))  # type: ignore[arg-type]
+    heal, hosts = command(), [host] if host else []
+    given = Namespace(apply=apply, host=hosts, server=[], all=show_all)
+    heal._log(plan, NO_PORTS, given)  # type: ignore[arg-type]
     return heal.refused
 
 
@@ -71,6 +72,16 @@ def test_a_plan_heals_nothing(caplog: pytest.LogCaptureFixture) -> None:
 def test_if_one_consumer_does_not_fit_nothing_is_written(caplog: pytest.LogCaptureFixture) -> None:
     assert log(heal_plan({}, {"one": "web: no room"}), apply=True)
     assert caplog.messages == ["web: no room", "one: nothing is written"]
+
+
+@pytest.mark.parametrize("show_all", [False, True])
+def test_the_first_refusals_of_many(caplog: pytest.LogCaptureFixture, show_all: bool) -> None:
+    limits = [{"one": f"web{number}: no room"} for number in range(300)]
+    assert log(heal_plan(*limits), apply=False, show_all=show_all)
+    *messages, more, nothing = caplog.messages
+    assert nothing == "one: nothing is written"
+    assert more == ("web299: no room" if show_all else "and 290 more (--all shows them)")
+    assert messages == [f"web{number}: no room" for number in range(299 if show_all else 10)]
 
 
 def test_a_named_host_without_shares_is_an_error() -> None:
