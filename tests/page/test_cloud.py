@@ -21,7 +21,7 @@ def html_of(names: list[str]) -> str:
 
 def texts(page: BrowserPage, part: str) -> list[str]:
     """Return the texts in the charts of a section."""
-    return page.locator(f"#{part} .chart svg text").all_text_contents()
+    return list(page.locator(f"#{part} .chart svg text").all_text_contents())
 
 
 def test_from_all_hosts_to_a_host_and_back(open_html: Open, tmp_path: Path) -> None:
