@@ -20,6 +20,7 @@ from cpu_tiers.guest.entitlement import (
     floor_cpus,
 )
 from cpu_tiers.guest.tier import Tier
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.inventory import Inventory
@@ -134,8 +135,7 @@ class Occupancy:
             )
             for domain in self.domains
         }
-        machines = Slice(weight=self.default_weight, members=guests)
-        amounts = self._amounts({**self.services, MACHINES: machines}, divide)
+        amounts = self._amounts({**self.services, MACHINES: self._machines(guests)}, divide)
         present = {
             domain.name: [self.present(cpus) for cpus in domain.vcpu_sets]
             for domain in self.domains
@@ -146,6 +146,13 @@ class Occupancy:
             )
             for name, sets in present.items()
         }
+
+    def _machines(self, guests: Mapping[str, Contender | Slice]) -> Slice:
+        """Return the cgroup of all guests. In the kernel, the default weight is 1024 shares."""
+        shares_per_weight = Fraction(DEFAULT_WEIGHT[1], self.default_weight)
+        return Slice(
+            weight=self.default_weight, members=guests, shares_per_weight=shares_per_weight
+        )
 
     def _slice(
         self, weight: int, threads: Mapping[frozenset[int], int], emulator_cpus: frozenset[int]
@@ -199,7 +206,7 @@ class Occupancy:
             for domain in self.domains
         }
         new = {f"new {i}": newcomer for i, newcomer in enumerate(newcomers)}
-        machines = Slice(weight=self.default_weight, members={**guests, **new})
+        machines = self._machines({**guests, **new})
         host: dict[str, Contender | Slice] = {**self.services, MACHINES: machines}
         floors, fair = (self._of_guests(host, divide) for divide in (floor_cpus, fair_cpus))
 

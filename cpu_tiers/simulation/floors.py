@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from cpu_tiers.extra_specs.shares import Shares
-from cpu_tiers.guest.entitlement import Contender, fair_cpus, floor_cpus
+from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.simulation.cloud import Allocations, SimulatedCloud
 from cpu_tiers.simulation.reach import Reach
@@ -130,9 +130,12 @@ class _Host:
                 promise = self._promise(server.shares, threads)
                 if promise:
                     promises[str(number)] = server.tier, promise
-        floors, fairs = floor_cpus(contenders), fair_cpus(contenders)
+        per_weight = Fraction(1024, DEFAULT_WEIGHT)
+        host = {"guests": Slice(weight=1, members=contenders, shares_per_weight=per_weight)}
+        floors, fairs = floor_cpus(host), fair_cpus(host)
         for name, (tier, promise) in promises.items():
-            yield tier, floors[name] / promise, fairs[name] / promise
+            floor, fair = floors[f"guests/{name}"], fairs[f"guests/{name}"]
+            yield tier, floor / promise, fair / promise
 
     def _threads(self, allocations: Allocations) -> dict[frozenset[int], int]:
         """Return the vCPUs of a server by their CPUs; a dedicated vCPU has a CPU of its own."""

@@ -28,6 +28,18 @@ def _server(
     )
 
 
+def _weighted(
+    name: str,
+    weight: int,
+    *,
+    cpus: frozenset[int],
+    vcpus: int = 1,
+    pinned: frozenset[int] = _NONE,
+) -> Contestant:
+    specs = {"quota:cpu_shares": str(weight)}
+    return Contestant(guest=server(name, cpus=cpus, vcpus=vcpus, pinned=pinned, extra_specs=specs))
+
+
 def _tiers(count: int, cpus: frozenset[int]) -> tuple[Contestant, ...]:
     """Return so many Gold servers, twice as many Silver and three times as many Bronze ones."""
     numbers = {"gold": count, "silver": 2 * count, "bronze": 3 * count}
@@ -86,6 +98,14 @@ PINNED = Contest(
 )
 MIXED = Contest(title="a mixed guest, and two on its shared CPU", contestants=_mixed(_NONE))
 MIXED_ASLEEP = Contest(title="the same, its pinned vCPU sleeps", contestants=_mixed(_ONE))
+LIGHT = Contest(
+    title="a weight of 6 2/3 counts as 6",
+    contestants=(
+        _weighted("rival", 6, cpus=frozenset({1})),
+        _weighted("light", 10, cpus=frozenset({1}), vcpus=3, pinned=_ONE),
+        _weighted("heavy", 600, cpus=_ONE),
+    ),
+)
 
 CONTESTS = (
     *(SPEC, ASLEEP, UNTIERED, VCPUS, EMULATOR, SERVICE),

@@ -84,7 +84,11 @@ class Contest:
 
     def _host(self, default_weight: int) -> dict[str, Contender | Slice]:
         host: dict[str, Contender | Slice] = {
-            "machine": Slice(weight=1, members=self.contenders(default_weight))
+            "machine": Slice(
+                weight=1,
+                members=self.contenders(default_weight),
+                shares_per_weight=Fraction(1024, default_weight),
+            )
         }
         if self.service:
             host[SERVICE] = Contender(weight=1, threads={self.service: 1})

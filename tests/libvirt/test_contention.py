@@ -8,8 +8,8 @@ import libvirt
 import pytest
 
 from tests.draws import in_turn
-from tests.libvirt.cases import ASLEEP, EMULATOR, PINNED, SPEC, VCPUS, WHOLE_CPU
-from tests.libvirt.cgroup import default_weight
+from tests.libvirt.cases import ASLEEP, EMULATOR, LIGHT, PINNED, SPEC, VCPUS, WHOLE_CPU
+from tests.libvirt.cgroup import default_weight, version
 from tests.libvirt.contest import delivered
 from tests.libvirt.contest_v2 import delivered_v2
 from tests.libvirt.contestants import Contest
@@ -61,3 +61,12 @@ def test_the_model_predicts_the_kernel(
     # Other programs of the machine take a part of both CPUs.
     of_what_they_had = sum(had.values()) / sum(fair.values())
     assert all(had[name] >= 0.95 * floors[name] * of_what_they_had for name in had)
+
+
+@pytest.mark.skipif(version() == 2, reason="2/3 of a weight of 10 is 68 2/3 shares in cgroup v2")
+def test_the_kernel_rounds_light_weights(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
+    if not os.sched_getaffinity(0) >= {0, 1}:
+        pytest.skip("it takes two CPUs")
+    (had,) = delivered(hypervisor, tmp_path, LIGHT, seconds=8)
+    # On CPU 1, 2 of 3 threads and 6 shares against 6; on CPU 0, 3 of 603 shares.
+    assert had["light"] / had["rival"] == pytest.approx((1 / 2 + 3 / 603) / (1 / 2), abs=0.04)

@@ -43,11 +43,15 @@ class Slice:
     """A cgroup of cgroups, for example ``machine.slice``. The members divide the weight.
 
     :param asleep: the names of members that sleep while the other members divide the weight.
+    :param shares_per_weight: what a weight of 1 of a member is in shares, the unit in which the
+        kernel rounds weights: 1 in cgroup v1, and 1024/100 in v2. ``None``, without rounding, for
+        cgroups that are not guests.
     """
 
     weight: int
     members: Mapping[str, "Contender | Slice"]
     asleep: frozenset[str] = frozenset()
+    shares_per_weight: Fraction | None = None
 
     def __post_init__(self) -> None:
         """Check the weight.

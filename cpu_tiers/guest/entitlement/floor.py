@@ -2,12 +2,14 @@
 
 A thread runs on one CPU at a time, and the kernel divides each CPU by the weights of the threads
 on it. The load of a CPU is the sum of these weights. The load balancer of the kernel moves a
-thread to another CPU of its CPU set only if the loads of the two CPUs are uneven.
+thread to another CPU of its CPU set only if the loads of the two CPUs are uneven. On each CPU the
+kernel rounds the weight of a guest to whole shares (``scale_load_down`` in kernel/sched/sched.h).
 docs/entitlement.rst has the proof. Pure.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 
@@ -34,35 +36,52 @@ def floor_cpus(host: Mapping[str, Contender | Slice]) -> dict[str, Fraction]:
 
     :param host: the cgroups that compete at the root, by name.
     """
-    return dict(_floors(host, Fraction(1), "", lambda _cpus: Counter()))
+    level = _Level(unit=Fraction(1), share=Fraction(0), outside=lambda _cpus: Counter())
+    return dict(_floors(host, level, ""))
 
 
-def _floors(
-    members: Mapping[str, Contender | Slice], unit: Fraction, prefix: str, outside: Rivals
-) -> Iterator[tuple[str, Fraction]]:
-    """Yield the floors of the contenders among the members, with their paths.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Level:
+    """What the members of a cgroup have in common.
 
     :param unit: the value of a weight of 1 here.
+    :param share: the value of one share, to whole numbers of which the kernel rounds the weight of
+        a member on a CPU; 0 without rounding.
     :param outside: the threads that compete with the cgroup of the members.
     """
 
+    unit: Fraction
+    share: Fraction
+    outside: Rivals
+
+
+def _floors(
+    members: Mapping[str, Contender | Slice], level: _Level, prefix: str
+) -> Iterator[tuple[str, Fraction]]:
+    """Yield the floors of the contenders among the members, with their paths."""
+
     @cache  # a host has many guests and few CPU sets
     def all_rivals(cpus: frozenset[int]) -> Counter[Fraction]:
-        return outside(cpus) + _rivals(members.values(), cpus, unit)
+        return level.outside(cpus) + _rivals(members.values(), cpus, level)
 
     @cache  # a host has many guests of the same flavor
-    def floor(weight: int, threads: int, cpus: frozenset[int], near: int) -> Fraction:
+    def floor(
+        weight: Fraction, threads: int, cpus: frozenset[int], near: int, share: Fraction
+    ) -> Fraction:
         """Return the floor of a thread; ``near`` of the threads may run on its CPUs."""
-        own = unit * weight / threads
-        others = all_rivals(cpus) - Counter({unit * weight / near: near})
-        return _floor(own, others + Counter({own: near - 1}), len(cpus))
+        own = weight / threads
+        others = all_rivals(cpus) - _heaviest(weight, near, len(cpus), level.share)
+        siblings = _heaviest(own * (near - 1), near - 1, len(cpus), share)
+        return _floor(_lightest(own, share), others + siblings, len(cpus))
 
     def floors(member: Contender, threads: int) -> Iterator[Fraction]:
+        share = _share(member, level)
         for cpus, n in member.threads.items():
-            yield n * floor(member.weight, threads, cpus, _number(member, cpus))
+            near = _number(member, cpus)
+            yield n * floor(level.unit * member.weight, threads, cpus, near, share)
 
     def beside(member: Slice, cpus: frozenset[int]) -> Counter[Fraction]:
-        return all_rivals(cpus) - _rivals([member], cpus, unit)
+        return all_rivals(cpus) - _rivals([member], cpus, level)
 
     for name, member in members.items():
         path = f"{prefix}{name}"
@@ -70,27 +89,70 @@ def _floors(
             if threads := sum(member.threads.values()):
                 yield path, sum(floors(member, threads), Fraction(0))
         elif total := runnable_weight(member.awake):
-            below = unit * member.weight / total
-            yield from _floors(member.awake, below, f"{path}/", partial(beside, member))
+            unit = level.unit * member.weight / total
+            per_weight = member.shares_per_weight
+            share = unit / per_weight if per_weight else _share(member, level)
+            below = _Level(unit=unit, share=share, outside=partial(beside, member))
+            yield from _floors(member.awake, below, f"{path}/")
+
+
+def _share(member: Contender | Slice, level: _Level) -> Fraction:
+    """Return the value of a share; 0 if the member has its whole weight on a single CPU."""
+    threads = list(_threads(member))
+    one_cpu = len(frozenset[int]().union(*(cpus for cpus, _ in threads))) == 1
+    return Fraction(0) if one_cpu or sum(n for _, n in threads) == 1 else level.share
+
+
+def _lightest(weight: Fraction, share: Fraction) -> Fraction:
+    """Return the least weight that a thread may have after the kernel has rounded.
+
+    On a CPU with *j* threads of a guest, the guest weighs j x ``weight`` in whole shares, rounded
+    down, and 2 shares at least. The threads on the CPU divide this.
+    """
+    return max(weight // share * share, weight * 2 / 3) if share else weight
+
+
+def _heaviest(weight: Fraction, threads: int, cpus: int, share: Fraction) -> Counter[Fraction]:
+    """Return threads that weigh as much as those of a cgroup may after the kernel has rounded.
+
+    A cgroup weighs 2 shares at least on each CPU on which a thread of it runs. So a light cgroup
+    weighs most if one thread is on each CPU, and all other threads are on one CPU.
+
+    :param weight: of all these threads together.
+    :param cpus: the number of CPUs.
+    """
+    if not threads or weight >= 2 * share * threads:
+        return Counter({weight / threads: threads}) if threads else Counter()
+    alone = min(cpus, threads) - 1
+    together = threads - alone
+    rest = max(2 * share, weight * together / threads)
+    return Counter({2 * share: alone}) + Counter({rest / together: together})
 
 
 def _rivals(
-    members: Iterable[Contender | Slice], cpus: frozenset[int], unit: Fraction
+    members: Iterable[Contender | Slice], cpus: frozenset[int], level: _Level
 ) -> Counter[Fraction]:
     """Return the threads of these cgroups that may run on the CPUs."""
     alike = Counter((member.weight, _number(member, cpus)) for member in members)
     rivals = Counter[Fraction]()
     for (weight, near), count in alike.items():
-        if near:
-            rivals[unit * weight / near] += near * count
+        for each, n in _heaviest(level.unit * weight, near, len(cpus), level.share).items():
+            rivals[each] += n * count
     return rivals
 
 
 def _number(member: Contender | Slice, cpus: frozenset[int]) -> int:
     """Return how many threads of a cgroup may run on the CPUs, also of members that sleep."""
+    return sum(n for other, n in _threads(member) if not cpus.isdisjoint(other))
+
+
+def _threads(member: Contender | Slice) -> Iterator[tuple[frozenset[int], int]]:
+    """Yield the number of threads of a cgroup by their CPUs, also of members that sleep."""
     if isinstance(member, Slice):
-        return sum(_number(below, cpus) for below in member.members.values())
-    return sum(n for other, n in member.threads.items() if not cpus.isdisjoint(other))
+        for below in member.members.values():
+            yield from _threads(below)
+    else:
+        yield from member.threads.items()
 
 
 def _floor(weight: Fraction, others: Mapping[Fraction, int], cpus: int) -> Fraction:

@@ -1,8 +1,10 @@
 """The floor, against every placement of the threads that the kernel may leave as it is."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, combinations, product
+from math import floor
 
 import pytest
 from hypothesis import given
@@ -103,46 +105,112 @@ def test_floor(host: Mapping[str, Contender | Slice], expected: Mapping[str, Fra
     assert floor_cpus(host) == expected
 
 
+@pytest.mark.parametrize(
+    ("guests", "expected"),
+    [
+        pytest.param(
+            # light has 3 1/3 a vCPU, which the kernel may count as 3. On CPU 1: 3 beside 3 1/3 of
+            # its other vCPU, 6 and 2; on CPU 0: 3 beside 663.
+            {
+                "light": guest(10, "0", "1", "1"),
+                "six": guest(6, "1", "1", "1"),
+                "two": guest(2, "1"),
+                "heavy": guest(663, "0"),
+            },
+            {
+                "light": 2 * Fraction(3) / (3 + Fraction(10, 3) + 8) + Fraction(3, 666),
+                "six": Fraction(6, 18),
+                "two": Fraction(2, 18),
+                "heavy": Fraction(663, 673),
+            },
+            id="fractions of a share",
+        ),
+        pytest.param(
+            # At least 2 on each CPU, so light has up to 4 in all. For heavy, 2 on its CPU: without
+            # whole shares 1. For a vCPU of light, 1 at least, if both are on a CPU; heavy fills
+            # one CPU, and the other vCPU has 2 at most on the other.
+            {"light": guest(2, "0-1", "0-1"), "heavy": guest(8, "0-1")},
+            {"light": 2 * Fraction(1, 1 + 2), "heavy": Fraction(8, 8 + 2)},
+            id="at least 2 shares on each CPU",
+        ),
+        pytest.param(
+            # The whole weight is on one CPU: 1/4 of a share for each vCPU, and 2 for all.
+            {"light": guest(2, *["0"] * 8), "heavy": guest(8, "0")},
+            {"light": Fraction(2, 10), "heavy": Fraction(8, 10)},
+            id="all vCPUs on one CPU",
+        ),
+    ],
+)
+def test_whole_shares(guests: Mapping[str, Contender], expected: Mapping[str, Fraction]) -> None:
+    """The expected values are those of cgroup v1, where a weight of 1 is a share."""
+    host = {"machine": Slice(weight=1, members=guests, shares_per_weight=Fraction(1))}
+    assert floor_cpus(host) == {f"machine/{name}": cpus for name, cpus in expected.items()}
+
+
+def test_whole_shares_on_cgroup_v2() -> None:
+    # A weight of 1 is 10.24 shares: 5.12 for each vCPU, which the kernel counts as 5.
+    guests = {"light": guest(1, "0", "1"), "other": guest(1, "1")}
+    machine = Slice(weight=100, members=guests, shares_per_weight=Fraction(1024, 100))
+    floors = floor_cpus({"machine": machine})
+    assert floors["machine/light"] == 1 + 5 / (5 + Fraction("10.24"))
+
+
 CPU_SETS = st.frozensets(st.integers(0, 2), min_size=1)
 GUESTS = st.dictionaries(
     st.sampled_from("abcd"),
-    st.tuples(st.sampled_from([1, 2, 3, 7, 30]), st.lists(CPU_SETS, min_size=1, max_size=3)),
+    st.tuples(st.sampled_from([2, 3, 4, 7, 30]), st.lists(CPU_SETS, min_size=1, max_size=3)),
     min_size=1,
 ).filter(lambda guests: sum(len(sets) for _, sets in guests.values()) <= 5)
 
 
-def settled(weights: Mapping[Thread, Fraction], threads: list[Thread]) -> Iterator[list[Fraction]]:
+def weights_on_cpus(
+    guests: Guests, threads: list[Thread], place: Sequence[int], *, whole: bool
+) -> list[Fraction]:
+    """Return the weight of each thread on its CPU.
+
+    :param whole: whether a guest weighs whole shares on each CPU, and 2 at least.
+    """
+    names = [name for name, _ in threads]
+    on_cpu = Counter(zip(names, place, strict=True))
+
+    def weight(name: str, cpu: int) -> Fraction:
+        here = Fraction(guests[name][0] * on_cpu[name, cpu], names.count(name))
+        return (Fraction(max(2, floor(here))) if whole else here) / on_cpu[name, cpu]
+
+    return [weight(name, cpu) for name, cpu in zip(names, place, strict=True)]
+
+
+def settled(guests: Guests, threads: list[Thread], *, whole: bool) -> Iterator[list[Fraction]]:
     """Yield what each thread gets, for each placement that leaves no thread to be moved."""
     for place in product(*(sorted(cpus) for _, cpus in threads)):
+        weights = weights_on_cpus(guests, threads, place, whole=whole)
         load = dict.fromkeys(range(3), Fraction(0))
-        for thread, cpu in zip(threads, place, strict=True):
-            load[cpu] += weights[thread]
+        for weight, cpu in zip(weights, place, strict=True):
+            load[cpu] += weight
         if all(
-            load[cpu] <= max(load[other] + weights[thread], load[other] * Fraction(5, 4))
-            for thread, cpu in zip(threads, place, strict=True)
-            for other in thread[1] - {cpu}
+            load[cpu] <= max(load[other] + weight, load[other] * Fraction(5, 4))
+            for (_, cpus), weight, cpu in zip(threads, weights, place, strict=True)
+            for other in cpus - {cpu}
         ):
-            yield [weights[t] / load[cpu] for t, cpu in zip(threads, place, strict=True)]
+            yield [weight / load[cpu] for weight, cpu in zip(weights, place, strict=True)]
 
 
-@drawn(300)
+@pytest.mark.parametrize("whole", [False, True])
+@drawn(200)
 @given(GUESTS)
-def test_no_placement_gives_less(guests: Guests) -> None:
+def test_no_placement_gives_less(whole: bool, guests: Guests) -> None:
     """Also while threads of other guests sleep."""
-    host = {name: Contender.of(weight, sets) for name, (weight, sets) in guests.items()}
-    floors = floor_cpus(host)
-    fair = fair_cpus(host)
+    members = {name: Contender.of(weight, sets) for name, (weight, sets) in guests.items()}
+    per_weight = Fraction(1) if whole else None
+    host = {"": Slice(weight=1, members=members, shares_per_weight=per_weight)}
+    floors, fair = floor_cpus(host), fair_cpus(host)
     threads = [(name, cpus) for name, (_, sets) in guests.items() for cpus in sets]
     for name in guests:
-        assert floors[name] <= fair[name]
+        least = floors[f"/{name}"]
+        assert least <= fair[f"/{name}"]
         own = [thread for thread in threads if thread[0] == name]
         others = [thread for thread in threads if thread[0] != name]
         sizes = range(len(others) + 1)
         for rest in chain.from_iterable(combinations(others, size) for size in sizes):
-            awake = [*own, *rest]
-            weights = {
-                thread: Fraction(guests[thread[0]][0], sum(t[0] == thread[0] for t in awake))
-                for thread in awake
-            }
-            for got in settled(weights, awake):
-                assert sum(got[: len(own)]) >= floors[name]
+            for got in settled(guests, [*own, *rest], whole=whole):
+                assert sum(got[: len(own)]) >= least
