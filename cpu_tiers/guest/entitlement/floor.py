@@ -97,7 +97,7 @@ def _floors(
 
 
 def _share(member: Contender | Slice, level: _Level) -> Fraction:
-    """Return the value of a share; 0 if the member has its whole weight on a single CPU."""
+    """Return the value of a share; 0 if the member always has its whole weight on one CPU."""
     threads = list(_threads(member))
     one_cpu = len(frozenset[int]().union(*(cpus for cpus, _ in threads))) == 1
     return Fraction(0) if one_cpu or sum(n for _, n in threads) == 1 else level.share
@@ -121,8 +121,10 @@ def _heaviest(weight: Fraction, threads: int, cpus: int, share: Fraction) -> Cou
     :param weight: of all these threads together.
     :param cpus: the number of CPUs.
     """
-    if not threads or weight >= 2 * share * threads:
-        return Counter({weight / threads: threads}) if threads else Counter()
+    if not threads:
+        return Counter()
+    if weight >= 2 * share * threads:
+        return Counter({weight / threads: threads})
     alone = min(cpus, threads) - 1
     together = threads - alone
     rest = max(2 * share, weight * together / threads)
