@@ -19,6 +19,10 @@ from tests.libvirt.servers import server
 _IS_THE_MACHINE = Path("/run/systemd/system").exists() and version() == 2
 pytestmark = pytest.mark.skipif(not _IS_THE_MACHINE, reason="no host with systemd and cgroup v2")
 
+OWN_THREADS = "emulator_overhead_percent = 30"
+"""The main thread of a QEMU that emulates a guest used 13 to 28 % of the time of the vCPU, and wanted
+to run half of the time."""
+
 MULTIPLIERS = {"gold": "100", "bronze": "25", "untiered": None}
 
 
@@ -59,7 +63,7 @@ def weight_file(guest: libvirt.virDomain) -> Path:
 def audit(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
     """Return the exit status of the audit, and its findings about weights."""
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as conf:
-        conf.write("[compute]\ncpu_shared_set = 0\n")
+        conf.write(f"[compute]\ncpu_shared_set = 0\n[libvirt]\n{OWN_THREADS}\n")
         conf.flush()
         command = ["cpu-tiers", "host", "audit", "--config-file", conf.name, "-f", "json"]
         ran = subprocess.run([*command, *arguments], check=False, capture_output=True, text=True)
@@ -73,9 +77,9 @@ def test_the_kernel_has_the_weights_of_the_xml(guests: dict[str, libvirt.virDoma
 
 
 def test_the_audit_knows_the_layout_of_systemd(guests: dict[str, libvirt.virDomain]) -> None:
-    """Every guest is measured. An emulated machine is too slow to promise floors in 10 seconds."""
+    """Every guest is measured, and gets its floor."""
     assert guests
-    assert audit("--ignore", "untiered", "--ignore", "short", "--interval", "10") == (0, [])
+    assert audit("--ignore", "untiered", "--interval", "10") == (0, [])
 
 
 def test_the_untiered_guest_is_found(guests: dict[str, libvirt.virDomain]) -> None:
