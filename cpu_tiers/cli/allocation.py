@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from cpu_tiers.cli.cloud_objects import server_ids
 from cpu_tiers.cli.formatting import ListCommand
 from cpu_tiers.cli.nova_command import NovaCommand
 from cpu_tiers.cli.progress import ProgressLine
@@ -66,8 +67,9 @@ class AllocationHeal(NovaCommand, ListCommand):
             "--server",
             action="append",
             default=[],
-            metavar="UUID",
-            help="only this server; may be repeated (default: all servers)",
+            metavar="NAME",
+            help="only this server, by its name or id; may be repeated; Nova's API is asked for"
+            " names (default: all servers)",
         )
         return parser
 
@@ -76,6 +78,9 @@ class AllocationHeal(NovaCommand, ListCommand):
         rows: list[tuple[object, ...]] = []
         reporting_hosts = requesting_ports = 0
         with ProgressLine("asking Nova") as progress, self.clients() as (cloud, client):
+            parsed_args.server = server_ids(
+                parsed_args.server, lambda: self.services(self.nova_conf())
+            )
             for number, compute_node in enumerate(_compute_nodes(cloud, parsed_args)):
                 progress.tell(f"hosts: {number}, now {compute_node.name}")
                 plan, ports = _heal(client, compute_node, parsed_args)

@@ -6,12 +6,13 @@ A text that is the path of a file is read as the output of the openstack client.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from cpu_tiers.cli.documents import image_of, port_of, read_image, read_port
 from cpu_tiers.cli.flavor_documents import of_nova
 from cpu_tiers.compute_api.agents import read_agents
 from cpu_tiers.compute_api.flavors import read_flavors
-from cpu_tiers.compute_api.lookup import IMAGE, PORT, find
+from cpu_tiers.compute_api.lookup import IMAGE, PORT, SERVER, find, find_id
 from cpu_tiers.compute_api.servers import read_server
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.similar_names import advice
@@ -113,6 +114,31 @@ def find_server(services: Services, name: str, server: ServerRequest) -> ServerR
         image=server.image or (None if found.image is None else _image(found.image, where)),
         ports=server.ports or tuple(_port(port, where) for port in found.ports),
     )
+
+
+def server_ids(texts: Iterable[str], services: Open) -> list[str]:
+    """Return the ids of servers with names or ids. A uuid is an id, for which nobody is asked.
+
+    :raises InvalidInput: with all names that no server has, or several servers have.
+    :raises ComputeApiUnavailable: Nova does not answer.
+    """
+    faults = FaultList()
+    ids = []
+    for text in texts:
+        if _is_uuid(text):
+            ids.append(text)
+            continue
+        with faults:
+            ids.append(find_id(services(), SERVER, text, "--server"))
+    faults.raise_if_any()
+    return ids
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False
 
 
 def find_agents(services: Services, host: str) -> tuple[NetworkAgent, ...]:

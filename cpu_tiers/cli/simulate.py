@@ -79,7 +79,7 @@ class Simulate(NovaConfCommand, ListCommand):
         )
         _add_policy_arguments(parser)
         parser.add_argument(
-            "--html", metavar="PATH", help="also write a page with charts into this file"
+            "--html", metavar="FILE", help="also write a page with charts into this file"
         )
         add_numa_argument(parser)
         return parser

@@ -92,6 +92,12 @@ def find(services: Services, kind: NamedKind, name: str, where: str) -> Document
     return _with_id(services, kind, name) or _with_name(services, kind, name, where)
 
 
+def find_id(services: Services, kind: NamedKind, name: str, where: str) -> str:
+    """Return the id of the object that :func:`find` returns, with the same errors."""
+    found: str = part(find(services, kind, name, where), "id", str, kind.list_path, kind.wanted)
+    return found
+
+
 def read(services: Services, kind: NamedKind, object_id: str) -> Document:
     """Return the object with an id.
 
@@ -107,7 +113,8 @@ def read(services: Services, kind: NamedKind, object_id: str) -> Document:
 
 
 def _with_id(services: Services, kind: NamedKind, name: str) -> Document | None:
-    if not name.strip("."):  # the path /servers/.. is the path of another object
+    # The path /servers/.. is the path of another object, and /servers/detail that of the list.
+    if not name.strip(".") or f"{kind.path}/{name}" == kind.list_path:
         return None
     try:
         return read(services, kind, name)

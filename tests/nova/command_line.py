@@ -11,8 +11,12 @@ from typing import Any
 from unittest import mock
 
 import fixtures
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
 
 from cpu_tiers.cli import app
+from cpu_tiers.http.services import Services
 from cpu_tiers.nova.options import CONF
 from tests.nova.computes import Computes
 from tests.nova.kinds import STARTS_TO_REPORT
@@ -64,6 +68,27 @@ class Commands(Computes):
     def setUp(self) -> None:
         super().setUp()
         self.commands = CommandLine(self)
+
+
+def services_of(cloud: Computes, others: Session | None = None) -> Services:
+    """Return nova-api and Placement of a test, as a Keystone would know them.
+
+    :param others: stands for all other services.
+    """
+    project = cloud.api.project_id
+    headers = {
+        "X-Auth-User": "admin",
+        "X-Auth-Project-Id": project,
+        "X-Roles": "admin,member,reader",
+    }
+    placement = cloud.placement.fixture
+    sessions = {
+        "compute": Session(
+            auth=Token(cloud.api.base_url, f"admin:{project}"), additional_headers=headers
+        ),
+        "placement": Session(auth=Token(placement.endpoint, placement.token)),
+    }
+    return Services(adapter=lambda kind: Adapter(sessions.get(kind, others), service_type=kind))
 
 
 @contextlib.contextmanager

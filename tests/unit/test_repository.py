@@ -104,10 +104,25 @@ def test_every_argument_of_a_command_is_documented() -> None:
     assert missing == set()
 
 
-def options(command: type[Command]) -> frozenset[str]:
-    """Return the long options of a command."""
+def test_the_completion_knows_every_option_that_takes_a_file() -> None:
+    completion = (ROOT / "packaging" / "cpu-tiers.bash-completion").read_text()
+    assert {
+        option
+        for command in entry_points(group="cpu_tiers.commands")
+        for option in options(command.load(), of_files=True)
+        if not re.search(rf"[ |]{option}[|)]", completion)
+    } == set()
+
+
+def options(command: type[Command], *, of_files: bool = False) -> frozenset[str]:
+    """Return the long options of a command, or only those that take a file."""
     parser = command(None, None).get_parser("cpu-tiers")  # type: ignore[arg-type]
-    texts = (text for action in parser._actions for text in action.option_strings)
+    texts = (
+        text
+        for action in parser._actions
+        for text in action.option_strings
+        if not of_files or re.search(r"FILE|\.json", str(action.metavar))
+    )
     return frozenset(text for text in texts if text.startswith("--"))
 
 

@@ -11,15 +11,12 @@ from unittest import mock
 
 import fixtures
 import requests
-from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
-from keystoneauth1.token_endpoint import Token
 
 from cpu_tiers.cli import app
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.http.services import Services
 from tests.nova.cloud import SHARES, Cloud
-from tests.nova.command_line import streams
+from tests.nova.command_line import services_of, streams
 
 
 class Others(Session):
@@ -49,31 +46,10 @@ class TestNamedObjects(Cloud):
         path.write_text("[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n")
         self.conf = str(path)
 
-    def services(self) -> Services:
-        """Return nova-api and Placement of this test, and the stand-ins for the others."""
-        project = self.api.project_id
-        headers = {
-            "X-Auth-User": "admin",
-            "X-Auth-Project-Id": project,
-            "X-Roles": "admin,member,reader",
-        }
-        nova = Session(
-            auth=Token(self.api.base_url, f"admin:{project}"), additional_headers=headers
-        )
-        placement = self.placement.fixture
-        sessions = {
-            "compute": nova,
-            "placement": Session(auth=Token(placement.endpoint, placement.token)),
-        }
-        others = Others()
-        return Services(
-            adapter=lambda kind: Adapter(sessions.get(kind, others), service_type=kind)
-        )
-
     def explain(self, *arguments: str, status: int = 0) -> tuple[Mapping[str, Any], str]:
         """Return what ``explain`` prints, and its messages."""
         argv = ["--config-file", self.conf, "explain", *arguments, "-f", "json"]
-        services = self.services()
+        services = services_of(self, Others())
         with (
             mock.patch.object(NovaConfCommand, "services", return_value=services),
             streams() as (out, error),

@@ -11,9 +11,10 @@ from nova.objects import base
 from nova.tests.fixtures.nova import IndirectionAPIFixture
 from oslo_messaging import ExpectedException
 
+from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.client import PlacementClient
-from tests.nova.command_line import CommandLine, Commands
+from tests.nova.command_line import CommandLine, Commands, services_of
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES, Computes
 from tests.nova.kinds import STARTS_TO_REPORT
 from tests.nova.reshapes import (
@@ -255,6 +256,24 @@ class TestHeal(Heals):
         assert self.heal("--plan", "--host", "one", "--host", "two").keys() == {other, there}
         said = self.commands.run("allocation", "heal", "--plan", "--server", NOWHERE, status=1)
         assert f"server {NOWHERE}: Nova has no server of that uuid" in said.error
+
+    def test_servers_by_name(self) -> None:
+        """An id asks nobody but Nova's database, and a name asks nova-api."""
+        self.start_host("one")
+        gold = self.tier("gold", "100")
+        web, other = (self.boot(gold, name=name)["id"] for name in ("web (1).*", "other"))
+        with mock.patch.object(NovaConfCommand, "services", return_value=services_of(self)):
+            assert self.heal("--plan", "--server", "web (1).*") == {web: {SHARES: 100}}
+            assert self.heal("--apply", "--server", "other") == {other: {SHARES: 100}}
+            self.boot(gold, name="other")
+            said = self.commands.run(
+                "allocation", "heal", "--plan", "--server=other", "--server=none", status=1
+            )
+        first, second = said.error.splitlines()
+        assert "other: Nova's API has 2 servers with this name; give one of the ids: " in first
+        assert other in first
+        assert "none: Nova's API has no server with this name or id" in second
+        assert self.heal("--apply", "--server", web) == {web: {SHARES: 100}}
 
     def test_a_host_that_reports_no_shares(self) -> None:
         self.no_provider_yaml()

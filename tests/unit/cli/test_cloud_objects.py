@@ -12,6 +12,7 @@ from cpu_tiers.cli.cloud_objects import (
     is_file,
     read_or_find_image,
     read_or_find_ports,
+    server_ids,
 )
 from cpu_tiers.cli.live_request import UNKNOWN_FLAVOR
 from cpu_tiers.errors import InvalidInput
@@ -65,6 +66,25 @@ def test_a_server() -> None:
     assert found.image == other
     from_volume = {**CLOUD, ("compute", "/servers/s"): {"server": {**SERVER, "image": ""}}}
     assert find_server(Catalog(from_volume).services(), "s", server).flavor.root_gb == 0
+
+
+def test_ids_of_servers() -> None:
+    uuid = "4C0F0B8E-7d4f-4b0e-9d0e-2f6f7b1f9a01"
+    assert server_ids([uuid], nobody) == [uuid]
+    cloud = {
+        ("compute", f"/servers/detail?all_tenants=1&name=%5E{name}%24"): {"servers": servers}
+        for name, servers in {
+            "web": [{"id": "1", "name": "web"}],
+            "db": [{"id": "2", "name": "db"}, {"id": "3", "name": "db"}],
+            "no": [],
+        }.items()
+    }
+    assert server_ids(["web", uuid], Catalog(cloud).services) == ["1", uuid]
+    with pytest.raises(InvalidInput) as raised:
+        server_ids(["web", "db", "no"], Catalog(cloud).services)
+    first, second = str(raised.value).splitlines()
+    assert first.endswith("db: Nova's API has 2 servers with this name; give one of the ids: 2, 3")
+    assert "no: Nova's API has no server with this name or id" in second
 
 
 def test_an_image_in_a_file_or_in_glance(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.compute_api.answers import ComputeApiUnavailable
-from cpu_tiers.compute_api.lookup import IMAGE, PORT, SERVER, NamedKind, find
+from cpu_tiers.compute_api.lookup import IMAGE, PORT, SERVER, NamedKind, find, find_id
 from cpu_tiers.errors import InvalidInput
 from tests.unit.compute_api.catalog import Catalog
 
@@ -70,3 +70,20 @@ def test_the_name_of_a_server_is_no_pattern() -> None:
     path = r"/servers/detail?all_tenants=1&name=%5Ea%5C.b%5C%2A%24"
     server = {"id": "1", "name": "a.b*"}
     assert found(SERVER, "a.b*", {("compute", path): {"servers": [server]}})[0] == server
+
+
+def test_a_server_with_the_name_of_the_list() -> None:
+    path = "/servers/detail?all_tenants=1&name=%5Edetail%24"
+    server = {"id": "1", "name": "detail"}
+    answers: dict[tuple[str, str], object] = {
+        ("compute", "/servers/detail"): {"servers": []},
+        ("compute", path): {"servers": [server]},
+    }
+    assert found(SERVER, "detail", answers) == (server, [path])
+
+
+def test_the_id_of_a_server() -> None:
+    path = ("compute", BY_PATTERN)
+    assert find_id(Catalog({path: {"servers": [ONE]}}).services(), SERVER, "web", "--it") == "1"
+    with pytest.raises(ComputeApiUnavailable, match="the answer is not a server"):
+        find_id(Catalog({path: {"servers": [{"name": "web"}]}}).services(), SERVER, "web", "--it")
