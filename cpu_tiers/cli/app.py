@@ -29,6 +29,9 @@ class CpuTiersApp(App):
         # stevedore logs a plugin that cannot be loaded; cpu_tiers.extensions raises an error,
         # which would appear twice.
         logging.getLogger("stevedore").setLevel(logging.CRITICAL)
+        # keystoneauth1 warns that Keystone's versions cannot be read; then its request for a token
+        # fails, too, with an error.
+        logging.getLogger("keystoneauth.identity").setLevel(logging.ERROR)
         super().__init__(
             description="CPU performance tiers for OpenStack Nova: shows what a server requests "
             "from Placement, what a host reports to Placement, which host is best for a server, "

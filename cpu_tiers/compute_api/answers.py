@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from keystoneauth1.exceptions import ClientException, NotFound
-from requests import JSONDecodeError, RequestException
+from requests import JSONDecodeError
 
 from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.http.retries import may_pass, retry_after_of, retrying
 from cpu_tiers.http.services import Services
+from cpu_tiers.http.tls import tls_fault
 
 
 class ComputeApiUnavailable(CpuTiersError):
@@ -61,7 +62,8 @@ def get(
         body = repeat(adapter.get, path, microversion=microversion).json()
     except NotFound as error:
         raise NotFoundThere(_unanswered(services, path, wanted, error)) from error
-    except (ClientException, RequestException, JSONDecodeError, RecursionError) as error:
+    except (ClientException, OSError, JSONDecodeError, RecursionError) as error:
+        # An OSError is an error of requests, or says that there is no file of certificates.
         raise ComputeApiUnavailable(_unanswered(services, path, wanted, error)) from error
     if not isinstance(body, dict):
         raise _other_form(path, wanted)
@@ -79,12 +81,12 @@ def part(body: object, key: str, kind: type[Any], path: str, wanted: Wanted) -> 
 
 
 def _unanswered(services: Services, path: str, wanted: Wanted, error: Exception) -> str:
-    reason = printable(str(error)[:300]) or type(error).__name__
-    return (
-        f"GET {path}: {wanted.service.name} cannot be asked for {wanted.things}: {reason};"
-        f" check {services.settings.credentials}, and the endpoint of the service"
+    reason = tls_fault(error, services.settings) or (
+        f"{printable(str(error)[:300]) or type(error).__name__}; check"
+        f" {services.settings.credentials}, and the endpoint of the service"
         f" {wanted.service.service_type}"
     )
+    return f"GET {path}: {wanted.service.name} cannot be asked for {wanted.things}: {reason}"
 
 
 def _other_form(path: str, wanted: Wanted) -> ComputeApiUnavailable:

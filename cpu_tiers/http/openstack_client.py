@@ -12,7 +12,8 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 
 from cpu_tiers.http.redirects import refuse_other_hosts
-from cpu_tiers.http.services import OPENSTACK_CLIENT, Services
+from cpu_tiers.http.services import Services
+from cpu_tiers.http.settings import OPENSTACK_CLIENT
 
 
 class Region(Protocol):

@@ -10,28 +10,7 @@ from dataclasses import dataclass, field
 from keystoneauth1.adapter import Adapter
 
 from cpu_tiers.http.retries import RetryPolicy
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Where the settings of a session are, for the advice in an error.
-
-    :param connection: the settings that decide which URL a service has.
-    :param credentials: the settings of the user.
-    """
-
-    connection: str
-    credentials: str
-
-
-NOVA_CONF = Settings(
-    connection="auth_url, valid_interfaces, region_name and cafile in [placement]",
-    credentials="the credentials in [placement] of nova.conf",
-)
-OPENSTACK_CLIENT = Settings(
-    connection="auth_url, interface, region_name and cacert in clouds.yaml or OS_*",
-    credentials="the credentials in clouds.yaml or OS_*",
-)
+from cpu_tiers.http.settings import NOVA_CONF, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

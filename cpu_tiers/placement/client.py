@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.http.services import NOVA_CONF, Settings
+from cpu_tiers.http.settings import NOVA_CONF, Settings
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import is_custom
 from cpu_tiers.model.request import CandidateQuery

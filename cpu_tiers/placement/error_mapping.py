@@ -13,7 +13,8 @@ from keystoneauth1 import exceptions as ksa
 from cpu_tiers.errors import printable
 from cpu_tiers.http.redirects import RedirectRefused
 from cpu_tiers.http.retries import REPEATED_STATUSES, may_pass, retry_after_of
-from cpu_tiers.http.services import NOVA_CONF, Settings
+from cpu_tiers.http.settings import NOVA_CONF, Settings
+from cpu_tiers.http.tls import tls_fault
 from cpu_tiers.placement.errors import (
     DuplicateName,
     GenerationConflict,
@@ -65,8 +66,9 @@ def error_without_response(
         )
     if isinstance(original := getattr(error, "original", None), RedirectRefused):
         error = original  # without the words of keystoneauth1
+    reason = tls_fault(error, settings) or f"{error}; check {settings.connection}"
     return PlacementMisconfigured(
-        f"{method} {path}: cannot be sent: {error}; check {settings.connection}",
+        f"{method} {path}: cannot be sent: {reason}",
         method=method,
         path=path,
     )

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any, Protocol
 
 from cpu_tiers.http.retries import RetryPolicy, retrying
-from cpu_tiers.http.services import NOVA_CONF, Settings
+from cpu_tiers.http.settings import NOVA_CONF, Settings
 from cpu_tiers.placement.error_mapping import error_of_response, error_without_response
 from cpu_tiers.placement.errors import (
     PlacementError,

@@ -12,6 +12,8 @@ differences:
 A redirect to another host is not followed, see :mod:`~cpu_tiers.http.redirects`.
 """
 
+import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,6 +22,7 @@ from keystoneauth1 import loading
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import TCPKeepAliveAdapter
 from oslo_config import cfg
+from urllib3.exceptions import InsecureRequestWarning
 
 from cpu_tiers.http.redirects import refuse_other_hosts
 from cpu_tiers.http.retries import RetryPolicy
@@ -27,6 +30,8 @@ from cpu_tiers.http.services import Services
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.errors import PlacementMisconfigured
+
+LOG = logging.getLogger(__name__)
 
 GROUP = "placement"
 SERVICE_TYPE = "placement"
@@ -152,4 +157,8 @@ def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
         raise PlacementMisconfigured(f"nova.conf, [placement]: {error}{_EXAMPLE}") from error
     if auth is None:
         raise PlacementMisconfigured(f"nova.conf, [placement]: auth_type is not set{_EXAMPLE}")
+    if conf[GROUP].insecure:
+        # urllib3 would warn at each request. The openstack client leaves these warnings out, too.
+        warnings.filterwarnings("ignore", category=InsecureRequestWarning)
+        LOG.warning("[placement] insecure is true: no certificate of a service is checked")
     return adapter

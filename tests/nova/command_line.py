@@ -73,7 +73,7 @@ class Commands(Computes):
 def services_of(cloud: Computes, others: Session | None = None) -> Services:
     """Return nova-api and Placement of a test, as a Keystone would know them.
 
-    :param others: stands for all other services.
+    :param others: stands for all other services; without it nobody answers for them.
     """
     project = cloud.api.project_id
     headers = {
@@ -88,7 +88,9 @@ def services_of(cloud: Computes, others: Session | None = None) -> Services:
         ),
         "placement": Session(auth=Token(placement.endpoint, placement.token)),
     }
-    return Services(adapter=lambda kind: Adapter(sessions.get(kind, others), service_type=kind))
+    return Services(
+        adapter=lambda kind: Adapter(sessions.get(kind, others or Session()), service_type=kind)
+    )
 
 
 @contextlib.contextmanager

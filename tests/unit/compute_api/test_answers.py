@@ -16,7 +16,8 @@ from cpu_tiers.compute_api.answers import (
     part,
 )
 from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.http.services import OPENSTACK_CLIENT, Services
+from cpu_tiers.http.services import Services
+from cpu_tiers.http.settings import OPENSTACK_CLIENT
 
 PORTS = Wanted(NEUTRON, "ports", "a list of ports")
 

@@ -9,26 +9,9 @@ import pytest
 from keystoneauth1.session import Session
 
 from cpu_tiers.cli import openstack_plugin
-from cpu_tiers.http.services import OPENSTACK_CLIENT, Services
-
-
-class RegionOfClient:
-    """Stands for the region of clouds.yaml: each setting names its service."""
-
-    def get_service_type(self, service_type: str) -> str:
-        return f"type of {service_type}"
-
-    def get_service_name(self, service_type: str) -> str | None:
-        return f"name of {service_type}"
-
-    def get_interface(self, service_type: str) -> str:
-        return f"interface of {service_type}"
-
-    def get_region_name(self, service_type: str) -> str | None:
-        return f"region of {service_type}"
-
-    def get_endpoint(self, service_type: str) -> str | None:
-        return f"http://{service_type}"
+from cpu_tiers.http.services import Services
+from cpu_tiers.http.settings import OPENSTACK_CLIENT
+from tests.unit.http.region import RegionOfClient
 
 
 def test_the_settings_of_each_service_count() -> None:
