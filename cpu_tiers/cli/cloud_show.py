@@ -3,6 +3,7 @@
 import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -14,7 +15,10 @@ from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.short_lists import MOST_LINES
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument, read_snapshot
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
+from cpu_tiers.compute_api.answers import ComputeApiUnavailable
+from cpu_tiers.compute_api.servers import read_server_names
 from cpu_tiers.errors import FaultList, printable
+from cpu_tiers.guest.tier import Tier
 from cpu_tiers.page.cloud_values import AuditedHost
 from cpu_tiers.page.libraries import page_libraries
 from cpu_tiers.placement.whole_cloud import read_sold_cloud
@@ -25,8 +29,53 @@ LOG = logging.getLogger(__name__)
 
 COLUMNS = ("host", "provider", "class", "capacity", "used", "tiers")
 
+_NO_PAGE = "given without --html"
+
 OVER = 3
 """The exit status if more is allocated of a resource class of a provider than the capacity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What the arguments say.
+
+    :param snapshot: ``None`` for Placement.
+    :param source: where and when the cloud was read.
+    """
+
+    tiers: Sequence[Tier]
+    reports: Sequence[AuditedHost]
+    snapshot: Snapshot | None
+    source: str
+
+    @classmethod
+    def read(cls, parsed_args: Namespace) -> "_Given":
+        """Read the files.
+
+        :raises InvalidInput: with the faults of all arguments.
+        """
+        faults, path = FaultList(), parsed_args.snapshot
+        tiers = faults.read(read_tiers, parsed_args) or ()
+        if parsed_args.audit and not parsed_args.html:
+            faults.add("--audit", _NO_PAGE, "give both: the page shows the audits")
+        if parsed_args.names and not parsed_args.html:
+            faults.add("--names", _NO_PAGE, "give both: the page shows the servers")
+        if parsed_args.names and path:
+            faults.add("--names", "given with --snapshot, which has no names", "give only one")
+        reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
+        snapshot = faults.read(read_snapshot, path) if path else None
+        faults.raise_if_any()
+        source = f"The snapshot {path}." if path else _asked_at()
+        return cls(
+            tiers=tiers,
+            reports=[report for report in reports if report],
+            snapshot=snapshot,
+            source=source,
+        )
+
+
+def _asked_at() -> str:
+    return f"Placement, asked on {datetime.now(UTC):%Y-%m-%d at %H:%M} UTC."
 
 
 class CloudShow(NovaConfCommand, ListCommand):
@@ -68,23 +117,21 @@ class CloudShow(NovaConfCommand, ListCommand):
             " watch` say of a host; the name of the file is the name of the host with .json or"
             " .prom; may be repeated",
         )
+        parser.add_argument(
+            "--names",
+            action="store_true",
+            help="show servers on the page with their names, for which Nova's API is asked",
+        )
         add_tier_argument(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Read the cloud, write the page, and list the amounts."""
-        faults = FaultList()
-        tiers = faults.read(read_tiers, parsed_args) or []
-        if parsed_args.audit and not parsed_args.html:
-            faults.add("--audit", "given without --html", "give both: the page shows the audits")
-        reports = [faults.read(read_audit_file, path) for path in parsed_args.audit]
-        snapshot = parsed_args.snapshot and faults.read(read_snapshot, parsed_args.snapshot)
-        faults.raise_if_any()
-        cloud = sold_cloud(snapshot or self._read_cloud(), tiers)
+        given = _Given.read(parsed_args)
+        cloud = sold_cloud(given.snapshot or self._read_cloud(), given.tiers)
         if parsed_args.html:
-            source = f"The snapshot {parsed_args.snapshot}." if snapshot else _asked_at()
-            names = [tier.name for tier in tiers]
-            _write(parsed_args.html, cloud, names, list(filter(None, reports)), source)
+            names = self._server_names() if parsed_args.names else {}
+            _write(parsed_args.html, cloud, given, names)
         self.is_over = bool(cloud.excesses)
         if self.is_over and parsed_args.formatter != self.formatter_default:
             LOG.warning("More is allocated than the capacity: %s", _names(cloud.excesses))
@@ -114,6 +161,15 @@ class CloudShow(NovaConfCommand, ListCommand):
             providers, consumers = read_sold_cloud(client, tell)
         return Snapshot(providers=providers, consumers=consumers)
 
+    def _server_names(self) -> Mapping[str, str]:
+        """Return the names of servers; none if Nova's API does not answer."""
+        with ProgressLine("asking Nova for the names of servers"):
+            try:
+                return read_server_names(self.services(self.nova_conf()))
+            except ComputeApiUnavailable as error:
+                LOG.warning("The page shows the ids of servers instead of the names: %s", error)
+                return {}
+
 
 def _names(excesses: Sequence[SoldAmount]) -> str:
     """Return the amounts and the names of the first providers, and how many more there are."""
@@ -132,22 +188,16 @@ def _tier_text(tiers: Mapping[str, Mapping[str, int]]) -> str:
     return ", ".join(f"{printable(name)}: {sale['used']}" for name, sale in tiers.items())
 
 
-def _asked_at() -> str:
-    return f"Placement, asked on {datetime.now(UTC):%Y-%m-%d at %H:%M} UTC."
-
-
-def _write(
-    path: str,
-    cloud: SoldCloud,
-    tiers: list[str],
-    reports: list[AuditedHost],
-    source: str,
-) -> None:
+def _write(path: str, cloud: SoldCloud, given: _Given, server_names: Mapping[str, str]) -> None:
     faults = FaultList()
-    for host in sorted({report.host for report in reports} - {a.host for a in cloud.amounts}):
+    for host in sorted(
+        {report.host for report in given.reports} - {a.host for a in cloud.amounts}
+    ):
         allowed = "name the file after a host of the cloud, such as compute-1.json"
         faults.add("--audit", f"the cloud has no host {host}", allowed)
     faults.raise_if_any()
     with page_libraries():
         from cpu_tiers.page.cloud import cloud_page
-    write_page(path, cloud_page(cloud, tiers, reports, source).html())
+    tiers = [tier.name for tier in given.tiers]
+    page = cloud_page(cloud, tiers, given.reports, given.source, server_names)
+    write_page(path, page.html())

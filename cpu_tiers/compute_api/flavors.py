@@ -5,7 +5,7 @@ Source: Nova API reference, ``GET /flavors/detail`` and ``GET /flavors/{id}/os-e
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from cpu_tiers.compute_api.answers import (
     NOVA,
@@ -14,6 +14,7 @@ from cpu_tiers.compute_api.answers import (
     get,
     part,
 )
+from cpu_tiers.compute_api.pages import PAGE, read_pages
 from cpu_tiers.http.services import Services
 
 __all__ = ["ComputeApiUnavailable", "read_flavors"]
@@ -24,7 +25,6 @@ MICROVERSION = "2.61"
 """The first microversion whose flavors have ``extra_specs``, and the microversion in use."""
 
 _FLAVORS = Wanted(NOVA, "flavors", "a list of flavors")
-_PAGE = 1000  # the default of [api] max_limit, so that Nova does not shorten the pages
 
 
 def read_flavors(services: Services) -> Iterator[Flavor]:
@@ -35,22 +35,14 @@ def read_flavors(services: Services) -> Iterator[Flavor]:
 
     :raises ComputeApiUnavailable: Nova does not answer with a list of flavors.
     """
-    marker = None
-    while True:
-        parameters = {"is_public": "None", "limit": _PAGE, "sort_key": "flavorid"}
-        parameters |= {"marker": marker} if marker else {}
-        # JSON can have half of a surrogate pair, which no request can.
-        path = "/flavors/detail?" + urlencode(parameters, errors="replace")
-        body = get(services, path, _FLAVORS, MICROVERSION)
-        page = part(body, "flavors", list, path, _FLAVORS)
-        for flavor in page:
-            identifier = quote(part(flavor, "id", str, path, _FLAVORS), safe="", errors="replace")
-            specs_of = flavor
-            if "extra_specs" not in flavor:
-                of_flavor = f"/flavors/{identifier}/os-extra_specs"
-                specs_of = get(services, of_flavor, _FLAVORS, MICROVERSION)
-            yield {**flavor, "extra_specs": part(specs_of, "extra_specs", dict, path, _FLAVORS)}
-        following = part(page[-1], "id", str, path, _FLAVORS) if page else None
-        if "flavors_links" not in body or following in (None, marker):
-            return
-        marker = following
+    parameters: dict[str, str | int] = {
+        "is_public": "None",
+        "limit": PAGE,
+        "sort_key": "flavorid",
+    }
+    for flavor in read_pages(services, "/flavors/detail", parameters, _FLAVORS, MICROVERSION):
+        path, specs_of = "/flavors/detail", flavor
+        if "extra_specs" not in flavor:
+            path = f"/flavors/{quote(flavor['id'], safe='', errors='replace')}/os-extra_specs"
+            specs_of = get(services, path, _FLAVORS, MICROVERSION)
+        yield {**flavor, "extra_specs": part(specs_of, "extra_specs", dict, path, _FLAVORS)}

@@ -1,17 +1,19 @@
-"""Reads a server, its image and its ports from the APIs of Nova, Glance and Neutron.
+"""Reads a server, its image and its ports, or the names of all servers.
 
-Source: Neutron API reference, ``GET /v2.0/ports``; the others in
-:mod:`~cpu_tiers.compute_api.lookup`.
+Source: Neutron API reference, ``GET /v2.0/ports``; Nova API reference, ``GET /servers``; the
+others in :mod:`~cpu_tiers.compute_api.lookup`.
 """
 
 from typing import NamedTuple
 from urllib.parse import quote
 
-from cpu_tiers.compute_api.answers import NEUTRON, Wanted, get, part
+from cpu_tiers.compute_api.answers import NEUTRON, NOVA, Wanted, get, part
 from cpu_tiers.compute_api.lookup import IMAGE, SERVER, Document, find, read
+from cpu_tiers.compute_api.pages import PAGE, read_pages
 from cpu_tiers.http.services import Services
 
 _PORTS = Wanted(NEUTRON, "ports", "a list of ports")
+_SERVERS = Wanted(NOVA, "servers", "a list of servers")
 
 
 class ReadServer(NamedTuple):
@@ -55,3 +57,15 @@ def _ports(services: Services, server_id: str) -> tuple[Document, ...]:
     path = f"/v2.0/ports?device_id={quote(server_id, safe='')}"
     ports = part(get(services, path, _PORTS), "ports", list, path, _PORTS)
     return tuple(port for port in ports if isinstance(port, dict))
+
+
+def read_server_names(services: Services) -> dict[str, str]:
+    """Return the names of all servers of the cloud by their ids, with a request for 1,000 servers.
+
+    :raises ComputeApiUnavailable: Nova does not answer, or the user is no administrator.
+    """
+    parameters: dict[str, str | int] = {"all_tenants": "1", "limit": PAGE}
+    servers = read_pages(services, "/servers", parameters, _SERVERS)
+    return {
+        server["id"]: server["name"] for server in servers if isinstance(server.get("name"), str)
+    }

@@ -1,6 +1,6 @@
 """The page of a cloud: all hosts as a heat map, what is sold to which tier, and each host."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from cpu_tiers.page import cloud_charts
 from cpu_tiers.page.cloud_data import CloudData
@@ -19,15 +19,20 @@ from cpu_tiers.simulation.sold import SoldCloud
 
 
 def cloud_page(
-    cloud: SoldCloud, tiers: Sequence[str], reports: Collection[AuditedHost], source: str
+    cloud: SoldCloud,
+    tiers: Sequence[str],
+    reports: Collection[AuditedHost],
+    source: str,
+    server_names: Mapping[str, str] | None = None,
 ) -> Page:
     """Return the page of a cloud.
 
     :param tiers: the names of the tiers, the best first.
     :param reports: what audits and watches say of hosts.
     :param source: where and when the cloud was read.
+    :param server_names: the names of servers by their ids; other consumers are shown by their ids.
     """
-    data = CloudData(cloud, tiers, reports)
+    data = CloudData(cloud, tiers, reports, server_names)
     return Page(
         title="The CPUs of the cloud",
         texts=[
@@ -39,7 +44,7 @@ def cloud_page(
             *_sections(cloud, data),
             _audits(data, reports),
             _hosts(data),
-            _host(data),
+            _host(data, has_names=bool(server_names)),
         ],
         datasets={
             "cells": list(data.cells()),
@@ -178,7 +183,7 @@ def _hosts(data: CloudData) -> PageSection:
     return PageSection(key="hosts", title="Hosts", parts=tables)
 
 
-def _host(data: CloudData) -> PageSection:
+def _host(data: CloudData, *, has_names: bool) -> PageSection:
     return PageSection(
         key="host",
         title="Providers and guests",
@@ -198,6 +203,7 @@ def _host(data: CloudData) -> PageSection:
                 title="What each consumer has of the host",
                 columns={
                     "tier": "tier",
+                    **({"name": "server"} if has_names else {}),
                     "consumer": "consumer",
                     "guest": "guest",
                     "vcpu": "VCPU",

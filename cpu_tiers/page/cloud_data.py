@@ -34,15 +34,21 @@ class CloudData:
     """
 
     def __init__(
-        self, cloud: SoldCloud, tiers: Sequence[str], reports: Collection[AuditedHost]
+        self,
+        cloud: SoldCloud,
+        tiers: Sequence[str],
+        reports: Collection[AuditedHost],
+        server_names: Mapping[str, str] | None = None,
     ) -> None:
         """Keep the cloud.
 
         :param tiers: the names of the tiers, the best first.
         :param reports: what audits say of hosts.
+        :param server_names: the names of servers by their ids.
         """
         self._cloud = cloud
         self._reports = reports
+        self._names = server_names or {}
         self.sums = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
         names = sorted({amount.host for amount in cloud.amounts})
         self.keys = {name: f"host-{number}" for number, name in enumerate(names, start=1)}
@@ -113,18 +119,22 @@ class CloudData:
         for part in self._cloud.parts:
             held.setdefault((part.host, part.consumer), []).append(part)
         place = {tier: number for number, tier in enumerate(self.tiers)}
+        numbers = Counter(self._names.values())
         for (host, consumer), parts in sorted(
             held.items(), key=lambda item: (item[0][0], place[item[1][0].tier], item[0][1])
         ):
             amounts = Counter[str]()
             for part in parts:
                 amounts[part.resource_class] += part.amount
-            guest = figures.get(consumer)
+            guest, name = figures.get(consumer), self._names.get(consumer)
+            # Equal labels would be one bar.
+            shown = name if name and numbers[name] == 1 else f"{name or ''} {consumer}".strip()
             yield {
                 "choice": self.keys[host],
                 "tier": parts[0].tier,
                 "consumer": consumer,
-                "label": f"{parts[0].tier}, {consumer}",
+                "name": name,
+                "label": f"{parts[0].tier}, {shown}",
                 **{field: amounts.get(name) for name, field in _OF_GUESTS.items()},
                 "others": _others(amounts),
                 "cpus": amounts[VCPU] + amounts[PCPU],

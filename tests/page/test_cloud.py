@@ -16,7 +16,8 @@ NAMES = ["compute-1", "compute-2", HOSTILE]
 def html_of(names: list[str]) -> str:
     """Return the page of a cloud; the second host is over its capacity."""
     cloud = cloud_of(names)
-    return cloud_page(cloud, ["gold"], [report_of(names[0])], "A test.").html()
+    report, server_names = report_of(names[0]), {"server-2": f"web {HOSTILE}"}
+    return cloud_page(cloud, ["gold"], [report], "A test.", server_names).html()
 
 
 def texts(page: BrowserPage, part: str) -> list[str]:
@@ -53,7 +54,7 @@ def test_from_all_hosts_to_a_host_and_back(open_html: Open, tmp_path: Path) -> N
     assert not page.locator("#left").is_visible()
     assert "! 5 of 4" in texts(page, "host")
     cells = page.locator("#host [data-table=guests] tbody td").all_inner_texts()
-    assert cells[:2] == ["gold", "server-2"]
+    assert cells[:3] == ["gold", f"web {HOSTILE}", "server-2"]
     assert "No audit of this host" in page.locator("#host").inner_text()
 
     page.get_by_role("link", name="All hosts").click()

@@ -12,6 +12,7 @@ from cpu_tiers.accounting.holdings import ConsumerId, Portion, ProviderId
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Consumer
+from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide
 
 Command = Callable[..., Any]
@@ -132,12 +133,54 @@ def test_a_fault_at_each_request(
     assert not (tmp_path / "x.html").exists()
 
 
+def servers(*names: str) -> tuple[int, str, bytes]:
+    """Return the answer of nova-api with servers of these names, the first with the id ...1."""
+    listed = [{"id": f"{SERVER}{n}", "name": name} for n, name in enumerate(names, start=1)]
+    return 200, "application/json", json.dumps({"servers": listed}).encode()
+
+
+@pytest.mark.usefixtures("hosts")
+def test_names_of_servers(
+    run: Command,
+    placement_conf: Path,
+    faults: list[tuple[str, str]],
+    seen: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The service at the URL of this test answers as nova-api does, too."""
+    page = tmp_path / "page.html"
+    show = ("--config-file", placement_conf, "cloud", "show", "--html", page)
+    monkeypatch.setitem(CANNED, "servers", servers("web", "<script>", "gone"))
+    run(*show)
+    assert not [line for line in seen if "/servers" in line]
+    assert '"tier">tier</th>' in page.read_text()
+    assert '"name">server</th>' not in page.read_text()
+    faults.append(("GET /servers", "servers"))
+    result = run(*show, "--names")
+    assert [line for line in seen if "/servers" in line] == [
+        "GET /servers?all_tenants=1&limit=1000"
+    ]
+    assert result.stderr == ""
+    assert '"name">server</th>' in page.read_text()
+    assert '"no tier, gone"' in page.read_text()
+    assert '"silver, \\u003cscript\\u003e"' in page.read_text()
+    faults.append(("GET /servers", "JSON 403"))
+    result = run(*show, "--names")
+    assert "The page shows the ids of servers instead of the names: GET /servers?" in result.stderr
+    assert f'"no tier, {SERVER}3"' in page.read_text()
+
+
 def test_bad_arguments(run: Command, save: Command, tmp_path: Path) -> None:
     audit = save([], "compute-1.json")
     show = ("--placement", "embedded", "cloud", "show")
     result = run(*show, "--audit", audit, "--tier", "gold", status=1)
     assert "--audit: given without --html" in result.stderr
     assert "--tier: got 'gold'" in result.stderr
+    snapshot = ("--snapshot", save("no"), "--names")
+    result = run("cloud", "show", *snapshot, status=1)
+    assert "--names: given without --html" in result.stderr
+    assert "--names: given with --snapshot, which has no names" in result.stderr
     result = run(*show, "--audit", audit, "--html", tmp_path / "x.html", status=1)
     assert "the cloud has no host compute-1" in result.stderr
     assert "cannot be written" in run(*show, "--html", tmp_path / "no" / "x", status=1).stderr

@@ -66,6 +66,7 @@ def test_the_guests_of_a_host() -> None:
         "choice": "host-1",
         "tier": "no tier",
         "consumer": "server-1",
+        "name": None,
         "label": "no tier, server-1",
         "vcpu": 2,
         "shares": None,
@@ -79,6 +80,22 @@ def test_the_guests_of_a_host() -> None:
         "short": "25 %",
     }
     assert (second["choice"], second["cpus"], second["floor"]) == ("host-2", 5, None)
+
+
+def test_the_names_of_servers() -> None:
+    """Servers of one name have their ids, too: bars with equal labels would be one bar."""
+    cloud = cloud_of(["a", "b"])
+
+    def labels(**names: str) -> list[object]:
+        by_id = {key.replace("_", "-"): name for key, name in names.items()}
+        return [row["label"] for row in CloudData(cloud, [], [], by_id).guests()]
+
+    assert labels(server_1="web") == ["no tier, web", "gold, server-2"]
+    assert labels(server_1="web", server_2="web") == [
+        "no tier, web server-1",
+        "gold, web server-2",
+    ]
+    assert labels(server_1="", other="x") == ["no tier, server-1", "gold, server-2"]
 
 
 def test_a_finding_that_is_fixed_is_left_out() -> None:

@@ -15,6 +15,7 @@ from keystoneauth1.session import Session
 
 from cpu_tiers.cli import app
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.compute_api.servers import read_server_names
 from tests.nova.cloud import SHARES, Cloud
 from tests.nova.command_line import services_of, streams
 
@@ -80,6 +81,11 @@ class TestNamedObjects(Cloud):
         for name in ("web", "WEB (1).*", "11111111-1111-4111-8111-111111111111", ".."):
             _, error = self.explain("--server", name, status=1)
             assert f"--server: {name}: Nova's API has no server with this name or id" in error
+
+    def test_the_names_of_all_servers_page_by_page(self) -> None:
+        self.flags(max_limit=2, group="api")
+        names = {self.boot(self.gold, name=name)["id"]: name for name in ("a", "b", "b", "ß")}
+        assert read_server_names(services_of(self)) == names
 
     def test_servers_of_one_name(self) -> None:
         uuids = [self.boot(self.gold, name="web")["id"] for _ in range(2)]

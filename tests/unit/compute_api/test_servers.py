@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from cpu_tiers.compute_api.answers import ComputeApiUnavailable
-from cpu_tiers.compute_api.servers import ReadServer, read_server
+from cpu_tiers.compute_api.servers import ReadServer, read_server, read_server_names
 from tests.unit.compute_api.catalog import Catalog
 
 UUID = "5c0b2c1e-0f5a-4a52-9a3f-0c2a3fb4a0a1"
@@ -65,3 +65,21 @@ def test_an_image_that_was_deleted() -> None:
     answers = {key: answer for key, answer in ANSWERS.items() if key[0] != "image"}
     with pytest.raises(ComputeApiUnavailable, match="GET /v2/images/i: Glance cannot be asked"):
         read(answers)
+
+
+def test_the_names_of_all_servers() -> None:
+    first = "/servers?all_tenants=1&limit=1000"
+    pages = {
+        first: {"servers": [{"id": "1", "name": "web"}], "servers_links": []},
+        f"{first}&marker=1": {"servers": [{"id": "2", "name": None}], "servers_links": []},
+        f"{first}&marker=2": {"servers": []},
+    }
+    catalog = Catalog({("compute", path): body for path, body in pages.items()})
+    assert read_server_names(catalog.services()) == {"1": "web"}
+    assert catalog.paths == list(pages)
+    del catalog.answers["compute", f"{first}&marker=2"]  # type: ignore[attr-defined]
+    with pytest.raises(ComputeApiUnavailable, match="Nova's API cannot be asked for servers"):
+        read_server_names(catalog.services())
+    odd = {("compute", first): {"servers": [{"name": "web"}]}}
+    with pytest.raises(ComputeApiUnavailable, match="the answer is not a list of servers"):
+        read_server_names(Catalog(odd).services())
