@@ -13,7 +13,7 @@ from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.page_file import write_page
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.short_lists import MOST_LINES
-from cpu_tiers.cli.snapshot_argument import add_snapshot_argument, read_snapshot
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument, moment, read_snapshot
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
 from cpu_tiers.compute_api.answers import ComputeApiUnavailable
 from cpu_tiers.compute_api.servers import read_server_names
@@ -65,17 +65,16 @@ class _Given:
         reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
         snapshot = faults.read(read_snapshot, path) if path else None
         faults.raise_if_any()
-        source = f"The snapshot {path}." if path else _asked_at()
+        source = f"Placement, asked at {moment(datetime.now(UTC))}."
+        if snapshot:
+            time = f" of {moment(snapshot.taken)}" if snapshot.taken else ""
+            source = f"The snapshot {path}{time}."
         return cls(
             tiers=tiers,
             reports=[report for report in reports if report],
             snapshot=snapshot,
             source=source,
         )
-
-
-def _asked_at() -> str:
-    return f"Placement, asked on {datetime.now(UTC):%Y-%m-%d at %H:%M} UTC."
 
 
 class CloudShow(NovaConfCommand, ListCommand):

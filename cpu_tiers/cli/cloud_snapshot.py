@@ -3,6 +3,8 @@
 import json
 import logging
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 
 from cpu_tiers.cli.cloud_source import CloudSource
@@ -43,16 +45,10 @@ class CloudSnapshot(NovaConfCommand):
 
     def take_action(self, parsed_args: Namespace) -> None:
         """Read the cloud and write the file."""
-        conf = self.nova_conf()
-        cloud = self.cloud_source(parsed_args, conf)
-        with ProgressLine("asking Placement") as progress:
-            with cloud.placement() as client:
-                tell = partial(progress.tell_number, "providers")
-                providers, consumers = read_whole_cloud(client, tell)
-            progress.tell("asking Nova for flavors")
-            has_nova = not (parsed_args.no_flavors or self.wants_embedded)
-            flavors = _flavors(cloud) if has_nova else ()
-        snapshot = Snapshot(providers=providers, consumers=consumers, flavors=flavors)
+        cloud = self.cloud_source(parsed_args, self.nova_conf())
+        snapshot = cloud.snapshot or self._read(cloud, has_flavors=not parsed_args.no_flavors)
+        if parsed_args.no_flavors:
+            snapshot = replace(snapshot, flavors=())
         if parsed_args.mask:
             snapshot = masked(snapshot)
         content = json.dumps(snapshot.to_json(), separators=(",", ":")).encode()
@@ -64,10 +60,21 @@ class CloudSnapshot(NovaConfCommand):
             ) from error
         LOG.info(
             "providers: %d, consumers: %d, flavors: %d",
-            len(providers),
-            len(consumers),
-            len(flavors),
+            len(snapshot.providers),
+            len(snapshot.consumers),
+            len(snapshot.flavors),
         )
+
+    def _read(self, cloud: CloudSource, *, has_flavors: bool) -> Snapshot:
+        """Read the cloud; an embedded Placement has no Nova beside it."""
+        taken = datetime.now(UTC)
+        with ProgressLine("asking Placement") as progress:
+            with cloud.placement() as client:
+                tell = partial(progress.tell_number, "providers")
+                providers, consumers = read_whole_cloud(client, tell)
+            progress.tell("asking Nova for flavors")
+            flavors = _flavors(cloud) if has_flavors and not self.wants_embedded else ()
+        return Snapshot(providers=providers, consumers=consumers, flavors=flavors, taken=taken)
 
 
 def _flavors(cloud: CloudSource) -> tuple[Flavor, ...]:

@@ -20,6 +20,7 @@ class CloudSource:
     :param services: returns the services of the cloud.
     :param placement: opens a client of Placement.
     :param snapshot_path: the file of the snapshot; ``None`` for the cloud.
+    :ivar snapshot: ``None`` for the cloud.
     :raises InvalidInput: the file is no snapshot.
     """
 
@@ -31,7 +32,7 @@ class CloudSource:
     ) -> None:
         """Read the snapshot; the cloud is asked later."""
         self._services, self._placement, self._path = services, placement, snapshot_path
-        self._snapshot = None if snapshot_path is None else read_snapshot(snapshot_path)
+        self.snapshot = None if snapshot_path is None else read_snapshot(snapshot_path)
 
     @property
     def name(self) -> str:
@@ -59,8 +60,8 @@ class CloudSource:
         """
         return (
             self._placement()
-            if self._snapshot is None
-            else nullcontext(SnapshotClient(self._snapshot))
+            if self.snapshot is None
+            else nullcontext(SnapshotClient(self.snapshot))
         )
 
     def flavors_named(self, names: Sequence[str]) -> list[Flavor]:
@@ -69,8 +70,8 @@ class CloudSource:
         :raises InvalidInput: there is no such flavor.
         :raises ComputeApiUnavailable: Nova does not answer.
         """
-        if self._snapshot is not None and self._path is not None:
-            snapshot, path = self._snapshot, self._path
+        if self.snapshot is not None and self._path is not None:
+            snapshot, path = self.snapshot, self._path
             return [flavor_in(snapshot, path, name) for name in names]
         return find_flavors(self._services(), names)
 
@@ -81,8 +82,8 @@ class CloudSource:
         :param check: returns further faults of a flavor.
         :raises ComputeApiUnavailable: Nova does not answer.
         """
-        if self._snapshot is not None and self._path is not None:
-            yield from flavors_of(self._snapshot, self._path)
+        if self.snapshot is not None and self._path is not None:
+            yield from flavors_of(self.snapshot, self._path)
             return
         for document in read_novas_flavors(self._services()):
             flavor = faults.read(of_nova, document, NOVA, check)

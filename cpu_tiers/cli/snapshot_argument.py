@@ -1,6 +1,8 @@
 """The option ``--snapshot FILE``: a command reads the file instead of the cloud."""
 
+import logging
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
+from datetime import datetime
 from typing import NoReturn
 
 from cpu_tiers.cli.documents import read_json
@@ -8,6 +10,8 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.similar_names import advice
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.simulation.snapshot import Snapshot
+
+LOG = logging.getLogger(__name__)
 
 WRITES = "the command writes to Placement"
 """A reason to refuse a snapshot."""
@@ -38,11 +42,19 @@ def refuse_snapshot_argument(parser: ArgumentParser, reason: str) -> ArgumentPar
 
 
 def read_snapshot(path: str) -> Snapshot:
-    """Return the snapshot in a file; ``-`` is standard input.
+    """Return the snapshot in a file, and log its time; ``-`` is standard input.
 
     :raises InvalidInput: with every fault of the document.
     """
-    return Snapshot.parse(read_json(path, _SNAPSHOT), where=path)
+    snapshot = Snapshot.parse(read_json(path, _SNAPSHOT), where=path)
+    if snapshot.taken:
+        LOG.info("%s: snapshot of %s", path, moment(snapshot.taken))
+    return snapshot
+
+
+def moment(time: datetime) -> str:
+    """Return a time in UTC as a person reads it: ``2026-11-23 08:00 UTC``."""
+    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def flavors_of(snapshot: Snapshot, path: str) -> tuple[Flavor, ...]:

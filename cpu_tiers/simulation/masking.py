@@ -46,6 +46,7 @@ def masked(snapshot: Snapshot) -> Snapshot:
             for number, flavor in enumerate(snapshot.flavors, start=1)
         ),
         is_masked=True,
+        taken=snapshot.taken,
     )
 
 

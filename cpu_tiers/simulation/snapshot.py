@@ -6,6 +6,7 @@ fault and its place. Pure.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from cpu_tiers.errors import FaultList
@@ -17,7 +18,7 @@ from cpu_tiers.simulation.provider import CloudProvider
 
 FORMAT = "cpu-tiers cloud snapshot"
 VERSION = 1
-_KEYS = ("format", "version", "masked", "providers", "consumers", "flavors")
+_KEYS = ("format", "version", "taken", "masked", "providers", "consumers", "flavors")
 _LEAST = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
 
 
@@ -28,12 +29,14 @@ class Snapshot:
     :param consumers: the allocations of servers, migrations and others, by the consumer's uuid.
     :param is_masked: whether names and ids are replaced
         (:func:`~cpu_tiers.simulation.masking.masked`).
+    :param taken: when the cloud was read, in UTC; ``None`` if the document does not say so.
     """
 
     providers: tuple[CloudProvider, ...]
     consumers: Mapping[str, Allocations]
     flavors: tuple[Flavor, ...] = ()
     is_masked: bool = False
+    taken: datetime | None = None
 
     def cloud(self, *, is_empty: bool = False) -> SimulatedCloud:
         """Return the cloud of the snapshot.
@@ -53,6 +56,7 @@ class Snapshot:
         return {
             "format": FORMAT,
             "version": VERSION,
+            **({"taken": _text_of(self.taken)} if self.taken else {}),
             "masked": self.is_masked,
             "providers": [_provider_json(provider) for provider in self.providers],
             "consumers": {uuid: dict(held) for uuid, held in self.consumers.items()},
@@ -86,9 +90,14 @@ class Snapshot:
             consumers=_consumers(at, at.get(document, "consumers", dict), providers),
             flavors=tuple(_flavors(at / "flavors", at.get(document, "flavors", list))),
             is_masked=document.get("masked") is True,
+            taken=at.time(document, "taken"),
         )
         faults.raise_if_any()
         return snapshot
+
+
+def _text_of(time: datetime) -> str:
+    return time.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _check_version(where: str, kind: object, version: object, faults: FaultList) -> None:
@@ -123,6 +132,23 @@ class _Place(DocumentPlace):
         """Return the texts of a list."""
         values = self.get(body, key, list)
         return frozenset((self / key).of(value, str) for value in values)
+
+    def time(self, body: Mapping[str, Any], key: str) -> datetime | None:
+        """Return the time of a key in UTC; ``None`` if the key is missing."""
+        if key not in body:
+            return None
+        try:
+            time = datetime.fromisoformat(body[key])
+            if time.tzinfo is not None:
+                return time.astimezone(UTC)
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):  # OverflowError: the year would be 0 or 10000
+            pass
+        (self / key).wrong(body[key], "give a time as 2026-11-23T08:00:00Z")
+        return None
 
     def amount(self, value: object, least: int) -> int:
         """Return a whole number."""

@@ -7,6 +7,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.simulation.masking import masked
 from cpu_tiers.simulation.snapshot import Snapshot
 from tests.unit.simulation.clouds import group, provider, providers_of, query
 
@@ -22,6 +23,22 @@ SNAPSHOT = Snapshot(
 
 def test_a_document_gives_the_same_snapshot() -> None:
     assert Snapshot.parse(SNAPSHOT.to_json(), where="s") == SNAPSHOT
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("2026-11-23T08:00:00Z", "2026-11-23T08:00:00Z"),
+        ("2026-11-23T09:30:00.5+01:30", "2026-11-23T08:00:00Z"),
+        ("0999-01-01T00:00:00Z", "0999-01-01T00:00:00Z"),
+    ],
+)
+def test_the_time(text: str, written: str) -> None:
+    document = {**SNAPSHOT.to_json(), "taken": text}
+    snapshot = Snapshot.parse(document, where="s")
+    assert snapshot.to_json()["taken"] == written
+    assert masked(snapshot).taken == snapshot.taken
+    assert "taken" not in SNAPSHOT.to_json()  # a file from before
 
 
 def test_the_cloud_has_the_allocations_of_all_consumers() -> None:
@@ -50,6 +67,14 @@ def broken(*keys: Any, value: Any) -> dict[str, Any]:
         ),
         pytest.param(broken("version", value=2), "version 2, newer than version 1", id="newer"),
         pytest.param(broken("version", value=0), "version 0, not 1; write a new", id="older"),
+        pytest.param(
+            broken("taken", value="2026-11-23T08:00:00"), "s, taken: got '2026-", id="no zone"
+        ),
+        pytest.param(broken("taken", value="soon"), "give a time as 2026-11-23T08", id="no time"),
+        pytest.param(broken("taken", value=1795420800), "s, taken: got 1795420800", id="a number"),
+        pytest.param(
+            broken("taken", value="0001-01-01T00:00:00+14:00"), "s, taken: got", id="year 0"
+        ),
         pytest.param(broken("extra", value=1), "s, extra: got 1; cpu-tiers knows", id="a key"),
         pytest.param(
             broken("providers", 1, "parent_uuid", value="x"),
