@@ -25,7 +25,7 @@ from cpu_tiers.model.host import HostTopology
 class DomainShow(NovaConfCommand, ShowCommand):
     """Show the libvirt domain of a server on a host without other servers.
 
-    ``-f value -c xml`` prints only the XML.
+    `-f value -c xml` prints only the XML.
     """
 
     def get_parser(self, prog_name: str) -> ArgumentParser:

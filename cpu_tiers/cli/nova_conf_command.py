@@ -17,6 +17,7 @@ from oslo_config import cfg
 from cpu_tiers.cgroup.files import Files
 from cpu_tiers.cgroup.nova_compute import find_config
 from cpu_tiers.cli.cloud_source import CloudSource
+from cpu_tiers.cli.help_format import fit_help
 from cpu_tiers.cli.short_lists import HINT
 from cpu_tiers.cli.termination import run_until_sigterm
 from cpu_tiers.conf.read import read_config
@@ -65,6 +66,7 @@ class NovaConfCommand(Command):
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add ``--all``, and in the openstack client ``--config-file``, no global option there."""
         parser: ArgumentParser = super().get_parser(prog_name)
+        fit_help(parser)
         parser.add_argument("--all", action="store_true", help=self.all_help)
         if self.is_in_openstack_client:
             parser.add_argument(
