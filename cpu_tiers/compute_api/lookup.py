@@ -6,7 +6,8 @@ Source: API references of Nova (``GET /servers/{id}`` and ``GET /servers/detail`
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from cpu_tiers.compute_api.answers import GLANCE, NEUTRON, NOVA, NotFoundThere, Wanted, get, part
@@ -28,56 +29,54 @@ def _by_pattern(name: str) -> Mapping[str, str]:
     return {"all_tenants": "1", "name": f"^{re.escape(name)}$"}
 
 
-class NamedKind(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedKind:
     """A kind of objects that have an id and a name.
 
-    :param singular: the word for an object, and the key of an answer with one object.
-    :param plural: the key of an answer with several objects.
+    :param wanted: the things are an object, with its article.
     :param path: the path before the id.
-    :param list_path: the path of the list.
+    :param list_path: the path of the list, if it is another.
     :param filters: returns the parameters with which the list has the objects of a name.
-    :param is_wrapped: whether an answer with one object has the object under ``singular``.
+    :param is_wrapped: whether an answer with one object has the object under the kind's name.
     :param advice: the command that lists the objects.
     """
 
-    singular: str
-    plural: str
     wanted: Wanted
     path: str
-    list_path: str
-    filters: Callable[[str], Mapping[str, str]]
     advice: str
+    list_path: str = ""
+    filters: Callable[[str], Mapping[str, str]] = _by_name
     is_wrapped: bool = True
     microversion: str | None = None
 
+    @property
+    def name(self) -> str:
+        """Return the word for an object, such as ``server``."""
+        return self.wanted.things.partition(" ")[2]
+
+    @property
+    def listed(self) -> str:
+        """Return the path of the list."""
+        return self.list_path or self.path
+
 
 SERVER = NamedKind(
-    singular="server",
-    plural="servers",
     wanted=Wanted(NOVA, "a server", "a server"),
     path="/servers",
+    advice="openstack server list --all-projects shows the servers",
     list_path="/servers/detail",
     filters=_by_pattern,
-    advice="openstack server list --all-projects shows the servers",
     microversion=SERVER_MICROVERSION,
 )
 IMAGE = NamedKind(
-    singular="image",
-    plural="images",
     wanted=Wanted(GLANCE, "an image", "an image"),
     path="/v2/images",
-    list_path="/v2/images",
-    filters=_by_name,
     advice="openstack image list shows the images",
     is_wrapped=False,
 )
 PORT = NamedKind(
-    singular="port",
-    plural="ports",
     wanted=Wanted(NEUTRON, "a port", "a port"),
     path="/v2.0/ports",
-    list_path="/v2.0/ports",
-    filters=_by_name,
     advice="openstack port list shows the ports",
 )
 
@@ -94,7 +93,7 @@ def find(services: Services, kind: NamedKind, name: str, where: str) -> Document
 
 def find_id(services: Services, kind: NamedKind, name: str, where: str) -> str:
     """Return the id of the object that :func:`find` returns, with the same errors."""
-    found: str = part(find(services, kind, name, where), "id", str, kind.list_path, kind.wanted)
+    found: str = part(find(services, kind, name, where), "id", str, kind.listed, kind.wanted)
     return found
 
 
@@ -108,13 +107,13 @@ def read(services: Services, kind: NamedKind, object_id: str) -> Document:
     body = get(services, path, kind.wanted, kind.microversion)
     if not kind.is_wrapped:
         return body
-    found: Document = part(body, kind.singular, dict, path, kind.wanted)
+    found: Document = part(body, kind.name, dict, path, kind.wanted)
     return found
 
 
 def _with_id(services: Services, kind: NamedKind, name: str) -> Document | None:
     # The path /servers/.. is the path of another object, and /servers/detail that of the list.
-    if not name.strip(".") or f"{kind.path}/{name}" == kind.list_path:
+    if not name.strip(".") or f"{kind.path}/{name}" == kind.listed:
         return None
     try:
         return read(services, kind, name)
@@ -123,20 +122,20 @@ def _with_id(services: Services, kind: NamedKind, name: str) -> Document | None:
 
 
 def _with_name(services: Services, kind: NamedKind, name: str, where: str) -> Document:
-    path = f"{kind.list_path}?{urlencode(kind.filters(name), errors='replace')}"
+    path = f"{kind.listed}?{urlencode(kind.filters(name), errors='replace')}"
     body = get(services, path, kind.wanted, kind.microversion)
-    objects = part(body, kind.plural, list, path, kind.wanted)
+    objects = part(body, f"{kind.name}s", list, path, kind.wanted)
     found = [each for each in objects if isinstance(each, dict) and each.get("name") == name]
     if len(found) == 1:
         return found[0]
     api = kind.wanted.service.name
     if not found:
         raise InvalidInput.of(
-            where, f"{name}: {api} has no {kind.singular} with this name or id", kind.advice
+            where, f"{name}: {api} has no {kind.name} with this name or id", kind.advice
         )
     ids = ", ".join(str(each.get("id")) for each in found)
     raise InvalidInput.of(
         where,
-        f"{name}: {api} has {len(found)} {kind.plural} with this name",
+        f"{name}: {api} has {len(found)} {kind.name}s with this name",
         f"give one of the ids: {ids}",
     )

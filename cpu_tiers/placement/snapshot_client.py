@@ -5,7 +5,6 @@ the rules of Placement. So a command that reads Placement gives the same answer 
 for the cloud at the time of the snapshot (decision D98).
 """
 
-from collections.abc import Collection
 from functools import cached_property
 
 import os_resource_classes
@@ -144,15 +143,7 @@ class _NoRequests(Exchange):
     def microversion(self) -> tuple[int, int]:
         return NEWEST
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        json: object = None,
-        expected: Collection[int] = (),
-        is_repeated: bool = True,
-    ) -> PlacementResponse:
+    def request(self, method: str, path: str, **_: object) -> PlacementResponse:
         raise NotInSnapshot(
             f"{method} {path}: a snapshot answers no such request; ask the cloud itself",
             method=method,
