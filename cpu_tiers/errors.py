@@ -84,6 +84,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def printable_lines(text: str) -> str:
+    """Return text as :func:`printable` does, but keep the line breaks."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def _short(text: str) -> str:
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
 

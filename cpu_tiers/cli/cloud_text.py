@@ -14,7 +14,7 @@ from rich.text import Text
 from cpu_tiers.cli.short_lists import MOST_LINES, width
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.simulation.left import ClassSum, class_order, class_sums, host_sums
+from cpu_tiers.simulation.left import ClassSum, class_order, class_sums, host_sums, percent
 from cpu_tiers.simulation.sold import NOTHING, SoldAmount, SoldCloud
 
 _CPUS = (VCPU, VCPU_SHARES, PCPU)
@@ -89,7 +89,8 @@ def _classes(cloud: SoldCloud) -> Table:
     table = _table("class", "capacity", "used", "left", "used", "over")
     table.columns[4].no_wrap = True
     for name, of_class in class_sums(cloud.amounts).items():
-        used = 0.0 if of_class.left is None else 1 - of_class.left
+        # What is allocated without a capacity is more than all of it.
+        used = float(of_class.over > 0) if of_class.left is None else 1 - of_class.left
         cells = min(_BAR_CELLS, round(_BAR_CELLS * used))
         table.add_row(
             Text(printable(name)),
@@ -152,4 +153,4 @@ def _hosts(
 def _part(of_class: ClassSum) -> str:
     """Return the part that is left, in percent; a mark if a provider is over its capacity."""
     mark = "! " if of_class.over else ""
-    return f"{mark}-" if of_class.left is None else f"{mark}{100 * of_class.left:.0f} %"
+    return f"{mark}{percent(of_class.left)}"

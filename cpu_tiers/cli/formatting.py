@@ -10,6 +10,8 @@ from cliff.formatters.commaseparated import CSVLister
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
+from cpu_tiers.errors import printable_lines
+
 
 class FormattedValue(FormattableColumn[Any]):
     """A value that JSON shows as data and a table shows as text.
@@ -64,7 +66,7 @@ class Paragraphs(SingleFormatter):
             value.human_readable() if isinstance(value, FormattableColumn) else str(value)
             for value in data
         )
-        stdout.write("\n\n".join(filter(None, texts)) + "\n")
+        stdout.write("\n\n".join(map(printable_lines, filter(None, texts))) + "\n")
 
 
 class ShowCommand(ShowOne):

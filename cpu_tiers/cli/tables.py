@@ -13,6 +13,7 @@ from cliff.columns import FormattableColumn
 from cliff.formatters.table import TableFormatter
 
 from cpu_tiers.cli.terminal import terminal_columns, width_of, wrapped_lines
+from cpu_tiers.errors import printable_lines
 
 _BORDERS = 3
 """The characters between two columns: a space, a line and a space."""
@@ -74,7 +75,7 @@ def _unlimited(parsed_args: Namespace) -> Namespace:
 def _shown(value: Any) -> Any:
     """Return a value as a table shows it; numbers stay numbers, which stand on the right."""
     value = value.human_readable() if isinstance(value, FormattableColumn) else value
-    return value if isinstance(value, int | float) else str(value)
+    return value if isinstance(value, int | float) else printable_lines(str(value))
 
 
 def _fitting(names: Sequence[str], rows: Rows, limit: int | None) -> Rows | None:
@@ -144,4 +145,4 @@ def _field(name: str, value: str, indent: int, limit: int) -> Iterator[str]:
 
 
 def _lines(text: str) -> list[str]:
-    return text.replace("\r", " ").split("\n")
+    return text.split("\n")

@@ -55,6 +55,11 @@ class NamedKind:
         return self.wanted.things.partition(" ")[2]
 
     @property
+    def plural(self) -> str:
+        """Return the key of an answer with several objects."""
+        return f"{self.name}s"
+
+    @property
     def listed(self) -> str:
         """Return the path of the list."""
         return self.list_path or self.path
@@ -124,7 +129,7 @@ def _with_id(services: Services, kind: NamedKind, name: str) -> Document | None:
 def _with_name(services: Services, kind: NamedKind, name: str, where: str) -> Document:
     path = f"{kind.listed}?{urlencode(kind.filters(name), errors='replace')}"
     body = get(services, path, kind.wanted, kind.microversion)
-    objects = part(body, f"{kind.name}s", list, path, kind.wanted)
+    objects = part(body, kind.plural, list, path, kind.wanted)
     found = [each for each in objects if isinstance(each, dict) and each.get("name") == name]
     if len(found) == 1:
         return found[0]
@@ -136,6 +141,6 @@ def _with_name(services: Services, kind: NamedKind, name: str, where: str) -> Do
     ids = ", ".join(str(each.get("id")) for each in found)
     raise InvalidInput.of(
         where,
-        f"{name}: {api} has {len(found)} {kind.name}s with this name",
+        f"{name}: {api} has {len(found)} {kind.plural} with this name",
         f"give one of the ids: {ids}",
     )

@@ -14,7 +14,7 @@ from cpu_tiers.page.document import (
     PageSection,
     PageTable,
 )
-from cpu_tiers.simulation.left import class_sums
+from cpu_tiers.simulation.left import class_sums, percent
 from cpu_tiers.simulation.sold import SoldCloud
 
 
@@ -160,9 +160,8 @@ def _audits(data: CloudData, reports: Collection[AuditedHost]) -> PageSection:
 def _hosts(data: CloudData) -> PageSection:
     rows: list[Sequence[Cell]] = []
     for host, sums in data.sums.items():
-        left = (sums[name].left if name in sums else None for name in data.classes)
         over = sum(of_class.over for of_class in sums.values())
-        percents = ("" if part is None else f"{100 * part:.0f} %" for part in left)
+        percents = (percent(sums[name].left) if name in sums else "" for name in data.classes)
         rows.append((_link(data, host), "over its capacity" if over else "", *percents))
     others = [host for host in data.keys if host not in data.sums]
     tables = [

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.page.cloud_values import AuditedHost, GuestFigures
-from cpu_tiers.simulation.left import class_order, class_sums, host_sums, least_left
+from cpu_tiers.simulation.left import class_order, class_sums, host_sums, least_left, percent
 from cpu_tiers.simulation.sold import SoldCloud, SoldPart
 
 LEAST = "least of all classes"
@@ -102,7 +102,8 @@ class CloudData:
     def amounts(self) -> Iterator[Mapping[str, str | int | float | None]]:
         """Yield the resource classes of the providers of each host."""
         for amount in self._cloud.amounts:
-            used = amount.used / amount.capacity if amount.capacity else float(amount.is_over)
+            has_capacity = amount.capacity > 0
+            used = amount.used / amount.capacity if has_capacity else float(amount.is_over)
             yield {
                 "choice": self.keys[amount.host],
                 "name": f"{amount.provider}: {amount.resource_class}",
@@ -170,15 +171,13 @@ class CloudData:
 
 
 def _cell(name: str, left: float | None, over: int, host: str) -> Mapping[str, str | float | None]:
-    percent = "-" if left is None else f"{100 * left:.0f}"
-    text = "none" if left is None else f"{percent} %"
     marks = ", a provider is over its capacity" if over else ""
     return {
         "class": name,
         "left": left,
         "over": int(bool(over)),
-        "label": f"{'!' if over else ''}{percent}",
-        "about": f"{host}: {text} of {name} left{marks}",
+        "label": f"{'!' if over else ''}{percent(left).removesuffix(' %')}",
+        "about": f"{host}: {'none' if left is None else percent(left)} of {name} left{marks}",
     }
 
 
@@ -189,7 +188,7 @@ def _measured(guest: GuestFigures | None) -> Mapping[str, str | float | None]:
     return {
         "guest": guest.name,
         "floor": None if guest.floor is None else round(guest.floor, 3),
-        "short": None if guest.short is None else f"{100 * guest.short:.0f} %",
+        "short": None if guest.short is None else percent(guest.short),
     }
 
 

@@ -21,7 +21,7 @@ from cpu_tiers.model.names import is_custom
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
 from cpu_tiers.placement.exchange import Exchange, Transport
-from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits
+from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits, read_amounts
 
 
 class PlacementClient:
@@ -235,7 +235,7 @@ class PlacementClient:
     def usages(self, provider_uuid: str) -> dict[str, int]:
         """Return the allocated amounts of a provider, by resource class."""
         response = self._exchange.request("GET", f"/resource_providers/{provider_uuid}/usages")
-        return dict(response.read(response.body(), "usages", dict))
+        return dict(read_amounts(response, response.body(), "usages"))
 
     def allocations(self, provider_uuid: str) -> dict[ConsumerId, Amounts]:
         """Return the amounts that each consumer has of a provider, by the consumer's uuid."""
@@ -243,7 +243,7 @@ class PlacementClient:
         response = self._exchange.request("GET", path)
         allocations = response.read(response.body(), "allocations", dict)
         return {
-            ConsumerId(consumer): response.read(allocation, "resources", dict)
+            ConsumerId(consumer): read_amounts(response, allocation, "resources")
             for consumer, allocation in allocations.items()
         }
 

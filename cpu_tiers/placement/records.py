@@ -1,10 +1,11 @@
 """The records of Placement's API: providers, inventories, traits and consumers."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName
+from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId, ProviderName
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.response import PlacementResponse
 
@@ -13,6 +14,18 @@ INSTANCE = "INSTANCE"
 
 MIGRATION = "MIGRATION"
 """The consumer type of migrations, which hold the allocations of the source host."""
+
+
+def read_amounts(response: PlacementResponse, body: object, key: str) -> Amounts:
+    """Return the amounts by resource class under a key of a body.
+
+    :raises PlacementAnswerInvalid: an amount is no whole number, or negative.
+    """
+    amounts = response.read(body, key, dict)
+    for name in amounts:
+        if response.read(amounts, name, int) < 0:
+            raise response.invalid(f"JSON with {amounts[name]} of {name}")
+    return amounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +75,16 @@ class Inventories:
 
 
 def _read(response: PlacementResponse, body: object) -> Inventory:
+    ratio = response.read(body, "allocation_ratio", float)
+    if not math.isfinite(ratio):  # Python reads Infinity and NaN, which are no JSON
+        raise response.invalid(f"JSON with the allocation_ratio {ratio}")
     return Inventory(
         total=response.read(body, "total", int),
         reserved=response.read(body, "reserved", int),
         min_unit=response.read(body, "min_unit", int),
         max_unit=response.read(body, "max_unit", int),
         step_size=response.read(body, "step_size", int),
-        allocation_ratio=response.read(body, "allocation_ratio", float),
+        allocation_ratio=ratio,
     )
 
 
@@ -131,7 +147,7 @@ class Consumer:
             uuid=uuid,
             allocations=Portion.by_id(
                 {
-                    provider: response.read(allocation, "resources", dict)
+                    provider: read_amounts(response, allocation, "resources")
                     for provider, allocation in allocations.items()
                 }
             ),

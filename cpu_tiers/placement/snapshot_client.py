@@ -69,7 +69,9 @@ class SnapshotClient(PlacementClient):
     def candidates(self, query: CandidateQuery, *, limit: int | None = None) -> CandidatesAnswer:
         """Return the allocation candidates for ``query``."""
         answer = self._cloud.candidates(query)
-        return self._cloud.answer(answer.allocation_requests[:limit]) if limit else answer
+        if limit is None:
+            return answer
+        return self._cloud.answer(answer.allocation_requests[:limit])
 
     def _known(self, kind: str, wanted: bool, only: str = "") -> frozenset[str]:
         if not wanted:

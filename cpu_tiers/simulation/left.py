@@ -3,7 +3,7 @@
 Pure.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
@@ -11,6 +11,11 @@ from cpu_tiers.simulation.sold import NOTHING, SoldAmount, TierSale
 
 FIRST_CLASSES = (VCPU, VCPU_SHARES, PCPU, MEMORY_MB, "DISK_GB")
 """The resource classes that are shown first, in this order."""
+
+
+def percent(part: float | None) -> str:
+    """Return a part in percent, such as ``12 %``; ``-`` for no part."""
+    return "-" if part is None else f"{round(100 * part)} %"  # a format has -0, too
 
 
 class ClassSum(NamedTuple):
@@ -30,7 +35,7 @@ class ClassSum(NamedTuple):
 
         The part is negative if more is allocated than the capacity.
         """
-        return 1 - self.used / self.capacity if self.capacity else None
+        return 1 - self.used / self.capacity if self.capacity > 0 else None
 
 
 def class_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, ClassSum]:
@@ -39,20 +44,24 @@ def class_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, ClassSum]:
     The number of servers of a tier is the sum over the providers: a server with parts of several
     providers counts once for each.
     """
-    sums: dict[str, ClassSum] = {}
+    by_class: dict[str, list[SoldAmount]] = {}
     for amount in amounts:
-        before = sums.get(amount.resource_class, ClassSum(0, 0, 0, {}))
-        tiers = dict(before.tiers)
+        by_class.setdefault(amount.resource_class, []).append(amount)
+    return {name: _sum(by_class[name]) for name in class_order(by_class)}
+
+
+def _sum(amounts: Sequence[SoldAmount]) -> ClassSum:
+    tiers: dict[str, TierSale] = {}
+    for amount in amounts:
         for name, sale in amount.tiers.items():
             had = tiers.get(name, NOTHING)
             tiers[name] = TierSale(had.servers + sale.servers, had.used + sale.used)
-        sums[amount.resource_class] = ClassSum(
-            before.capacity + amount.capacity,
-            before.used + amount.used,
-            before.over + amount.is_over,
-            tiers,
-        )
-    return {name: sums[name] for name in class_order(sums)}
+    return ClassSum(
+        sum(amount.capacity for amount in amounts),
+        sum(amount.used for amount in amounts),
+        sum(amount.is_over for amount in amounts),
+        tiers,
+    )
 
 
 def class_order(names: Iterable[str]) -> list[str]:

@@ -159,7 +159,8 @@ class _Place(DocumentPlace):
 
 
 def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[CloudProvider]:
-    states = {}
+    states: dict[str, CloudProvider] = {}
+    names = set[str]()
     for number, body in enumerate(bodies):
         place = at / number
         provider = place.of(body, dict)
@@ -167,6 +168,9 @@ def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[CloudProvider]:
             state = _provider(place, provider)
             if state.uuid in states:
                 (place / "uuid").wrong(state.uuid, "name each provider once")
+            if state.name in names:
+                (place / "name").wrong(state.name, "give each provider a name of its own")
+            names.add(state.name)
             states[state.uuid] = state
     for state in states.values():
         above, parent = {state.uuid}, state.parent

@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from cpu_tiers.cli.cloud_text import print_cloud
@@ -34,9 +35,9 @@ def test_the_tables() -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_no_line_is_too_long(width: int) -> None:
-    names = ["x" * 150, "b", *(f"host-{number}" for number in range(20))]
+    names = ["x" * 150, "主機" * 75, *(f"host-{number}" for number in range(20))]
     text = text_of(names, width=width)
-    assert max(map(len, text.splitlines())) <= width
+    assert max(map(cell_len, text.splitlines())) <= width
     assert "and 12 more hosts" in text
     assert "host-19" in text_of(names, width=width, show_all=True)
 
@@ -47,11 +48,16 @@ def test_a_name_is_no_markup() -> None:
     assert "\\x1b[31mb" in text
 
 
-def test_no_capacity() -> None:
+@pytest.mark.parametrize(
+    ("used", "of_class", "of_host"),
+    [(0, "VCPU 0 0 - ░░░░░░░░░░", "a -"), (5, "VCPU 0 5 ! - ██████████ 1", "a ! -")],
+)
+def test_no_capacity(used: int, of_class: str, of_host: str) -> None:
     console = Console(file=io.StringIO(), width=80)
-    cloud = sold_cloud(Snapshot(providers=(provider("a", VCPU=0),), consumers={}), [])
+    consumers = {"x": {"a": {"VCPU": used}}} if used else {}
+    cloud = sold_cloud(Snapshot(providers=(provider("a", VCPU=0),), consumers=consumers), [])
     print_cloud(console, cloud, show_all=False)
     assert isinstance(console.file, io.StringIO)
     lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
-    assert "VCPU 0 0 - ░░░░░░░░░░" in lines
-    assert lines[-1] == "a -"
+    assert of_class in lines
+    assert lines[-1] == of_host

@@ -5,7 +5,7 @@ from argparse import Namespace
 from importlib.metadata import entry_points
 
 from cpu_tiers.cli.flavor import FlavorShow
-from cpu_tiers.cli.formatting import FormattedValue, SingleObjectCsv
+from cpu_tiers.cli.formatting import FormattedValue, Paragraphs, SingleObjectCsv
 
 
 def test_a_value_is_data_for_programs_and_text_for_people() -> None:
@@ -25,3 +25,9 @@ def test_the_formats_are_not_shared_with_other_programs() -> None:
     group = "cpu_tiers.formatter.show"
     assert FlavorShow.formatter_namespace.fget(FlavorShow) == group  # type: ignore[attr-defined]
     assert entry_points(group=group)["csv"].load() is SingleObjectCsv
+
+
+def test_names_of_a_cloud_do_not_control_the_terminal() -> None:
+    out = io.StringIO()
+    Paragraphs().emit_one(("a", "b"), ("\x1b[2Jhost\r\nnext", ""), out, Namespace())
+    assert out.getvalue() == "\\x1b[2Jhost\\r\nnext\n"

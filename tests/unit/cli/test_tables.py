@@ -105,3 +105,10 @@ def test_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = Namespace(max_width=0, fit_width=False, print_empty=False)
     FittingTable().emit_list(NAMES, (), out, arguments)
     assert out.getvalue() == "\n"
+
+
+def test_names_of_a_cloud_do_not_control_the_terminal() -> None:
+    out = io.StringIO()
+    given = Namespace(max_width=0, fit_width=False, print_empty=False)
+    FittingTable().emit_list(("host",), [("\x1b[2J\rb",)], out, given)
+    assert "| \\x1b[2J\\rb |" in out.getvalue()

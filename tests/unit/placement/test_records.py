@@ -1,8 +1,11 @@
 """Reading and writing consumers, inventories and providers."""
 
+import math
+
 import pytest
 
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.placement.errors import PlacementAnswerInvalid
 from cpu_tiers.placement.records import Consumer, inventory_json, read_inventory
 from tests.unit.placement.scripted import Play, answer, version
 
@@ -67,3 +70,34 @@ def test_an_inventory_is_written_with_placements_fields_only() -> None:
 def test_an_unknown_consumer_has_no_allocations_and_no_generation() -> None:
     play = Play(version("1.39"), answer(200, {"allocations": {}}))
     assert play.client().consumer("x") == Consumer(uuid="x", generation=None)
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        (-1, "JSON with -1 of VCPU"),
+        ("1", "JSON whose 'VCPU' is not of type int"),
+        (1.5, "JSON whose 'VCPU' is not of type int"),
+        (None, "JSON whose 'VCPU' is not of type int"),
+        (True, "JSON whose 'VCPU' is not of type int"),
+    ],
+)
+def test_an_amount_that_placement_would_not_send(amount: object, said: str) -> None:
+    held = {"resources": {"VCPU": amount}}
+    bodies = {
+        "usages": {"usages": {"VCPU": amount}},
+        "allocations": {"allocations": {"x": held}},
+        "consumer": {"allocations": {"p": held}},
+    }
+    for method, body in bodies.items():
+        client = Play(version("1.39"), answer(200, body)).client()
+        with pytest.raises(PlacementAnswerInvalid, match=said):
+            getattr(client, method)("x")
+
+
+def test_a_ratio_that_is_no_number() -> None:
+    inventory = {**inventory_json(Inventory(total=1, max_unit=1)), "allocation_ratio": math.inf}
+    body = {"inventories": {"VCPU": inventory}, "resource_provider_generation": 1}
+    client = Play(version("1.39"), answer(200, body)).client()
+    with pytest.raises(PlacementAnswerInvalid, match="JSON with the allocation_ratio inf"):
+        client.inventories("x")

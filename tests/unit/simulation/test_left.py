@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.simulation.left import class_order, class_sums, host_sums, least_left
+from cpu_tiers.simulation.left import class_order, class_sums, host_sums, least_left, percent
 from cpu_tiers.simulation.sold import SoldAmount, TierSale
 
 
@@ -87,3 +87,17 @@ def test_the_least_left_of_a_host() -> None:
     sums = class_sums([amount("a", "VCPU", 1, 4), amount("a", "PCPU", 1, 2)])
     assert least_left(sums, default=2.0) == 0.5
     assert least_left({}, default=2.0) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [(None, "-"), (0.125, "12 %"), (-0.004, "0 %"), (-0.25, "-25 %"), (0.0, "0 %"), (1, "100 %")],
+)
+def test_percents(part: float | None, text: str) -> None:
+    assert percent(part) == text
+
+
+def test_a_capacity_below_zero() -> None:
+    """Placement takes a negative ratio, which Nova does not."""
+    (of_class,) = class_sums([amount("a", "VCPU", 4, -2)]).values()
+    assert (of_class.left, of_class.over) == (None, 1)

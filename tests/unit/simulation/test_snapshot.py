@@ -92,6 +92,11 @@ def broken(*keys: Any, value: Any) -> dict[str, Any]:
             id="a provider twice",
         ),
         pytest.param(
+            broken("providers", 1, "name", value="a"),
+            "s, providers, 1, name: got 'a'; give each provider a name of its own",
+            id="a name twice",
+        ),
+        pytest.param(
             broken("providers", 0, "inventories", "VCPU", "total", value=0),
             "s, providers, 0, inventories, VCPU, total: got 0; give a whole number of at least 1",
             id="no total",
