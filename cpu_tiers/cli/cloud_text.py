@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cpu_tiers.cli.short_lists import MOST_LINES, width
+from cpu_tiers.cli.short_lists import HINT, MOST_LINES, width
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.simulation.left import ClassSum, class_order, class_sums, host_sums, percent
@@ -57,11 +57,11 @@ def print_cloud(console: Console, cloud: SoldCloud, *, show_all: bool) -> None:
         _print(console, "What is sold to each tier", _tiers(cloud))
     if cloud.excesses:
         _print(console, "Over the capacity", _over(cloud.excesses, show_all=show_all))
-        _print_rest(console, len(cloud.excesses), "providers", show_all=show_all)
+        _print_rest(console, len(cloud.excesses), show_all=show_all)
     hosts = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
     if hosts:
         _print(console, *_hosts(hosts, console.width, show_all=show_all))
-        _print_rest(console, len(hosts), "hosts", show_all=show_all)
+        _print_rest(console, len(hosts), show_all=show_all)
 
 
 def _print(console: Console, title: str, table: Table) -> None:
@@ -70,9 +70,9 @@ def _print(console: Console, title: str, table: Table) -> None:
     console.print(table)
 
 
-def _print_rest(console: Console, count: int, what: str, *, show_all: bool) -> None:
+def _print_rest(console: Console, count: int, *, show_all: bool) -> None:
     if count > MOST_LINES and not show_all:
-        console.print(f" and {count - MOST_LINES:,} more {what} (--all shows them)")
+        console.print(f" and {count - MOST_LINES:,} more {HINT}")
 
 
 def _table(*columns: str) -> Table:
@@ -140,7 +140,7 @@ def _hosts(
         shown.append(name)
     title = "What is left of each host, the least first"
     if hidden := len(names) - len(shown):
-        title += f" (without {hidden} classes, for lack of columns)"
+        title += f" (left out for lack of columns: {hidden})"
     table = _table("host", *shown)
     for host in list(hosts) if show_all else list(hosts)[:MOST_LINES]:
         cells = (hosts[host].get(name) for name in shown)

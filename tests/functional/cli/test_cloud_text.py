@@ -38,7 +38,7 @@ def test_no_line_is_too_long(width: int) -> None:
     names = ["x" * 150, "主機" * 75, *(f"host-{number}" for number in range(20))]
     text = text_of(names, width=width)
     assert max(map(cell_len, text.splitlines())) <= width
-    assert "and 12 more hosts" in text
+    assert "and 12 more (--all shows them)" in text
     assert "host-19" in text_of(names, width=width, show_all=True)
 
 
