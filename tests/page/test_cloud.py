@@ -88,3 +88,13 @@ def test_an_empty_cloud(open_html: Open) -> None:
     page = open_html(cloud_page(cloud_of([]), [], [], "A test.").html())
     assert "Hosts with CPUs: 0." in page.locator("body").inner_text()
     assert page.locator("svg").count() == 0
+
+
+def test_names_of_200_letters_do_not_widen_the_page(open_html: Open) -> None:
+    page = open_html(html_of(["x" * 200, "y" * 199]))
+    for choice in ("", "host-2"):
+        page.evaluate("choice => { location.hash = choice }", choice)
+        page.wait_for_selector("html[data-charts=drawn]")
+        if choice:
+            page.wait_for_selector("#host:not([hidden])")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -93,6 +93,11 @@ def test_clouds_yaml(openstack: Openstack, flavor: Command) -> None:
     assert (shown["hosts"], shown["candidates"]) == (3, 1)
     assert [row["host"] for row in shown["ranking"]] == ["host2"]
     assert result.stderr == ""
+    rows = json.loads(
+        openstack("--os-cloud=real", "cpu", "tier", "cloud", "show", "-f", "json").stdout
+    )
+    sizes = {row["host"]: row["capacity"] for row in rows if row["class"] == "VCPU"}
+    assert sizes == {"host0": 16, "host1": 8, "host2": 4}
     # No host has 32 CPUs: the exit status of the command is that of the client.
     none = openstack("--os-cloud=real", "cpu", "tier", "explain", flavor({}, vcpus=32), status=3)
     assert none.stdout.startswith("0 of 3 hosts: 3 lack VCPU\n")
