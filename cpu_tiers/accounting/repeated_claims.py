@@ -78,7 +78,10 @@ def _room(answer: CandidatesAnswer) -> dict[Row, int]:
 
 
 def _claims_of_hosts(answer: CandidatesAnswer) -> dict[str, list[dict[Row, int]]]:
-    """Return the amounts of each candidate, by the root provider of its host."""
+    """Return the amounts of each candidate, by the root provider of its host.
+
+    The order of the candidates in the answer makes no difference.
+    """
     roots = frozenset(answer.hosts())
     claims: dict[str, list[dict[Row, int]]] = {}
     for request in answer.allocation_requests:
@@ -90,7 +93,9 @@ def _claims_of_hosts(answer: CandidatesAnswer) -> dict[str, list[dict[Row, int]]
         host = host_of(answer, request.allocations, roots)
         if host is not None:
             claims.setdefault(host, []).append(amounts)
-    return claims
+    for of_host in claims.values():
+        of_host.sort(key=lambda amounts: sorted(amounts.items()))
+    return dict(sorted(claims.items()))
 
 
 def host_of(

@@ -35,7 +35,8 @@ class RepeatedPacking(Generic[Row]):
 
     def __init__(self, packages: Iterable[Mapping[Row, int]], room: Mapping[Row, int]) -> None:
         self.packages = _needed(packages, room)
-        rows = {row for package in self.packages for row in package}
+        # The search is cut short, so its result must not depend on the order of a set.
+        rows = dict.fromkeys(row for package in self.packages for row in package)
         self._room = {row: room[row] for row in rows}
         self.is_exact = True
         self.counts = _greedy(self.packages, dict(self._room))
