@@ -20,8 +20,7 @@ _IS_THE_MACHINE = Path("/run/systemd/system").exists() and version() == 2
 pytestmark = pytest.mark.skipif(not _IS_THE_MACHINE, reason="no host with systemd and cgroup v2")
 
 OWN_THREADS = "emulator_overhead_percent = 30"
-"""The main thread of a QEMU that emulates a guest used 13 to 28 % of the time of the vCPU, and wanted
-to run half of the time."""
+"""The main thread of a QEMU that emulates a guest used 13 to 28 % of the time of the vCPU."""
 
 MULTIPLIERS = {"gold": "100", "bronze": "25", "untiered": None}
 
