@@ -16,7 +16,7 @@ from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.translators import ServerRequest, translate
 
 ROUNDS, CALLS = 30, 200
-GOAL = 0.25
+GOAL = 0.2
 
 GOLD = {"quota:cpu_shares_multiplier": "100"}
 FLAVORS: Mapping[str, Mapping[str, str]] = {

@@ -125,9 +125,11 @@ class FaultList:
 
         :returns: ``None`` after faults, so that other readers can continue.
         """
-        with self:
+        try:
             return reader(*args, **kwargs)
-        return None
+        except InvalidInput as error:
+            self.collect(error)
+            return None
 
     def __enter__(self) -> FaultList:
         """Begin a check whose faults are collected."""
@@ -136,10 +138,14 @@ class FaultList:
     def __exit__(self, kind: object, error: object, traceback: object) -> bool:
         """Collect the faults of an :class:`InvalidInput`, and let other errors pass."""
         if isinstance(error, InvalidInput):
-            self.faults.extend(error.faults)
-            self._kinds.add(type(error))
+            self.collect(error)
             return True
         return False
+
+    def collect(self, error: InvalidInput) -> None:
+        """Collect the faults of an error."""
+        self.faults.extend(error.faults)
+        self._kinds.add(type(error))
 
     def raise_if_any(self) -> None:
         """Raise the collected faults, each of them once, or do nothing if there are none.

@@ -41,6 +41,8 @@ def choices(
 
     :raises InvalidInput: a value is not in ``words``; with the faults of both values.
     """
+    if key not in flavor.extra_specs and image_key not in properties(image):
+        return None, None
     faults = FaultList()
     of_flavor = faults.read(flavor_choice, flavor, key, words)
     of_image = faults.read(image_choice, image, image_key, words)

@@ -5,6 +5,7 @@ Nova's flavors guide describes ``resources[N]:CLASS=AMOUNT``,
 suffix as of Placement microversion 1.33. Pure.
 """
 
+import functools
 import re
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ _KEY = r"(resources|trait)([A-Za-z0-9_-]{0,64}):(.+)"
 _CLASSES = "use one of os-resource-classes, or CUSTOM_ and capitals, digits and _"
 _TRAITS = "use one of os-traits, or CUSTOM_ and capitals, digits and _"
 # Placement's largest amount, 2147483647, has 10 digits.
-_AMOUNT = r"[0-9]{1,10}"
+_MOST_DIGITS = 10
 
 
 class OwnGroups(NamedTuple):
@@ -78,22 +79,28 @@ def read_groups(flavor: Flavor, faults: FaultList) -> OwnGroups:
 def _parse_spec(
     where: str, key: str, value: str, drafts: dict[str, GroupDraft], faults: FaultList
 ) -> None:
-    match = re.fullmatch(_KEY, key)
-    if match is None:
+    parts = _parts(key)
+    if parts is None:
         # Other keys may begin with these words: without a colon Nova ignores them.
         if ":" in key or key in ("resources", "trait"):
             faults.add(where, "malformed key", "write resources[N]:CLASS or trait[N]:TRAIT")
         return
-    kind, suffix, name = match.groups()
-    draft = drafts.setdefault(suffix, GroupDraft())
-    if kind == "resources":
-        _add_resource(where, name, value, draft, faults)
-    else:
-        _add_trait(where, name, value, draft, faults)
+    kind, suffix, name = parts
+    if suffix not in drafts:
+        drafts[suffix] = GroupDraft()
+    add = _add_resource if kind == "resources" else _add_trait
+    add(where, name, value, drafts[suffix], faults)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parts(key: str) -> tuple[str, str, str] | None:
+    """Return kind, suffix and name of a key. The flavors of a cloud have many keys in common."""
+    match = re.fullmatch(_KEY, key)
+    return match and (match[1], match[2], match[3])
 
 
 def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: FaultList) -> None:
-    is_known = is_resource_class(name)
+    amount, is_known = _amount(value), is_resource_class(name)
     if not is_known:
         faults.add(
             where,
@@ -102,10 +109,17 @@ def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: 
             if (known := as_known(name)) != name
             else advice(name, STANDARD_CLASSES, _CLASSES),
         )
-    if not re.fullmatch(_AMOUNT, value) or int(value) > MAX_AMOUNT:
+    if amount is None:
         faults.add(where, f"got {value!r}", f"give a whole number from 0 to {MAX_AMOUNT}")
     elif is_known:
-        draft.resources[name] = int(value)
+        draft.resources[name] = amount
+
+
+def _amount(text: str) -> int | None:
+    """Return an amount that Placement accepts; ``None`` for other texts."""
+    # Not int() alone, which also reads signs, spaces, "_" and the digits of other scripts.
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number and int(text) <= MAX_AMOUNT else None
 
 
 def _add_trait(where: str, name: str, value: str, draft: GroupDraft, faults: FaultList) -> None:

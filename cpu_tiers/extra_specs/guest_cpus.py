@@ -27,6 +27,7 @@ from cpu_tiers.extra_specs.groups import OwnGroups, read_groups
 from cpu_tiers.extra_specs.numa import GuestNode, asks_for_nodes, guest_nodes, node_count
 from cpu_tiers.extra_specs.page_size import asks_for_pages, page_size
 from cpu_tiers.extra_specs.round_robin import shared_round_robin
+from cpu_tiers.extra_specs.silence import is_silent_on_cpus
 from cpu_tiers.extra_specs.thread_policy import POLICY as THREAD_POLICY
 from cpu_tiers.extra_specs.thread_policy import thread_policy
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
@@ -98,6 +99,9 @@ def guest_cpus(
     """
     faults = FaultList()
     own = read_groups(flavor, faults) if own is None else own
+    if is_silent_on_cpus(flavor, image):
+        faults.raise_if_any()
+        return GuestCpus(counts=CpuCounts(shared=flavor.vcpus, dedicated=0))
     requested = _requested(flavor, image, own, faults)
     with faults:
         _check_policies(flavor, requested)

@@ -5,6 +5,7 @@ cpu-performance-service-levels, "CPU Share Management"; decision D2. Pure: no I/
 no configuration, no Nova.
 """
 
+import functools
 import re
 from contextlib import suppress
 from decimal import MAX_EMAX, MAX_PREC, ROUND_HALF_UP, Context, Decimal
@@ -103,10 +104,17 @@ def parse_multiplier(text: str, where: str) -> Shares:
     :param where: the name of the text in an error message.
     :raises InvalidInput: the text is not a decimal number above 0 and up to 10000.
     """
-    if not re.fullmatch(_DECIMAL, text) or not 0 < Decimal(text) <= MAX_WEIGHT:
+    amount = _decimal(text)
+    if amount is None or not 0 < amount <= MAX_WEIGHT:
         allowed = f"give a decimal number above 0 and up to {MAX_WEIGHT}, such as 100 or 2.5"
         raise InvalidInput.of(where, f"got {text!r}", allowed)
-    return Shares(amount=Decimal(text), per_vcpu=True)
+    return Shares(amount=amount, per_vcpu=True)
+
+
+@functools.lru_cache(maxsize=1024)
+def _decimal(text: str) -> Decimal | None:
+    """Return a number without an exponent. The flavors of a cloud have few multipliers."""
+    return Decimal(text) if re.fullmatch(_DECIMAL, text) else None
 
 
 def _parse_domain_shares(text: str, where: str) -> Shares:

@@ -88,6 +88,7 @@ def host_traits(traits: Iterable[str]) -> frozenset[str]:
     )
 
 
+@functools.lru_cache(maxsize=1024)
 def is_custom(name: str) -> bool:
     """Return whether ``name`` is a well-formed custom resource class or trait."""
     return re.fullmatch(_CUSTOM, name) is not None

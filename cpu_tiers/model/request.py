@@ -7,6 +7,7 @@ needs no escaping.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -45,7 +46,7 @@ class RequestGroup(NamedTuple):
     def parameters(self) -> Iterable[tuple[str, str]]:
         """Yield the group's query parameters."""
         if self.resources:
-            amounts = (f"{name}:{self.resources[name]}" for name in sorted(self.resources))
+            amounts = [f"{name}:{amount}" for name, amount in sorted(self.resources.items())]
             yield f"resources{self.suffix}", ",".join(amounts)
         if self.required or self.forbidden:
             yield f"required{self.suffix}", _traits(self.required, self.forbidden)
@@ -85,12 +86,12 @@ class GroupDraft:
     def freeze(self, suffix: str) -> RequestGroup:
         """Return the finished group."""
         return RequestGroup(
-            suffix=suffix,
-            resources=self.resources,
-            required=frozenset(self.required),
-            forbidden=frozenset(self.forbidden),
-            any_of=frozenset(self.any_of),
-            requester_id=self.requester_id,
+            suffix,
+            self.resources,
+            frozenset(self.required),
+            frozenset(self.forbidden),
+            frozenset(self.any_of),
+            self.requester_id,
         )
 
 
@@ -120,7 +121,7 @@ class CandidateQuery(NamedTuple):
     @property
     def in_subtrees(self) -> frozenset[str]:
         """The suffixes of all same_subtree parameters."""
-        return frozenset(suffix for suffixes in self.same_subtree for suffix in suffixes)
+        return frozenset(chain.from_iterable(self.same_subtree))
 
     def parameters(self) -> Iterable[tuple[str, str]]:
         """Yield every query parameter, group by group."""
@@ -135,7 +136,7 @@ class CandidateQuery(NamedTuple):
 
     def to_query_string(self) -> str:
         """Return the query string, without the ``?``."""
-        return "&".join(f"{key}={value}" for key, value in self.parameters())
+        return "&".join([f"{key}={value}" for key, value in self.parameters()])
 
     def resources(self) -> dict[str, int]:
         """Return the sum of each resource class over all groups."""
@@ -158,4 +159,4 @@ class CandidateQuery(NamedTuple):
 
 
 def _traits(required: Iterable[str], forbidden: Iterable[str]) -> str:
-    return ",".join([*sorted(required), *(f"!{name}" for name in sorted(forbidden))])
+    return ",".join([*sorted(required), *[f"!{name}" for name in sorted(forbidden)]])

@@ -8,7 +8,7 @@ neither keystoneauth1 nor stevedore is imported.
 
 from collections.abc import Mapping
 
-from cpu_tiers.errors import FaultList
+from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 from cpu_tiers.translators import bandwidth, image_traits, numa, shares, sizes, thread_policy
 from cpu_tiers.translators.compose import check_own_groups, claimed, compose
@@ -91,6 +91,8 @@ def _contributions(
     """Return the groups of each translator by the translator's name, and collect all faults."""
     contributions = {}
     for name, translator in translators.items():
-        with faults:
+        try:
             contributions[name] = tuple(translator(server))
+        except InvalidInput as error:
+            faults.collect(error)
     return contributions

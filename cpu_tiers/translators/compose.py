@@ -1,6 +1,6 @@
 """Merges the groups of all translators and the flavor's own groups into a query."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
 from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError, FaultList, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
@@ -12,6 +12,8 @@ from cpu_tiers.translators.shared_disk import with_disk_apart
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
 """The groups and the same-subtree sets that translators return, by the translator's name."""
+
+_NO_TRAITS = RequestGroup()
 
 
 def compose(
@@ -27,13 +29,9 @@ def compose(
     drafts, same_subtree = _merge(own, contributions)
     for group in own.groups:
         _add(drafts, group, {c: n for c, n in group.resources.items() if n})
-    # The unsuffixed group comes first; without resources and traits it is left out later.
-    drafts = {"": GroupDraft()} | drafts
     _avoid_no_host_for_nothing(drafts[""], own)
-    root = (_take_root_traits(drafts[""]) if traits_on_root else GroupDraft()).freeze("")
-    query = _query(drafts, same_subtree, own.group_policy)._replace(
-        root_required=root.required, root_forbidden=root.forbidden
-    )
+    root = _take_root_traits(drafts[""]) if traits_on_root else _NO_TRAITS
+    query = _query(drafts, same_subtree, own.group_policy, root)
     # With isolate, the provider of a disk could serve no other group of the flavor.
     if traits_on_root and own.group_policy != "isolate":
         query = query._replace(groups=tuple(map(with_disk_apart, query.groups)))
@@ -60,11 +58,11 @@ def _with_novas_policy(own: OwnGroups, query: CandidateQuery) -> CandidateQuery:
     groups with a suffix is the flavor's own: the other groups belong to ports, whose owner
     cannot set a policy.
     """
+    if query.group_policy is not None or len(query.groups) == 1:
+        return query
     of_flavor = sum(bool(group.suffix) for group in own.groups)
     several = sum(bool(group.suffix) for group in query.groups) > 1
-    if query.group_policy is None and several and of_flavor <= 1:
-        return query._replace(group_policy="none")
-    return query
+    return query._replace(group_policy="none") if several and of_flavor <= 1 else query
 
 
 def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> frozenset[str]:
@@ -81,13 +79,12 @@ def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> frozenset
     return frozenset(traits) if only_hosts else host_traits(traits)
 
 
-def _take_root_traits(draft: GroupDraft) -> GroupDraft:
-    taken = GroupDraft()
-    taken.required = set(traits_of_root(draft.required, draft.resources))
-    taken.forbidden = set(traits_of_root(draft.forbidden, draft.resources))
-    draft.required -= taken.required
-    draft.forbidden -= taken.forbidden
-    return taken
+def _take_root_traits(draft: GroupDraft) -> RequestGroup:
+    required = traits_of_root(draft.required, draft.resources)
+    forbidden = traits_of_root(draft.forbidden, draft.resources)
+    draft.required -= required
+    draft.forbidden -= forbidden
+    return RequestGroup(required=required, forbidden=forbidden)
 
 
 def claimed(own: OwnGroups, contributions: Contributions) -> CandidateQuery:
@@ -106,7 +103,8 @@ def _merge(
     Resource classes that the flavor states itself are left out.
     """
     stated = frozenset(name for group in own.groups for name in group.resources)
-    drafts: dict[str, GroupDraft] = {}
+    # The unsuffixed group comes first; without resources and traits it is left out later.
+    drafts = {"": GroupDraft()}
     claimed_by: dict[tuple[str, str], str] = {}
     same_subtree = []
     for name, parts in contributions.items():
@@ -116,8 +114,10 @@ def _merge(
                 continue
             _refuse_doubles(name, part, claimed_by)
             # A port's amounts come from Neutron: the flavor cannot replace them, in Nova either.
-            replaced = stated if part.requester_id is None else ()
-            _add(drafts, part, {c: n for c, n in part.resources.items() if c not in replaced})
+            resources = part.resources
+            if part.requester_id is None and not stated.isdisjoint(resources):
+                resources = {c: n for c, n in resources.items() if c not in stated}
+            _add(drafts, part, resources)
     return drafts, tuple(same_subtree)
 
 
@@ -125,13 +125,19 @@ def _query(
     drafts: Mapping[str, GroupDraft],
     same_subtree: tuple[tuple[str, ...], ...],
     group_policy: str | None = None,
+    root: RequestGroup = _NO_TRAITS,
 ) -> CandidateQuery:
-    """Return the query of the groups that request resources or traits."""
-    frozen = (draft.freeze(suffix) for suffix, draft in drafts.items())
+    """Return the query of the groups that request resources or traits.
+
+    :param root: the traits that the root provider must have or must not have.
+    """
+    frozen = [draft.freeze(suffix) for suffix, draft in drafts.items()]
     return CandidateQuery(
-        groups=tuple(group for group in frozen if group.resources or group.has_traits),
+        groups=tuple([group for group in frozen if group.resources or group.has_traits]),
         group_policy=group_policy,
         same_subtree=same_subtree,
+        root_required=root.required,
+        root_forbidden=root.forbidden,
     )
 
 
@@ -168,12 +174,11 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
             f"flavor {flavor.name}", "requests no resources", "keep at least one resource"
         )
     faults = FaultList()
-    with faults:
-        check_traits(f"flavor {flavor.name}", query.root_required & query.root_forbidden)
+    root_both = query.root_required & query.root_forbidden
+    faults.read(check_traits, f"flavor {flavor.name}", root_both)
     in_subtrees = query.in_subtrees
     for group in query.groups:
-        with faults:
-            check_group(flavor.name, group, in_subtrees)
+        faults.read(check_group, flavor.name, group, in_subtrees)
     suffixed = [group.suffix for group in query.groups if group.suffix]
     for suffix in sorted(in_subtrees.difference(suffixed)):
         faults.add(
@@ -223,25 +228,24 @@ def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = 
     :raises InvalidInput: the group has no resources, an amount is out of range, or a
         trait is both required and forbidden.
     """
-    where = _place(flavor, group)
-    check_traits(where, group.required & group.forbidden)
+    if both := group.required & group.forbidden:
+        check_traits(_place(flavor, group), both)
     if not group.resources and group.suffix not in in_subtrees:
         traits = ", ".join(sorted(group.required.union(group.forbidden, *group.any_of)))
+        where = _place(flavor, group)
         raise InvalidInput.of(where, f"traits ({traits}) but no resources", "add a resource")
     for name, amount in group.resources.items():
         if not 1 <= amount <= MAX_AMOUNT:
-            raise InvalidInput.of(
-                where, f"{amount} of {name}", f"Placement takes 1 to {MAX_AMOUNT}"
-            )
+            where, allowed = _place(flavor, group), f"Placement takes 1 to {MAX_AMOUNT}"
+            raise InvalidInput.of(where, f"{amount} of {name}", allowed)
 
 
-def check_traits(where: str, both: Iterable[str]) -> None:
+def check_traits(where: str, both: Collection[str]) -> None:
     """Refuse traits that are both required and forbidden.
 
     :param both: the traits that are required and forbidden.
     :raises ConflictingExtraSpecs: there are such traits.
     """
-    if traits := ", ".join(sorted(both)):
-        raise ConflictingExtraSpecs.of(
-            where, f"{traits} required and forbidden", "flavor and image must agree on a trait"
-        )
+    if both:
+        given = f"{', '.join(sorted(both))} required and forbidden"
+        raise ConflictingExtraSpecs.of(where, given, "flavor and image must agree on a trait")

@@ -85,9 +85,10 @@ class ServerRequest(_ServerRequest):
         """
         if self.existing is not None:
             return self.existing
-        own = None
-        with suppress(InvalidInput):  # guest_cpus finds the same faults, and others beside them
+        try:
             own = self.own_groups
+        except InvalidInput:
+            own = None  # guest_cpus finds the same faults, and others beside them
         return guest_cpus(self.flavor, self.image, own)
 
     @property

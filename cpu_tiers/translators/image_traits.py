@@ -19,7 +19,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
     :raises InvalidInput: a trait is unknown, or its value is not ``required``.
     """
     image = server.image
-    if image is None:
+    if image is None or not image.properties:
         return []
     faults = FaultList()
     required = set()

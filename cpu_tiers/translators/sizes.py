@@ -22,13 +22,10 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
         other.
     """
     flavor, cpus = server.flavor, server.cpus
-    disk_gb = flavor.root_gb + flavor.ephemeral_gb + -(-flavor.swap_mb // 1024)
-    amounts = {DISK_GB: disk_gb}
+    amounts = {}
     if not server.nodes:
-        amounts = {
-            VCPU: cpus.shared,
-            PCPU: cpus.dedicated + cpus.emulator,
-            MEMORY_MB: flavor.memory_mb,
-            **amounts,
-        }
+        amounts[VCPU] = cpus.shared
+        amounts[PCPU] = cpus.dedicated + cpus.emulator
+        amounts[MEMORY_MB] = flavor.memory_mb
+    amounts[DISK_GB] = flavor.root_gb + flavor.ephemeral_gb + -(-flavor.swap_mb // 1024)
     return [RequestGroup(resources={name: n for name, n in amounts.items() if n})]
