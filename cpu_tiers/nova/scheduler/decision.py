@@ -4,7 +4,7 @@ The document is JSON; docs/admin/decisions.rst describes the keys.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -13,10 +13,10 @@ MOST_HOSTS = 10
 """So many hosts of a list are named; the number of all hosts is told beside it."""
 
 
-def named(hosts: Iterable[Any]) -> dict[str, Any]:
+def named(hosts: Sequence[Any]) -> dict[str, Any]:
     """Return the number of host states, and the names of the first."""
-    names = [str(getattr(host, "host", host)) for host in hosts]
-    return {"number": len(names), "names": names[:MOST_HOSTS]}
+    names = [str(getattr(host, "host", host)) for host in hosts[:MOST_HOSTS]]
+    return {"number": len(hosts), "names": names}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,8 +35,10 @@ class Round:
 
     def add_filter(self, name: str, before: Sequence[Any], after: Sequence[Any]) -> None:
         """Note which hosts a filter removed."""
-        left = {id(host) for host in after}
-        removed = [host for host in before if id(host) not in left]
+        removed: Sequence[Any] = ()
+        if len(after) < len(before):
+            left = {id(host) for host in after}
+            removed = [host for host in before if id(host) not in left]
         self.filters.append({"filter": name, "left": len(after), "removed": named(removed)})
 
     def add_weights(

@@ -4,7 +4,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from nova import objects, weights
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import next_candidate
-from cpu_tiers.nova.scheduler.decision import Decision, Round, named
+from cpu_tiers.nova.scheduler.decision import MOST_HOSTS, Decision, Round, named
 from cpu_tiers.nova.scheduler.decision_file import append
 from cpu_tiers.nova.seams import Seam
 
@@ -142,8 +142,7 @@ def _note_weights(original: Callable[..., Any]) -> Callable[..., Any]:
         watched = [_Weigher(each) for each in weighers]
         weighed = original(self, watched, obj_list, weighing_properties)
         try:
-            parts = {each.name: dict(each.parts()) for each in watched if each.multiplied}
-            own.add_weights(weighed, parts)
+            own.add_weights(weighed, _parts(watched, weighed[:MOST_HOSTS]))
         except Exception as error:  # a weigher of others need not work as Nova's do
             LOG.warning("The weights of hosts are not recorded: %r", error)
         return weighed
@@ -152,13 +151,14 @@ def _note_weights(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Weigher:
-    """A weigher of Nova that keeps the raw weights and the multipliers of hosts."""
+    """A weigher of Nova that keeps the raw weights of hosts."""
 
     def __init__(self, original: Any) -> None:
         self._original = original
-        self.name = type(original).__name__
+        # Nova calls the method for each host: an attribute is found without __getattr__.
+        self.weight_multiplier = original.weight_multiplier
+        self.weighed: Sequence[Any] = ()
         self.raw: list[float] = []
-        self.multiplied: list[tuple[int, float]] = []
 
     @property  # type: ignore[misc]  # Nova's log names the class of the weigher, not this one
     def __class__(self) -> Any:
@@ -168,20 +168,37 @@ class _Weigher:
         return getattr(self._original, name)
 
     def weigh_objects(self, weighed_obj_list: Any, weight_properties: Any) -> Any:
+        self.weighed = weighed_obj_list
         self.raw = list(self._original.weigh_objects(weighed_obj_list, weight_properties))
         return self.raw
 
-    def weight_multiplier(self, host_state: Any) -> Any:
-        multiplier = self._original.weight_multiplier(host_state)
-        self.multiplied.append((id(host_state), multiplier))
-        return multiplier
+    def parts(self, hosts: Mapping[int, Any]) -> dict[int, float]:
+        """Return multiplier times normalized weight, by the ``id`` of the host state.
 
-    def parts(self) -> Iterator[tuple[int, float]]:
-        """Yield for each host its ``id``, and multiplier times normalized weight."""
+        :param hosts: the host states by their places in the list that was weighed.
+        """
         low, high = self._original.minval, self._original.maxval
-        normalized = weights.normalize(self.raw, minval=low, maxval=high)
-        for (host, multiplier), weight in zip(self.multiplied, normalized, strict=True):
-            yield host, multiplier * weight
+        low = min(self.raw) if low is None else low
+        high = max(self.raw) if high is None else high
+        raw = [self.raw[place] for place in hosts]
+        normalized = weights.normalize(raw, minval=low, maxval=high)
+        return {
+            id(host): self.weight_multiplier(host) * weight
+            for host, weight in zip(hosts.values(), normalized, strict=True)
+        }
+
+
+def _parts(weighers: Iterable[_Weigher], best: Sequence[Any]) -> dict[str, dict[int, float]]:
+    """Return the parts of the weights of the best hosts, by the name of the weigher.
+
+    :param best: weighed objects of Nova.
+    """
+    ran = [weigher for weigher in weighers if weigher.raw]
+    if not ran:
+        return {}
+    places = {id(each.obj): place for place, each in enumerate(ran[0].weighed)}
+    hosts = {places[id(each.obj)]: each.obj for each in best}
+    return {weigher.__class__.__name__: weigher.parts(hosts) for weigher in ran}
 
 
 def _note_claim(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -111,12 +111,11 @@ class TestDecisions(Cloud):
 def test_a_weigher_that_works_in_another_way_costs_no_host(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Its multiplier is asked for only once, and Nova's handler would ask for each host."""
+    """It has a weight for only one of two hosts."""
     weighed = [SimpleNamespace(obj=SimpleNamespace(host=name), weight=1.0) for name in "ab"]
 
     def handle(_self: Any, weighers: Any, _hosts: Any, spec: Any) -> Any:
         weighers[0].weigh_objects(weighed, spec)
-        weighers[0].weight_multiplier(weighed[0].obj)
         return weighed
 
     spec = SimpleNamespace()
@@ -125,7 +124,7 @@ def test_a_weigher_that_works_in_another_way_costs_no_host(
     weigher = SimpleNamespace(
         minval=None,
         maxval=None,
-        weigh_objects=lambda hosts, _: [0.0 for _ in hosts],
+        weigh_objects=lambda hosts, _: [0.0 for _ in hosts[1:]],
         weight_multiplier=lambda _: 1.0,
     )
     assert decisions._note_weights(handle)(None, [weigher], [], spec) is weighed
