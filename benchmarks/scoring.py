@@ -6,7 +6,6 @@ garbage collector runs as it does in a scheduler.
 """
 
 import gc
-import itertools
 import json
 import sys
 import time
@@ -42,33 +41,37 @@ def history() -> History:
 def one_round(text: str, scoring: Scoring, seen: History) -> tuple[float, float, float]:
     """Return the seconds of decoding, of the first server and of the second server."""
     gc.collect()
-    times = [time.process_time()]
+    start = time.process_time()
     answer = json.loads(text)
-    times.append(time.process_time())
+    loads = time.process_time() - start
+    candidates = by_host(answer)
+    start = time.process_time()
     summaries = answer["provider_summaries"]
     forest = Forest(summaries, REQUESTED, REQUIRED, scoring=scoring, history=seen)
     if scoring.counts_typical:
-        offer(forest, answer)
+        for root, offered in candidates.items():
+            forest.offer(root, [amounts(candidate) for candidate in offered])
     scores = forest.scores()
-    times.append(time.process_time())
+    cold = time.process_time() - start
     best = max(scores, key=scores.__getitem__)
-    second = time.process_time()
+    start = time.process_time()
     forest.claim(best, REQUESTED)
     forest.scores()
-    times.append(time.process_time() - second + times[-1])
-    loads, cold, warm = (b - a for a, b in itertools.pairwise(times))
-    return loads, cold, warm
+    return loads, cold, time.process_time() - start
 
 
-def offer(forest: Forest, answer: Answer) -> None:
-    """Tell the forest the candidates of each host, as nova-scheduler does."""
-    candidates: dict[str, list[dict[str, dict[str, int]]]] = {}
+def by_host(answer: Answer) -> dict[str, list[Answer]]:
+    """Return the candidates by root provider, as nova-scheduler has them with any weigher."""
+    candidates: dict[str, list[Answer]] = {}
     for request in answer["allocation_requests"]:
         (root,) = request["mappings"][""]
-        amounts = {uuid: each["resources"] for uuid, each in request["allocations"].items()}
-        candidates.setdefault(root, []).append(amounts)
-    for root, offered in candidates.items():
-        forest.offer(root, offered)
+        candidates.setdefault(root, []).append(request)
+    return candidates
+
+
+def amounts(candidate: Answer) -> dict[str, dict[str, int]]:
+    """Return the amounts of a candidate, as the weigher does."""
+    return {uuid: each["resources"] for uuid, each in candidate["allocations"].items()}
 
 
 def ratios(text: str) -> Iterator[Ratio]:

@@ -79,31 +79,39 @@ class Forest:
         scale: Scale | None = None,
     ) -> None:
         self._requested = requested
-        self._scoring = scoring
+        # isinstance() of an abstract class is slow, and scores are worked out for every host.
+        self._mean = scoring if isinstance(scoring, MeanScoring) else None
         self._only_traits = frozenset(only_traits)
         self._required = self._considered([required])
-        self._trees: dict[str, Tree] = {}
         self._known_traits: dict[tuple[int, int], list[Collection[str]]] = {}
         self._trait_scores: dict[int, tuple[list[Collection[str]], float]] = {}
-        for root, providers in groupby(summaries.values(), key=_ROOT):
-            # The providers of a tree mostly stand together in the answer, but need not.
-            tree = self._trees.get(root)
-            if tree is None:
-                tree = self._trees[root] = Tree()
-            tree.add(providers)
-            if isinstance(scoring, MeanScoring):
-                tree.traits = self._shared(tree.traits)
-        if only_resources:
-            for tree in self._trees.values():
-                tree.keep(only_resources)
         self._gradient = None
         if isinstance(scoring, CostScoring):
-            hosts = max(1, len(self._trees))
+            hosts = len(set(map(_ROOT, summaries.values()))) or 1
             self._scale = scale or Scale.of(summaries.values(), hosts, only_resources)
             self._size = self._scale.size(requested)
             if scoring.counts_typical:
                 groups = groups or (RequestGroup(resources=requested),)
                 self._gradient = Gradient(summaries, groups, self._scale, history or History())
+        self._trees = self._flattened(summaries)
+        if only_resources:
+            for tree in self._trees.values():
+                tree.keep(only_resources)
+
+    def _flattened(self, summaries: Mapping[str, Summary]) -> dict[str, Tree]:
+        """Return the trees of all hosts."""
+        if self._gradient is not None:  # which has read all amounts already
+            return {root: Tree(free) for root, free in self._gradient.free.items()}
+        trees: dict[str, Tree] = {}
+        for root, providers in groupby(summaries.values(), key=_ROOT):
+            # The providers of a tree mostly stand together in the answer, but need not.
+            tree = trees.get(root)
+            if tree is None:
+                tree = trees[root] = Tree()
+            tree.add(providers)
+            if self._mean is not None:
+                tree.traits = self._shared(tree.traits)
+        return trees
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
         """Tell the candidates of a host, which count under ``fragmentation``.
@@ -145,9 +153,9 @@ class Forest:
         return tree.score
 
     def _work_out(self, root: str, tree: Tree) -> float:
-        if isinstance(self._scoring, MeanScoring):
-            parts = self._scoring.resource_parts(self._requested, tree.free)
-            return (_mean(parts) + self._trait_score(self._scoring, tree)) / 2
+        if self._mean is not None:
+            parts = self._mean.resource_parts(self._requested, tree.free)
+            return (_mean(parts) + self._trait_score(self._mean, tree)) / 2
         cost = self._scale.left_in_all(tree.free, self._requested)
         if self._gradient is not None:
             cost = self._gradient.loss(root) + SLIGHT_BEST_FIT * cost
@@ -160,14 +168,14 @@ class Forest:
     def explain(self, root: str) -> HostScore:
         """Return the score of a host, with the parts of the score."""
         tree = self._trees[root]
-        if not isinstance(self._scoring, MeanScoring):
+        if self._mean is None:
             return self._explain_cost(root, tree)
-        parts = self._scoring.resource_parts(self._requested, tree.free)
+        parts = self._mean.resource_parts(self._requested, tree.free)
         traits = sorted(self._considered(tree.traits))
         return HostScore(
             score=self.score(root),
             resource_score=_mean(parts),
-            trait_score=self._trait_score(self._scoring, tree),
+            trait_score=self._trait_score(self._mean, tree),
             resources=dict(zip(tree.free, parts, strict=True)),
             traits={name: float(name in self._required) for name in traits},
         )

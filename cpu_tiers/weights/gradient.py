@@ -141,13 +141,15 @@ class GradientStates:
     """The states of the providers of a request's hosts, as numbers.
 
     :param summaries: ``provider_summaries`` of Placement's answer.
+    :ivar free: the free amounts of each host, by the uuid of the root provider.
     """
 
     def __init__(self, summaries: Mapping[str, Summary], room: UsableRoom) -> None:
         self._after = room.usable.after
         self._hosts: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self.free: defaultdict[str, dict[str, int]] = defaultdict(dict)
         # Local names: this loop runs for every provider of every candidate host.
-        hosts, deciding = self._hosts, room.traits
+        hosts, free_of, deciding = self._hosts, self.free, room.traits
         number_of, numbers = room.usable.number, room.usable.numbers(frozenset())
         for uuid, summary in summaries.items():
             amounts = summary["resources"].items()
@@ -156,7 +158,11 @@ class GradientStates:
                 number = number_of(traits, free)
             elif (number := numbers.get(free, -1)) < 0:
                 number = number_of(frozenset(), free)
-            hosts[summary["root_provider_uuid"]][uuid] = number
+            root = summary["root_provider_uuid"]
+            hosts[root][uuid] = number
+            of_host = free_of[root]
+            for name, amount in free:
+                of_host[name] = of_host.get(name, 0) + amount
 
     def of(self, root: str) -> Host:
         """Return the state of a host."""
@@ -196,6 +202,11 @@ class Gradient:
         self._states = GradientStates(summaries, self._room)
         self._outcomes: dict[str, list[Host]] = {}
         self._known: dict[str, list[float]] = {}
+
+    @property
+    def free(self) -> Mapping[str, dict[str, int]]:
+        """The free amounts of each host by root provider; the caller may change them."""
+        return self._states.free
 
     def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
         """Begin another request for an equal server.

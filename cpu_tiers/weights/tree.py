@@ -26,8 +26,8 @@ class Tree:
 
     __slots__ = ("free", "score", "traits")
 
-    def __init__(self) -> None:
-        self.free: dict[str, int] = {}
+    def __init__(self, free: dict[str, int] | None = None) -> None:
+        self.free: dict[str, int] = {} if free is None else free
         self.traits: list[Collection[str]] = []
         self.score: float | None = None
 
