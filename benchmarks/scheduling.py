@@ -2,7 +2,8 @@
 
 Nova's SchedulerManager reads the computes from its own databases and queries a real Placement;
 both use SQLite files. Each line on standard input is a request for a server. The answer is the CPU
-time of the request in seconds. ``benchmarks/select_destinations.py`` starts this program.
+time of the request in seconds, and Placement's part of it. ``benchmarks/select_destinations.py``
+starts this program.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "true"
 
@@ -32,6 +34,7 @@ with warnings.catch_warnings():
     from nova.scheduler import manager
     from nova.scheduler.client import report
 
+    from cpu_tiers.model.host_traits import multiplier_trait
     from cpu_tiers.placement.embedded import WsgiTransport, placement_app
 
 HOSTS = 1_000
@@ -41,14 +44,39 @@ STOCK = "nova.scheduler.weights.all_weighers"
 OURS = "cpu_tiers.ResourceProviderWeigher"
 MULTIPLIER = {"quota:cpu_shares_multiplier": "100"}
 
-WAYS: dict[str, tuple[list[str], dict[str, str]]] = {
-    "off": ([STOCK], MULTIPLIER),
-    "asks": ([STOCK], {**MULTIPLIER, f"resources:{SHARES}": "400"}),
-    "on": ([STOCK, OURS], MULTIPLIER),
-    "recorded": ([STOCK, OURS], MULTIPLIER),
+RECORDS = "decision_record_file = {folder}/decisions"
+EVERYTHING = f"""
+{RECORDS}
+query_placement_for_numa = true
+query_placement_for_port_traits = true
+require_host_traits = true
+give_back_oversold_claims = true
+name_lacking_constraints = true
+[compute]
+extend_cpu_policies = true
+"""
+
+
+class Way(NamedTuple):
+    """A variant of nova-scheduler.
+
+    :param options: lines at the end of nova.conf, which begin in ``[filter_scheduler]``.
+    """
+
+    weighers: tuple[str, ...]
+    extra_specs: dict[str, str]
+    options: str = ""
+
+
+WAYS = {
+    "off": Way((STOCK,), MULTIPLIER),
+    "asks": Way((STOCK,), {**MULTIPLIER, f"resources:{SHARES}": "400"}),
+    "on": Way((STOCK, OURS), MULTIPLIER),
+    "recorded": Way((STOCK, OURS), MULTIPLIER, RECORDS),
+    "everything": Way((STOCK, OURS), MULTIPLIER, EVERYTHING),
 }
-"""Weighers and extra specs: without us; without us, but asking for what we ask; all of ours; all
-of ours, with a record of each decision."""
+"""Without us; without us, but asking for what we ask; shares and scores; with a record of each
+decision; with all options."""
 
 _URL = "http://placement.bench"
 
@@ -59,23 +87,23 @@ transport_url = fake:/
 service_down_time = 86400
 [database]
 connection = sqlite:///{folder}/cell.sqlite
+sqlite_synchronous = false
 [api_database]
 connection = sqlite:///{folder}/api.sqlite
+sqlite_synchronous = false
 [filter_scheduler]
 weight_classes = {weighers}
 query_placement_for_vcpu_shares = true
 resource_provider_weight_multiplier = 1.0
 resource_provider_scoring = boring
-decision_record_file = {record}
 """
-"""Nova does not know the last four unless our weigher is loaded."""
+"""Nova does not know the last three unless our weigher is loaded."""
 
 
 def configure(folder: Path, way: str) -> None:
     """Start like a service of Nova, and make the databases of one cell."""
-    nova_conf, (weighers, _) = folder / "nova.conf", WAYS[way]
-    record = folder / "decisions" if way == "recorded" else ""
-    text = NOVA_CONF.format(folder=folder, weighers=",".join(weighers), record=record)
+    nova_conf, (weighers, _, options) = folder / "nova.conf", WAYS[way]
+    text = (NOVA_CONF + options).format(folder=folder, weighers=",".join(weighers))
     nova_conf.write_text(text)
     config.parse_args(["bench"], default_config_files=[str(nova_conf)])
     objects.register_all()
@@ -138,6 +166,8 @@ def add_providers(placement: Adapter, uuids: list[str]) -> None:
         _put(placement, f"/traits/{name}", None)
     _put(placement, f"/resource_classes/{SHARES}", None)
     traits.append("OWNER_NOVA")  # which Nova requires since release 34
+    _put(placement, f"/traits/{multiplier_trait()}", None)
+    traits.append(multiplier_trait())  # of a host that knows quota:cpu_shares_multiplier
     for one in uuids:
         made = placement.post("/resource_providers", json={"uuid": one, "name": one})
         assert made.ok, made.text
@@ -184,12 +214,34 @@ def request_spec(admin: context.RequestContext, specs: dict[str, str]) -> object
     return spec
 
 
+class TimedTransport(WsgiTransport):
+    """A transport that adds up the CPU seconds of Placement."""
+
+    seconds = 0.0
+
+    def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+        """Return the response of the application."""
+        start = time.process_time()
+        response = super().send(*args, **kwargs)
+        self.seconds += time.process_time() - start
+        return response
+
+
+class Scheduler(NamedTuple):
+    """A scheduler, the context of an administrator, and the transport to Placement."""
+
+    manager: manager.SchedulerManager
+    admin: context.RequestContext
+    placement: TimedTransport
+
+
 @contextmanager
-def scheduler(way: str) -> Iterator[tuple[manager.SchedulerManager, context.RequestContext]]:
-    """Yield a scheduler with the settings of ``way``, and the context of an administrator."""
+def scheduler(way: str) -> Iterator[Scheduler]:
+    """Yield a scheduler with the settings of ``way``."""
     with TemporaryDirectory() as folder, placement_app() as app, requests.Session() as http:
         configure(Path(folder), way)
-        http.mount(_URL, WsgiTransport(app))
+        transport = TimedTransport(app)
+        http.mount(_URL, transport)
         adapter = Adapter(
             Session(auth=Token(_URL, "admin"), session=http),
             service_type="placement",
@@ -200,35 +252,37 @@ def scheduler(way: str) -> Iterator[tuple[manager.SchedulerManager, context.Requ
         admin.project_id = admin.user_id = str(uuid.uuid4())
         add_providers(adapter, add_computes(admin))
         report.PLACEMENTCLIENT = report.SchedulerReportClient(adapter)
-        yield manager.SchedulerManager(), admin
+        yield Scheduler(manager.SchedulerManager(), admin, transport)
 
 
-def schedule(
-    scheduling: manager.SchedulerManager, admin: context.RequestContext, specs: dict[str, str]
-) -> float:
-    """Return the CPU seconds of a request. The claimed allocations are deleted afterwards."""
+def schedule(scheduling: Scheduler, specs: dict[str, str]) -> tuple[float, float]:
+    """Return the CPU seconds of a request, and those of Placement among them.
+
+    The claimed allocations are deleted afterwards.
+    """
+    novas, admin, placement = scheduling
     spec = request_spec(admin, specs)
     server = spec.instance_uuid
     gc.collect()
-    start = time.process_time()
-    (selections,) = scheduling.select_destinations(
+    start, of_placement = time.process_time(), placement.seconds
+    (selections,) = novas.select_destinations(
         admin, spec_obj=spec, instance_uuids=[server], return_objects=True, return_alternates=True
     )
-    took = time.process_time() - start
+    took = time.process_time() - start, placement.seconds - of_placement
     asked = selections[0].allocation_request
     assert (SHARES in asked) == (
         specs != MULTIPLIER or OURS in CONF.filter_scheduler.weight_classes
     )
-    scheduling.placement_client.delete_allocation_for_instance(admin, server, force=True)
+    novas.placement_client.delete_allocation_for_instance(admin, server, force=True)
     return took
 
 
 def serve(way: str) -> None:
     """Answer each line of standard input with the CPU seconds of a request."""
-    with scheduler(way) as (scheduling, admin):
+    with scheduler(way) as scheduling:
         print("ready", flush=True)
         for _ in sys.stdin:
-            print(schedule(scheduling, admin, WAYS[way][1]), flush=True)
+            print(*schedule(scheduling, WAYS[way].extra_specs), flush=True)
 
 
 if __name__ == "__main__":
