@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException, NotFound
 from requests import JSONDecodeError
+from requests.exceptions import ContentDecodingError
 
 from cpu_tiers.errors import CpuTiersError, printable
-from cpu_tiers.http.retries import may_pass, retry_after_of, retrying
+from cpu_tiers.http.retries import claims_json, may_pass, retry_after_of, retrying
 from cpu_tiers.http.services import Services
 from cpu_tiers.http.tls import tls_fault
 
@@ -59,15 +61,31 @@ def get(
     repeat = retrying(services.retry_policy, may_pass, retry_after_of)
     adapter = services.adapter(wanted.service.service_type)
     try:
-        body = repeat(adapter.get, path, microversion=microversion).json()
+        body = repeat(_json, adapter, path, microversion)
     except NotFound as error:
         raise NotFoundThere(_unanswered(services, path, wanted, error)) from error
-    except (ClientException, OSError, JSONDecodeError, RecursionError) as error:
+    except (ClientException, OSError, RecursionError) as error:
         # An OSError is an error of requests, or says that there is no file of certificates.
         raise ComputeApiUnavailable(_unanswered(services, path, wanted, error)) from error
     if not isinstance(body, dict):
         raise _other_form(path, wanted)
     return body
+
+
+def _json(adapter: Adapter, path: str, microversion: str | None) -> Any:
+    """Return the decoded JSON of an answer.
+
+    :raises ContentDecodingError: the body is cut off. ``may_pass`` takes this error for an error
+        after which a repeated request may succeed, and ``JSONDecodeError`` for one after which it
+        cannot.
+    """
+    answer = adapter.get(path, microversion=microversion)
+    try:
+        return answer.json()
+    except JSONDecodeError as error:
+        if claims_json(answer.headers.get("Content-Type", "")):
+            raise ContentDecodingError(str(error)) from error
+        raise
 
 
 def part(body: object, key: str, kind: type[Any], path: str, wanted: Wanted) -> Any:

@@ -117,6 +117,13 @@ class PlacementAnswerInvalid(PlacementError):
     """The body of a response is not JSON, or its JSON lacks keys that Placement sends."""
 
 
+class PlacementAnswerCutOff(PlacementAnswerInvalid):
+    """The body of a response is not JSON, though its content type does not name another format.
+
+    A repeated GET may succeed.
+    """
+
+
 class PlacementVersionTooOld(PlacementError):
     """The server lacks microversion 1.36, or a newer microversion that a query needs.
 

@@ -12,6 +12,7 @@ from cpu_tiers.http.retries import RetryPolicy, retrying
 from cpu_tiers.http.settings import NOVA_CONF, Settings
 from cpu_tiers.placement.error_mapping import error_of_response, error_without_response
 from cpu_tiers.placement.errors import (
+    PlacementAnswerCutOff,
     PlacementError,
     PlacementUnavailable,
     PlacementVersionTooOld,
@@ -45,7 +46,7 @@ class Exchange:
         self._settings = settings
         self._retrying = retrying(
             retry_policy,
-            lambda error: isinstance(error, PlacementUnavailable),
+            _may_pass,
             lambda error: error.retry_after if isinstance(error, PlacementUnavailable) else "",
         )
         self._microversion: tuple[int, int] | None = None
@@ -86,7 +87,8 @@ class Exchange:
         """Send a request, with repetitions while Placement is unavailable.
 
         Writes are repeated as reads are: Placement carries out a repeated write either not at
-        all, or with the same result (decision D91).
+        all, or with the same result (decision D91). A read is repeated also if the body of the
+        response is cut off.
 
         :param expected: statuses of 400 or more to return instead of raising an error.
         :param is_repeated: whether the request is sent again if its answer is lost.
@@ -138,7 +140,16 @@ class Exchange:
         )
         if response.status >= 400 and response.status not in expected:
             raise error_of_response(response, self._settings)
+        if method == "GET":
+            response.body()  # An error here is within the repetitions.
         return response
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Tell whether a repeated request may succeed."""
+    if isinstance(error, PlacementAnswerCutOff):
+        return error.method == "GET"
+    return isinstance(error, PlacementUnavailable)
 
 
 def _negotiate(response: PlacementResponse) -> tuple[int, int]:

@@ -6,15 +6,17 @@ the key.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
+from cpu_tiers.http.retries import claims_json
 from cpu_tiers.model.document import MAX_BYTES, load_json
-from cpu_tiers.placement.errors import PlacementAnswerInvalid
+from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for the cached property
 class PlacementResponse:
     """The response to the request ``method path``.
 
@@ -33,15 +35,21 @@ class PlacementResponse:
 
         :raises PlacementAnswerInvalid: the body is not JSON, or is longer than ``MAX_BYTES``.
         """
+        return self._body
+
+    @cached_property
+    def _body(self) -> Any:
         # As Python objects, a hostile body takes 20 times its length.
         if len(self.content) > MAX_BYTES:
             raise self.invalid(f"longer than {MAX_BYTES} bytes (does a proxy answer?)")
         try:
             return load_json(self.content)
         except (ValueError, RecursionError) as error:
+            is_cut_off = claims_json(self.content_type)
             raise self.invalid(
                 f"not valid JSON, content type {self.content_type or 'missing'}"
-                " (is this the endpoint of Placement, or does a proxy answer?)"
+                " (is this the endpoint of Placement, or does a proxy answer?)",
+                PlacementAnswerCutOff if is_cut_off else PlacementAnswerInvalid,
             ) from error
 
     def expect_status(self, *statuses: int) -> None:
@@ -70,12 +78,14 @@ class PlacementResponse:
             raise self.invalid(f"JSON whose {key!r} is not of type {kind.__name__}")
         return value  # type: ignore[no-any-return]  # _is() made sure
 
-    def invalid(self, what: str) -> PlacementAnswerInvalid:
+    def invalid(
+        self, what: str, kind: type[PlacementAnswerInvalid] = PlacementAnswerInvalid
+    ) -> PlacementAnswerInvalid:
         """Return the error for a response that Placement would not send.
 
         :param what: a description of the response; it ends the message "the answer is …".
         """
-        return PlacementAnswerInvalid(
+        return kind(
             f"{self.method} {self.path}: the answer (HTTP {self.status}) is {what}",
             method=self.method,
             path=self.path,

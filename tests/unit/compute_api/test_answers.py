@@ -18,6 +18,7 @@ from cpu_tiers.compute_api.answers import (
 from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.http.services import Services
 from cpu_tiers.http.settings import OPENSTACK_CLIENT
+from tests.unit.placement.scripted import answer
 
 PORTS = Wanted(NEUTRON, "ports", "a list of ports")
 
@@ -27,6 +28,41 @@ class Absent(Session):
 
     def request(self, *_: object, **options: object) -> requests.Response:
         raise EndpointNotFound(f"no endpoint of {options['endpoint_filter']}")
+
+
+class Answering(Session):
+    """Gives its answers one after the other."""
+
+    def __init__(self, *answers: requests.Response) -> None:
+        super().__init__()
+        self.answers = list(answers)
+
+    def request(self, *_: object, **__: object) -> requests.Response:
+        return self.answers.pop(0)
+
+    def services(self) -> Services:
+        """Return the services that give these answers, after each other."""
+        return Services(
+            adapter=lambda kind: Adapter(self, service_type=kind),
+            retry_policy=RetryPolicy(sleep=lambda _: None),
+        )
+
+
+def test_an_answer_that_is_cut_off_is_asked_for_again() -> None:
+    cut_off, whole = answer(200, b'{"ports": ['), answer(200, {"ports": []})
+    script = Answering(cut_off, answer(200, b"", ""), cut_off, whole)
+    assert get(script.services(), "/v2.0/ports", PORTS) == {"ports": []}
+    script = Answering(*[cut_off] * 9)
+    with pytest.raises(ComputeApiUnavailable, match="Neutron cannot be asked for ports"):
+        get(script.services(), "/v2.0/ports", PORTS)
+    assert len(script.answers) == 9 - 4
+
+
+def test_an_answer_of_a_proxy_is_not_asked_for_again() -> None:
+    script = Answering(*[answer(200, b"<html>", "text/html")] * 9)
+    with pytest.raises(ComputeApiUnavailable, match="Neutron cannot be asked for ports"):
+        get(script.services(), "/v2.0/ports", PORTS)
+    assert len(script.answers) == 9 - 1
 
 
 def test_a_service_that_the_catalog_lacks() -> None:

@@ -1,5 +1,6 @@
 """Answers of Nova that are no flavors; tests/nova has a real Nova."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from cpu_tiers.http.services import Services
 
 class Answers:
     """Stands for an adapter: answers each request with the next body."""
+
+    headers: Mapping[str, str] = {"Content-Type": "text/html"}
 
     def __init__(self, *bodies: object) -> None:
         self.bodies = list(bodies)

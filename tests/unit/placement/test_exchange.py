@@ -1,9 +1,11 @@
 """The microversion and the retries, with a transport that plays a script."""
 
 import pytest
+import requests
 from keystoneauth1 import exceptions as ksa
 
 from cpu_tiers.placement.errors import (
+    PlacementAnswerCutOff,
     PlacementAnswerInvalid,
     PlacementRefused,
     PlacementUnavailable,
@@ -85,6 +87,46 @@ def test_an_error_says_whether_the_request_was_repeated(times: int, resent: bool
     with pytest.raises(PlacementRefused) as error:
         play.client().create_trait("CUSTOM_A")
     assert error.value.resent is resent
+
+
+@pytest.mark.parametrize(
+    "cut_off",
+    [
+        pytest.param(answer(200, b'{"resource_prov'), id="half"),
+        pytest.param(answer(200, b""), id="empty"),
+        pytest.param(answer(200, b"", content_type=""), id="empty, no content type"),
+    ],
+)
+def test_a_read_that_is_cut_off_is_repeated(cut_off: requests.Response) -> None:
+    play = Play(cut_off, version("1.39"), cut_off, answer(200, {"resource_providers": []}))
+    assert play.client().find_provider("x") is None
+    assert len(play.pauses) == 2
+    play = Play(version("1.39"), *[cut_off] * 9)
+    with pytest.raises(PlacementAnswerCutOff, match="not valid JSON"):
+        play.client().find_provider("x")
+    assert len(play.sent) == 1 + 4
+
+
+def test_a_write_whose_answer_is_cut_off_is_not_repeated() -> None:
+    play = Play(version("1.39"), *[answer(200, b'{"uuid')] * 9)
+    with pytest.raises(PlacementAnswerCutOff, match="not valid JSON"):
+        play.client().create_provider("x")
+    assert len(play.sent) == 1 + 1
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        pytest.param(answer(200, b"<html>", "text/html"), id="HTML"),
+        pytest.param(answer(200, b"", "text/html"), id="empty HTML"),
+        pytest.param(answer(200, [1]), id="JSON of another shape"),
+    ],
+)
+def test_an_answer_of_another_service_is_not_asked_for_again(foreign: requests.Response) -> None:
+    play = Play(version("1.39"), *[foreign] * 9)
+    with pytest.raises(PlacementAnswerInvalid):
+        play.client().find_provider("x")
+    assert len(play.sent) == 1 + 1
 
 
 def test_keystoneauth_does_not_try_again_on_its_own() -> None:

@@ -13,7 +13,7 @@ from tests.unit.placement.scripted import Play, answer, version
 )
 def test_what_is_no_json_says_so(body: bytes) -> None:
     with pytest.raises(PlacementAnswerInvalid, match="not valid JSON"):
-        Play(answer(200, body)).client().find_provider("x")
+        Play(*[answer(200, body)] * 4).client().find_provider("x")
 
 
 def test_a_long_body_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
