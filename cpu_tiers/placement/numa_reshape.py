@@ -4,6 +4,10 @@ Spec: numa-topology-with-rps, "Upgrade impact"; decision D8. The providers of th
 created first, with their traits and without inventories, so that no server is placed on half of
 them. Afterwards inventories and allocations change in one transaction. A second run finds nothing
 to do, or completes a first run that was killed.
+
+The transaction depends on all consumers of the root. If a claim comes in between, only the root
+and the consumers that are new or hold something else are read again, so that few further claims
+come meanwhile (decision D92).
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -17,15 +21,18 @@ from cpu_tiers.accounting.holdings import (
     ProviderId,
     ProviderName,
 )
-from cpu_tiers.accounting.relocation import OF_NODES, Relocation, Resident, relocate
+from cpu_tiers.accounting.relocation import Relocation, Resident, relocate
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.conflicts import repeated
+from cpu_tiers.placement.errors import GenerationConflict
 from cpu_tiers.placement.hosts import read_holdings
 from cpu_tiers.placement.plan import steps, with_ratios
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.placement.root_consumers import consumers_of_root, moving_classes, moving_consumers
 from cpu_tiers.placement.steps import Change, SetInventories, State, Step
 from cpu_tiers.placement.sync import changes_of, read_state
-from cpu_tiers.placement.writer import Progress, Writer, carry_out
+from cpu_tiers.placement.writer import Progress, Writer, carry_out, changed
 
 FindResidents = Callable[[Collection[ConsumerId]], Mapping[ConsumerId, Resident]]
 """Returns the residents of these consumers."""
@@ -67,6 +74,7 @@ class Reshape:
 
     :param inventories: the steps of the transaction.
     :param consumers: as they were read from Placement.
+    :param before: what the relocations were computed from; ``None`` if no consumer moves.
     :param root: the name of the root provider.
     """
 
@@ -74,6 +82,7 @@ class Reshape:
     inventories: tuple[SetInventories, ...]
     relocations: tuple[Relocation, ...]
     consumers: Mapping[ConsumerId, Consumer]
+    before: ReshapeInput | None
     root: str
 
     @property
@@ -110,7 +119,7 @@ def read_reshape_input(client: PlacementClient, tree: ProviderTree) -> ReshapeIn
     """
     state = read_state(client, tree)
     steps(state, tree)  # for its refusals
-    return _reshape_input(client, state, tree, _residents_of_root(client, state, tree))
+    return _reshape_input(client, state, tree, consumers_of_root(client, state, tree))
 
 
 def plan_reshape(
@@ -147,29 +156,83 @@ def reshape(
         writer = Writer(client, state)
         writer.take(planned.preparation, progress)
         if planned.in_one:
-            progress.send(planned.in_one)
-            writer.reshape(planned.inventories, _moved(planned, writer))
-            progress.confirm()
+            _transact(client, planned, writer, find_relocations, progress)
 
     return carry_out(client.retry_policy, attempt)
+
+
+def _transact(
+    client: PlacementClient,
+    planned: Reshape,
+    writer: Writer,
+    find_relocations: FindRelocations,
+    progress: Progress,
+) -> None:
+    """Write the transaction; after a conflict, with the consumers that the root has by then."""
+
+    def write() -> None:
+        progress.send(planned.in_one)
+        writer.reshape(planned.inventories, _moved(planned, writer))
+        progress.confirm()
+
+    def write_anew() -> None:
+        nonlocal planned
+        planned = _planned_anew(client, planned, writer, find_relocations)
+        progress.drop()  # The root is as it was, so nothing of the last attempt is written.
+        progress.begin(planned.in_one)
+        write()
+
+    try:
+        write()
+    except GenerationConflict:
+        repeated(client.retry_policy, write_anew)
+
+
+def _planned_anew(
+    client: PlacementClient, planned: Reshape, writer: Writer, find_relocations: FindRelocations
+) -> Reshape:
+    """Return the reshape of the consumers that the root has now.
+
+    The NUMA nodes are not read again: Placement refuses the transaction if they have changed.
+
+    :raises DataChanged: the root has other inventories, or the conflict is not about the root.
+    """
+    root_step = next((step for step in planned.inventories if step.provider == planned.root), None)
+    if root_step is None or planned.before is None:
+        raise changed(planned.root, "NUMA nodes")
+    has_new_generation = writer.read_again(root_step)
+    root = ProviderId(writer.uuid(planned.root))
+    moving = moving_classes(planned.before.tree)
+    consumers = moving_consumers(client, root, moving, planned.consumers)
+    if not has_new_generation and consumers == planned.consumers:
+        raise changed(planned.root, "NUMA nodes, or other allocations of the servers,")
+    before = replace(planned.before, of_root=_holdings_of(root, consumers))
+    relocations = _relocations(before, find_relocations)
+    return replace(planned, consumers=consumers, before=before, relocations=relocations)
 
 
 def _plan(
     client: PlacementClient, state: State, tree: ProviderTree, find_relocations: FindRelocations
 ) -> Reshape:
     planned = steps(state, tree)
-    consumers = _residents_of_root(client, state, tree)
-    relocations: tuple[Relocation, ...] = ()
-    if consumers:
-        before = _reshape_input(client, state, tree, consumers)
-        relocations = find_relocations(before.tree, before.of_root, before.on_nodes.total)
+    consumers = consumers_of_root(client, state, tree)
+    before = _reshape_input(client, state, tree, consumers) if consumers else None
     return Reshape(
         preparation=tuple(step for step in planned if not isinstance(step, SetInventories)),
         inventories=tuple(step for step in planned if isinstance(step, SetInventories)),
-        relocations=relocations,
+        relocations=_relocations(before, find_relocations) if before else (),
         consumers=consumers,
+        before=before,
         root=tree.root.name,
     )
+
+
+def _relocations(
+    before: ReshapeInput, find_relocations: FindRelocations
+) -> tuple[Relocation, ...]:
+    if not before.of_root:
+        return ()
+    return find_relocations(before.tree, before.of_root, before.on_nodes.total)
 
 
 def _reshape_input(
@@ -182,31 +245,16 @@ def _reshape_input(
     uuid = ProviderId(root.uuid if root else "")  # without a root there are no consumers
     return ReshapeInput(
         tree=with_ratios(state, tree),
-        of_root={c: consumer.allocations.of(uuid) for c, consumer in consumers.items()},
+        of_root=_holdings_of(uuid, consumers),
         on_nodes=read_holdings(client, state, state.providers.keys() - {tree.root.name}),
     )
 
 
-def _residents_of_root(
-    client: PlacementClient, state: State, tree: ProviderTree
-) -> dict[ConsumerId, Consumer]:
-    """Return the consumers that hold classes of the root that the root is going to lose."""
-    present = state.providers.get(tree.root.name)
-    moving = OF_NODES - tree.root.inventories.keys()
-    if present is None or not moving & present.inventories.by_class.keys():
-        return {}
-    root = ProviderId(present.uuid)
-    consumers = {
-        uuid: client.consumer(uuid)
-        for uuid, amounts in client.allocations(root).items()
-        if moving & amounts.keys()
-    }
-    # A consumer may have let go of the root between the two reads.
-    return {
-        uuid: consumer
-        for uuid, consumer in consumers.items()
-        if moving & consumer.allocations.of(root).keys()
-    }
+def _holdings_of(
+    root: ProviderId, consumers: Mapping[ConsumerId, Consumer]
+) -> dict[ConsumerId, Amounts]:
+    """Return what consumers hold of the root."""
+    return {uuid: consumer.allocations.of(root) for uuid, consumer in consumers.items()}
 
 
 def _moved(planned: Reshape, writer: Writer) -> list[Consumer]:

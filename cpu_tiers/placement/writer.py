@@ -102,6 +102,16 @@ class Writer:
         }
         self._client.reshape(inventories, consumers)
 
+    def read_again(self, step: SetInventories) -> bool:
+        """Read the generation of a provider again; tell whether the generation is a new one.
+
+        :raises DataChanged: another client has changed the inventories since they were read.
+        """
+        before = self._inventories[step.provider]
+        present = _present_generation(self._client, self._uuids[step.provider], step)
+        self._inventories[step.provider] = present
+        return present != before
+
     def uuid(self, provider: str) -> str:
         """Return the uuid of a provider, by its name."""
         return self._uuids[provider]
@@ -123,15 +133,20 @@ def write_inventories(
         return client.set_inventories(uuid, wanted).generation
 
     def read() -> int:
-        present = client.inventories(uuid)
-        if present.by_class != step.before:
-            raise _changed(step.provider, "inventories")
-        return present.generation
+        return _present_generation(client, uuid, step)
 
     try:
         return write_again(client.retry_policy, write, generation, read)
     except InventoryInUse as error:
         raise _in_use(step, error) from error
+
+
+def _present_generation(client: PlacementClient, uuid: str, step: SetInventories) -> int:
+    """Return the generation of a provider whose inventories are as they were read before."""
+    present = client.inventories(uuid)
+    if present.by_class != step.before:
+        raise changed(step.provider, "inventories")
+    return present.generation
 
 
 def write_traits(client: PlacementClient, uuid: str, step: SetTraits, generation: int) -> int:
@@ -144,13 +159,14 @@ def write_traits(client: PlacementClient, uuid: str, step: SetTraits, generation
     def read() -> int:
         present = client.traits(uuid)
         if present.names != step.before:
-            raise _changed(step.provider, "traits")
+            raise changed(step.provider, "traits")
         return present.generation
 
     return write_again(client.retry_policy, write, generation, read)
 
 
-def _changed(provider: str, what: str) -> DataChanged:
+def changed(provider: str, what: str) -> DataChanged:
+    """Return the error for data of a provider that are not as they were read before."""
     return DataChanged(
         f"{provider}: another client has changed the {what} since they were read: run the command"
         " again"

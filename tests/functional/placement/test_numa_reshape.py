@@ -249,6 +249,59 @@ def test_a_server_that_goes_in_between(client: PlacementClient, root: str) -> No
     assert client.usages(uuid_of(client, "cn_NUMA1"))["VCPU"] == 1  # NUMA's
 
 
+LATE = "8a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
+
+
+def test_a_claim_in_between_costs_four_requests(
+    client: PlacementClient, root: str, seen: list[str]
+) -> None:
+    late: list[str] = []
+
+    def ask_slowly(consumers: Collection[ConsumerId]) -> Mapping[ConsumerId, Resident]:
+        if not late:
+            late.append(LATE)
+            request = AllocationRequest(allocations={root: {"VCPU": 1, "MEMORY_MB": 512}})
+            claim(client, LATE, request, project_id="p", user_id="u")
+        return ask(consumers)
+
+    changes = reshape(client, tree(True), relocations_by_residents(ask_slowly))
+    first = seen.index("POST /reshaper")
+    assert seen[first:] == [
+        "POST /reshaper",
+        f"GET /resource_providers/{root}/inventories",
+        f"GET /resource_providers/{root}/allocations",
+        f"GET /allocations/{LATE}",
+        "POST /reshaper",
+    ]
+    check(client)
+    assert set(held(client, LATE)) < {
+        "cn_NUMA0",
+        "cn_NUMA0_PAGES_4",
+        "cn_NUMA1",
+        "cn_NUMA1_PAGES_4",
+    }
+    moved = [change.what for change in changes if change.what.startswith("allocations of")]
+    assert len(moved) == 5  # PLAIN, NUMA, HUGE, MIGRATION and LATE, each once
+
+
+def test_a_server_that_is_written_without_another_amount(
+    client: PlacementClient, root: str, seen: list[str]
+) -> None:
+    """Its generation is a new one, but the root says nothing of that: all is read again."""
+    written: list[str] = []
+
+    def ask_slowly(consumers: Collection[ConsumerId]) -> Mapping[ConsumerId, Resident]:
+        if not written:
+            written.append(PLAIN)
+            client.set_consumers(client.consumer(PLAIN))
+        return ask(consumers)
+
+    reshape(client, tree(True), relocations_by_residents(ask_slowly))
+    check(client)
+    # Refused: by the generation of the root, and then by the generation of the consumer.
+    assert seen.count("POST /reshaper") == 3
+
+
 def test_who_does_not_fit_is_named_and_nothing_changes(
     client: PlacementClient, root: str, seen: list[str]
 ) -> None:
