@@ -75,6 +75,11 @@ class Keeper:
         self._with_nodes = with_nodes
         self.counts: Counter[str] = Counter()
 
+    @property
+    def has_succeeded(self) -> bool:
+        """Tell whether a step has written something."""
+        return self.counts["consumers healed" if self.what == "heal" else f"{self.what} done"] > 0
+
     def step(self, progress: float) -> None:
         """Write a host.
 

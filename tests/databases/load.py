@@ -27,6 +27,9 @@ LOOK_SECONDS = 0.1
 PAUSE_SECONDS = 0.2
 """Between two steps of a keeper."""
 
+LONGEST = 4
+"""A load is at most so many times as long as it was asked for."""
+
 PERFORMED = frozenset(Kind) - {Kind.READ, Kind.HEAL, Kind.RELOCATE}
 """The operations of claimers; reads are not counted."""
 
@@ -69,11 +72,13 @@ class Figures:
 
     :param outcomes: how often each kind of operation had each outcome.
     :param hosts: how often hosts were written.
+    :param without_success: the keepers that never wrote a host.
     :param faults: contradictions between ledgers, journal and database.
     """
 
     outcomes: Counter[tuple[Kind, Outcome]]
     hosts: Counter[str]
+    without_success: tuple[str, ...]
     looks: int
     oversold: tuple[str, ...]
     faults: tuple[str, ...]
@@ -126,7 +131,10 @@ class Load:
         self._errors: list[BaseException] = []
 
     def run(self, operations: int) -> Figures:
-        """Run a number of operations; return the result."""
+        """Run a number of operations; return the result.
+
+        The load goes on until each keeper has written a host, up to ``LONGEST`` times as long.
+        """
         calm = Writer(self._url, self.journal, Random(), chance=0)
         for name in hosts.NAMES:
             sync(calm.client, hosts.tree(name, has_nodes=False))
@@ -142,6 +150,7 @@ class Load:
         return Figures(
             outcomes=self.journal.outcomes(),
             hosts=sum((keeper.counts for keeper in self._keepers), Counter()),
+            without_success=tuple(self._without_success()),
             looks=self._monitor.looks,
             oversold=tuple(self._monitor.oversold),
             faults=tuple(self._faults()),
@@ -152,9 +161,13 @@ class Load:
         """Have all claimers share the operations, and keepers work until the last operation."""
         numbers, end, progress = itertools.count(), threading.Event(), [0.0]
 
+        def goes_on(number: int) -> bool:
+            is_late = number >= operations
+            return not is_late or (number < LONGEST * operations and any(self._without_success()))
+
         def claim(claimer: Claimer) -> None:
-            while (number := next(numbers)) < operations and not self._errors:
-                progress[0] = number / operations
+            while goes_on(number := next(numbers)) and not self._errors:
+                progress[0] = min(number / operations, 1)
                 claimer.step()
 
         def keep(keeper: Keeper) -> None:
@@ -168,6 +181,10 @@ class Load:
         end.set()
         for thread in keeping:
             thread.join()
+
+    def _without_success(self) -> Iterator[str]:
+        """Yield the keepers that have not yet written a host."""
+        return (keeper.what for keeper in self._keepers if not keeper.has_succeeded)
 
     def _thread(self, work: Callable[[], None]) -> threading.Thread:
         """Start a thread; an error in it ends the load."""

@@ -39,6 +39,7 @@ def test_nothing_is_sold_twice(database: Database, placement_url: str) -> None:
     sys.stdout.write(f"\n{database.engine.dialect.name}: {figures}\n")
     assert figures.oversold == ()
     assert figures.faults == ()
+    assert figures.without_success == ()
     assert figures.of(Outcome.DONE) > OPERATIONS / 4
 
 
