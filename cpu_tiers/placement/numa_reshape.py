@@ -172,7 +172,12 @@ def _transact(
 
     def write() -> None:
         progress.send(planned.in_one)
-        writer.reshape(planned.inventories, _moved(planned, writer))
+        try:
+            writer.reshape(planned.inventories, _moved(planned, writer))
+        except GenerationConflict as error:
+            if not error.resent:
+                progress.refuse()
+            raise
         progress.confirm()
 
     def write_anew() -> None:

@@ -219,6 +219,10 @@ class Progress:
         self.written += self._sent
         self._sent = ()
 
+    def refuse(self) -> None:
+        """Record that the sent changes were refused and are not written."""
+        self._sent, self._to_come = (), (*self._sent, *self._to_come)
+
     def drop(self) -> None:
         """Record that the sent changes were refused and are given up."""
         self._sent = ()

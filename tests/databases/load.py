@@ -28,7 +28,10 @@ PAUSE_SECONDS = 0.2
 """Between two steps of a keeper."""
 
 LONGEST = 4
-"""A load is at most so many times as long as it was asked for."""
+"""A load has at most so many times as many operations as it was asked for."""
+
+LATE_PAUSE_SECONDS = 5
+"""Between two late operations of a claimer, so that a reshape succeeds on a busy machine, too."""
 
 PERFORMED = frozenset(Kind) - {Kind.READ, Kind.HEAL, Kind.RELOCATE}
 """The operations of claimers; reads are not counted."""
@@ -133,7 +136,7 @@ class Load:
     def run(self, operations: int) -> Figures:
         """Run a number of operations; return the result.
 
-        The load goes on until each keeper has written a host, up to ``LONGEST`` times as long.
+        The load goes on, with pauses, until each keeper has written a host.
         """
         calm = Writer(self._url, self.journal, Random(), chance=0)
         for name in hosts.NAMES:
@@ -162,8 +165,12 @@ class Load:
         numbers, end, progress = itertools.count(), threading.Event(), [0.0]
 
         def goes_on(number: int) -> bool:
-            is_late = number >= operations
-            return not is_late or (number < LONGEST * operations and any(self._without_success()))
+            if number < operations:
+                return True
+            if number >= LONGEST * operations or not any(self._without_success()):
+                return False
+            time.sleep(LATE_PAUSE_SECONDS)
+            return True
 
         def claim(claimer: Claimer) -> None:
             while goes_on(number := next(numbers)) and not self._errors:

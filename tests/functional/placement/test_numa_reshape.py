@@ -235,15 +235,25 @@ def test_somebody_writes_in_between(
         reshape(client, tree(True, "third"), MOVES)
 
 
-def test_a_server_that_goes_in_between(client: PlacementClient, root: str) -> None:
+@pytest.mark.parametrize("with_disk", [False, True])
+def test_a_server_that_goes_in_between(
+    client: PlacementClient, root: str, with_disk: bool
+) -> None:
+    """With other inventories of the root as well, the whole host is read again."""
     gone: list[bool] = []
 
     def ask_slowly(consumers: Collection[ConsumerId]) -> Mapping[ConsumerId, Resident]:
         if not gone:
             gone.append(delete(client, PLAIN))
+            if with_disk:
+                present = client.inventories(root)
+                disk = replace(present.by_class["DISK_GB"], total=200)
+                more = {**present.by_class, "DISK_GB": disk}
+                client.set_inventories(root, replace(present, by_class=more))
         return ask(consumers)
 
-    reshape(client, tree(True), relocations_by_residents(ask_slowly))
+    changes = reshape(client, tree(True), relocations_by_residents(ask_slowly))
+    assert not any(PLAIN in change.what for change in changes)  # it was not moved
     assert gone == [True]
     assert held(client, PLAIN) == {}
     assert client.usages(uuid_of(client, "cn_NUMA1"))["VCPU"] == 1  # NUMA's
