@@ -9,9 +9,10 @@ from requests import JSONDecodeError
 from requests.exceptions import ContentDecodingError
 
 from cpu_tiers.errors import CpuTiersError, printable
-from cpu_tiers.http.retries import claims_json, may_pass, retry_after_of, retrying
+from cpu_tiers.http.retries import may_pass, retry_after_of, retrying
 from cpu_tiers.http.services import Services
 from cpu_tiers.http.tls import tls_fault
+from cpu_tiers.model.document import claims_json
 
 
 class ComputeApiUnavailable(CpuTiersError):

@@ -102,16 +102,6 @@ def may_pass(error: BaseException) -> bool:
     return isinstance(error, RequestException) and not isinstance(error, ValueError)
 
 
-def claims_json(content_type: str) -> bool:
-    """Tell whether a body is meant to be JSON, by its content type, which may be missing.
-
-    If such a body is not JSON, the end of the body was lost on the way, or the whole body. A
-    repeated GET may get all of it. A body with another content type, such as the HTML of a proxy,
-    comes again.
-    """
-    return not content_type or content_type.lower().startswith("application/json")
-
-
 def retry_after_of(error: BaseException) -> str:
     """Return the header ``Retry-After`` of an exception of keystoneauth1, or an empty text."""
     response = getattr(error, "response", None)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from cpu_tiers.http.retries import claims_json
-from cpu_tiers.model.document import MAX_BYTES, load_json
+from cpu_tiers.model.document import MAX_BYTES, claims_json, load_json
 from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
 
 T = TypeVar("T")

@@ -9,7 +9,6 @@ from keystoneauth1 import exceptions as ksa
 
 from cpu_tiers.http.retries import (
     RetryPolicy,
-    claims_json,
     may_pass,
     retry_after_of,
     retrying,
@@ -38,20 +37,6 @@ def test_seconds_of_a_header(text: str, seconds: float) -> None:
 def test_seconds_until_a_date() -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(minutes=1), usegmt=True)
     assert 50 < seconds_of(date) <= 60
-
-
-@pytest.mark.parametrize(
-    ("content_type", "claims"),
-    [
-        pytest.param("", True, id="no header"),
-        pytest.param("application/json", True, id="JSON"),
-        pytest.param("Application/JSON; charset=UTF-8", True, id="JSON with a charset"),
-        pytest.param("text/html", False, id="the page of a proxy"),
-        pytest.param("text/plain", False, id="text"),
-    ],
-)
-def test_which_body_is_meant_to_be_json(content_type: str, claims: bool) -> None:
-    assert claims_json(content_type) is claims
 
 
 class Refusals:
