@@ -13,7 +13,7 @@ from math import inf
 
 from tests.databases.operations import EMPTY, Kind, Operation, State
 
-SHOWN = 12
+SHOWN = 60
 """So many operations are in the report of a history that has no order."""
 
 

@@ -107,7 +107,9 @@ class Operation:
             Kind.DELETE: f" -> {self.had_any}",
         }
         value = values.get(self.kind, f" {self.portion}" if self.portion else "")
-        return f"{self.called:.3f} to {self.returned:.3f}: {what}{value}: {self.outcome.value}"
+        before = f" to {self.before}" if self.before else ""
+        said = f"{what}{value}{before}: {self.outcome.value}"
+        return f"{self.called:.3f} to {self.returned:.3f}: {said}"
 
     def applied(self, state: State) -> State | None:
         """Return the state after the operation; ``None`` if the operation cannot happen."""
