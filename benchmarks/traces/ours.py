@@ -19,7 +19,8 @@ from traces.published import Policy
 
 GPU = "CUSTOM_GPU_THOUSANDTHS"
 RENEWAL = 1_000
-"""The scale of the cloud is worked out anew after so many tasks."""
+"""The scale of the cloud is worked out anew after so many tasks at the latest, and at first after
+each task: nova-scheduler works it out for each request, and an empty cloud has no scale."""
 
 
 def groups_of(task: Task) -> tuple[RequestGroup, ...]:
@@ -48,7 +49,7 @@ class Scored(Policy):
         self._known: dict[Task, tuple[Floats, Ints, int]] = {}
         self._scale: Scale | None = None
         self._changes: list[int] = []
-        self._tasks = 0
+        self._tasks = self._renewal = 0
         self._summaries = [self._summary(host) for host in range(len(cluster.cpu))]
         self._room = self._history.room
 
@@ -59,7 +60,8 @@ class Scored(Policy):
 
     def scores(self, task: Task, hosts: Ints) -> Floats:
         """Return the scores of the weigher."""
-        if self._tasks % RENEWAL == 0:
+        if self._tasks >= self._renewal:
+            self._renewal = self._tasks + 1 + min(RENEWAL, self._tasks // 3)
             every = (each for host in self._summaries for each in host.values())
             self._scale = Scale.of(every, len(self._summaries))
             self._known.clear()

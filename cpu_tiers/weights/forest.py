@@ -19,7 +19,7 @@ from cpu_tiers.weights.tree import Summary, Tree
 _ROOT = itemgetter("root_provider_uuid")
 _NOTHING: Allocations = MappingProxyType({})
 
-SLIGHT_BEST_FIT = 1 / 80
+SLIGHT_BEST_FIT = 1 / 320
 """The weight of what is left on a host beside the loss of usable room: it decides between hosts
 that lose about the same. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
 
