@@ -38,7 +38,7 @@ class TestFlavors(Cloud):
 
     def test_all_flavors_with_extra_specs_page_by_page(self) -> None:
         identifier = self.flavor("hidden", {"hw:cpu_policy": "shared"})
-        with mock.patch("cpu_tiers.compute_api.flavors._PAGE", 2):
+        with mock.patch("cpu_tiers.compute_api.flavors.PAGE", 2):
             flavors = {flavor["name"]: flavor for flavor in read_flavors(self.nova())}
         listed = self.api.api_get("/flavors/detail?is_public=None").body["flavors"]
         assert len(listed) > 4
