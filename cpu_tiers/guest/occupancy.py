@@ -20,7 +20,6 @@ from cpu_tiers.guest.entitlement import (
     floor_cpus,
 )
 from cpu_tiers.guest.tier import Tier
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.inventory import Inventory
@@ -135,7 +134,9 @@ class Occupancy:
             )
             for domain in self.domains
         }
-        amounts = self._amounts({**self.services, MACHINES: self._machines(guests)}, divide)
+        amounts = self._amounts(
+            {**self.services, MACHINES: Slice.of_guests(guests, self.default_weight)}, divide
+        )
         present = {
             domain.name: [self.present(cpus) for cpus in domain.vcpu_sets]
             for domain in self.domains
@@ -146,13 +147,6 @@ class Occupancy:
             )
             for name, sets in present.items()
         }
-
-    def _machines(self, guests: Mapping[str, Contender | Slice]) -> Slice:
-        """Return the cgroup of all guests. In the kernel, the default weight is 1024 shares."""
-        shares_per_weight = Fraction(DEFAULT_WEIGHT[1], self.default_weight)
-        return Slice(
-            weight=self.default_weight, members=guests, shares_per_weight=shares_per_weight
-        )
 
     def _slice(
         self, weight: int, threads: Mapping[frozenset[int], int], emulator_cpus: frozenset[int]
@@ -206,7 +200,7 @@ class Occupancy:
             for domain in self.domains
         }
         new = {f"new {i}": newcomer for i, newcomer in enumerate(newcomers)}
-        machines = self._machines({**guests, **new})
+        machines = Slice.of_guests({**guests, **new}, self.default_weight)
         host: dict[str, Contender | Slice] = {**self.services, MACHINES: machines}
         floors, fair = (self._of_guests(host, divide) for divide in (floor_cpus, fair_cpus))
 

@@ -15,11 +15,12 @@ from fractions import Fraction
 
 from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.simulation.cloud import Allocations, SimulatedCloud
 from cpu_tiers.simulation.reach import Reach
 
-DEFAULT_WEIGHT = 100
+UNTIERED_WEIGHT = DEFAULT_WEIGHT[2]
 """The weight of a guest without a tier: the default of the kernel in cgroup v2."""
 
 
@@ -124,14 +125,13 @@ class _Host:
             vcpus = sum(threads.values())
             if not vcpus:
                 continue
-            weight = DEFAULT_WEIGHT if server.shares is None else server.shares.weight(vcpus)
+            weight = UNTIERED_WEIGHT if server.shares is None else server.shares.weight(vcpus)
             contenders[str(number)] = Contender(weight=weight, threads=threads)
             if server.tier and server.shares is not None:
                 promise = self._promise(server.shares, threads)
                 if promise:
                     promises[str(number)] = server.tier, promise
-        per_weight = Fraction(1024, DEFAULT_WEIGHT)
-        host = {"guests": Slice(weight=1, members=contenders, shares_per_weight=per_weight)}
+        host = {"guests": Slice.of_guests(contenders, UNTIERED_WEIGHT)}
         floors, fairs = floor_cpus(host), fair_cpus(host)
         for name, (tier, promise) in promises.items():
             floor, fair = floors[f"guests/{name}"], fairs[f"guests/{name}"]

@@ -84,14 +84,10 @@ class Contest:
 
     def _host(self, default_weight: int) -> dict[str, Contender | Slice]:
         host: dict[str, Contender | Slice] = {
-            "machine": Slice(
-                weight=1,
-                members=self.contenders(default_weight),
-                shares_per_weight=Fraction(1024, default_weight),
-            )
+            "machine": Slice.of_guests(self.contenders(default_weight), default_weight)
         }
         if self.service:
-            host[SERVICE] = Contender(weight=1, threads={self.service: 1})
+            host[SERVICE] = Contender(weight=default_weight, threads={self.service: 1})
         return host
 
     def _by_name(self, granted: Mapping[str, Fraction]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from functools import cache
 from math import lcm
 
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,15 @@ class Slice:
         :raises InvalidInput: the weight is below 1.
         """
         _check_weight(self.weight)
+
+    @classmethod
+    def of_guests(cls, guests: Mapping[str, "Contender | Slice"], default_weight: int) -> "Slice":
+        """Return the cgroup of all guests of a host, whose weight nobody has changed.
+
+        :param default_weight: the weight of a new cgroup, which is 1024 shares in the kernel.
+        """
+        shares_per_weight = Fraction(DEFAULT_WEIGHT[1], default_weight)
+        return cls(weight=default_weight, members=guests, shares_per_weight=shares_per_weight)
 
     @property
     def awake(self) -> Mapping[str, "Contender | Slice"]:
