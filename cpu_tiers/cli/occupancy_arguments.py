@@ -18,6 +18,7 @@ from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus, vcpu_inventori
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.libvirt.connection import read_domains
 from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.inventory import Inventory
@@ -67,9 +68,9 @@ def read_occupancy(parsed_args: Namespace, conf: cfg.ConfigOpts) -> Occupancy:
     options = inventory_options(conf)
     check_cpu_sets(host, options)
     faults = FaultList()
-    if parsed_args.default_weight < 1:
+    if parsed_args.default_weight not in DEFAULT_WEIGHT.values():
         given = f"got {parsed_args.default_weight}"
-        faults.add("--default-weight", given, "give 1 or more, as the kernel has no lower weight")
+        faults.add("--default-weight", given, "give 1024 for cgroup v1, or 100 for cgroup v2")
     with faults:
         services = _services(parsed_args.beside, host.topology.cpus)
     with faults:

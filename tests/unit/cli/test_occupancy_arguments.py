@@ -65,6 +65,9 @@ def test_services_have_their_threads_on_all_cpus(read: Read) -> None:
         pytest.param(("--beside", "machine.slice=1x1"), ["--beside"], id="the guests' own slice"),
         pytest.param(("--default-weight", "0"), ["--default-weight"], id="weight 0"),
         pytest.param(
+            ("--default-weight", "999999999999"), ["--default-weight"], id="no default of a kernel"
+        ),
+        pytest.param(
             ("--default-weight", "-1", "--beside", "x"),
             ["--default-weight", "--beside"],
             id="every fault is named",
