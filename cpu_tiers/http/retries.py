@@ -59,6 +59,23 @@ def retrying(
     :param retry_after: returns the header ``Retry-After`` of the response that an exception is
         about; an empty text without such a header.
     """
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception(is_repeated),
+        stop=tenacity.stop_after_attempt(policy.attempts)
+        | tenacity.stop_before_delay(policy.seconds),
+        wait=pauses(policy, retry_after),
+        sleep=policy.sleep,
+        reraise=True,
+    )
+
+
+def pauses(
+    policy: RetryPolicy, retry_after: Callable[[BaseException], str]
+) -> Callable[[tenacity.RetryCallState], float]:
+    """Return the function that computes the pause after a request without an answer, in seconds.
+
+    :param retry_after: as for :func:`retrying`.
+    """
     pause = tenacity.wait_exponential(multiplier=policy.first_pause) + tenacity.wait_random(
         0, policy.first_pause
     )
@@ -68,14 +85,7 @@ def retrying(
         asked = seconds_of(retry_after(error)) if error else 0.0
         return min(max(pause(state), asked), policy.longest_pause)
 
-    return tenacity.Retrying(
-        retry=tenacity.retry_if_exception(is_repeated),
-        stop=tenacity.stop_after_attempt(policy.attempts)
-        | tenacity.stop_before_delay(policy.seconds),
-        wait=wait,
-        sleep=policy.sleep,
-        reraise=True,
-    )
+    return wait
 
 
 def seconds_of(retry_after: str) -> float:

@@ -5,11 +5,11 @@ does not do again what is done already. The generation of the consumer guards th
 read and the write.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from cpu_tiers.accounting.healing import Addition
-from cpu_tiers.accounting.holdings import Portion, ProviderId
+from cpu_tiers.accounting.holdings import ConsumerId, Portion, ProviderId
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.placement import oversold
 from cpu_tiers.placement.client import PlacementClient
@@ -17,10 +17,10 @@ from cpu_tiers.placement.conflicts import repeated, with_fresh_reads
 from cpu_tiers.placement.errors import (
     ConsumerMismatch,
     DataChanged,
-    GenerationConflict,
     PlacementUnavailable,
 )
 from cpu_tiers.placement.hosts import PlacementHost
+from cpu_tiers.placement.oversold import Change
 from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
 
 
@@ -69,18 +69,45 @@ def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Additi
     :raises InsufficientCapacity: the additions do not fit.
     """
     additions = tuple(additions)
+    sent: list[Change] = []
 
     def write() -> None:
-        oversold.set_consumers(
-            client, *(_extended(client.consumer(a.shortfall.consumer), host, a) for a in additions)
-        )
+        nonlocal sent
+        present = [client.consumer(addition.shortfall.consumer) for addition in additions]
+        if sent and all(
+            now.allocations == after.allocations
+            for now, (_, after) in zip(present, sent, strict=True)
+        ):
+            return  # an earlier attempt was carried out, and its answer was lost
+        changes = [_extended(*each, host) for each in zip(present, additions, strict=True)]
+        _must_be_unchanged(client, {host.uuid(n) for a in additions for n in a.goes_to}, present)
+        try:
+            oversold.set_consumers(client, *changes)
+        except PlacementUnavailable:
+            sent = changes
+            raise
 
     repeated(client.retry_policy, write)
 
 
-def _extended(
-    present: Consumer, host: PlacementHost, addition: Addition
-) -> tuple[Consumer, Consumer]:
+def _must_be_unchanged(
+    client: PlacementClient, providers: Iterable[ProviderId], consumers: Sequence[Consumer]
+) -> None:
+    """Check that consumers hold of the providers what was read of them one after the other.
+
+    The generations do not tell it: a server that is resized meanwhile is freed and claimed for
+    again, and begins anew with generation 1.
+
+    :raises DataChanged: another client has written a consumer.
+    """
+    for provider in providers:
+        amounts = client.allocations(provider)
+        for consumer in consumers:
+            if amounts.get(ConsumerId(consumer.uuid), {}) != consumer.allocations.of(provider):
+                raise DataChanged(f"{consumer.uuid} was given other allocations just now")
+
+
+def _extended(present: Consumer, addition: Addition, host: PlacementHost) -> Change:
     """Return a consumer as it is, and with its addition."""
     owner, consumer = addition.shortfall.owner, addition.shortfall.consumer
     before, now = host.holdings.of(consumer), present.allocations
@@ -165,9 +192,8 @@ def _hand_over(
                     consumer_type=taker.consumer_type,
                 ),
             )
-        except GenerationConflict as error:
-            if error.resent:  # the conflict may be with our own first request
-                sent = giver.allocations
+        except PlacementUnavailable:
+            sent = giver.allocations
             raise
 
     with_fresh_reads(client.retry_policy, attempt)
@@ -202,13 +228,13 @@ def delete(client: PlacementClient, consumer: str) -> bool:
             )
         sent = None
         try:
-            client.set_consumers(replace(present, allocations=Portion()), is_repeated=False)
+            client.set_consumers(replace(present, allocations=Portion()))
         except PlacementUnavailable:
             had_any, sent = True, present
             raise
         had_any = True
 
-    with_fresh_reads(client.retry_policy, attempt, PlacementUnavailable)
+    with_fresh_reads(client.retry_policy, attempt)
     return had_any
 
 

@@ -254,17 +254,22 @@ class PlacementClient:
         response = self._exchange.request("GET", f"/allocations/{consumer_uuid}")
         return Consumer.read(consumer_uuid, response)
 
-    def set_consumers(self, *consumers: Consumer, is_repeated: bool = True) -> None:
+    def set_consumers(self, *consumers: Consumer) -> None:
         """Replace the allocations of several consumers in one transaction.
 
-        :param is_repeated: whether the request is sent again if its answer is lost.
+        The request is sent again after a lost answer only if all consumers are new. Placement
+        begins the generation of a consumer anew when the consumer was removed: another client may
+        have freed the consumer and claimed for it, and it has the generation that it had.
+
+        :raises PlacementUnavailable: no answer; with ``needs_read`` unless all consumers are new.
         :raises GenerationConflict: a consumer has another generation by now, or another
             client writes a provider at the same time.
         :raises InsufficientCapacity: an allocation does not fit into the inventories.
         """
         with_type = self.microversion >= (1, 38)
         body = {consumer.uuid: consumer.to_json(with_type=with_type) for consumer in consumers}
-        answer = self._exchange.request("POST", "/allocations", json=body, is_repeated=is_repeated)
+        are_new = all(consumer.generation is None for consumer in consumers)
+        answer = self._exchange.request("POST", "/allocations", json=body, is_repeated=are_new)
         answer.expect_status(204)
 
     def delete_allocations(self, consumer_uuid: str) -> None:

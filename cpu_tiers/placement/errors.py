@@ -108,9 +108,12 @@ class PlacementUnavailable(PlacementError):
     A repeated request may succeed.
 
     :ivar retry_after: the header ``Retry-After`` of the response.
+    :ivar needs_read: the request was a write, and must not be sent again before a read. The read
+        tells whether Placement has carried out the write.
     """
 
     retry_after = ""
+    needs_read = False
 
 
 class PlacementAnswerInvalid(PlacementError):

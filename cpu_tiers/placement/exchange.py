@@ -86,17 +86,22 @@ class Exchange:
     ) -> PlacementResponse:
         """Send a request, with repetitions while Placement is unavailable.
 
-        Writes are repeated as reads are: Placement carries out a repeated write either not at
-        all, or with the same result (decision D91). A read is repeated also if the body of the
-        response is cut off.
+        Most writes are repeated as reads are: Placement carries out a repeated write either not
+        at all, or with the same result (decision D91). A read is repeated also if the body of
+        the response is cut off.
 
         :param expected: statuses of 400 or more to return instead of raising an error.
-        :param is_repeated: whether the request is sent again if its answer is lost.
+        :param is_repeated: whether the request is sent again if its answer is lost. Otherwise
+            ``PlacementUnavailable`` has ``needs_read``.
         :raises PlacementError: the subclass tells the kind of failure.
         """
         headers = {"OpenStack-API-Version": "placement {}.{}".format(*self.microversion)}
         if not is_repeated:
-            return self._send(method, path, headers, json, expected)
+            try:
+                return self._send(method, path, headers, json, expected)
+            except PlacementUnavailable as error:
+                error.needs_read = True
+                raise
         try:
             return self._retrying(self._send, method, path, headers, json, expected)
         except PlacementError as error:

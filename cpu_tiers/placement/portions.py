@@ -1,8 +1,8 @@
 """Add a portion to the allocations of a consumer, or release a portion.
 
 An answer may be lost after Placement did the work, and a portion must not be written twice: the
-ports of a server often request equal amounts. So the generation of the consumer tells whether
-an attempt without an answer was carried out.
+ports of a server often request equal amounts. So a read of the consumer tells whether an attempt
+without an answer was carried out.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,8 @@ from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.placement import oversold
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.errors import ConsumerMismatch, GenerationConflict
+from cpu_tiers.placement.errors import ConsumerMismatch, PlacementUnavailable
+from cpu_tiers.placement.oversold import Change
 from cpu_tiers.placement.records import Consumer
 
 
@@ -60,35 +61,33 @@ def _change(
 ) -> None:
     if not portion:
         return  # the port requests only traits
-    sent: Consumer | None = None
+    sent: Change | None = None
 
     def attempt() -> None:
         nonlocal sent
         present = client.consumer(consumer)
-        if sent is not None and _was_carried_out(present, sent):
+        if sent is not None and _was_carried_out(present, *sent):
             return
-        wanted = replace(present, allocations=changed(present))
-        sent = None
+        change = present, replace(present, allocations=changed(present))
         try:
-            oversold.set_consumers(client, (present, wanted))
-        except GenerationConflict as error:
-            # A conflict after a repeated request may be with our own first request, whose answer
-            # was lost. Placement says nothing about the difference, but the next read does.
-            sent = wanted if error.resent else None
+            oversold.set_consumers(client, change)
+        except PlacementUnavailable:
+            sent = change
             raise
 
     with_fresh_reads(client.retry_policy, attempt)
 
 
-def _was_carried_out(present: Consumer, sent: Consumer) -> bool:
+def _was_carried_out(present: Consumer, before: Consumer, sent: Consumer) -> bool:
     """Tell whether a change that was sent, and got no answer, was written.
 
+    :param before: the consumer as it was before the change.
     :raises ConsumerMismatch: others have written since, so nobody can tell.
     """
     if not present.allocations:
         return not sent.allocations
     writes = (present.generation or 0) - (sent.generation or 0)
-    if writes == 0:
+    if writes == 0 and present.allocations == before.allocations:
         return False
     if writes == 1 and sent.allocations:
         # A single write: ours if it wrote what we sent, somebody else's if not.

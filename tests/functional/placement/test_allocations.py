@@ -19,6 +19,7 @@ from cpu_tiers.placement.allocations import add, claim, delete, move
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     ConsumerMismatch,
+    DataChanged,
     GenerationConflict,
     InsufficientCapacity,
     PlacementAnswerInvalid,
@@ -26,7 +27,7 @@ from cpu_tiers.placement.errors import (
 )
 from cpu_tiers.placement.exchange import Transport
 from cpu_tiers.placement.hosts import PlacementHost, read_host
-from cpu_tiers.placement.records import Inventories
+from cpu_tiers.placement.records import Consumer, Inventories
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"
@@ -310,6 +311,78 @@ def test_add_to_one_that_holds_something_elsewhere_by_now(
     with pytest.raises(GenerationConflict):
         add(client, read(client, "compute2"), [additions(SERVER, SERVER, "compute2", VCPU=1)])
     assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
+
+
+@pytest.mark.parametrize("fault", ["answer lost", "silence", "closed", "HTML 503", "JSON 409"])
+def test_an_addition_is_made_once(
+    client: PlacementClient, host: str, faults: list[tuple[str, str]], fault: str
+) -> None:
+    claim_as(client, SERVER, vcpus(host, 3))
+    faults += [("POST /allocations", fault)]
+    add(
+        client,
+        read(client),
+        [additions(SERVER, SERVER, VCPU=1), additions(OTHER, SERVER, VCPU=2)],
+    )
+    assert client.consumer(SERVER).allocations == {host: {"VCPU": 4}}
+    assert client.consumer(OTHER).allocations == {host: {"VCPU": 2}}
+
+
+def resize(client: PlacementClient, *, to: str) -> None:
+    """Resize SERVER, which has a claim elsewhere then, and the generation 1 as before."""
+    move(client, SERVER, MIGRATION)
+    claim_as(client, SERVER, vcpus(to, 2))
+    assert client.consumer(SERVER).generation == 1
+
+
+def test_a_server_that_is_resized_after_a_lost_write_keeps_its_claim(
+    client: PlacementClient, host: str
+) -> None:
+    claim_as(client, SERVER, vcpus(host, 3))
+    assert client.consumer(SERVER).generation == 1
+    other = host_like(client, host, "compute2")
+
+    def refuse_and_resize(_: Callable[[], Any]) -> Any:
+        resize(client, to=other)
+        raise ConnectFailure("connection reset by peer")
+
+    transport = Interrupted(client._exchange._transport, refuse_and_resize)
+    healer = PlacementClient(transport, retry_policy=RetryPolicy(sleep=lambda _: None))
+    with pytest.raises(DataChanged, match="web was given other allocations"):
+        add(healer, read(client), [additions(SERVER, SERVER, VCPU=1)])
+    assert client.consumer(SERVER).allocations == {other: {"VCPU": 2}}
+    assert client.consumer(MIGRATION).allocations == {host: {"VCPU": 3}}
+
+
+def test_a_server_that_is_resized_while_others_are_read_keeps_its_claim(
+    client: PlacementClient, host: str
+) -> None:
+    claim_as(client, SERVER, vcpus(host, 3))
+    claim_as(client, OTHER, vcpus(host, 1))
+    other = host_like(client, host, "compute2")
+
+    class Slow(PlacementClient):
+        def consumer(self, consumer_uuid: str) -> Consumer:
+            if consumer_uuid == OTHER:
+                resize(client, to=other)
+            return super().consumer(consumer_uuid)
+
+    healer = Slow(client._exchange._transport, retry_policy=client.retry_policy)
+    with pytest.raises(DataChanged, match=f"{SERVER} was given other allocations"):
+        add(
+            healer,
+            read(client),
+            [additions(SERVER, SERVER, VCPU=1), additions(OTHER, OTHER, VCPU=1)],
+        )
+    assert client.consumer(SERVER).allocations == {other: {"VCPU": 2}}
+    assert client.consumer(OTHER).allocations == {host: {"VCPU": 1}}
+
+
+def host_like(client: PlacementClient, host: str, name: str) -> str:
+    """Create a host with the inventories of another host; return its uuid."""
+    provider = client.create_provider(name).uuid
+    client.set_inventories(provider, replace(client.inventories(host), generation=0))
+    return provider
 
 
 def give_memory(client: PlacementClient, host: str) -> None:

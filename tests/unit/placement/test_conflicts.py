@@ -8,21 +8,26 @@ from cpu_tiers.placement.errors import (
     DataChanged,
     DuplicateName,
     GenerationConflict,
+    PlacementError,
     PlacementRefused,
+    PlacementUnavailable,
 )
 
 
 class Operation:
     """Meets somebody else so many times before it gets through."""
 
-    def __init__(self, times: int, conflict: type[PlacementRefused]) -> None:
+    def __init__(self, times: int, conflict: type[PlacementError]) -> None:
         self.times, self.conflict, self.calls = times, conflict, 0
+        self.values: dict[str, object] = {}
         self.pauses: list[float] = []
 
     def __call__(self) -> str:
         self.calls += 1
         if self.calls <= self.times:
-            raise self.conflict("somebody else was faster")
+            error = self.conflict("somebody else was faster")
+            vars(error).update(self.values)
+            raise error
         return "done"
 
     def policy(self, attempts: int = 20) -> RetryPolicy:
@@ -51,11 +56,23 @@ def test_so_many_times_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("repeat", [with_fresh_reads, repeated])
-def test_other_refusals_are_not(
+def test_a_write_without_an_answer_is_repeated_when_the_service_asks_for_it(
     repeat: Callable[[RetryPolicy, Callable[[], str]], str],
 ) -> None:
-    operation = Operation(1, PlacementRefused)
-    with pytest.raises(PlacementRefused):
+    operation = Operation(2, PlacementUnavailable)
+    operation.values = {"needs_read": True, "retry_after": "7"}
+    assert repeat(operation.policy(), operation) == "done"
+    assert operation.pauses == [7, 7]
+
+
+@pytest.mark.parametrize("repeat", [with_fresh_reads, repeated])
+@pytest.mark.parametrize("refusal", [PlacementRefused, PlacementUnavailable])
+def test_other_errors_are_not(
+    refusal: type[PlacementError],
+    repeat: Callable[[RetryPolicy, Callable[[], str]], str],
+) -> None:
+    operation = Operation(1, refusal)
+    with pytest.raises(refusal):
         repeat(operation.policy(), operation)
     assert operation.calls == 1
 
