@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from math import lcm
@@ -44,15 +44,14 @@ class Slice:
     """A cgroup of cgroups, for example ``machine.slice``. The members divide the weight.
 
     :param asleep: the names of members that sleep while the other members divide the weight.
-    :param shares_per_weight: what a weight of 1 of a member is in shares, the unit in which the
-        kernel rounds weights: 1 in cgroup v1, and 1024/100 in v2. ``None``, without rounding, for
-        cgroups that are not guests.
+    :param whole_shares: whether the weights of the members are in shares. The kernel rounds the
+        weight of a member on a CPU to whole shares.
     """
 
     weight: int
     members: Mapping[str, "Contender | Slice"]
     asleep: frozenset[str] = frozenset()
-    shares_per_weight: Fraction | None = None
+    whole_shares: bool = False
 
     def __post_init__(self) -> None:
         """Check the weight.
@@ -65,10 +64,20 @@ class Slice:
     def of_guests(cls, guests: Mapping[str, "Contender | Slice"], default_weight: int) -> "Slice":
         """Return the cgroup of all guests of a host, whose weight nobody has changed.
 
+        The weights of its members are in shares. A weight of 1 is a share in cgroup v1, and 10.24
+        shares in v2, rounded to a whole number (``cpu_weight_write_u64`` in kernel/sched/core.c).
+
         :param default_weight: the weight of a new cgroup, which is 1024 shares in the kernel.
         """
-        shares_per_weight = Fraction(DEFAULT_WEIGHT[1], default_weight)
-        return cls(weight=default_weight, members=guests, shares_per_weight=shares_per_weight)
+
+        @cache  # a host has many guests of the same flavor
+        def shares(weight: int) -> int:
+            return round(Fraction(weight * DEFAULT_WEIGHT[1], default_weight))
+
+        members = {
+            name: replace(each, weight=shares(each.weight)) for name, each in guests.items()
+        }
+        return cls(weight=default_weight, members=members, whole_shares=True)
 
     @property
     def awake(self) -> Mapping[str, "Contender | Slice"]:

@@ -7,8 +7,9 @@ kernel rounds the weight of a guest to whole shares (``scale_load_down`` in kern
 docs/entitlement.rst has the proof. Pure.
 """
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
@@ -19,6 +20,12 @@ IMBALANCE = Fraction(5, 4)
 """The load of a CPU, in loads of another CPU, up to which the kernel may leave the threads.
 
 ``imbalance_pct`` in kernel/sched/topology.c: 125 up to Linux 5.9, and 117 since Linux 5.10.
+"""
+
+UNKNOWN = Fraction(1, 64)
+"""The part of a guest's load on another CPU by which the kernel may be wrong.
+
+``update_tg_load_avg`` in kernel/sched/fair.c passes no smaller change on to the other CPUs.
 """
 
 Rivals = Callable[[frozenset[int]], Counter[Fraction]]
@@ -46,12 +53,14 @@ class _Level:
 
     :param unit: the value of a weight of 1 here.
     :param share: the value of one share, to whole numbers of which the kernel rounds the weight of
-        a member on a CPU; 0 without rounding.
+        a guest on a CPU; 0 without rounding.
+    :param is_guest: whether the members are the parts of a guest, and not guests.
     :param outside: the threads that compete with the cgroup of the members.
     """
 
     unit: Fraction
     share: Fraction
+    is_guest: bool = False
     outside: Rivals
 
 
@@ -59,57 +68,71 @@ def _floors(
     members: Mapping[str, Contender | Slice], level: _Level, prefix: str
 ) -> Iterator[tuple[str, Fraction]]:
     """Yield the floors of the contenders among the members, with their paths."""
+    shares = {name: _share(member, level) for name, member in members.items()}
 
     @cache  # a host has many guests and few CPU sets
     def all_rivals(cpus: frozenset[int]) -> Counter[Fraction]:
-        return level.outside(cpus) + _rivals(members.values(), cpus, level)
+        return level.outside(cpus) + _rivals(members, shares, cpus, level)
 
     @cache  # a host has many guests of the same flavor
     def floor(
         weight: Fraction, threads: int, cpus: frozenset[int], near: int, share: Fraction
     ) -> Fraction:
         """Return the floor of a thread; ``near`` of the threads may run on its CPUs."""
-        own = weight / threads
-        others = all_rivals(cpus) - _heaviest(weight, near, len(cpus), level.share)
-        siblings = _heaviest(own * (near - 1), near - 1, len(cpus), share)
-        return _floor(_lightest(own, share), others + siblings, len(cpus))
+        own, most = weight / threads, _most(weight, len(cpus), share)
+        others = all_rivals(cpus) - _heaviest(most, near, len(cpus), level.share)
+        siblings = _heaviest(most / threads * (near - 1), near - 1, len(cpus), share)
+        return _floor(_lightest(own, near, share), others + siblings, len(cpus))
 
-    def floors(member: Contender, threads: int) -> Iterator[Fraction]:
-        share = _share(member, level)
+    def floors(member: Contender, threads: int, share: Fraction) -> Iterator[Fraction]:
         for cpus, n in member.threads.items():
             near = _number(member, cpus)
             yield n * floor(level.unit * member.weight, threads, cpus, near, share)
 
-    def beside(member: Slice, cpus: frozenset[int]) -> Counter[Fraction]:
-        return all_rivals(cpus) - _rivals([member], cpus, level)
+    def beside(name: str, cpus: frozenset[int]) -> Counter[Fraction]:
+        return all_rivals(cpus) - _rivals({name: members[name]}, shares, cpus, level)
 
     for name, member in members.items():
         path = f"{prefix}{name}"
         if isinstance(member, Contender):
             if threads := sum(member.threads.values()):
-                yield path, sum(floors(member, threads), Fraction(0))
+                yield path, sum(floors(member, threads, shares[name]), Fraction(0))
         elif total := runnable_weight(member.awake):
             unit = level.unit * member.weight / total
-            per_weight = member.shares_per_weight
-            share = unit / per_weight if per_weight else _share(member, level)
-            below = _Level(unit=unit, share=share, outside=partial(beside, member))
+            share = unit if member.whole_shares else shares[name]
+            below = _Level(
+                unit=unit,
+                share=share,
+                is_guest=not member.whole_shares,
+                outside=partial(beside, name),
+            )
             yield from _floors(member.awake, below, f"{path}/")
 
 
 def _share(member: Contender | Slice, level: _Level) -> Fraction:
-    """Return the value of a share; 0 if the member always has its whole weight on one CPU."""
+    """Return the value of a share; 0 if the guest always has its whole weight on one CPU."""
+    if level.is_guest or not level.share:
+        return level.share
     threads = list(_threads(member))
     one_cpu = len(frozenset[int]().union(*(cpus for cpus, _ in threads))) == 1
     return Fraction(0) if one_cpu or sum(n for _, n in threads) == 1 else level.share
 
 
-def _lightest(weight: Fraction, share: Fraction) -> Fraction:
-    """Return the least weight that a thread may have after the kernel has rounded.
+def _most(weight: Fraction, cpus: int, share: Fraction) -> Fraction:
+    """Return what a guest may weigh on several CPUs together; on one, no more than its weight."""
+    return weight * (1 + UNKNOWN) if share and cpus > 1 else weight
+
+
+def _lightest(weight: Fraction, threads: int, share: Fraction) -> Fraction:
+    """Return the least weight that one of these threads may have after the kernel has rounded.
 
     On a CPU with *j* threads of a guest, the guest weighs j x ``weight`` in whole shares, rounded
     down, and 2 shares at least. The threads on the CPU divide this.
     """
-    return max(weight // share * share, weight * 2 / 3) if share else weight
+    if not share:
+        return weight
+    own = weight * (1 - UNKNOWN) / share
+    return share * min(Fraction(max(2, math.floor(j * own)), j) for j in range(1, threads + 1))
 
 
 def _heaviest(weight: Fraction, threads: int, cpus: int, share: Fraction) -> Counter[Fraction]:
@@ -132,13 +155,19 @@ def _heaviest(weight: Fraction, threads: int, cpus: int, share: Fraction) -> Cou
 
 
 def _rivals(
-    members: Iterable[Contender | Slice], cpus: frozenset[int], level: _Level
+    members: Mapping[str, Contender | Slice],
+    shares: Mapping[str, Fraction],
+    cpus: frozenset[int],
+    level: _Level,
 ) -> Counter[Fraction]:
     """Return the threads of these cgroups that may run on the CPUs."""
-    alike = Counter((member.weight, _number(member, cpus)) for member in members)
+    alike = Counter(
+        (_most(level.unit * member.weight, len(cpus), shares[name]), _number(member, cpus))
+        for name, member in members.items()
+    )
     rivals = Counter[Fraction]()
     for (weight, near), count in alike.items():
-        for each, n in _heaviest(level.unit * weight, near, len(cpus), level.share).items():
+        for each, n in _heaviest(weight, near, len(cpus), level.share).items():
             rivals[each] += n * count
     return rivals
 

@@ -49,10 +49,14 @@ def test_entitlements() -> None:
 
 
 def test_the_own_threads_of_qemu() -> None:
-    # The hand-worked hosts are in entitlement/test_emulator.py: 16/23 and 8/19, 8/9 and 2/3.
+    # The hand-worked hosts are in entitlement/test_emulator.py, 8/9 and 2/3 for the fair shares.
+    # For the floors each guest counts 63/64 of its own weight and 65/64 of the others. Gold has
+    # 1008 shares beside 2 x 260, and 504 beside 520 and 2 x 260 while its QEMU is awake:
+    # r x 504/1024 is a quarter of 1008/1268 - r x (1008/1268 - 504/1024). Silver has 504 beside
+    # 2 x 520, and 252 beside 260 and 2 x 520.
     host = replace(occupancy(GOLD, SILVER), emulator_overhead=Fraction(1, 4))
     expected = entitled(
-        gold=(Fraction(16, 23), Fraction(8, 9)), silver=(Fraction(8, 19), Fraction(2, 3))
+        gold=(Fraction(144, 209), Fraction(8, 9)), silver=(Fraction(504, 1219), Fraction(2, 3))
     )
     assert host.entitlements() == expected
     assert host.vcpu_entitlements() == {name: (each,) for name, each in expected.items()}
@@ -60,14 +64,16 @@ def test_the_own_threads_of_qemu() -> None:
 
 
 def test_qemu_pinned_away_from_its_vcpu() -> None:
-    # QEMU and the vCPU have a CPU each. On CPU 0 the pair weighs 100 or, while QEMU is awake, 50.
+    # QEMU and the vCPU have a CPU each. On CPU 0 the pair weighs 1024 shares or, while QEMU is
+    # awake, 512. The kernel may count 63/64 of it, 1008 and 504.
     away = Domain(name="away", shares=100, vcpu_sets=(CpuSet({0}),), emulator_set=CpuSet({1, 99}))
     rival = Domain(name="rival", shares=100, vcpu_sets=(CpuSet({0}),))
     host = replace(occupancy(away, rival), emulator_overhead=Fraction(1, 4))
-    # Beside 2 x 50 of the rival, 1/2, and 1/3 while QEMU is awake for r x 1 = 1/4 x (1/2 - r/6):
-    # r = 3/25. The rival: 1/2, and with its QEMU 1/2 by 1.25.
+    # Beside 2 x 512 of the rival, 63/127, and 63/191 while QEMU is awake, for r x 1 = 1/4 x
+    # (63/127 - r x 4032/24257): r = 63/508 x 24257/25265. The rival: 1/2, and with its QEMU 1/2
+    # by 1.25.
     assert host.vcpu_floors() == {
-        "away": (Fraction(1, 2) - Fraction(3, 25) / 6,),
+        "away": (Fraction(63, 127) - Fraction(63, 508) * Fraction(4032, 25265),),
         "rival": (Fraction(2, 5),),
     }
 
@@ -82,18 +88,18 @@ def test_a_guest_without_vcpus_has_nothing() -> None:
 
 
 def test_floor_of_each_vcpu() -> None:
-    # CPU 0 by 50 for half of the pair and 100 for the rival, CPU 1 for the other half; while that
-    # half sleeps, the pair has 100 on CPU 0
+    # CPU 0 by 512 shares for half of the pair, which may count as 504, and 1024 for the rival,
+    # CPU 1 for the other half; while that half sleeps, the pair has 1024 on CPU 0
     pair = Domain(name="pair", shares=100, vcpu_sets=(CpuSet({0}), CpuSet({1})))
     rival = Domain(name="rival", shares=100, vcpu_sets=(CpuSet({0}),))
     host = occupancy(pair, rival, Domain(name="none", vcpu_sets=()))
     assert host.vcpu_floors() == {
-        "pair": (Fraction(1, 3), Fraction(1)),
+        "pair": (Fraction(63, 191), Fraction(1)),
         "rival": (Fraction(1, 2),),
         "none": (),
     }
     assert host.entitlements() == entitled(
-        pair=(Fraction(4, 3), Fraction(4, 3)),
+        pair=(Fraction(63, 191) + 1, Fraction(4, 3)),
         rival=(Fraction(1, 2), Fraction(2, 3)),
         none=(Fraction(0), Fraction(0)),
     )

@@ -44,13 +44,14 @@ def test_delivered_against_the_floor_while_wanted(gold: CpuTime, owed: float | N
 
 
 def test_each_vcpu_is_owed_what_its_own_cpus_give() -> None:
-    # weight 200 on two vCPUs: 1 on CPU 2 alone, 100 of 125 on CPU 0 beside Bronze
+    # weight 200 on two vCPUs: 1 on CPU 2 alone, and on CPU 0 1024 shares, which may count as 1008,
+    # beside 256 of Bronze
     mixed = guest("mixed", 200, CPU0, CpuSet({2}))
     host = evidence(
         mixed, BRONZE, spent={"mixed": (CpuTime(4.0, 1.0), CpuTime(10.0, 0.0)), "bronze": ()}
     )
     had = deliveries(host)
-    assert had["mixed"].owed == pytest.approx(0.5 * 0.8 + 1)
+    assert had["mixed"].owed == pytest.approx(0.5 * 1008 / 1264 + 1)
     assert had["mixed"].wanted == pytest.approx(1.5)
     assert set(had) == {"mixed"}  # Bronze was not measured
     assert summary(host) == []
