@@ -26,7 +26,7 @@ from typing import Any
 import libvirt
 
 from tests.libvirt.cgroup import default_weight
-from tests.libvirt.contest import ContestWindow, contest_windows
+from tests.libvirt.contest import EMULATED, ContestWindow, contest_windows
 from tests.libvirt.contest_v2 import DEFAULT_WEIGHT, contest_windows_v2
 from tests.libvirt.contestants import Contest
 from tests.libvirt.embedded import embedded
@@ -42,6 +42,7 @@ class Arena:
     """Where contests are held.
 
     :param batch: how many contests are held at a time.
+    :param emulated: whether every QEMU emulates its guest.
     :param hold: returns the windows of each contest.
     :param release: of the kernel.
     """
@@ -50,6 +51,7 @@ class Arena:
     batch: int
     default_weight: int
     release: str
+    emulated: bool
     hold: Callable[[Sequence[Contest]], list[list[ContestWindow]]]
 
 
@@ -71,6 +73,7 @@ def arenas(
             batch=1,
             default_weight=default_weight(),
             release=os.uname().release,
+            emulated=EMULATED,
             hold=host,
         )
     if options.on != "host":
@@ -79,6 +82,7 @@ def arenas(
             batch=_CONTESTS_OF_A_BOOT,
             default_weight=DEFAULT_WEIGHT,
             release=kernel_release(),
+            emulated=False,
             hold=guest,
         )
 
@@ -90,8 +94,9 @@ def hold(arena: Arena, seed: str, first: int, seconds: int) -> Iterator[dict[str
     for number, contest, windows in zip(numbers, contests, arena.hold(contests), strict=True):
         for window in windows:
             guests = outcomes(
-                contest, arena.default_weight, window, seconds=seconds, release=arena.release
-            )
+                contest, arena.default_weight, window,
+                seconds=seconds, release=arena.release, emulated=arena.emulated,
+            )  # fmt: skip
             yield {
                 "seed": seed,
                 "arena": arena.name,

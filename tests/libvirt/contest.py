@@ -33,6 +33,8 @@ _SECONDS_TO_START = 60
 _SECONDS_TO_SETTLE = 3
 SECONDS_TO_READ = 0.01
 """How long the clocks of all guests are read."""
+EMULATED = not Path("/dev/kvm").exists()
+"""Whether QEMU emulates the guests of this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +150,8 @@ def spinning(
 ) -> Iterator[libvirt.virDomain]:
     """Yield a guest that spins with these vCPUs after its start."""
     loader = E.loader(str(build_firmware(folder, vcpus)), type="rom")
-    firmware, emulated = {"firmware": lambda _: [E.os(loader)]}, not Path("/dev/kvm").exists()
-    with running(connection, guest, firmware, emulated=emulated) as domain:
+    firmware = {"firmware": lambda _: [E.os(loader)]}
+    with running(connection, guest, firmware, emulated=EMULATED) as domain:
         yield domain
 
 

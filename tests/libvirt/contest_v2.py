@@ -45,8 +45,7 @@ def contest_windows_v2(
 ) -> list[list[ContestWindow]]:
     """Return what ran in each window of each contest, one contest after the other.
 
-    ``foreign`` of the windows is 0, because nobody else runs in the guest. While the machine takes
-    its CPU from the guest, the guest counts the thread on this CPU as running.
+    ``foreign`` of a window is what all threads together lack: interrupts and the kernel take it.
     """
     root, console = new_root(folder, "spin_v2.sh"), folder / "console"
     console.unlink(missing_ok=True)
@@ -66,7 +65,7 @@ def contest_windows_v2(
             domain.resume()
             text = wait_until_done(console, _SECONDS_TO_BOOT + a_contest * len(contests))
     return [
-        [ContestWindow(cpus=received, foreign=0.0) for received in _windows(part, contest)]
+        [_window(received, contest) for received in _windows(part, contest)]
         for part, contest in zip(text.split("contest\n")[1:], contests, strict=True)
     ]
 
@@ -103,6 +102,11 @@ def _windows(text: str, contest: Contest) -> Iterator[dict[str, float]]:
         yield none | {
             name: (late[path] - early[path]) / 1e6 / (end - start) for path, name in names.items()
         }
+
+
+def _window(received: Mapping[str, float], contest: Contest) -> ContestWindow:
+    wanted = sum(contest.fair(DEFAULT_WEIGHT).values())
+    return ContestWindow(cpus=received, foreign=max(0.0, wanted - sum(received.values())))
 
 
 def _reading(text: str) -> tuple[float, Mapping[str, int]]:

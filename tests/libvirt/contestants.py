@@ -1,8 +1,10 @@
 """Guests that compete for CPUs, and the floor and the fair share of each guest."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
+from math import inf
 
 from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
 from cpu_tiers.libvirt.contract import Guest
@@ -81,6 +83,21 @@ class Contest:
     def floors(self, default_weight: int) -> dict[str, float]:
         """Return the floor of each, in CPUs."""
         return self._by_name(floor_cpus(self._host(default_weight)))
+
+    def emulated_floors(self, default_weight: int) -> dict[str, float]:
+        """Return the floor of each, in CPUs, if every QEMU emulates its guest.
+
+        The main thread of such a QEMU sometimes wants to run and sometimes sleeps, beside the
+        vCPUs. The floor is the least of all combinations.
+        """
+        least = dict.fromkeys((contestant.name for contestant in self.contestants), inf)
+        choices = ((True,) if each.busy_emulator else (False, True) for each in self.contestants)
+        for busy in product(*choices):
+            pairs = zip(self.contestants, busy, strict=True)
+            contestants = tuple(replace(each, busy_emulator=own) for each, own in pairs)
+            floors = replace(self, contestants=contestants).floors(default_weight)
+            least = {name: min(floor, floors[name]) for name, floor in least.items()}
+        return least
 
     def _host(self, default_weight: int) -> dict[str, Contender | Slice]:
         host: dict[str, Contender | Slice] = {

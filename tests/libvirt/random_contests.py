@@ -83,10 +83,10 @@ def _draw(rng: Random, number: int) -> Contestant:
         extra_specs=specs,
     )
     busy, apart = rng.random() < _BUSY_EMULATOR, rng.random() < 1 / 2
-    return Contestant(guest=_with_emulator_apart(guest) if apart else guest, busy_emulator=busy)
+    return Contestant(guest=with_emulator_apart(guest) if apart else guest, busy_emulator=busy)
 
 
-def _with_emulator_apart(guest: Guest) -> Guest:
+def with_emulator_apart(guest: Guest) -> Guest:
     """Let the emulator threads of a guest with pinned vCPUs float over the shared CPUs."""
     if guest.topology is None:
         return guest
@@ -108,13 +108,21 @@ def kind_of(contestant: Contestant) -> Kind:
 
 
 def outcomes(
-    contest: Contest, default_weight: int, window: ContestWindow, *, seconds: float, release: str
+    contest: Contest,
+    default_weight: int,
+    window: ContestWindow,
+    *,
+    seconds: float,
+    release: str,
+    emulated: bool = False,
 ) -> list[Outcome]:
     """Return the outcome of a window for each guest.
 
     :param release: of the kernel, such as ``6.1.0-18-cloud-amd64``.
+    :param emulated: whether every QEMU emulates its guest.
     """
-    floors, fair = contest.floors(default_weight), contest.fair(default_weight)
+    fair = contest.fair(default_weight)
+    floors = (contest.emulated_floors if emulated else contest.floors)(default_weight)
     contenders = contest.contenders(default_weight)
     return [
         Outcome(

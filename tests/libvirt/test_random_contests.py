@@ -10,8 +10,9 @@ import pytest
 
 from tests.draws import SEED
 from tests.libvirt.cgroup import default_weight
-from tests.libvirt.contest import ContestWindow, contest_windows
+from tests.libvirt.contest import EMULATED, ContestWindow, contest_windows
 from tests.libvirt.contest_v2 import DEFAULT_WEIGHT, contest_windows_v2
+from tests.libvirt.contestants import Contest, Contestant
 from tests.libvirt.linux_guest import kernel_release
 from tests.libvirt.random_contests import (
     MOST_FOREIGN,
@@ -21,7 +22,9 @@ from tests.libvirt.random_contests import (
     noise,
     outcomes,
     shares_of,
+    with_emulator_apart,
 )
+from tests.libvirt.servers import server
 
 SECONDS = 8
 SECONDS_ON_THE_HOST = 40
@@ -42,8 +45,9 @@ def test_on_this_host(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
         if window.foreign <= MOST_FOREIGN:
             valid += 1
             results = outcomes(
-                contest, default_weight(), window, seconds=SECONDS, release=os.uname().release
-            )
+                contest, default_weight(), window,
+                seconds=SECONDS, release=os.uname().release, emulated=EMULATED,
+            )  # fmt: skip
             assert_floors(results, window)
         number += 1
     if not valid:
@@ -75,6 +79,29 @@ def test_a_draw_is_repeatable_and_begins_with_the_lightest_guest() -> None:
         weights = [shares_of(guest) or 1024 for guest in contest.contestants]
         assert weights == sorted(weights)
         assert all(1 <= weight <= 10_000 for weight in weights)
+
+
+def test_the_floors_of_guests_that_are_emulated() -> None:
+    """The main thread of the pinned guest may float over CPU 0, beside a heavy guest."""
+    heavy = server("heavy", cpus=frozenset({0}), extra_specs={"quota:cpu_shares": "9900"})
+    light = server("light", cpus=frozenset({1}), extra_specs={"quota:cpu_shares": "200"})
+    pinned = with_emulator_apart(
+        server(
+            "pinned",
+            cpus=frozenset({0}),
+            pinned=frozenset({1}),
+            extra_specs={"quota:cpu_shares": "200"},
+        )
+    )
+    guests = (Contestant(guest=light), Contestant(guest=pinned), Contestant(guest=heavy))
+    contest = Contest(title="three guests", contestants=guests)
+    assert contest.floors(1024) == {"light": 0.5, "pinned": 0.5, "heavy": 1}
+    # With the main thread, a thread of the pinned guest has 100 shares on each CPU, which count
+    # as 98 or more: 98 / 9998 of CPU 0 and 98 / 298 of CPU 1 are less than half of CPU 1. For the
+    # others it counts with 200.
+    assert contest.emulated_floors(1024) == pytest.approx(
+        {"light": 0.5, "pinned": 98 / 9998 + 98 / 298, "heavy": 9900 / 10100}
+    )
 
 
 def test_the_noise_of_a_window() -> None:
