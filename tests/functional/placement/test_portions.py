@@ -205,7 +205,7 @@ def test_a_portion_is_not_freed_of_a_later_claim(
     faults: list[tuple[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Ours was carried out, and the server was freed and claimed for: its generation is 1 again."""
+    """Ours was carried out, and the server claimed for anew: its generation is 1 again."""
     assert server().generation == 1
     bandwidth = AllocationRequest(allocations={host: {"VCPU": 2}, nic: {EGRESS: 500}})
 
