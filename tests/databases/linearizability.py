@@ -11,10 +11,13 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
-from tests.databases.operations import EMPTY, Kind, Operation, State
+from tests.databases.operations import EMPTY, Kind, Operation, Outcome, State
 
 SHOWN = 60
 """So many operations are in the report of a history that has no order."""
+
+_EMPTYING = frozenset({Kind.MOVE, Kind.ROLL_BACK, Kind.DELETE})
+_CHANGING = frozenset({Kind.ADD, Kind.RELEASE, Kind.HEAL})
 
 
 def contradiction(operations: Iterable[Operation]) -> str:
@@ -44,7 +47,9 @@ def contradiction(operations: Iterable[Operation]) -> str:
 def _with_contention(history: Sequence[Operation]) -> list[Operation]:
     """Return the history, with the operations that were called while another one wrote.
 
-    An uncertain operation counts at its call only: it has no known end.
+    An uncertain operation counts at its call only: it has no known end. Placement may lose a
+    change that it has confirmed, if another operation empties the consumer at the same time
+    (``docs/upstream/answers-race.rst``). So such a change becomes uncertain.
     """
     writes = [operation for operation in history if operation.kind is not Kind.READ]
 
@@ -52,9 +57,14 @@ def _with_contention(history: Sequence[Operation]) -> list[Operation]:
         end = other.returned if other.is_certain else other.called
         return one is not other and one.called <= end and other.called <= one.returned
 
-    return [
-        replace(one, is_contended=any(overlap(one, other) for other in writes)) for one in history
-    ]
+    def seen(one: Operation) -> Operation:
+        others = [other for other in writes if overlap(one, other)]
+        may_be_lost = one.kind in _CHANGING and any(other.kind in _EMPTYING for other in others)
+        is_lost = may_be_lost and one.outcome is Outcome.DONE
+        outcome = Outcome.UNCERTAIN if is_lost else one.outcome
+        return replace(one, is_contended=bool(others), outcome=outcome)
+
+    return [seen(one) for one in history]
 
 
 def _next(history: Sequence[Operation], done: int) -> Iterator[int]:

@@ -32,6 +32,7 @@ def read(
 CLAIM = op(0, 1, Kind.CLAIM, ONE)
 MOVED = (CLAIM, op(2, 3, Kind.MOVE))
 KEPT = read(8, 9, ONE, 1)
+MIGRATED = read(8, 9, ONE, 1, MIGRATION)
 UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFUSED
 
 
@@ -72,6 +73,10 @@ UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFU
             [*MOVED, op(4, 6, Kind.ROLL_BACK, outcome=REFUSED), op(5, 7, Kind.ROLL_BACK), KEPT],
             id="of two ways back at the same time one has no capacity",
         ),
+        pytest.param(
+            [CLAIM, op(2, 4, Kind.HEAL, ONE, before=ONE), op(3, 5, Kind.MOVE), MIGRATED],
+            id="a move at the same time loses what a heal has added",
+        ),
     ],
 )
 def test_there_is_an_order(history: list[Operation]) -> None:
@@ -103,6 +108,10 @@ def test_there_is_an_order(history: list[Operation]) -> None:
         pytest.param(
             [*MOVED, op(4, 5, Kind.ROLL_BACK), op(6, 7, Kind.ROLL_BACK, outcome=REFUSED)],
             id="a second way back has no capacity instead of nothing to move",
+        ),
+        pytest.param(
+            [CLAIM, op(2, 3, Kind.HEAL, ONE, before=ONE), op(4, 5, Kind.MOVE), MIGRATED],
+            id="a later move loses what a heal has added",
         ),
         pytest.param(
             [op(1, 2, Kind.CLAIM, ONE, outcome=UNCERTAIN), read(0, 0.5, ONE, 1)],
