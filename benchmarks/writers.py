@@ -306,18 +306,21 @@ def cloud_on(database: str, latency: float) -> Iterator[SimulatedCloud | RealClo
 
 def main() -> None:
     """Print a line for each writer and each rate of claims."""
+    names = [writer.name for writer in WRITERS]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database", choices=("sqlite", *SERVERS), default="sqlite")
     parser.add_argument("--latency", type=float, default=0.02, help="seconds of a request")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--writers", nargs="+", choices=names, default=names)
+    parser.add_argument("--rates", nargs="+", type=float, default=RATES, help="per second")
     arguments = parser.parse_args()
     random.seed(1)
     print(
         "writer; claims and releases per second: asked, measured; ends; seconds; requests; refused"
     )
     with cloud_on(arguments.database, arguments.latency) as cloud:
-        for writer in WRITERS:
-            for rate in RATES:
+        for writer in (each for each in WRITERS if each.name in arguments.writers):
+            for rate in arguments.rates:
                 print(*measure(cloud, writer, rate, arguments.rounds), sep="; ", flush=True)
 
 

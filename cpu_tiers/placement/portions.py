@@ -90,7 +90,8 @@ def _was_carried_out(present: Consumer, before: Consumer, sent: Consumer) -> boo
     if writes == 0 and present.allocations == before.allocations:
         return False
     if writes == 1 and sent.allocations:
-        # A single write: ours if it wrote what we sent, somebody else's if not.
+        # A single write: ours if it wrote what we sent, somebody else's if not. Nothing tells
+        # ours from an equal write of somebody else, such as for another port of the server.
         return present.allocations == sent.allocations
     raise ConsumerMismatch(
         f"the answer to a change of what consumer {sent.uuid} holds was lost, and others have"

@@ -124,7 +124,8 @@ class Writer:
             values["had_any"] = bool(value)
             if value and self.transport.lost_write:
                 known = Outcome.UNCERTAIN  # another delete may have been faster
-        self._write(name, called, kind=kind, outcome=known, **values)
+        lost = self.transport.lost_write
+        self._write(name, called, kind=kind, outcome=known, lost_write=lost, **values)
         return outcome
 
     @contextmanager
@@ -143,8 +144,9 @@ class Writer:
             if outcome is Outcome.GIVEN_UP and self.transport.lost_write:
                 outcome = Outcome.UNCERTAIN
             if outcome is not Outcome.GIVEN_UP:
+                known = {"outcome": outcome, "lost_write": self.transport.lost_write}
                 for (name, place), values in parts.items():
-                    self._write(name, called, outcome=outcome, place=place, **values)
+                    self._write(name, called, place=place, **known, **values)
 
     def read(self, name: str, place: int, consumer: str) -> Register | None:
         """Read a consumer; return ``None`` if there is no answer."""

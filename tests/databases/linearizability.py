@@ -49,7 +49,8 @@ def _with_contention(history: Sequence[Operation]) -> list[Operation]:
 
     An uncertain operation counts at its call only: it has no known end. Placement may lose a
     change that it has confirmed, if another operation empties the consumer at the same time
-    (``docs/upstream/answers-race.rst``). So such a change becomes uncertain.
+    (``docs/upstream/answers-race.rst``). So such a change becomes uncertain, and so does an
+    operation with a lost answer beside another operation with the same effect.
     """
     writes = [operation for operation in history if operation.kind is not Kind.READ]
 
@@ -60,8 +61,11 @@ def _with_contention(history: Sequence[Operation]) -> list[Operation]:
     def seen(one: Operation) -> Operation:
         others = [other for other in writes if overlap(one, other)]
         may_be_lost = one.kind in _CHANGING and any(other.kind in _EMPTYING for other in others)
-        is_lost = may_be_lost and one.outcome is Outcome.DONE
-        outcome = Outcome.UNCERTAIN if is_lost else one.outcome
+        may_be_anothers = one.lost_write and any(
+            (other.kind, other.portion) == (one.kind, one.portion) for other in others
+        )
+        is_uncertain = one.outcome is Outcome.DONE and (may_be_lost or may_be_anothers)
+        outcome = Outcome.UNCERTAIN if is_uncertain else one.outcome
         return replace(one, is_contended=bool(others), outcome=outcome)
 
     return [seen(one) for one in history]

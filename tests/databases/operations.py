@@ -76,6 +76,8 @@ class Operation:
         consumer in one transaction and writes in another, without a lock. So it may say that
         there is no capacity, if the other operation has written first; and that it has freed
         allocations which the other operation has taken (``docs/measured.rst``).
+    :param lost_write: a write of the operation had no answer. What another operation with the same
+        effect has written at the same time looks like its own write.
     """
 
     kind: Kind
@@ -88,6 +90,7 @@ class Operation:
     called: float
     returned: float
     is_contended: bool = False
+    lost_write: bool = False
 
     @property
     def is_certain(self) -> bool:
@@ -108,7 +111,8 @@ class Operation:
         }
         value = values.get(self.kind, f" {self.portion}" if self.portion else "")
         before = f" to {self.before}" if self.before else ""
-        said = f"{what}{value}{before}: {self.outcome.value}"
+        lost = " after a lost answer" if self.lost_write else ""
+        said = f"{what}{value}{before}: {self.outcome.value}{lost}"
         return f"{self.called:.3f} to {self.returned:.3f}: {said}"
 
     def applied(self, state: State) -> State | None:

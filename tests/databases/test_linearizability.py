@@ -32,6 +32,7 @@ def read(
 CLAIM = op(0, 1, Kind.CLAIM, ONE)
 MOVED = (CLAIM, op(2, 3, Kind.MOVE))
 KEPT = read(8, 9, ONE, 1)
+TWICE = read(8, 9, TWO, 2)
 MIGRATED = read(8, 9, ONE, 1, MIGRATION)
 UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFUSED
 
@@ -77,6 +78,10 @@ UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFU
             [CLAIM, op(2, 4, Kind.HEAL, ONE, before=ONE), op(3, 5, Kind.MOVE), MIGRATED],
             id="a move at the same time loses what a heal has added",
         ),
+        pytest.param(
+            [CLAIM, op(2, 4, Kind.ADD, ONE, lost_write=True), op(3, 5, Kind.ADD, ONE), TWICE],
+            id="what another has added looks like the own write without an answer",
+        ),
     ],
 )
 def test_there_is_an_order(history: list[Operation]) -> None:
@@ -108,6 +113,10 @@ def test_there_is_an_order(history: list[Operation]) -> None:
         pytest.param(
             [*MOVED, op(4, 5, Kind.ROLL_BACK), op(6, 7, Kind.ROLL_BACK, outcome=REFUSED)],
             id="a second way back has no capacity instead of nothing to move",
+        ),
+        pytest.param(
+            [CLAIM, op(2, 3, Kind.ADD, ONE, lost_write=True), op(4, 5, Kind.ADD, ONE), TWICE],
+            id="an addition with a lost answer, and a later one, are one",
         ),
         pytest.param(
             [CLAIM, op(2, 3, Kind.HEAL, ONE, before=ONE), op(4, 5, Kind.MOVE), MIGRATED],
