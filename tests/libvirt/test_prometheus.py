@@ -1,0 +1,177 @@
+"""A real Prometheus with the alert rules, which reads the watch of running guests."""
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import libvirt
+import pytest
+import requests
+from prometheus_client import CollectorRegistry, start_http_server
+
+from cpu_tiers.cli.watch_metrics import WatchCollector
+from cpu_tiers.cli.watched_host import WatchedHost
+from tests.libvirt.contest import spinning, start
+from tests.libvirt.test_watch import guest, watch
+from tests.processes.daemons import Daemon, free_port, wait_for
+
+ROOT = Path(__file__).parents[2]
+RULES = ROOT / "etc" / "prometheus" / "cpu-tiers.rules.yml"
+BOARD = ROOT / "etc" / "grafana" / "cpu-tiers.json"
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("prometheus") is None, reason="no Debian package prometheus"
+)
+
+
+class Prometheus:
+    """A Prometheus that reads an exporter each second."""
+
+    def __init__(self, folder: Path, exporter: int) -> None:
+        self._url = f"http://127.0.0.1:{free_port()}"
+        conf = folder / "prometheus.yml"
+        conf.write_text(CONF.format(rules=RULES, exporter=exporter))
+        listen = f"--web.listen-address={self._url.removeprefix('http://')}"
+        options = [f"--config.file={conf}", f"--storage.tsdb.path={folder / 'data'}", listen]
+        self.daemon = Daemon(name="prometheus", command=["prometheus", *options], folder=folder)
+
+    def get(self, path: str, **parameters: str) -> Any:
+        """Return the data of an answer; ``None`` while Prometheus does not listen."""
+        try:
+            answer = requests.get(f"{self._url}/api/v1/{path}", params=parameters, timeout=60)
+        except requests.ConnectionError:
+            return None
+        assert answer.ok, answer.text
+        return answer.json()["data"]
+
+    def values(self, query: str) -> dict[str, float]:
+        """Return the values of a query by the name of the guest."""
+        found = self.get("query", query=query)["result"]
+        return {one["metric"].get("guest", ""): float(one["value"][1]) for one in found}
+
+
+CONF = """\
+global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+rule_files: [{rules}]
+scrape_configs:
+  - job_name: cpu-tiers
+    static_configs: [targets: ["127.0.0.1:{exporter}"]]
+"""
+
+
+@pytest.fixture
+def prometheus(hypervisor: libvirt.virConnect, tmp_path: Path) -> Iterator[Prometheus]:
+    """Prometheus beside a watch of two guests that spin on one CPU."""
+    watched, registry, port = watch(hypervisor), CollectorRegistry(), free_port()
+    registry.register(WatchCollector(lambda: watched.reading))
+    exporter, exporting = start_http_server(port, "127.0.0.1", registry=registry)
+    with (
+        spinning(hypervisor, tmp_path, guest("gold", 400), [0]) as gold,
+        spinning(hypervisor, tmp_path, guest("other", 100), [0]) as other,
+    ):
+        for domain in (other, gold):
+            start(domain, [0])
+        with _reading(watched):
+            running = Prometheus(tmp_path, port)
+            try:
+                running.daemon.start(lambda: running.get("status/runtimeinfo"))
+                yield running
+            finally:
+                running.daemon.stop()
+                exporter.shutdown()
+                exporter.server_close()
+                exporting.join()
+
+
+@contextmanager
+def _reading(watched: WatchedHost) -> Iterator[None]:
+    """Read the guests again and again, until the end of the context."""
+    end = threading.Event()
+
+    def read() -> None:
+        while not end.wait(0.5):
+            watched.read()
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def test_prometheus_reads_the_watch_and_the_rules(prometheus: Prometheus) -> None:
+    owed = "rate(cpu_tiers_watch_owed_floor_seconds_total[10s])"
+    due = {"watch-gold": 0.8, "watch-other": 0.2}  # 400 and 100 of 500 of one CPU
+    wait_for(
+        lambda: prometheus.values(owed) == pytest.approx(due, abs=0.1),
+        "what is owed",
+        [prometheus.daemon],
+    )
+    assert prometheus.values("cpu_tiers_watch_floor_cpus") == due
+    groups = prometheus.get("rules")["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    names = set(re.findall(r"(?:record|alert): (\S+)", RULES.read_text()))
+    assert {rule["name"] for rule in rules} == names
+    wait_for(
+        lambda: all(
+            rule["health"] == "ok"
+            for group in prometheus.get("rules")["groups"]
+            for rule in group["rules"]
+        ),
+        "all rules were evaluated",
+        [prometheus.daemon],
+    )
+    recorded = "instance_tier:cpu_tiers_missing:ratio_rate5m"
+    wait_for(lambda: prometheus.values(recorded), "a recorded series", [prometheus.daemon])
+    for query in queries(json.loads(BOARD.read_text())):
+        prometheus.get("query", query=query)
+
+
+def queries(board: Any) -> Iterator[str]:
+    """Yield the queries of a Grafana board, with values in place of its variables."""
+    children = board.values() if isinstance(board, dict) else board
+    if isinstance(board, dict) and isinstance(board.get("expr"), str):
+        yield re.sub(r"\$\w+", ".*", board["expr"].replace("$__rate_interval", "1m"))
+    for child in children:
+        if isinstance(child, dict | list):
+            yield from queries(child)
+
+
+def test_the_rules_fire(tmp_path: Path) -> None:
+    test = tmp_path / "test.yml"
+    # Each minute the guest is owed 60 s. First it misses 12 s of them, a fifth, later nothing.
+    test.write_text(TEST.format(rules=RULES))
+    result = subprocess.run(["promtool", "test", "rules", test], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    subprocess.run(["promtool", "check", "rules", RULES], check=True, capture_output=True)
+
+
+TEST = """\
+rule_files: [{rules}]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - series: cpu_tiers_watch_owed_floor_seconds_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+60x200
+      - series: cpu_tiers_watch_missing_seconds_total{{instance="h", guest="g", tier="gold"}}
+        values: 0+12x60 720x140
+    alert_rule_test:
+      - eval_time: 50m
+        alertname: CpuTiersPromiseBurnsFast
+        exp_alerts:
+          - exp_labels: {{severity: page, instance: h, tier: gold}}
+            exp_annotations:
+              summary: "gold guests of h lack 20% of their floor"
+              description: "Run cpu-tiers host audit on the host: its findings name the causes."
+      - {{eval_time: 110m, alertname: CpuTiersPromiseBurnsFast, exp_alerts: []}}
+      - {{eval_time: 110m, alertname: CpuTiersGuestShort, exp_alerts: []}}
+"""
