@@ -133,7 +133,12 @@ def outcomes(
             busy_emulator=contestant.busy_emulator,
             floor=floors[contestant.name],
             fair=fair[contestant.name],
-            noise=noise(len(_union(contenders[contestant.name].threads)), seconds, release),
+            noise=noise(
+                len(_union(contenders[contestant.name].threads)),
+                seconds,
+                release,
+                reading=window.reading,
+            ),
             measured=window.cpus[contestant.name],
         )
         for contestant in contest.contestants
@@ -144,7 +149,7 @@ def _union(cpu_sets: Iterable[frozenset[int]]) -> frozenset[int]:
     return frozenset[int]().union(*cpu_sets)
 
 
-def noise(cpus: int, seconds: float, release: str) -> float:
+def noise(cpus: int, seconds: float, release: str, *, reading: float = SECONDS_TO_READ) -> float:
     """Return how many CPUs less than its part a guest may receive in a window.
 
     On a CPU a guest runs once in each period of the scheduler. The window begins and ends at any
@@ -152,8 +157,9 @@ def noise(cpus: int, seconds: float, release: str) -> float:
     at the same time, either.
 
     :param cpus: the number of CPUs on which the guest may run.
+    :param reading: for how many seconds the clocks were read.
     """
-    return cpus * (2 * longest_run(release) + SECONDS_TO_READ) / seconds
+    return cpus * (2 * longest_run(release) + reading) / seconds
 
 
 def longest_run(release: str) -> float:
