@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from cpu_tiers.cli.watch_metrics import WatchCollector
 from cpu_tiers.cli.watched_host import WatchedHost
 from tests.libvirt.contest import spinning, start
-from tests.libvirt.test_watch import guest, watch
+from tests.libvirt.watched import guest, watch
 from tests.processes.daemons import Daemon, free_port, wait_for
 
 ROOT = Path(__file__).parents[2]

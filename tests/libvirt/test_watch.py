@@ -1,44 +1,13 @@
 """``host watch`` of running QEMU guests: what the kernel counts of them."""
 
 import time
-from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import libvirt
 import pytest
 
-from cpu_tiers.cli.watched_host import WatchedHost
-from cpu_tiers.conf.read import read_config
-from cpu_tiers.guest.tier import Tier
-from cpu_tiers.inventory import Host
-from cpu_tiers.libvirt.connection import RunningDomain
-from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.model.compute import ComputeHost
-from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.host import HostTopology, NumaCell
 from tests.libvirt.contest import cpu_seconds, spinning, start
-
-
-def watch(connection: libvirt.virConnect) -> WatchedHost:
-    def describe(uuids: Collection[str]) -> Iterator[RunningDomain]:
-        for domain in connection.listAllDomains():
-            if domain.UUIDString() in uuids:
-                xml = domain.XMLDesc().encode()
-                yield RunningDomain(name=domain.name(), xml=xml, shares=None)
-
-    cells = (NumaCell(id=0, cpus=CpuSet({0, 1}), memory_kb=2**20),)
-    host = Host(name="h", topology=HostTopology(arch="x86_64", cells=cells))
-    gold = Tier.parse("gold", "400", 1, where="gold")
-    return WatchedHost(host, read_config(["/dev/null"]), describe, [gold])
-
-
-def guest(name: str, shares: int) -> Guest:
-    flavor = Flavor(
-        name=name, vcpus=1, memory_mb=32, extra_specs={"quota:cpu_shares": str(shares)}
-    )
-    host = ComputeHost(cells=(), cpu_shared_set=CpuSet({0}))
-    return Guest(name=f"watch-{name}", flavor=flavor, arch="x86_64", host=host)
+from tests.libvirt.watched import guest, watch
 
 
 def test_counters_of_guests(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
