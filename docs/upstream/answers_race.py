@@ -1,4 +1,4 @@
-"""Show three answers of Placement that are wrong if two clients write a consumer at the same time.
+"""Show what Placement does wrong if two clients write a consumer at the same time.
 
 Needs ``oversold_race.py`` beside it, the standard library, and a Placement as described there with
 ``allocation_conflict_retry_count = 1``::
@@ -9,10 +9,11 @@ In each round two clients send a request at the same time, with the same generat
 
 * both free the allocations of a consumer;
 * both move the allocations of a migration back to its server, on a provider that is full then;
-* one moves the allocations of a server to a migration, the other gives the server more.
+* one moves the allocations of a server to a migration, the other gives the server more;
+* both move the allocations of a server to a migration.
 
 Expected in each round: 204 for a client, and 409 with the code ``placement.concurrent_update`` for
-the other. The exit status is 1 after other answers.
+the other; after the last, a consumer holds what is used. The exit status is 1 otherwise.
 """
 
 import sys
@@ -95,11 +96,24 @@ def moved_and_grown() -> str:
     return found
 
 
+def moved_twice() -> str:
+    """Move the allocations of a server to a new migration; return the answers and the loss."""
+    provider, server, migration = new_provider(3), str(uuid.uuid4()), str(uuid.uuid4())
+    ask("POST", "/allocations", {server: holding(provider, None)})
+    found = answers(*[{server: holding(None, 1), migration: holding(provider, None)}] * 2)
+    used = ask("GET", f"/resource_providers/{provider}/usages")[1]["usages"]["VCPU"]
+    held = [ask("GET", f"/allocations/{each}")[1]["allocations"] for each in (server, migration)]
+    for consumer in (server, migration):
+        ask("DELETE", f"/allocations/{consumer}")
+    ask("DELETE", f"/resource_providers/{provider}")
+    return found if used and any(held) else f"{found}; {used} VCPU used, and nobody holds any"
+
+
 if __name__ == "__main__":
     rounds = int(sys.argv[2]) if sys.argv[2:] else 100
     expected = "204 and 409 placement.concurrent_update"
     is_wrong = False
-    for race in (freed, moved_back, moved_and_grown):
+    for race in (freed, moved_back, moved_and_grown, moved_twice):
         counts = Counter(race() for _ in range(rounds))
         print(race.__name__, dict(counts))  # noqa: T201
         is_wrong |= counts[expected] < rounds

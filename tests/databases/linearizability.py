@@ -11,12 +11,21 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
-from tests.databases.operations import EMPTY, Kind, Operation, Outcome, State
+from tests.databases.operations import (
+    EMPTY,
+    MIGRATION,
+    SERVER,
+    Kind,
+    Operation,
+    Outcome,
+    State,
+)
 
 SHOWN = 60
 """So many operations are in the report of a history that has no order."""
 
 _EMPTYING = frozenset({Kind.MOVE, Kind.ROLL_BACK, Kind.DELETE})
+_CREATING = frozenset({Kind.MOVE, Kind.ROLL_BACK, Kind.CLAIM})
 _CHANGING = frozenset({Kind.ADD, Kind.RELEASE, Kind.HEAL})
 
 
@@ -50,7 +59,9 @@ def _with_contention(history: Sequence[Operation]) -> list[Operation]:
     An uncertain operation counts at its call only: it has no known end. Placement may lose a
     change that it has confirmed, if another operation empties the consumer at the same time
     (``docs/upstream/answers-race.rst``). So such a change becomes uncertain, and so does an
-    operation with a lost answer beside another operation with the same effect.
+    operation with a lost answer beside another operation with the same effect. And of two
+    operations that give allocations to a new consumer, the slower may remove the consumer: this
+    is an uncertain delete.
     """
     writes = [operation for operation in history if operation.kind is not Kind.READ]
 
@@ -58,7 +69,7 @@ def _with_contention(history: Sequence[Operation]) -> list[Operation]:
         end = other.returned if other.is_certain else other.called
         return one is not other and one.called <= end and other.called <= one.returned
 
-    def seen(one: Operation) -> Operation:
+    def seen(one: Operation) -> Iterator[Operation]:
         others = [other for other in writes if overlap(one, other)]
         may_be_lost = one.kind in _CHANGING and any(other.kind in _EMPTYING for other in others)
         may_be_anothers = one.lost_write and any(
@@ -66,9 +77,19 @@ def _with_contention(history: Sequence[Operation]) -> list[Operation]:
         )
         is_uncertain = one.outcome is Outcome.DONE and (may_be_lost or may_be_anothers)
         outcome = Outcome.UNCERTAIN if is_uncertain else one.outcome
-        return replace(one, is_contended=bool(others), outcome=outcome)
+        yield replace(one, is_contended=bool(others), outcome=outcome)
+        failed = {other.kind for other in others if other.outcome is not Outcome.DONE}
+        if one.outcome is Outcome.DONE and one.kind in _CREATING and failed & _CREATING:
+            place = {Kind.MOVE: MIGRATION, Kind.ROLL_BACK: SERVER}.get(one.kind, one.place)
+            yield Operation(
+                kind=Kind.DELETE,
+                place=place,
+                outcome=Outcome.UNCERTAIN,
+                called=one.called,
+                returned=inf,
+            )
 
-    return [seen(one) for one in history]
+    return [operation for one in history for operation in seen(one)]
 
 
 def _next(history: Sequence[Operation], done: int) -> Iterator[int]:

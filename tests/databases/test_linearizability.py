@@ -32,6 +32,7 @@ def read(
 CLAIM = op(0, 1, Kind.CLAIM, ONE)
 MOVED = (CLAIM, op(2, 3, Kind.MOVE))
 KEPT = read(8, 9, ONE, 1)
+LOST = read(8, 9, Portion(), 0, MIGRATION)
 TWICE = read(8, 9, TWO, 2)
 MIGRATED = read(8, 9, ONE, 1, MIGRATION)
 UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFUSED
@@ -82,6 +83,10 @@ UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFU
             [CLAIM, op(2, 4, Kind.ADD, ONE, lost_write=True), op(3, 5, Kind.ADD, ONE), TWICE],
             id="what another has added looks like the own write without an answer",
         ),
+        pytest.param(
+            [CLAIM, op(2, 4, Kind.MOVE), op(3, 5, Kind.MOVE, outcome=MISMATCH), LOST],
+            id="the slower of two moves removes the migration",
+        ),
     ],
 )
 def test_there_is_an_order(history: list[Operation]) -> None:
@@ -113,6 +118,10 @@ def test_there_is_an_order(history: list[Operation]) -> None:
         pytest.param(
             [*MOVED, op(4, 5, Kind.ROLL_BACK), op(6, 7, Kind.ROLL_BACK, outcome=REFUSED)],
             id="a second way back has no capacity instead of nothing to move",
+        ),
+        pytest.param(
+            [CLAIM, op(2, 3, Kind.MOVE), op(4, 5, Kind.MOVE, outcome=MISMATCH), LOST],
+            id="a later move removes the migration",
         ),
         pytest.param(
             [CLAIM, op(2, 3, Kind.ADD, ONE, lost_write=True), op(4, 5, Kind.ADD, ONE), TWICE],
