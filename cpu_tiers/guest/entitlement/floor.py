@@ -54,7 +54,7 @@ class _Level:
     :param unit: the value of a weight of 1 here.
     :param share: the value of one share, to whole numbers of which the kernel rounds the weight of
         a guest on a CPU; 0 without rounding.
-    :param is_guest: whether the members are the parts of a guest, and not guests.
+    :param is_guest: whether the members are the parts of a guest.
     :param outside: the threads that compete with the cgroup of the members.
     """
 
@@ -162,12 +162,12 @@ def _rivals(
 ) -> Counter[Fraction]:
     """Return the threads of these cgroups that may run on the CPUs."""
     alike = Counter(
-        (_most(level.unit * member.weight, len(cpus), shares[name]), _number(member, cpus))
-        for name, member in members.items()
+        (member.weight, shares[name], _number(member, cpus)) for name, member in members.items()
     )
     rivals = Counter[Fraction]()
-    for (weight, near), count in alike.items():
-        for each, n in _heaviest(weight, near, len(cpus), level.share).items():
+    for (weight, share, near), count in alike.items():
+        most = _most(level.unit * weight, len(cpus), share)
+        for each, n in _heaviest(most, near, len(cpus), level.share).items():
             rivals[each] += n * count
     return rivals
 
