@@ -51,8 +51,14 @@ def test_guests_of_a_running_libvirt(
     }
     assert [row["tier"] for row in shown.values()] == ["gold", "bronze", None]
     assert {row["uuid"] for row in shown.values()} == {d.UUIDString() for d in guests.values()}
-    total = 100 + 25 + default  # of one CPU
+    # Of one CPU. Weights are in whole shares, and 1024 of cgroup v1 has 10,486 of v2.
+    total = 100 + 25 + default
     for figure in ("floor_cpus", "fair_cpus"):
         assert {name: row[figure] for name, row in shown.items()} == pytest.approx(
-            {"show-gold": 100 / total, "show-bronze": 25 / total, "show-untiered": default / total}
+            {
+                "show-gold": 100 / total,
+                "show-bronze": 25 / total,
+                "show-untiered": default / total,
+            },
+            rel=1e-4,
         )
