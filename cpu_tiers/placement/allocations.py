@@ -93,9 +93,9 @@ def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Additi
 def _must_be_unchanged(
     client: PlacementClient, providers: Iterable[ProviderId], consumers: Sequence[Consumer]
 ) -> None:
-    """Check that consumers hold of the providers what was read of them one after the other.
+    """Check that no consumer has changed on these providers since the read of the consumer.
 
-    The generations do not tell it: a server that is resized meanwhile is freed and claimed for
+    A generation does not tell this: a server that is resized meanwhile is freed and claimed for
     again, and begins anew with generation 1.
 
     :raises DataChanged: another client has written a consumer.

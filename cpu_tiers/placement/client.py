@@ -258,8 +258,9 @@ class PlacementClient:
         """Replace the allocations of several consumers in one transaction.
 
         The request is sent again after a lost answer only if all consumers are new. Placement
-        begins the generation of a consumer anew when the consumer was removed: another client may
-        have freed the consumer and claimed for it, and it has the generation that it had.
+        begins the generation of a consumer anew when the consumer was removed. So the old
+        generation is valid again after another client has freed the consumer and claimed for the
+        consumer.
 
         :raises PlacementUnavailable: no answer; with ``needs_read`` unless all consumers are new.
         :raises GenerationConflict: a consumer has another generation by now, or another

@@ -41,7 +41,9 @@ def test_guests_of_a_running_libvirt(
 ) -> None:
     default = guests["show-untiered"].schedulerParameters()["cpu_shares"]
     assert default in (100, 1024)  # cgroup v2, v1
-    assert main(["host", "show", "--connect", hypervisor.getURI(), "-f", "json"]) == 0
+    # The floor counts shares, of which the default weight of the host's cgroup version is 1024.
+    arguments = ["--connect", hypervisor.getURI(), "--default-weight", f"{default}", "-f", "json"]
+    assert main(["host", "show", *arguments]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     shown = {name: rows[name] for name in MULTIPLIERS}
     assert {name: row["shares"] for name, row in shown.items()} == {
@@ -51,14 +53,8 @@ def test_guests_of_a_running_libvirt(
     }
     assert [row["tier"] for row in shown.values()] == ["gold", "bronze", None]
     assert {row["uuid"] for row in shown.values()} == {d.UUIDString() for d in guests.values()}
-    # Of one CPU. Weights are in whole shares, and 1024 of cgroup v1 has 10,486 of v2.
-    total = 100 + 25 + default
+    total = 100 + 25 + default  # of one CPU
     for figure in ("floor_cpus", "fair_cpus"):
         assert {name: row[figure] for name, row in shown.items()} == pytest.approx(
-            {
-                "show-gold": 100 / total,
-                "show-bronze": 25 / total,
-                "show-untiered": default / total,
-            },
-            rel=1e-4,
+            {"show-gold": 100 / total, "show-bronze": 25 / total, "show-untiered": default / total}
         )
