@@ -51,6 +51,7 @@ RATES = (0.0, 2.5, 5.0, 10.0, 20.0, 50.0)
 THREADS = 8
 NODE_AMOUNTS = {"VCPU": 1, VCPU_SHARES: 100}
 SERVER = {"VCPU": 1, "MEMORY_MB": 512}
+SERVER_WITH_SHARES = {**SERVER, VCPU_SHARES: 100}
 BANDWIDTH = {"NET_BW_EGR_KILOBIT_PER_SEC": 10, "NET_BW_IGR_KILOBIT_PER_SEC": 10}
 
 
@@ -99,12 +100,15 @@ class HostWriter:
     """A writer of a host.
 
     :param has_nodes: the host has NUMA nodes before.
+    :param claims_shares: the servers that are claimed meanwhile have shares, as with
+        ``query_placement_for_vcpu_shares``; the servers before have none.
     """
 
     name: str
     write: Write
     has_nodes: bool = False
     has_agent: bool = False
+    claims_shares: bool = False
 
 
 WRITERS = (
@@ -117,7 +121,8 @@ WRITERS = (
     HostWriter(
         name="networking sync", write=lambda c, h: sync_agent(c, h, reserved=100), has_agent=True
     ),
-    HostWriter(name="heal", write=heal),
+    HostWriter(name="heal", write=heal, claims_shares=True),
+    HostWriter(name="heal of claimed servers", write=heal),
     HostWriter(name="reshape", write=reshape),
 )
 
@@ -172,6 +177,8 @@ def add_host(client: PlacementClient, writer: HostWriter, name: str) -> Claimer:
     claimer = Claimer(client, places)
     for _ in range(3):
         claimer.claim(str(uuid.uuid4()), random.choice(places))
+    if writer.claims_shares:
+        claimer.places = [dict.fromkeys(place, SERVER_WITH_SHARES) for place in places]
     return claimer
 
 
