@@ -43,17 +43,19 @@ class Lives:
         delay, outage = chance.uniform(-1, operation.seconds), chance.uniform(1, 10)
         server = self.servers[name]
         server.bring(*operation.begin)
-        if delay < 0:
-            fault.begin(self.cloud)
-            hit, status = "before", server.start(operation)
-        else:
-            begin = time.monotonic()
-            status = server.start(operation)
-            time.sleep(max(0, begin + delay - time.monotonic()))
-            hit = "/".join(server.state())
-            fault.begin(self.cloud)
-        time.sleep(outage)
-        fault.end(self.cloud)
+        try:
+            if delay < 0:
+                fault.begin(self.cloud)
+                hit, status = "before", server.start(operation)
+            else:
+                begin = time.monotonic()
+                status = server.start(operation)
+                time.sleep(max(0, begin + delay - time.monotonic()))
+                hit = "/".join(server.state())
+                fault.begin(self.cloud)
+            time.sleep(outage)
+        finally:
+            fault.end(self.cloud)
         end = server.settle()
         server.wait_for_services()
         breaches = self.checker.breaches()

@@ -56,7 +56,7 @@ class MovingServer:
         if operation.name == "boot":
             return self.boot("compute1")
         if operation.name == "return":
-            self.bring_host_back()
+            self._start_host()
             return 202
         path = f"/servers/{self.uuid}/action"
         return self.cloud.request("POST", COMPUTE, path, operation.action).status
@@ -111,7 +111,8 @@ class MovingServer:
         :raises AssertionError: an operation failed without a fault.
         """
         if vm_state == "evacuated" and self.hosts != HOSTS:
-            return  # by the operation before
+            self._force_down(False)  # the server was evacuated by the operation before
+            return
         if self.hosts != HOSTS:
             self.bring_host_back()
             self.wait_for_services()
@@ -122,6 +123,7 @@ class MovingServer:
             self.bring("lost", "compute2")
             self.start(EVACUATION)
             self.must_be("active", "compute1")
+            self._force_down(False)
         elif self.place() != wanted:
             self._reach(*wanted)
         if vm_state == "lost":
@@ -178,6 +180,9 @@ class MovingServer:
     def bring_host_back(self) -> None:
         """Start the second host again."""
         self._force_down(False)
+        self._start_host()
+
+    def _start_host(self) -> None:
         self.cloud.on("compute2", "supervisorctl start nova-compute")
         self.hosts = HOSTS
 
