@@ -56,7 +56,7 @@ class MovingServer:
         if operation.name == "boot":
             return self.boot("compute1")
         if operation.name == "return":
-            self._start_host()
+            self.bring_host_back()
             return 202
         path = f"/servers/{self.uuid}/action"
         return self.cloud.request("POST", COMPUTE, path, operation.action).status
@@ -111,8 +111,7 @@ class MovingServer:
         :raises AssertionError: an operation failed without a fault.
         """
         if vm_state == "evacuated" and self.hosts != HOSTS:
-            self._force_down(False)  # the server was evacuated by the operation before
-            return
+            return  # by the operation before
         if self.hosts != HOSTS:
             self.bring_host_back()
             self.wait_for_services()
@@ -123,7 +122,6 @@ class MovingServer:
             self.bring("lost", "compute2")
             self.start(EVACUATION)
             self.must_be("active", "compute1")
-            self._force_down(False)
         elif self.place() != wanted:
             self._reach(*wanted)
         if vm_state == "lost":
@@ -155,6 +153,9 @@ class MovingServer:
     def wait_for_services(self) -> None:
         """Wait until Nova uses all running hosts."""
         path = "/os-services?binary=nova-compute"
+        if self.hosts == HOSTS and self._service()["forced_down"]:
+            # Nova refuses this until the host has seen which servers were evacuated.
+            assert wait_until(lambda: self._force_down(False)), "compute2 stays forced down"
 
         def are_up() -> bool:
             services = self.cloud.get(COMPUTE, path)["services"]
@@ -174,15 +175,11 @@ class MovingServer:
         """Have the second host without power, as far as Nova and its guests know."""
         self.cloud.on("compute2", "supervisorctl stop nova-compute")
         self.cloud.on("compute2", "virsh list --name | xargs -rn 1 virsh destroy")
-        self._force_down(True)
+        assert self._force_down(True)
         self.hosts = HOSTS[:1]
 
     def bring_host_back(self) -> None:
-        """Start the second host again."""
-        self._force_down(False)
-        self._start_host()
-
-    def _start_host(self) -> None:
+        """Start the second host again; :meth:`wait_for_services` has Nova use it."""
         self.cloud.on("compute2", "supervisorctl start nova-compute")
         self.hosts = HOSTS
 
@@ -190,10 +187,11 @@ class MovingServer:
         path = "/os-services?binary=nova-compute&host=compute2"
         return self.cloud.get(COMPUTE, path)["services"][0]
 
-    def _force_down(self, forced_down: bool) -> None:
+    def _force_down(self, forced_down: bool) -> bool:
+        """Tell Nova whether the second host is dead; return whether Nova takes it."""
         path = f"/os-services/{self._service()['id']}"
         answer = self.cloud.request("PUT", COMPUTE, path, {"forced_down": forced_down})
-        assert answer.status == 200, answer
+        return answer.status == 200
 
 
 def wait_until(is_true: Any, seconds: float = PATIENCE) -> bool:
