@@ -151,20 +151,25 @@ class MovingServer:
             self.wait_for_services()
 
     def wait_for_services(self) -> None:
-        """Wait until Nova uses all running hosts."""
-        path = "/os-services?binary=nova-compute"
+        """Wait until Nova uses all running hosts.
+
+        If the start of nova-compute fails, its process stays and does nothing, as with Nova alone.
+        Then it is started again.
+        """
+        if wait_until(lambda: not self._unused_hosts()):
+            return
+        for host in self._unused_hosts():
+            self.cloud.on(host, "supervisorctl restart nova-compute")
+        assert wait_until(lambda: not self._unused_hosts()), self._unused_hosts()
+
+    def _unused_hosts(self) -> set[str]:
+        """Return the running hosts that Nova does not use."""
+        # Nova refuses this until the host has seen which servers were evacuated.
         if self.hosts == HOSTS and self._service()["forced_down"]:
-            # Nova refuses this until the host has seen which servers were evacuated.
-            assert wait_until(lambda: self._force_down(False)), "compute2 stays forced down"
-
-        def are_up() -> bool:
-            services = self.cloud.get(COMPUTE, path)["services"]
-            usable = {
-                s["host"] for s in services if (s["state"], s["status"]) == ("up", "enabled")
-            }
-            return usable >= set(self.hosts)
-
-        assert wait_until(are_up), self.cloud.get(COMPUTE, path)
+            self._force_down(False)
+        services = self.cloud.get(COMPUTE, "/os-services?binary=nova-compute")["services"]
+        used = {s["host"] for s in services if (s["state"], s["status"]) == ("up", "enabled")}
+        return set(self.hosts) - used
 
     def must_be(self, vm_state: str, host: str) -> None:
         """Wait for a state that only a fault can prevent."""
