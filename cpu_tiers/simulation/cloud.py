@@ -53,6 +53,9 @@ class SimulatedCloud:
         for number, reach in enumerate(self.reaches):
             for root in {provider.root for provider in reach.providers}:
                 self._reached_from[root].append(number)
+        self._alone = {
+            reach.root for reach in self.reaches if len(reach.own()) == len(reach.providers)
+        }
         self._changes: list[CloudChange] = []
 
     def search(self, query: CandidateQuery, *, each_order: bool = True) -> Search:
@@ -118,6 +121,10 @@ class SimulatedCloud:
         """Return the root provider of a provider; ``None`` if there is no such provider."""
         provider = self._providers.get(uuid)
         return None if provider is None else provider.root
+
+    def is_alone(self, root: str) -> bool:
+        """Tell whether only the host's own providers can serve a request, and no shared one."""
+        return root in self._alone
 
     def trees_of(self, requests: Iterable[AllocationRequest]) -> frozenset[str]:
         """Return the root providers of the trees of which candidates allocate something."""

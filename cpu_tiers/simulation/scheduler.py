@@ -54,6 +54,7 @@ class _Candidates:
                 groups=(demand.weighed or demand.queries[0]).groups,
                 traits=demand.queries[0].required_traits(),
                 candidates=self.of,
+                has_room=self._room.__contains__,
             )
             self.scores = of_kind(cloud, asked, policy.scoring, history)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from cpu_tiers.model.candidates import AllocationRequest
@@ -26,11 +26,13 @@ class Asked:
     :param groups: the request groups as the weigher of nova-scheduler has them.
     :param traits: the traits that the server requires.
     :param candidates: returns the candidates of a host; none if the host has no room.
+    :param has_room: tells whether a host has room, faster than by its candidates.
     """
 
     groups: tuple[RequestGroup, ...]
     traits: frozenset[str]
     candidates: Callable[[str], Sequence[AllocationRequest]]
+    has_room: Callable[[str], bool]
 
     def resources(self) -> dict[str, int]:
         """Return the sum of each resource class over all groups."""
@@ -125,7 +127,13 @@ class CostScores(Scores):
         self._hosts = self._hosts or frozenset(changed)
         self._changed.update(changed)
         for root in changed:
-            self._answer.update(root, self._asked.candidates)
+            self._answer.update(root, self._trees_of(root))
+
+    def _trees_of(self, root: str) -> frozenset[str]:
+        """Return the root providers of the trees of which candidates of a host allocate."""
+        if self._cloud.is_alone(root):
+            return frozenset([root] if self._asked.has_room(root) else ())
+        return self._cloud.trees_of(self._asked.candidates(root))
 
     def of(self, hosts: Sequence[str]) -> list[float]:
         """Return the scores of all hosts that have room, and count the request."""
@@ -148,7 +156,7 @@ class CostScores(Scores):
                 candidates = self._asked.candidates(root)
                 forest.offer(root, [request.allocations for request in candidates])
         self._changed.clear()
-        return [forest.score(root) for root in hosts]
+        return forest.scores_of(hosts)
 
     def _summaries(self) -> dict[str, Summary]:
         return self._cloud.summaries(self._hosts)
@@ -167,10 +175,12 @@ class AnsweredTrees:
         self._times: Counter[str] = Counter()
         self._added: dict[str, list[Summary]] = {}
 
-    def update(self, host: str, candidates: Callable[[str], Iterable[AllocationRequest]]) -> None:
-        """Note which trees the candidates of a host allocate; a pool of disks is another tree."""
+    def update(self, host: str, trees: frozenset[str]) -> None:
+        """Note of which trees the candidates of a host allocate; a pool of disks is another tree.
+
+        :param trees: the root providers.
+        """
         before = self._trees.get(host, frozenset())
-        trees = self._cloud.trees_of(candidates(host))
         self._times.subtract(before)
         self._times.update(trees)
         self._trees[host] = trees

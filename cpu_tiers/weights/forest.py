@@ -6,13 +6,13 @@ configuration, no Nova; summaries are not changed.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
-from operator import itemgetter
+from operator import itemgetter, mul
 from types import MappingProxyType
 from typing import NamedTuple
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights.gradient import Allocations, Gradient, History
-from cpu_tiers.weights.packing import Scale
+from cpu_tiers.weights.packing import Scale, left_amounts
 from cpu_tiers.weights.scoring import LITERAL, CostScoring, MeanScoring, Scoring
 from cpu_tiers.weights.tree import Summary, Tree
 
@@ -86,6 +86,7 @@ class Forest:
         self._known_traits: dict[tuple[int, int], list[Collection[str]]] = {}
         self._trait_scores: dict[int, tuple[list[Collection[str]], float]] = {}
         self._gradient = None
+        self._factors: dict[tuple[str, ...], tuple[float, ...]] = {}
         if isinstance(scoring, CostScoring):
             hosts = len(set(map(_ROOT, summaries.values()))) or 1
             self._scale = scale or Scale.of(summaries.values(), hosts, only_resources)
@@ -120,7 +121,6 @@ class Forest:
         """
         if self._gradient is not None:
             self._gradient.offer(root, candidates)
-            self._trees[root].score = None
 
     def best(self, root: str) -> int:
         """Return the number of the best candidate that was offered for a host.
@@ -141,29 +141,47 @@ class Forest:
         """
         self._scale = scale
         self._size = scale.size(self._requested)
-        for tree in self._trees.values():
-            tree.score = None
+        self._factors = {names: scale.factors(names) for names in self._factors}
         return self._gradient is not None and self._gradient.renew(scale, summaries)
 
     def score(self, root: str) -> float:
         """Return the score of a host."""
-        tree = self._trees[root]
-        if tree.score is None:
-            tree.score = self._work_out(root, tree)
-        return tree.score
-
-    def _work_out(self, root: str, tree: Tree) -> float:
-        if self._mean is not None:
-            parts = self._mean.resource_parts(self._requested, tree.free)
-            return (_mean(parts) + self._trait_score(self._mean, tree)) / 2
-        cost = self._scale.left_in_all(tree.free, self._requested)
-        if self._gradient is not None:
-            cost = self._gradient.loss(root) + SLIGHT_BEST_FIT * cost
-        return CostScoring.score(self._size, cost)
+        return self.scores_of([root])[0]
 
     def scores(self) -> dict[str, float]:
         """Return the score of every host."""
-        return {root: self.score(root) for root in self._trees}
+        return dict(zip(self._trees, self.scores_of(self._trees), strict=True))
+
+    def scores_of(self, roots: Iterable[str]) -> list[float]:
+        """Return the scores of hosts, in their order."""
+        trees = self._trees
+        if self._mean is not None:
+            mean = self._mean
+            return [self._mean_score(mean, trees[root]) for root in roots]
+        # A simulation has a new scale for each request, and these loops run for every host.
+        factors, size, score = self._factors, self._size, CostScoring.score
+        known = [(root, *(trees[root].left or self._leave(trees[root]))) for root in roots]
+        if self._gradient is None:
+            return [score(size, sum(map(mul, factors[names], left))) for _, names, left in known]
+        loss = self._gradient.loss
+        return [
+            score(size, loss(root) + SLIGHT_BEST_FIT * sum(map(mul, factors[names], left)))
+            for root, names, left in known
+        ]
+
+    def _mean_score(self, scoring: MeanScoring, tree: Tree) -> float:
+        if tree.score is None:
+            parts = scoring.resource_parts(self._requested, tree.free)
+            tree.score = (_mean(parts) + self._trait_score(scoring, tree)) / 2
+        return tree.score
+
+    def _leave(self, tree: Tree) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Work out what a server leaves on a host."""
+        names = tuple(tree.free)
+        if names not in self._factors:
+            self._factors[names] = self._scale.factors(names)
+        tree.left = names, left_amounts(tree.free, self._requested)
+        return tree.left
 
     def explain(self, root: str) -> HostScore:
         """Return the score of a host, with the parts of the score."""
@@ -208,7 +226,7 @@ class Forest:
         tree = self._trees[root]
         for name in tree.free.keys() & resources.keys():
             tree.free[name] -= resources[name]
-        tree.score = None
+        tree.score = tree.left = None
         if self._gradient is not None:
             self._gradient.claim(root, allocations)
 

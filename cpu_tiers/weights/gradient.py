@@ -59,18 +59,16 @@ class UsableRoom:
         self.usable = usable
         self.traits = traits
         self._typical = servers
-        self._losses: dict[tuple[Host, Host], float] = {}
+        self._known: dict[Host, float] = {}
 
-    def loss(self, before: Host, after: Host) -> float:
-        """Return the usable room that a host loses, on average over the typical servers."""
-        known = self._losses.get((before, after))
+    def of(self, host: Host) -> float:
+        """Return the usable room of a host, on average over the typical servers."""
+        known = self._known.get(host)
         if known is None:
-            known = self._losses[before, after] = self._of(before) - self._of(after)
+            of = self.usable.of
+            known = sum([item.weight * of(item.shape, item.name, host) for item in self._typical])
+            self._known[host] = known
         return known
-
-    def _of(self, host: Host) -> float:
-        of = self.usable.of
-        return sum([item.weight * of(item.shape, item.name, host) for item in self._typical])
 
 
 class History:
@@ -202,7 +200,7 @@ class Gradient:
         self._room = history.note(self._shape, scale)
         self._states = GradientStates(summaries, self._room)
         self._outcomes: dict[str, list[Host]] = {}
-        self._known: dict[str, list[float]] = {}
+        self._known: dict[str, tuple[float, list[float]]] = {}
 
     @property
     def free(self) -> Mapping[str, dict[str, int]]:
@@ -232,12 +230,13 @@ class Gradient:
 
     def loss(self, root: str) -> float:
         """Return the loss of the best candidate of a host; 0 if no candidates were offered."""
-        return min(self._losses(root), default=0.0)
+        least, _ = self._known.get(root) or self._losses(root)
+        return least
 
     def best(self, root: str) -> int:
         """Return the number of the best candidate that was offered; of equal ones the first."""
-        losses = self._losses(root)
-        return losses.index(min(losses))
+        least, losses = self._known.get(root) or self._losses(root)
+        return losses.index(least)
 
     def claim(self, root: str, allocations: Allocations) -> None:
         """Subtract the allocations of a server; the host needs new candidates then."""
@@ -245,10 +244,10 @@ class Gradient:
         self._outcomes.pop(root, None)
         self._known.pop(root, None)
 
-    def _losses(self, root: str) -> list[float]:
-        losses = self._known.get(root)
-        if losses is None:
-            before, loss = self._states.of(root), self._room.loss
-            losses = [loss(before, after) for after in self._outcomes.get(root, ())]
-            self._known[root] = losses
-        return losses
+    def _losses(self, root: str) -> tuple[float, list[float]]:
+        """Return the least of the losses of a host's candidates, and all of them."""
+        room = self._room.of
+        before = room(self._states.of(root))
+        losses = [before - room(after) for after in self._outcomes.get(root, ())]
+        known = self._known[root] = min(losses, default=0.0), losses
+        return known

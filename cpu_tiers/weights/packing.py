@@ -104,12 +104,13 @@ class Scale(NamedTuple):
             if name in units and free > asked(name, 0)
         }
 
-    def left_in_all(self, free: Mapping[str, int], requested: Mapping[str, int]) -> float:
-        """Return the sum of :meth:`left` over all classes. This loop runs for every host."""
-        weights, units, asked = self.weights, self.units, requested.get
-        total = 0.0
-        for name, amount in free.items():
-            left = amount - asked(name, 0)
-            if left > 0 and (unit := units.get(name)):
-                total += weights[name] * left / unit
-        return total
+    def factors(self, names: Iterable[str]) -> tuple[float, ...]:
+        """Return the weight of a unit of each class, in average hosts."""
+        weights, units = self.weights, self.units
+        return tuple([weights[name] / units[name] if name in units else 0.0 for name in names])
+
+
+def left_amounts(free: Mapping[str, int], requested: Mapping[str, int]) -> tuple[int, ...]:
+    """Return what a server leaves of each class of a host, in the order of ``free``."""
+    asked = requested.get
+    return tuple([max(0, amount - asked(name, 0)) for name, amount in free.items()])

@@ -16,20 +16,23 @@ Summary = Mapping[str, Any]
 class Tree:
     """The free amounts and the traits of all providers of a host.
 
-    :ivar score: the last score of the host; ``None`` before the first score, and after
-        a claim.
+    :ivar score: the last score of the host under a ``MeanScoring``; ``None`` before the first
+        score, and after a claim.
     :ivar free: capacity minus use by resource class; negative if more is used than the
         capacity.
+    :ivar left: the resource classes, and what a server leaves of each; ``None`` until this is
+        worked out, and after a claim.
     :ivar traits: the lists of traits of the providers, as in Placement's answer. The
         lists are not merged: making a set for every host would take half as long again.
     """
 
-    __slots__ = ("free", "score", "traits")
+    __slots__ = ("free", "left", "score", "traits")
 
     def __init__(self, free: dict[str, int] | None = None) -> None:
         self.free: dict[str, int] = {} if free is None else free
         self.traits: list[Collection[str]] = []
         self.score: float | None = None
+        self.left: tuple[tuple[str, ...], tuple[int, ...]] | None = None
 
     def add(self, providers: Iterable[Summary]) -> None:
         """Add providers of the host. This loop reads every field once, for speed."""

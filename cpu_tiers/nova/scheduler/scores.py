@@ -54,8 +54,7 @@ class RequestScores:
         if self._has_failed:
             return [0.0] * len(roots)
         try:
-            score = self.forest.score
-            return [score(root) for root in roots]
+            return self.forest.scores_of(roots)
         except Exception as error:
             self._fail(error)
             return [0.0] * len(roots)

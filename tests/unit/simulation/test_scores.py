@@ -94,10 +94,10 @@ def test_the_trees_of_an_answer() -> None:
     search = cloud.search(query(group(VCPU=1, DISK=4)), each_order=False)
     search.refresh()
     trees = AnsweredTrees(cloud)
-    trees.update("disks", search.requests)
+    trees.update("disks", cloud.trees_of(search.requests("disks")))
     assert trees.totals.hosts == 2  # disks and pool
     assert trees.totals.scale().units == {"VCPU": 0.5, "DISK": 5.0}
     cloud.claim({"disks": {"VCPU": 1}, "pool": {"DISK": 4}})
     search.refresh()
-    trees.update("disks", search.requests)
+    trees.update("disks", cloud.trees_of(search.requests("disks")))
     assert (trees.totals.hosts, trees.totals.scale().units) == (0, {})
