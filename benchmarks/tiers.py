@@ -113,7 +113,7 @@ def demands() -> dict[str, Demand]:
         found[name] = Demand(
             flavor=name,
             queries=(translate(server), *((second,) if second else ())),
-            weighed=translate(server._replace(query_numa=False)),
+            weighed=translate(server._replace(query_numa=False)) if second else None,
             shares=effective_shares(flavor),
             tier=tier,
         )

@@ -208,7 +208,9 @@ def _demands(
             demands[flavor.name] = Demand(
                 flavor=flavor.name,
                 queries=(translate(server, translators), *((second,) if second else ())),
-                weighed=translate(server._replace(query_numa=False), translators),
+                weighed=translate(server._replace(query_numa=False), translators)
+                if server.nodes
+                else None,
                 shares=effective_shares(flavor),
                 tier=flavor.extra_specs.get(MULTIPLIER) or flavor.extra_specs.get(SHARES) or "",
             )

@@ -21,7 +21,9 @@ MOST_TYPICAL = 128
 """The largest number of shapes that count as typical."""
 
 TYPICAL_SHARE = 0.95
-"""Shapes are typical, the most frequent first, until they are this share of all requests."""
+"""Shapes are typical, the most frequent first, until they are this share of all requests. Of the
+others, those are typical that request as much as the rest of the share by themselves: a twentieth
+of all that is requested. Else rare large servers would find no host."""
 
 
 SIZE_POWER = 0.25
@@ -113,17 +115,15 @@ def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typic
     :param shares: the share of each shape in all requests, the most frequent shape first.
     """
     chosen: list[Typical] = []
+    known = list(_sized(shares, scale))
+    least = (1 - TYPICAL_SHARE) * sum(share * size for _, _, share, size in known)
     total = 0.0
-    for shape, share in shares.items():
-        if total >= TYPICAL_SHARE or len(chosen) == MOST_TYPICAL:
-            break
-        total += share
-        amounts = shape.amounts()
-        names = [name for name in sorted(amounts) if name in scale.units]
-        if names:
-            name = max(names, key=scale.used.__getitem__)
-            size = amounts[name] / scale.units[name]
+    for shape, name, share, size in known:
+        if total < TYPICAL_SHARE or share * size >= least:
             chosen.append(Typical(shape, name, share * size**SIZE_POWER))
+        total += share
+        if len(chosen) == MOST_TYPICAL:
+            break
     sizes = sum(item.weight for item in chosen)
     return [
         item._replace(
@@ -134,6 +134,21 @@ def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typic
         )
         for item in chosen
     ]
+
+
+def _sized(
+    shares: Mapping[ServerShape, float], scale: Scale
+) -> Iterable[tuple[ServerShape, str, float, float]]:
+    """Yield each shape with its class, its share of the requests, and its size.
+
+    The size is the amount of the class in average hosts.
+    """
+    for shape, share in shares.items():
+        amounts = shape.amounts()
+        names = [name for name in sorted(amounts) if name in scale.units]
+        if names:
+            name = max(names, key=scale.used.__getitem__)
+            yield shape, name, share, amounts[name] / scale.units[name]
 
 
 class GradientStates:

@@ -35,24 +35,27 @@ class ServerShape(NamedTuple):
 
     :param anywhere: the amounts of the unsuffixed group, each from any provider of the host.
     :param groups: the suffixed groups with resources, each with the number of equal groups.
+    :param avoided: the traits of providers that do not serve the unsuffixed group.
     """
 
     anywhere: Amounts
     groups: tuple[tuple[GroupShape, int], ...]
+    avoided: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, groups: Iterable[RequestGroup]) -> "ServerShape":
         """Return the shape of a server with these request groups."""
         anywhere: Amounts = ()
+        avoided = frozenset[str]()
         counts: Counter[GroupShape] = Counter()
         for group in groups:
             amounts = tuple(sorted(group.resources.items()))
             if not group.suffix:
-                anywhere = amounts
+                anywhere, avoided = amounts, group.forbidden
             elif amounts:
                 shape = GroupShape(amounts, group.required, group.forbidden, group.any_of)
                 counts[shape] += 1
-        return cls(anywhere, tuple(counts.items()))
+        return cls(anywhere, tuple(counts.items()), avoided)
 
     def amounts(self) -> dict[str, int]:
         """Return the sum of each resource class over all groups."""
@@ -65,7 +68,7 @@ class ServerShape(NamedTuple):
     @property
     def traits(self) -> frozenset[str]:
         """All traits that decide which providers may serve the groups."""
-        named = frozenset[str]()
+        named = self.avoided
         for group, _ in self.groups:
             named = named.union(group.required, group.forbidden, *group.any_of)
         return named

@@ -68,8 +68,13 @@ class UsableAmounts:
         for group, count in shape.groups:
             if sum(self.times(group, number) for number in host) < count:
                 return 0
+        serving = [
+            dict(free)
+            for traits, free in map(self._states.__getitem__, host)
+            if shape.avoided.isdisjoint(traits)
+        ]
         for wanted, amount in shape.anywhere:
-            if not any(dict(self._states[number][1]).get(wanted, 0) >= amount for number in host):
+            if not any(free.get(wanted, 0) >= amount for free in serving):
                 return 0
         return sum(self._serving(shape, name, host))
 
@@ -78,8 +83,11 @@ class UsableAmounts:
         smallest = dict(shape.anywhere).get(name)
         groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
         for number in host:
-            free = dict(self._states[number][1]).get(name, 0)
-            in_whole = smallest is not None and free >= smallest
+            traits, amounts = self._states[number]
+            free = dict(amounts).get(name, 0)
+            in_whole = (
+                smallest is not None and free >= smallest and shape.avoided.isdisjoint(traits)
+            )
             if free > 0 and (in_whole or any(self.times(group, number) for group in groups)):
                 yield free
 

@@ -37,12 +37,29 @@ class Lives:
         """Return a server of a tier, which does not exist yet."""
         return MovingServer(self.cloud, name, self.flavors[name], self.image)
 
+    def bring(self, server: MovingServer, vm_state: str, host: str) -> None:
+        """Have a server in a state on a host, without any fault, in one of three tries.
+
+        After an earlier fault, services answer before all their connections work again. And the
+        allocations that this fault has left behind may take the room of the server.
+
+        :raises AssertionError: an operation failed without a fault.
+        """
+        for _ in range(2):
+            try:
+                return server.bring(vm_state, host)
+            except AssertionError as error:
+                report(f"{server.name} is not {vm_state} on {host}: {error}")
+                server.renew()
+                self.checker.remove_leaks()
+        return server.bring(vm_state, host)
+
     def live(self, fault: Fault, operation: Operation, name: str) -> list[str]:
         """Have a fault in an operation; print its end, and return what cpu-tiers has caused."""
         chance = random.Random(f"{draws.SEED} {fault} {operation.name} {name}")
         delay, outage = chance.uniform(-1, operation.seconds), chance.uniform(1, 10)
         server = self.servers[name]
-        server.bring(*operation.begin)
+        self.bring(server, *operation.begin)
         try:
             if delay < 0:
                 fault.begin(self.cloud)

@@ -108,20 +108,8 @@ class MovingServer:
     def bring(self, vm_state: str, host: str) -> None:
         """Have a server in a state on a host, as an operation needs it, without any fault.
 
-        After an earlier fault, services answer before all their connections work again. So this is
-        tried three times.
-
         :raises AssertionError: an operation failed without a fault.
         """
-        for _ in range(2):
-            try:
-                return self._bring(vm_state, host)
-            except AssertionError as error:
-                print(f"{self.name} again: {error}", flush=True)  # noqa: T201  # the record of a run
-                self.renew()
-        return self._bring(vm_state, host)
-
-    def _bring(self, vm_state: str, host: str) -> None:
         if vm_state == "evacuated" and self.hosts != HOSTS:
             return  # by the operation before
         if self.hosts != HOSTS:
@@ -131,7 +119,7 @@ class MovingServer:
         if vm_state == NEW:
             self.delete()
         elif vm_state == "evacuated":
-            self._bring("lost", "compute2")
+            self.bring("lost", "compute2")
             self.start(EVACUATION)
             self.must_be("active", "compute1")
         elif self.place() != wanted:

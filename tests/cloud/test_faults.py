@@ -48,9 +48,9 @@ def lives(hosts: Cloud) -> Lives:
 def starting_host(lives: Lives) -> Iterator[StartingHost]:
     """The first host, with two servers and a migration that holds the allocations of a third."""
     servers = [lives.servers["gold"], lives.servers["mixed"], lives.server("gold")]
-    servers[0].bring("resized", "compute2")
+    lives.bring(servers[0], "resized", "compute2")
     for server in servers[1:]:
-        server.bring("active", "compute1")
+        lives.bring(server, "active", "compute1")
     host = StartingHost(lives.cloud)
     yield host
     host.forget()
@@ -118,8 +118,7 @@ def robbed(lives: Lives, switched_on: None) -> Iterator[Callable[[], None]]:
     """Two servers; the function takes shares from the first, and all allocations of the second."""
     lacking, bare = (lives.servers[name] for name in ("gold", "mixed"))
     for server in (lacking, bare):
-        server.bring("active", "compute1")
-    lives.checker.remove_leaks()  # of a first try
+        lives.bring(server, "active", "compute1")
 
     def rob() -> None:
         lives.allocate(lacking, {"VCPU": 1, "MEMORY_MB": 128})

@@ -38,6 +38,15 @@ def node_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
     return frozenset({node_trait()} if pages is None else {node_trait(), pages})
 
 
+def avoided_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
+    """Return the traits of the providers whose CPUs and memory the query for a server avoids.
+
+    :raises InvalidInput: flavor and image contradict each other.
+    """
+    server = _server(request_spec)
+    return frozenset() if server is None or server.nodes else frozenset({node_trait()})
+
+
 def _server(request_spec: objects.RequestSpec) -> ServerRequest | None:
     """Return the server; ``None`` if ``query_placement_for_numa`` is off.
 

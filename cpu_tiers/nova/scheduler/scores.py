@@ -109,7 +109,9 @@ class RequestScores:
         """The hosts with their scores, built when a weigher needs the first score."""
         options = CONF[filter_scheduler.GROUP]
         request = utils.ResourceRequest.from_request_spec(self._request_spec)
-        groups = _groups_of(request) if self._counts_typical else ()
+        groups: tuple[RequestGroup, ...] = ()
+        if self._counts_typical:
+            groups = _groups_of(request, numa_query.avoided_traits(self._request_spec))
         return Forest(
             self._summaries,
             request.merged_resources(),
@@ -157,14 +159,19 @@ def _amounts_of(candidate: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]
     return {uuid: of["resources"] for uuid, of in candidate["allocations"].items()}
 
 
-def _groups_of(request: utils.ResourceRequest) -> tuple[RequestGroup, ...]:
-    """Return the request groups that Nova has made from flavor, image and ports."""
+def _groups_of(
+    request: utils.ResourceRequest, avoided: frozenset[str]
+) -> tuple[RequestGroup, ...]:
+    """Return the request groups that Nova has made from flavor, image and ports.
+
+    :param avoided: further traits that the unsuffixed group forbids.
+    """
     return tuple(
         RequestGroup(
             suffix=suffix or "",
             resources=dict(group.resources),
             required=frozenset(group.required_traits),
-            forbidden=frozenset(group.forbidden_traits),
+            forbidden=frozenset(group.forbidden_traits).union(() if suffix else avoided),
         )
         for suffix, group in request._rg_by_id.items()
     )

@@ -312,6 +312,21 @@ def test_servers_without_nodes_stay_away_from_them() -> None:
     assert queries(spec({}, **forced())) == [expected(f"{ON_A_HOST}&in_tree_HOST={HOST_UUID}")]
 
 
+@pytest.mark.parametrize(
+    ("specs", "is_on", "avoided"),
+    [
+        pytest.param({}, True, {"HW_NUMA_ROOT"}, id="without nodes"),
+        pytest.param({"hw:numa_nodes": "2"}, True, set(), id="with nodes"),
+        pytest.param({}, False, set(), id="the option is off"),
+    ],
+)
+def test_providers_that_the_weigher_knows_to_be_avoided(
+    specs: dict[str, str], is_on: bool, avoided: set[str]
+) -> None:
+    CONF.set_override("query_placement_for_numa", is_on, filter_scheduler.GROUP)
+    assert numa_query.avoided_traits(spec(specs)) == avoided
+
+
 def test_a_server_that_claims_neither_cpus_nor_memory_is_left_alone() -> None:
     specs = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:CUSTOM_BAREMETAL": "1"}
     assert queries(spec(specs)) == [expected("&resources=CUSTOM_BAREMETAL:1")]

@@ -118,7 +118,7 @@ def demand(name: str) -> Demand:
     return Demand(
         flavor=name,
         queries=(translate(server), *((second,) if second else ())),
-        weighed=translate(server._replace(query_numa=False)),
+        weighed=translate(server._replace(query_numa=False)) if second else None,
     )
 
 

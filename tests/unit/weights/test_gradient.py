@@ -87,12 +87,37 @@ def test_a_device_of_a_trait_that_typical_servers_require_is_spared() -> None:
     assert hosts.score("a") > hosts.score("b")
 
 
+def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others() -> None:
+    """Both hosts have 8 free VCPU. The typical servers cannot use those of the NUMA node."""
+    avoiding = (RequestGroup(resources={"VCPU": 4}, forbidden=frozenset({"HW_NUMA_ROOT"})),)
+    summaries = {
+        "flat": _provider("flat", {"VCPU": {"capacity": 16, "used": 8}}, []),
+        "nodes": _provider("nodes", {}, []),
+        "node": _provider("nodes", {"VCPU": {"capacity": 16, "used": 8}}, ["HW_NUMA_ROOT"]),
+    }
+    known = History()
+    known.note(ServerShape.of(avoiding), Scale.of(summaries.values(), 2))
+    request = {"VCPU": 4}
+    hosts = Forest(summaries, request, scoring=FRAGMENTATION, history=known)
+    hosts.offer("flat", [{"flat": request}])
+    hosts.offer("nodes", [{"node": request}])
+    assert hosts.score("nodes") > hosts.score("flat")
+
+
 def test_typical_are_the_most_frequent_with_their_scarcest_class() -> None:
     scale = Scale.of(host("a", 8, 900, 900).values(), 1)  # used: 8/16 VCPU, 200/2000 VGPU
     often, rare = ServerShape.of(groups(4, 1_000)), ServerShape.of(groups(1))
     (first,) = typical({often: 0.96, rare: 0.04}, scale)
     assert (first.shape, first.name) == (often, "VCPU")
     assert first.weight == 1 / 16  # the only typical server, and the class that weighs most
+
+
+def test_rare_servers_are_typical_if_they_are_large() -> None:
+    """Of 100 requests, 97 are for 1 VCPU, 2 for 12 VCPU, and 1 for 4 VCPU: 97, 24 and 4 of 125."""
+    small, large, other = (ServerShape.of(groups(vcpus)) for vcpus in (1, 12, 4))
+    scale = Scale.of(host("a", 8).values(), 1)
+    found = typical({small: 0.97, large: 0.02, other: 0.01}, scale)
+    assert [each.shape for each in found] == [small, large]  # 24/125 is more than a twentieth
 
 
 def test_a_claim_of_the_same_request_counts() -> None:

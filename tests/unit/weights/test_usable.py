@@ -34,3 +34,22 @@ def test_more_use_than_capacity_is_no_room() -> None:
         usable.number(frozenset(), (("VCPU", 4),)),
     )
     assert usable.of(TWO_DEVICES, "VGPU", (cpus, full)) == 0
+
+
+def test_the_cpus_of_numa_nodes_are_of_no_use_to_a_server_that_avoids_nodes() -> None:
+    """The host has 8 VCPU on each of two NUMA nodes, and 4 GiB of disk on its root provider."""
+    amounts = {"VCPU": 2, "DISK_GB": 1}
+    anywhere = ServerShape.of([RequestGroup(resources=amounts)])
+    elsewhere = ServerShape.of(
+        [RequestGroup(resources=amounts, forbidden=frozenset({"HW_NUMA_ROOT"}))]
+    )
+    assert elsewhere.traits == {"HW_NUMA_ROOT"}
+    usable = UsableAmounts()
+    root = usable.number(frozenset(), (("DISK_GB", 4),))
+    node = usable.number(frozenset({"HW_NUMA_ROOT"}), (("VCPU", 8),))
+    flat = usable.number(frozenset(), (("VCPU", 8), ("DISK_GB", 4)))
+    assert usable.of(anywhere, "VCPU", (root, node, node)) == 16
+    assert usable.of(elsewhere, "VCPU", (root, node, node)) == 0
+    assert usable.of(elsewhere, "VCPU", (flat,)) == 8
+    # A part of the CPUs on a provider without the trait: only that part counts.
+    assert usable.of(elsewhere, "VCPU", (flat, node)) == 8
