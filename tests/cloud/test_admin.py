@@ -94,6 +94,10 @@ def test_the_chassis_of_ovn(guide: Guide) -> None:
         found = f"openstack resource provider list --name '{name}' -f value -c uuid"
         shell.output_of(f"openstack resource provider delete $({found})")
     assert shell.output_of(tree) == "compute1"
+    shell.output_of(
+        "openstack trait list -f value | grep -e ^CUSTOM_PHYSNET_ -e ^CUSTOM_VNIC_TYPE_"
+        " | xargs -n 1 openstack trait delete"
+    )
 
 
 def test_leaving_a_host_without_servers(guide: Guide) -> None:
