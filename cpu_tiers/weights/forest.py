@@ -152,7 +152,7 @@ class Forest:
         """Return the score of every host."""
         return dict(zip(self._trees, self.scores_of(self._trees), strict=True))
 
-    def scores_of(self, roots: Iterable[str]) -> list[float]:
+    def scores_of(self, roots: Collection[str]) -> list[float]:
         """Return the scores of hosts, in their order."""
         trees = self._trees
         if self._mean is not None:
@@ -160,14 +160,15 @@ class Forest:
             return [self._mean_score(mean, trees[root]) for root in roots]
         # A simulation has a new scale for each request, and these loops run for every host.
         factors, size, score = self._factors, self._size, CostScoring.score
-        known = [(root, *(trees[root].left or self._leave(trees[root]))) for root in roots]
-        if self._gradient is None:
-            return [score(size, sum(map(mul, factors[names], left))) for _, names, left in known]
-        loss = self._gradient.loss
-        return [
-            score(size, loss(root) + SLIGHT_BEST_FIT * sum(map(mul, factors[names], left)))
-            for root, names, left in known
-        ]
+        left_on = [trees[root].left or self._leave(trees[root]) for root in roots]
+        costs = [sum(map(mul, factors[names], left)) for names, left in left_on]
+        if self._gradient is not None:
+            loss = self._gradient.loss
+            costs = [
+                loss(root) + SLIGHT_BEST_FIT * cost
+                for root, cost in zip(roots, costs, strict=True)
+            ]
+        return [score(size, cost) for cost in costs]
 
     def _mean_score(self, scoring: MeanScoring, tree: Tree) -> float:
         if tree.score is None:
