@@ -57,6 +57,7 @@ POLICIES = (
     "boring=10",
     "best-fit=10",
     "fragmentation=10",
+    "fragmentation=100",
     "best-fit,ram=0,cpu=0,disk=0",
     "fragmentation,ram=0,cpu=0,disk=0",
 )

@@ -209,7 +209,7 @@ def _demands(
                 flavor=flavor.name,
                 queries=(translate(server, translators), *((second,) if second else ())),
                 weighed=translate(server._replace(query_numa=False), translators)
-                if server.nodes
+                if second
                 else None,
                 shares=effective_shares(flavor),
                 tier=flavor.extra_specs.get(MULTIPLIER) or flavor.extra_specs.get(SHARES) or "",
