@@ -59,9 +59,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--slice", action="store_true", help="what CI runs")
     parser.add_argument("--minutes", type=float, default=inf, help="end after these minutes")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds for a module")
+    parser.add_argument("--processes", type=int, default=2, help="modules that run at a time")
     parser.add_argument("--folder", type=Path, default=ROOT / ".ledger", help="of the results")
     parser.add_argument("--report", action="store_true", help="compare, and run nothing")
     options = parser.parse_args(arguments)
+    if options.processes < 1:
+        parser.error("--processes: at least 1")
     if options.slice:
         options.modes, options.modules = suites.SLICE_MODES, suites.SLICE
     return options
@@ -90,6 +93,7 @@ def main(arguments: list[str]) -> int:
         results=Results(options.folder / "results.jsonl"),
         workers=workers,
         timeout=options.timeout,
+        processes=options.processes,
     )
     status = 0
     try:

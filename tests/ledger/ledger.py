@@ -1,6 +1,6 @@
 """The ledger: runs modules without a result, repeats tests that differ, and compares outcomes.
 
-Two threads each take the next module and mode, and a worker process runs the tests.
+Threads each take the next module and mode, and a worker process runs the tests.
 """
 
 import logging
@@ -19,8 +19,6 @@ from tests.ledger.results import NOT_REACHED, Key, Result, Results
 from tests.ledger.workers import Run
 
 LOG = logging.getLogger(__name__)
-
-WORKERS = 2
 
 
 class Workers(Protocol):
@@ -46,6 +44,7 @@ class Ledger:
     :param modules: the suite of each module, by name.
     :param codes: a digest of the code of a mode, by name of the mode.
     :param timeout: seconds for a module.
+    :param processes: how many modules run at a time.
     """
 
     nova: str
@@ -57,6 +56,7 @@ class Ledger:
     results: Results
     workers: Workers
     timeout: float
+    processes: int
 
     def key(self, mode: str, module: str) -> Key:
         """Return the key of a result."""
@@ -176,8 +176,8 @@ class Ledger:
         waiting: queue.SimpleQueue[Unit] = queue.SimpleQueue()
         for unit in units:
             waiting.put(unit)
-        with futures.ThreadPoolExecutor(WORKERS) as threads:
-            work = [threads.submit(self._work, waiting, deadline) for _ in range(WORKERS)]
+        with futures.ThreadPoolExecutor(self.processes) as threads:
+            work = [threads.submit(self._work, waiting, deadline) for _ in range(self.processes)]
             try:
                 futures.wait(work, return_when=futures.FIRST_EXCEPTION)
                 for each in work:

@@ -59,6 +59,7 @@ def ledger(path: Path, workers: Pretended, code: str = "1") -> Ledger:
         expectations=(),
         results=Results(path / "results.jsonl"),
         workers=workers,
+        processes=2,
         timeout=60,
     )
 
