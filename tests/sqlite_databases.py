@@ -25,6 +25,14 @@ STATEMENTS = 5_000
 """How many compiled statements are kept: more than Nova and Placement have."""
 
 
+def share_all() -> None:
+    """Have the databases of all tests share what does not differ between them."""
+    share_statements()
+    keep_aliases()
+    copy_first_placement()
+    check_schemas_once()
+
+
 class SharedStatements(LRUCache[Any, Any]):
     """A cache of compiled statements for the engines of several SQLite databases.
 

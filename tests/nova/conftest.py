@@ -39,10 +39,7 @@ seams.remove(SEAMS)
 @pytest.fixture(scope="session", autouse=True)
 def kept_from_test_to_test() -> None:
     """Have the databases of all tests share what does not differ between them."""
-    sqlite_databases.share_statements()
-    sqlite_databases.keep_aliases()
-    sqlite_databases.copy_first_placement()
-    sqlite_databases.check_schemas_once()
+    sqlite_databases.share_all()
 
 
 @pytest.fixture(autouse=True)

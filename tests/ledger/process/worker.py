@@ -6,12 +6,13 @@
 are known. The worker answers each request by a JSON line with the keys ``killed``, ``seconds``
 and ``cpu_seconds`` (user and system).
 
-The module imports nothing of the repository: in the environment of a stock Nova, cpu-tiers is
-not installed and not on the path either.
+The module imports nothing of cpu-tiers: in the environment of a stock Nova, cpu-tiers is not
+installed and not on the path either.
 """
 
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import pickle
@@ -36,6 +37,9 @@ PRELOADED = (
     "nova.api.validation.extra_specs.validators",
 )
 """The imports of most test modules, loaded before any fork."""
+
+SHARED = Path(__file__).parents[2] / "sqlite_databases.py"
+"""Not imported by its name: with its folder on the path, ``tests/nova`` would be Nova."""
 
 
 class Recorder(testtools.TestResult):  # type: ignore[misc]  # testtools has no types
@@ -108,6 +112,7 @@ def load_nova(*, with_cpu_tiers: bool) -> Any:
     for name in PRELOADED:
         importlib.import_module(name)
     keep_schemas()
+    share_between_tests()
     if not with_cpu_tiers:
         return None
     ours = importlib.import_module("ours")
@@ -135,6 +140,17 @@ def keep_schemas() -> None:
     with os.fdopen(reader, "rb") as pipe:
         schemas.update(pickle.load(pipe))  # noqa: S301  # of our own fork
     os.wait()
+
+
+def share_between_tests() -> None:
+    """Have the databases of all tests share what does not differ between them.
+
+    Of the CPU time of Nova's tests of cold migration this saves a quarter.
+    """
+    spec: Any = importlib.util.spec_from_file_location(SHARED.stem, SHARED)
+    shared = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shared)
+    shared.share_all()
 
 
 def serve(request: Mapping[str, Any], count_wrapped: Any) -> dict[str, Any]:
