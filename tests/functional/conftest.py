@@ -126,14 +126,11 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="session", autouse=True)
 def kept_from_test_to_test() -> None:
-    """Have the databases of all tests share what does not differ between them."""
+    """Have all tests share what does not differ between them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Placement's imports
-        from tests import sqlite_databases
-    sqlite_databases.share_statements()
-    sqlite_databases.keep_aliases()
-    sqlite_databases.copy_first_placement()
-    sqlite_databases.check_schemas_once()
+        from tests import made_once
+    made_once.share_all()
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     import nova.api.validation.extra_specs.validators  # isort: skip
 
 from cpu_tiers.nova import seams
-from tests import draws, sqlite_databases
+from tests import draws, made_once
 from tests.in_processes import run_taken
 from tests.nova.wrapping import all_seams
 
@@ -38,8 +38,8 @@ seams.remove(SEAMS)
 
 @pytest.fixture(scope="session", autouse=True)
 def kept_from_test_to_test() -> None:
-    """Have the databases of all tests share what does not differ between them."""
-    sqlite_databases.share_all()
+    """Have all tests share what does not differ between them."""
+    made_once.share_all()
 
 
 @pytest.fixture(autouse=True)

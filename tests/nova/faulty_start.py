@@ -15,7 +15,7 @@ from nova.context import get_admin_context
 from nova.scheduler.client import report
 
 from cpu_tiers.nova.compute.features import COMPUTE
-from tests import draws, sqlite_databases
+from tests import draws, made_once
 from tests.nova import script
 from tests.nova.broken_answers import DATABASE_FAULTS, BrokenAnswers, Case, cases_of
 from tests.nova.computes import MULTIPLIER, Computes, ProcessEnded
@@ -59,7 +59,7 @@ class FaultyStart(Computes):
         begin = len(self.traffic.sent)
         self.start()
         self.traffic.usual = frozenset(self.traffic.sent[begin:])
-        self.before, self.copy = placement_rows(), sqlite_databases.copy_of_placement()
+        self.before, self.copy = placement_rows(), made_once.copy_of_placement()
         self.statuses = self.statuses_of_servers()
         # Nova itself has something new to report, too.
         self.flags(reserved_host_disk_mb=2048)
@@ -107,14 +107,14 @@ class FaultyStart(Computes):
         # periodic task reads nothing but Placement and the database.
         self.healed: set[PlacementRows] = set()
         self.tasks: set[tuple[PlacementRows, str, str]] = set()
-        sqlite_databases.copy_to_placement(self.copy)
+        made_once.copy_to_placement(self.copy)
         requests = cases_of(f"{switch}: request", counts["request"])
         queries = cases_of(f"{switch}: query", counts["query"], DATABASE_FAULTS)
         cases = draw([*requests, *queries], parts=3)
         self.figures.append(f"{switch}: {counts}, {len(cases)} cases")
         for case in cases:
             self.live(case)
-            sqlite_databases.copy_to_placement(self.copy)
+            made_once.copy_to_placement(self.copy)
 
     def begin(self, case: Case | None) -> None:
         """Have the fault of a case from now on; ``None`` ends it."""

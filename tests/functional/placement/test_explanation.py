@@ -12,7 +12,7 @@ from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.explanation import Explanation, explain
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.server_queries import ServerQueries, server_queries
-from tests import sqlite_databases
+from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide, put_into_aggregate
 from tests.random_clouds.drawing import draw_hosts, draw_server
@@ -107,10 +107,10 @@ def test_dedicated_cpus_on_a_host_without_pcpu(embedded: PlacementClient) -> Non
 
 def test_no_request_that_could_add_a_host_is_left_out(embedded: PlacementClient) -> None:
     embedded.ensure_names(classes=[CARD], traits=NAMES)
-    empty = sqlite_databases.copy_of_placement()
+    empty = made_once.copy_of_placement()
     more = 0
     for number in clouds(10):
-        sqlite_databases.copy_to_placement(empty)
+        made_once.copy_to_placement(empty)
         with repeatable(number) as seed:
             rng = random.Random(seed)
             hosts = draw_hosts(rng, "cn")

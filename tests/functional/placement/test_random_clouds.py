@@ -3,7 +3,7 @@
 from collections import Counter
 
 from cpu_tiers.placement.client import PlacementClient
-from tests import sqlite_databases
+from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.providers import CARD, NAMES
 from tests.random_clouds.queries import check_forms
@@ -11,10 +11,10 @@ from tests.random_clouds.queries import check_forms
 
 def test_no_placement_is_missed_and_none_is_infeasible(embedded: PlacementClient) -> None:
     embedded.ensure_names(classes=[CARD], traits=NAMES)
-    empty = sqlite_databases.copy_of_placement()
+    empty = made_once.copy_of_placement()
     counts: Counter[str] = Counter()
     for number in clouds(100):
-        sqlite_databases.copy_to_placement(empty)
+        made_once.copy_to_placement(empty)
         with repeatable(number) as seed:
             counts += check_forms(embedded, seed)
     assert counts["placements"] > counts["hosts"]  # or there was nothing to compare

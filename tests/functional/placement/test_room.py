@@ -16,7 +16,7 @@ from cpu_tiers.placement.room import FlavorRoom, read_room
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.server_queries import ServerQueries, server_queries
-from tests import sqlite_databases
+from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide, put_into_aggregate
 from tests.random_clouds.drawing import draw_hosts, draw_server
@@ -30,10 +30,10 @@ MOST = 24
 
 def test_random_trees_take_as_many_claims_and_no_more(embedded: PlacementClient) -> None:
     embedded.ensure_names(classes=[CARD], traits=NAMES)
-    empty = sqlite_databases.copy_of_placement()
+    empty = made_once.copy_of_placement()
     claimed = 0
     for number in clouds(20):
-        sqlite_databases.copy_to_placement(empty)
+        made_once.copy_to_placement(empty)
         with repeatable(number) as seed:
             claimed += _check_cloud(embedded, random.Random(seed))
     assert claimed

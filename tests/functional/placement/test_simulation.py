@@ -16,7 +16,7 @@ from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.simulation import Allocations, ClaimRefused, CloudProvider, SimulatedCloud
 from cpu_tiers.simulation.search import identity
-from tests import sqlite_databases
+from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.states import CLASSES, SHARES, TRAITS, draw_query, draw_state, write_state
 
@@ -26,10 +26,10 @@ CLAIMS, QUERIES = 4, 2
 def test_the_same_candidates_and_the_same_claims(embedded: PlacementClient) -> None:
     custom = [name for name in TRAITS if name.startswith("CUSTOM_")]
     embedded.ensure_names(classes=[CLASSES[-1]], traits=[*custom, "CUSTOM_GREEN"])
-    empty = sqlite_databases.copy_of_placement()
+    empty = made_once.copy_of_placement()
     counts: Counter[str] = Counter()
     for number in clouds(40):
-        sqlite_databases.copy_to_placement(empty)
+        made_once.copy_to_placement(empty)
         with repeatable(number) as seed:
             counts += compare(embedded, random.Random(seed))
     print(f"\n{dict(counts)}")  # noqa: T201  # for the runs of many clouds, with -s

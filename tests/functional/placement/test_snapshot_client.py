@@ -26,7 +26,7 @@ from cpu_tiers.simulation.search import identity
 from cpu_tiers.simulation.snapshot import Snapshot
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.server_queries import ServerQueries
-from tests import sqlite_databases
+from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide
 from tests.random_clouds.drawing import draw_hosts, draw_server
@@ -40,10 +40,10 @@ FLAVOR = Flavor(name="small", vcpus=1, memory_mb=4, root_gb=1)
 
 def test_random_clouds_give_the_same_answers(embedded: PlacementClient) -> None:
     embedded.ensure_names(classes=[CARD], traits=NAMES)
-    empty = sqlite_databases.copy_of_placement()
+    empty = made_once.copy_of_placement()
     counts: Counter[str] = Counter()
     for number in clouds(30):
-        sqlite_databases.copy_to_placement(empty)
+        made_once.copy_to_placement(empty)
         with repeatable(number) as seed:
             counts += check_cloud(embedded, random.Random(seed), is_flat=bool(number % 3))
     assert counts["hosts"] > counts["candidates"] > 0

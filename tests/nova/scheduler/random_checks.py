@@ -20,7 +20,7 @@ from oslo_utils import uuidutils
 
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import WsgiTransport, placement_app
-from tests import sqlite_databases
+from tests import made_once
 from tests.nova.scheduler.random_scheduler import (
     Round,
     Scheduler,
@@ -57,7 +57,7 @@ def placement() -> Iterator[Empty]:
         adapter = Adapter(
             session, service_type="placement", default_microversion="1.36", raise_exc=False
         )
-        yield Empty(adapter, sqlite_databases.copy_of_placement())
+        yield Empty(adapter, made_once.copy_of_placement())
 
 
 def check_cloud(empty: Empty, seed: str) -> Counter[str]:
@@ -66,7 +66,7 @@ def check_cloud(empty: Empty, seed: str) -> Counter[str]:
     tests/functional/placement/test_random_clouds.py compares the answers of Placement itself.
     """
     rng = random.Random(seed)  # not for secrets
-    sqlite_databases.copy_to_placement(empty.rows)
+    made_once.copy_to_placement(empty.rows)
     # Providers of networks have the same uuids for the same names, and processes keep them.
     hosts = draw_hosts(rng, f"cn{uuidutils.generate_uuid()[:8]}")
     providers = Providers(hosts)

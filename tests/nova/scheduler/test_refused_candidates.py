@@ -11,7 +11,7 @@ import pytest
 from nova import objects
 
 from cpu_tiers.nova.scheduler import refused_candidates
-from tests import sqlite_databases
+from tests import made_once
 from tests.nova.scheduler.random_checks import placement
 from tests.nova.scheduler.random_scheduler import request_spec, scheduler, suffixes_of
 from tests.random_clouds.hosts import Cell, Device, Host, Node, Server
@@ -74,7 +74,7 @@ def test_the_second_server_takes_the_farther_device(policy: str) -> None:
         policy=policy,
     )
     with placement() as empty:
-        sqlite_databases.copy_to_placement(empty.rows)
+        made_once.copy_to_placement(empty.rows)
         providers = Providers([host])
         with scheduler(empty.adapter, [host], providers.uuids, aliases=True) as scheduling:
             spec = request_spec(server)

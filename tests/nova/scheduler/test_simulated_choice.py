@@ -32,7 +32,7 @@ from cpu_tiers.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.weights import History
-from tests import sqlite_databases
+from tests import made_once
 from tests.draws import SEED
 from tests.nova.scheduler.random_checks import Empty, placement
 from tests.nova.scheduler.random_scheduler import scheduler
@@ -257,7 +257,7 @@ def select(manager_of_nova: Any, name: str, server: str) -> tuple[str, Allocatio
 )
 def test_the_same_choice(empty: Empty, text: str) -> None:
     rng = random.Random(f"{SEED} {text}")
-    sqlite_databases.copy_to_placement(empty.rows)
+    made_once.copy_to_placement(empty.rows)
     states = draw_states(rng)
     write_state(states)
     cloud = SimulatedCloud(states)
