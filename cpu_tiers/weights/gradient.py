@@ -163,37 +163,39 @@ class GradientStates:
         self._hosts: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.free: defaultdict[str, dict[str, int]] = defaultdict(dict)
         # Local names: this loop runs for every provider of every candidate host.
-        hosts, free_of, deciding = self._hosts, self.free, room.traits
+        host = free = dict[str, int]()
+        before, deciding = None, room.traits
         number_of, numbers = room.usable.number, room.usable.numbers(frozenset())
         for uuid, summary in summaries.items():
-            amounts = summary["resources"].items()
-            free = tuple([(name, of["capacity"] - of["used"]) for name, of in amounts])
-            if deciding and (traits := deciding.intersection(summary["traits"])):
-                number = number_of(traits, free)
-            elif (number := numbers.get(free, -1)) < 0:
-                number = number_of(frozenset(), free)
             root = summary["root_provider_uuid"]
-            hosts[root][uuid] = number
-            of_host = free_of[root]
-            for name, amount in free:
-                of_host[name] = of_host.get(name, 0) + amount
+            if root != before:  # the providers of a tree mostly stand together, but need not
+                before, host, free = root, self._hosts[root], self.free[root]
+            of_class = summary["resources"]
+            state = [*of_class]
+            for name, of in of_class.items():
+                amount = of["capacity"] - of["used"]
+                state.append(amount)
+                free[name] = free.get(name, 0) + amount
+            key = tuple(state)
+            if deciding and (traits := deciding.intersection(summary["traits"])):
+                host[uuid] = number_of(traits, key)
+            elif (number := numbers.get(key)) is None:
+                host[uuid] = number_of(frozenset(), key)
+            else:
+                host[uuid] = number
 
     def of(self, root: str) -> Host:
         """Return the state of a host."""
         return tuple(self._hosts[root].values())
 
-    def after(self, root: str, allocations: Allocations) -> Host:
-        """Return the state of a host after a claim, without the amounts of other trees."""
-        host = self._hosts[root].copy()
-        for uuid, amounts in allocations.items():
-            if uuid in host:
-                host[uuid] = self._after(host[uuid], amounts)
-        return tuple(host.values())
+    def after(self, root: str, candidates: Iterable[Allocations]) -> list[Host]:
+        """Return the state of a host after the claim of each candidate."""
+        host, after = self._hosts[root], self._after
+        return [tuple(after(host, allocations).values()) for allocations in candidates]
 
     def claim(self, root: str, allocations: Allocations) -> None:
         """Change the state of a host."""
-        host = self._hosts[root]
-        host.update(zip(host, self.after(root, allocations), strict=True))
+        self._hosts[root] = self._after(self._hosts[root], allocations)
 
 
 class Gradient:
@@ -239,8 +241,7 @@ class Gradient:
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
         """Note the candidates of a host."""
-        after = self._states.after
-        self._outcomes[root] = [after(root, allocations) for allocations in candidates]
+        self._outcomes[root] = self._states.after(root, candidates)
         self._known.pop(root, None)
 
     def loss(self, root: str) -> float:

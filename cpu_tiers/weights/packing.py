@@ -4,6 +4,7 @@ The formulas of the scorings ``best-fit`` and ``fragmentation``, see ``docs/weig
 I/O, no configuration, no Nova. The lower the cost of a host, the better the host.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -22,8 +23,8 @@ class HostTotals:
     def __init__(self) -> None:
         """Start without any host."""
         self.hosts = 0
-        self._capacity: dict[str, int] = {}
-        self._used: dict[str, int] = {}
+        self._capacity: defaultdict[str, int] = defaultdict(int)
+        self._used: defaultdict[str, int] = defaultdict(int)
 
     def add(self, summaries: Iterable[Summary], hosts: int, sign: int = 1) -> None:
         """Add the providers of hosts; remove the providers with ``sign=-1``.
@@ -33,8 +34,8 @@ class HostTotals:
         capacity, used = self._capacity, self._used
         for summary in summaries:
             for name, amount in summary["resources"].items():
-                capacity[name] = capacity.get(name, 0) + sign * amount["capacity"]
-                used[name] = used.get(name, 0) + sign * amount["used"]
+                capacity[name] += sign * amount["capacity"]
+                used[name] += sign * amount["used"]
         self.hosts += sign * hosts
 
     def scale(self, only_resources: Collection[str] = ()) -> "Scale":

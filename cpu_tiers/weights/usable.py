@@ -6,12 +6,15 @@ request cost time. Pure; an object belongs to one scheduler and may be shared by
 
 from collections.abc import Iterable, Mapping
 
-from cpu_tiers.weights.shape import Amounts, GroupShape, ServerShape
+from cpu_tiers.weights.shape import GroupShape, ServerShape
 
 Host = tuple[int, ...]
 """The numbers of the states of all providers of a host."""
 
-State = tuple[frozenset[str], Amounts]
+FreeAmounts = tuple[str | int, ...]
+"""The resource classes of a provider, then the free amount of each: a key that is hashed fast."""
+
+State = tuple[frozenset[str], Mapping[str, int]]
 """The traits and the free amounts of a provider."""
 
 MOST_STATES = 500_000
@@ -23,33 +26,50 @@ class UsableAmounts:
 
     def __init__(self) -> None:
         """Start without any host."""
-        self._numbers: dict[frozenset[str], dict[Amounts, int]] = {}
+        self._numbers: dict[frozenset[str], dict[FreeAmounts, int]] = {}
         self._states: list[State] = []
-        self._after: dict[tuple[int, Amounts], int] = {}
+        self._after: dict[FreeAmounts, int] = {}
         self._times: dict[GroupShape, dict[int, int]] = {}
         self._usable: dict[tuple[ServerShape, str], dict[Host, int]] = {}
 
-    def numbers(self, traits: frozenset[str]) -> Mapping[Amounts, int]:
+    def numbers(self, traits: frozenset[str]) -> Mapping[FreeAmounts, int]:
         """Return the numbers of all known states of providers with these traits."""
         return self._numbers.setdefault(traits, {})
 
-    def number(self, traits: frozenset[str], free: Amounts) -> int:
+    def number(self, traits: frozenset[str], free: FreeAmounts) -> int:
         """Return the number of a state of a provider."""
         numbers = self._numbers.setdefault(traits, {})
         number = numbers.get(free)
         if number is None:
-            self._states.append((traits, free))
+            half = len(free) // 2
+            names, amounts = map(str, free[:half]), map(int, free[half:])
+            self._states.append((traits, dict(zip(names, amounts, strict=True))))
             number = numbers[free] = len(self._states) - 1
         return number
 
-    def after(self, number: int, amounts: Mapping[str, int]) -> int:
-        """Return the number of the state of a provider after a claim."""
-        claim = number, tuple(amounts.items())
-        after = self._after.get(claim)
-        if after is None:
-            traits, free = self._states[number]
-            left = tuple((name, amount - amounts.get(name, 0)) for name, amount in free)
-            after = self._after[claim] = self.number(traits, left)
+    def after(
+        self, numbers: Mapping[str, int], allocations: Mapping[str, Mapping[str, int]]
+    ) -> dict[str, int]:
+        """Return the numbers of the states of a host's providers after a claim.
+
+        :param numbers: of the providers before the claim, by uuid.
+        :param allocations: the claimed amounts by provider uuid and resource class; those of other
+            hosts do not count.
+        """
+        # This loop runs for every candidate of every host.
+        known, after = self._after.get, dict(numbers)
+        for uuid, claimed in allocations.items():
+            if uuid in numbers:
+                number = known((numbers[uuid], *claimed, *claimed.values()))
+                after[uuid] = self._claim(numbers[uuid], claimed) if number is None else number
+        return after
+
+    def _claim(self, number: int, claimed: Mapping[str, int]) -> int:
+        """Work out the number of the state of a provider after a claim."""
+        traits, free = self._states[number]
+        left = [amount - claimed.get(name, 0) for name, amount in free.items()]
+        after = self.number(traits, (*free, *left))
+        self._after[number, *claimed, *claimed.values()] = after
         return after
 
     def of(self, shape: ServerShape, name: str, host: Host) -> int:
@@ -69,7 +89,7 @@ class UsableAmounts:
             if sum(self.times(group, number) for number in host) < count:
                 return 0
         serving = [
-            dict(free)
+            free
             for traits, free in map(self._states.__getitem__, host)
             if shape.avoided.isdisjoint(traits)
         ]
@@ -84,7 +104,7 @@ class UsableAmounts:
         groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
         for number in host:
             traits, amounts = self._states[number]
-            free = dict(amounts).get(name, 0)
+            free = amounts.get(name, 0)
             in_whole = (
                 smallest is not None and free >= smallest and shape.avoided.isdisjoint(traits)
             )
@@ -97,7 +117,7 @@ class UsableAmounts:
         times = known.get(number)
         if times is None:
             traits, free = self._states[number]
-            times = known[number] = _times(group, dict(free)) if group.allows(traits) else 0
+            times = known[number] = _times(group, free) if group.allows(traits) else 0
         return times
 
     @property

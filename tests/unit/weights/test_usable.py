@@ -12,8 +12,8 @@ TWO_DEVICES = ServerShape.of(
 
 def test_two_whole_devices_need_two_idle_devices() -> None:
     shape, usable = TWO_DEVICES, UsableAmounts()
-    a, b = usable.number(frozenset(), (("VGPU", 1_000),)), usable.number(frozenset(), ())
-    cpus = usable.number(frozenset(), (("VCPU", 4),))
+    a, b = usable.number(frozenset(), ("VGPU", 1_000)), usable.number(frozenset(), ())
+    cpus = usable.number(frozenset(), ("VCPU", 4))
     assert usable.of(shape, "VGPU", (cpus, a, b)) == 0
     assert usable.of(shape, "VGPU", (cpus, a, a)) == 2_000
     assert usable.of(shape, "VCPU", (cpus, a, a)) == 4
@@ -22,16 +22,21 @@ def test_two_whole_devices_need_two_idle_devices() -> None:
 
 def test_a_claim_leaves_the_rest_of_a_provider() -> None:
     usable = UsableAmounts()
-    device = usable.number(frozenset({"T"}), (("VGPU", 1_000), ("X", 1)))
-    after = usable.after(device, {"VGPU": 400})
-    assert after == usable.number(frozenset({"T"}), (("VGPU", 600), ("X", 1)))
+    device = usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 1))
+    claim = {"a": {"VGPU": 400}, "provider of another host": {"VGPU": 400}}
+    left = usable.number(frozenset({"T"}), ("VGPU", "X", 600, 1))
+    for _ in range(2):  # worked out, then remembered
+        assert usable.after({"a": device, "b": device}, claim) == {"a": left, "b": device}
+    assert usable.after({"a": device}, {"a": {"X": 1, "Y": 1}}) == {
+        "a": usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 0))
+    }
 
 
 def test_more_use_than_capacity_is_no_room() -> None:
     usable = UsableAmounts()
     full, cpus = (
-        usable.number(frozenset(), (("VGPU", -500),)),
-        usable.number(frozenset(), (("VCPU", 4),)),
+        usable.number(frozenset(), ("VGPU", -500)),
+        usable.number(frozenset(), ("VCPU", 4)),
     )
     assert usable.of(TWO_DEVICES, "VGPU", (cpus, full)) == 0
 
@@ -45,9 +50,9 @@ def test_the_cpus_of_numa_nodes_are_of_no_use_to_a_server_that_avoids_nodes() ->
     )
     assert elsewhere.traits == {"HW_NUMA_ROOT"}
     usable = UsableAmounts()
-    root = usable.number(frozenset(), (("DISK_GB", 4),))
-    node = usable.number(frozenset({"HW_NUMA_ROOT"}), (("VCPU", 8),))
-    flat = usable.number(frozenset(), (("VCPU", 8), ("DISK_GB", 4)))
+    root = usable.number(frozenset(), ("DISK_GB", 4))
+    node = usable.number(frozenset({"HW_NUMA_ROOT"}), ("VCPU", 8))
+    flat = usable.number(frozenset(), ("VCPU", "DISK_GB", 8, 4))
     assert usable.of(anywhere, "VCPU", (root, node, node)) == 16
     assert usable.of(elsewhere, "VCPU", (root, node, node)) == 0
     assert usable.of(elsewhere, "VCPU", (flat,)) == 8
