@@ -14,7 +14,7 @@ import pytest
 from tests.ledger.workers import WORKER, read_output
 
 MODULE = """
-import sys, time, unittest
+import os, sys, time, unittest
 
 class T(unittest.TestCase):
     def test_a(self): print("this is no answer")
@@ -61,7 +61,10 @@ def test_every_kind_of_outcome_is_reported(tmp_path: Path) -> None:
     "statement",
     [
         pytest.param("time.sleep(60)", id="a test that hangs"),
-        pytest.param("__import__('os')._exit(3)", id="a test that ends its process"),
+        pytest.param(
+            "os.kill(os.getpid(), 9)",
+            id="a test that kills its process",
+        ),
     ],
 )
 def test_a_module_that_does_not_end_leaves_the_outcomes_before(
@@ -70,6 +73,22 @@ def test_a_module_that_does_not_end_leaves_the_outcomes_before(
     answer, outcomes = run(tmp_path, statement, [])
     assert answer["killed"]
     assert outcomes == {**BEFORE, "d": ("killed", ""), "e": ("not reached", "")}
+
+
+@pytest.mark.parametrize(
+    ("statement", "line"),
+    [
+        ("os._exit(3)", "a service ended the process, and ProcessEnded: 3"),
+        ("self.assertRaises(Exception, os._exit, 3)", "a service ended the process"),
+    ],
+    ids=["the test fails", "the test would pass"],
+)
+def test_a_service_that_ends_the_process_fails_its_test(
+    tmp_path: Path, statement: str, line: str
+) -> None:
+    answer, outcomes = run(tmp_path, statement, [])
+    assert not answer["killed"]
+    assert outcomes == {**BEFORE, "d": ("failed", line), "e": ("passed", "")}
 
 
 def test_some_tests_run_by_themselves(tmp_path: Path) -> None:

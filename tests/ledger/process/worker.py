@@ -52,12 +52,30 @@ SHARED = Path(__file__).parents[2] / "made_once.py"
 """Not imported by its name: with its folder on the path, ``tests/nova`` would be Nova."""
 
 
+ENDED = "a service ended the process"
+"""Begins the line of a failed test in which a service did so, as nova-compute does that refuses to
+start."""
+
+
+class ProcessEnded(Exception):
+    """Raised where a service ended its process. Nova may catch this, and the test goes on."""
+
+
 class Recorder(testtools.TestResult):  # type: ignore[misc]  # testtools has no types
     """Writes the outcome of each test as a JSON line: the test, the outcome, its last line."""
 
     def __init__(self, output: TextIO) -> None:
         super().__init__()
         self._output = output
+        self._process, self._end = os.getpid(), os._exit
+        self._has_ended = False
+
+    def survive(self, status: int) -> None:
+        """Stand in for ``os._exit``: the process has the other tests of the module to run."""
+        if os.getpid() != self._process:
+            self._end(status)
+        self._has_ended = True
+        raise ProcessEnded(status)
 
     def write(self, test: Any, outcome: str, line: str = "") -> None:
         """Write one line. A test is ``started`` first, so that a hang has a name."""
@@ -66,10 +84,11 @@ class Recorder(testtools.TestResult):  # type: ignore[misc]  # testtools has no 
 
     def startTest(self, test: Any) -> None:  # noqa: N802
         super().startTest(test)
+        self._has_ended = False
         self.write(test, "started")
 
     def addSuccess(self, test: Any, details: Any = None) -> None:  # noqa: N802
-        self.write(test, "passed")
+        self.write(test, *(("failed", ENDED) if self._has_ended else ("passed",)))
 
     def addExpectedFailure(self, test: Any, err: Any = None, details: Any = None) -> None:  # noqa: N802
         self.write(test, "passed")
@@ -81,7 +100,8 @@ class Recorder(testtools.TestResult):  # type: ignore[misc]  # testtools has no 
         self.write(test, "failed", "unexpected success")
 
     def addError(self, test: Any, err: Any = None, details: Any = None) -> None:  # noqa: N802
-        self.write(test, "failed", last_line(err, details))
+        line = last_line(err, details)
+        self.write(test, "failed", f"{ENDED}, and {line}" if self._has_ended else line)
 
     addFailure = addError  # noqa: N815
 
@@ -185,17 +205,18 @@ def serve(request: Mapping[str, Any], count_wrapped: Any) -> dict[str, Any]:
 
 def run_and_exit(request: Mapping[str, Any], count_wrapped: Any) -> None:
     """Run the tests of a module in the fork, which then ends without Nova's exit handlers."""
-    status = 1
+    status, end = 1, os._exit
     try:
         with Path(request["output"]).open("w") as output:
             recorder = Recorder(output)
+            os._exit = recorder.survive  # type: ignore[assignment]  # it raises
             for test in tests_of(request["module"], request["tests"], recorder):
                 test.run(recorder)
             wrapped = count_wrapped() if count_wrapped else {}
             print(json.dumps({"wrapped": wrapped}), file=output, flush=True)
         status = 0
     finally:
-        os._exit(status)
+        end(status)
 
 
 def tests_of(module: str, wanted: Collection[str], recorder: Recorder) -> Iterator[Any]:
