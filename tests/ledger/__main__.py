@@ -39,7 +39,10 @@ def digest(mode: Mode) -> str:
     if not mode.has_cpu_tiers:
         return content.hexdigest()[:16]
     content.update(json.dumps(dict(mode.options)).encode())
-    for path in (*sorted(folder_of("cpu-tiers").rglob("*.py")), WORKER.with_name("ours.py")):
+    paths = [*sorted(folder_of("cpu-tiers").rglob("*.py")), WORKER.with_name("ours.py")]
+    if mode.folds_nodes:
+        paths.append(WORKER.with_name("folded.py"))
+    for path in paths:
         content.update(path.read_bytes())
     return content.hexdigest()[:16]
 

@@ -81,7 +81,7 @@ class Ledger:
             Unit(mode=mode, module=module)
             for module in self.modules
             for mode in self.modes
-            if self.result(mode.name, module) is None
+            if mode.runs(module) and self.result(mode.name, module) is None
         ]
 
     def to_repeat(self) -> list[Unit]:

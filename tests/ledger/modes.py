@@ -1,10 +1,11 @@
-"""The five modes of the ledger: a stock Nova, and Nova with cpu-tiers and certain options.
+"""The modes of the ledger: a stock Nova, and Nova with cpu-tiers and certain options.
 
 An option of nova.conf is set by an environment variable, which oslo.config reads above any file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,12 +15,20 @@ class Mode:
     :param options: environment variables, by name.
     :param has_cpu_tiers: cpu-tiers is installed, and its classes are loaded.
     :param must_wrap: a run in which cpu-tiers wraps no function of Nova proves nothing.
+    :param folds_nodes: tests read the amounts of NUMA nodes from the root provider.
+    :param modules: patterns of the modules that run in the mode.
     """
 
     name: str
     options: Mapping[str, str] = field(default_factory=dict)
     has_cpu_tiers: bool = True
     must_wrap: bool = True
+    folds_nodes: bool = False
+    modules: Sequence[str] = ("*",)
+
+    def runs(self, module: str) -> bool:
+        """Tell whether a module of tests runs in the mode."""
+        return any(fnmatchcase(module, pattern) for pattern in self.modules)
 
 
 CPU_POLICIES = {"OS_COMPUTE__EXTEND_CPU_POLICIES": "true"}
@@ -34,12 +43,19 @@ NUMA_QUERY = {
     **CPU_POLICIES,
     "OS_FILTER_SCHEDULER__QUERY_PLACEMENT_FOR_NUMA": "true",
 }
-# Without the query, by which a server without a NUMA topology would find no host: most
-# functional tests would end at their first server, and tests/nova has both together.
+# Without the query, by which a server without a NUMA topology finds no host that reports NUMA
+# nodes: most functional tests would end at their first server.
 NUMA_REPORTING = {
     **CPU_POLICIES,
     "OS_COMPUTE__ENABLE_NUMA_REPORTING_TO_PLACEMENT": "true",
 }
+
+REAL_HOSTS = (
+    "nova.tests.functional.libvirt.*",
+    "nova.tests.functional.test_servers_resource_request",
+)
+"""The modules whose hosts have NUMA nodes or providers of devices. In the others, Nova's fake
+driver reports hosts with neither."""
 
 STOCK = "stock"
 MODES = {
@@ -49,7 +65,13 @@ MODES = {
         Mode(name="off", must_wrap=False),
         Mode(name="shares", options=SHARES),
         Mode(name="numa-query", options=NUMA_QUERY),
-        Mode(name="numa-reporting", options=NUMA_REPORTING),
+        Mode(name="numa-reporting", options=NUMA_REPORTING, folds_nodes=True),
+        Mode(
+            name="numa",
+            options={**NUMA_QUERY, **NUMA_REPORTING},
+            folds_nodes=True,
+            modules=REAL_HOSTS,
+        ),
     )
 }
 """The modes by name; each is compared with the first."""

@@ -92,10 +92,11 @@ class Workers:
     def _start(self, mode: Mode) -> "subprocess.Popen[str]":
         self.folder.mkdir(parents=True, exist_ok=True)
         command = [str(self.pythons[mode.name]), "-W", "ignore", str(self.script)]
+        command += ["--with-cpu-tiers"] * mode.has_cpu_tiers + ["--fold-nodes"] * mode.folds_nodes
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "PYTHON"))}
         with (self.folder / f"{mode.name}.log").open("a") as log:
             worker = subprocess.Popen(
-                [*command, "--with-cpu-tiers"] if mode.has_cpu_tiers else command,
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

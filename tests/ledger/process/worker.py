@@ -1,10 +1,10 @@
 """Runs modules of Nova's own tests, each module in a fork of a process with Nova.
 
-``python worker.py [--with-cpu-tiers]`` reads requests from stdin, as JSON lines with the keys
-``module``, ``tests`` (the tests to run; an empty list: all), ``timeout`` (seconds) and ``output``
-(a path). The fork writes each outcome to ``output`` at once, so that the outcomes before a hang
-are known. The worker answers each request by a JSON line with the keys ``killed``, ``seconds``
-and ``cpu_seconds`` (user and system).
+``python worker.py [--with-cpu-tiers [--fold-nodes]]`` reads requests from stdin, as JSON lines
+with the keys ``module``, ``tests`` (the tests to run; an empty list: all), ``timeout`` (seconds)
+and ``output`` (a path). The fork writes each outcome to ``output`` at once, so that the outcomes
+before a hang are known. The worker answers each request by a JSON line with the keys ``killed``,
+``seconds`` and ``cpu_seconds`` (user and system).
 
 The module imports nothing of cpu-tiers: in the environment of a stock Nova, cpu-tiers is not
 installed and not on the path either.
@@ -115,11 +115,13 @@ def last_line(err: Any, details: Mapping[str, Any] | None) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Load Nova, and with the argument cpu-tiers, and serve requests until stdin ends."""
+    """Load Nova, and with the arguments cpu-tiers, and serve requests until stdin ends."""
     # Tests write to stdout, too.
     with os.fdopen(os.dup(1), "w") as answers, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         count_wrapped = load_nova(with_cpu_tiers="--with-cpu-tiers" in arguments)
+        if "--fold-nodes" in arguments:
+            importlib.import_module("folded").fold_nodes()
         gc.collect()
         gc.freeze()
         # Cyclic garbage of one module is small, and looking for it takes a tenth of the CPU time.
