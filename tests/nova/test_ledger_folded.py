@@ -1,5 +1,6 @@
 """What Nova's own tests see of a host with NUMA nodes, in a real Placement."""
 
+import importlib
 import sys
 import uuid
 from collections.abc import Iterator
@@ -27,8 +28,7 @@ OF_HOST = {"DISK_GB": 20, "VCPU": 2, "MEMORY_MB": 1024}
 def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlacementApiClient]:
     """A Placement with a host, a server on it, and another provider; read as the ledger does."""
     monkeypatch.syspath_prepend(WORKER.parent)
-    import folded
-
+    folded = importlib.import_module("folded")
     fixture = PlacementFixture()
     with fixture:
         client = PlacementApiClient(fixture)
