@@ -1,10 +1,15 @@
-"""Seam that takes the virtual function of a port from the device that serves the port's bandwidth.
+"""Seam that takes the PCI devices of a server from the providers of its allocation candidate.
 
 A candidate maps the request group of a port to the provider of a physical function. nova-compute
 claims a virtual function of the same physical function, by the name of its interface
 (``update_pci_request_with_placement_allocations`` in ``nova/compute/utils.py``). nova-scheduler
 does not compare the two, so NUMATopologyFilter accepts a NUMA node with a virtual function of
 any physical function, and nova-compute refuses the server.
+
+With ``[filter_scheduler] pci_in_placement`` a candidate also names the devices of an alias. Nova
+leaves those out that are too far from the NUMA nodes of the server, and is content if the others
+have as many free devices as the server requests. But Nova takes only as many of them as the
+candidate has there, and the server starts with fewer devices (docs/upstream/fewer-devices.rst).
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
@@ -13,7 +18,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nova import objects
+from nova import exception, objects
 
 from cpu_tiers.model.names import is_trait
 from cpu_tiers.model.network_agent import interface_of
@@ -59,7 +64,10 @@ def learn(
 
 
 def _take_from_device(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Look for the virtual function of a port only on the interface that the port is mapped to."""
+    """Look for the virtual function of a port only on the interface that the port is mapped to.
+
+    A candidate of which Nova takes fewer devices than the server requests is refused.
+    """
 
     @functools.wraps(original)
     def apply_requests(
@@ -69,11 +77,21 @@ def _take_from_device(original: Callable[..., Any]) -> Callable[..., Any]:
         numa_cells: Sequence[objects.InstanceNUMACell] | None = None,
     ) -> Any:
         # nova-compute gives no mapping, and has the interface in its requests.
-        if provider_mapping:
-            requests = [_on_interface(request, provider_mapping) for request in requests]
-        return original(self, requests, provider_mapping, numa_cells)
+        if not provider_mapping:
+            return original(self, requests, provider_mapping, numa_cells)
+        requests = [_on_interface(request, provider_mapping) for request in requests]
+        left = _devices(self) - sum(request.count for request in requests)
+        result = original(self, requests, provider_mapping, numa_cells)
+        if _devices(self) > left:
+            raise exception.PciDeviceRequestFailed(requests=requests)
+        return result
 
     return apply_requests
+
+
+def _devices(stats: Any) -> int:
+    """Return the number of free devices in all pools of a host."""
+    return sum(pool["count"] for pool in stats.pools)
 
 
 def _on_interface(
@@ -100,11 +118,13 @@ SEAM = Seam(
     wrap=_take_from_device,
     why=(
         "Tells whether a host has the PCI devices of a server, and consumes them; the wrapper "
-        "looks for the device of a port only on the interface of its allocation candidate."
+        "looks for the device of a port only on the interface of its allocation candidate, and "
+        "refuses a candidate of which Nova takes fewer devices than the server requests."
     ),
     unseen=(
         "If another function looks for devices, a server is sent to a NUMA node without the "
-        "device that its port is allocated on, and nova-compute refuses the server."
+        "device that its port is allocated on, and nova-compute refuses the server; or a server "
+        "starts with a part of its devices."
     ),
 )
 """The seam for nova-scheduler, whose filters and ``HostState.consume_from_request`` call it."""

@@ -1,4 +1,4 @@
-"""From which interface the virtual function of a port is taken."""
+"""From which providers the PCI devices of a server are taken."""
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
@@ -94,10 +94,12 @@ def interfaces(
     """Return the interfaces that Nova's function is asked for."""
     seen: list[str | None] = []
 
-    def apply_requests(_stats: Any, asked: Sequence[Any], *_args: Any) -> None:
+    def apply_requests(stats: Any, asked: Sequence[Any], *_args: Any) -> None:
         seen.extend(one.spec[0].get("parent_ifname") for one in asked)
+        stats.pools.clear()
 
-    port_devices._take_from_device(apply_requests)(None, requests, mapping)
+    stats = SimpleNamespace(pools=[{"count": len(requests)}])
+    port_devices._take_from_device(apply_requests)(stats, requests, mapping)
     return seen
 
 
@@ -139,6 +141,47 @@ def test_a_virtual_function_of_the_interface_is_taken(monkeypatch: pytest.Monkey
     with pytest.raises(PciDeviceRequestFailed):
         stats.apply_requests([request("port")], {"port": ["b"]})
     assert stats.support_requests([request("port")], {"port": ["a"]})
+
+
+NEAR, ALSO_NEAR, FAR = "near", "also near", "far"
+
+
+def two_cards(*providers: str, policy: str = "preferred") -> bool:
+    """Tell whether a candidate with these providers gives a server on cell 11 two cards.
+
+    Cell 11 has two free cards of each of two devices, cell 2 has one free card of a third device.
+    """
+    stats = PciDeviceStats(objects.NUMATopology(cells=[]))
+    stats.pools = [
+        {"product_id": "card", "numa_node": node, "rp_uuid": uuid, "count": count, "devices": []}
+        for uuid, node, count in ((NEAR, 11, 2), (FAR, 2, 1), (ALSO_NEAR, 11, 2))
+    ]
+    cards = objects.InstancePCIRequest(
+        count=2,
+        spec=[{"product_id": "card"}],
+        alias_name="card",
+        request_id=uuids.request,
+        requester_id=None,
+        numa_policy=policy,
+    )
+    groups = {f"{uuids.request}-{number}": [uuid] for number, uuid in enumerate(providers)}
+    cells = [objects.InstanceNUMACell(id=11)]
+    fits: bool = stats.support_requests([cards], groups, cells)
+    return fits
+
+
+@pytest.mark.parametrize("policy", ["preferred", "legacy", "required"])
+def test_a_candidate_gives_all_devices_of_an_alias(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nova 34 takes one card, of the near device, for a candidate with a near and a far one."""
+    assert two_cards(NEAR, FAR, policy=policy)
+    wrapped = port_devices._take_from_device(PciDeviceStats.apply_requests)
+    monkeypatch.setattr(PciDeviceStats, "apply_requests", wrapped)
+    assert not two_cards(NEAR, FAR, policy=policy)
+    assert not two_cards(FAR, ALSO_NEAR, policy=policy)
+    assert two_cards(NEAR, NEAR, policy=policy)
+    assert two_cards(NEAR, ALSO_NEAR, policy=policy)
 
 
 def test_groups_of_devices() -> None:
