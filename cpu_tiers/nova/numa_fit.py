@@ -108,13 +108,11 @@ class _Fitting:
         # Nova's function changes the cells of the guest, and several ways may be tried.
         cell = self.guest.cells[number].obj_clone()
         if size_kb is not None:
-            # A negative size stands for small, large or any. A positive size may be the size of
-            # the pages on the former host, which Nova wrote over the request.
-            if "pagesize" in cell and cell.pagesize:
-                cell.pagesize = size_kb
-            # Without a request, Nova's _numa_fit_instance_cell takes the smallest pages.
-            elif host_cell.mempages and size_kb != min(p.size_kb for p in host_cell.mempages):
+            asked = (cell.pagesize if "pagesize" in cell else None) or None
+            if not _may_have(asked, host_cell, size_kb):
                 return None
+            if asked is not None:
+                cell.pagesize = size_kb
         # Nova reserves a CPU for isolated emulator threads on the first cell of each guest, so
         # only the guest with the first cell has the policy.
         guest = objects.InstanceNUMATopology(
@@ -136,6 +134,21 @@ class _Fitting:
             return True
         networks = self.limits.network_metadata
         return bool(hardware._numa_cells_support_network_metadata(self.host, host_cells, networks))
+
+
+def _may_have(asked: int | None, host_cell: objects.NUMACell, size_kb: int) -> bool:
+    """Tell whether a guest cell may have the pages that are allocated on a host cell.
+
+    :param asked: the request of the guest, as Nova has it. A positive size may be the size of the
+        pages on the former host, which Nova wrote over the request, so any size will do.
+    """
+    if not host_cell.mempages:
+        return True
+    is_small: bool = size_kb == min(pages.size_kb for pages in host_cell.mempages)
+    # Without a request, Nova's _numa_fit_instance_cell takes the smallest pages.
+    if asked is None or asked == hardware.MEMPAGES_SMALL:
+        return is_small
+    return not (is_small and asked == hardware.MEMPAGES_LARGE)
 
 
 def _policy(guest: objects.InstanceNUMATopology) -> str | None:

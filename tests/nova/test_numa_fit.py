@@ -220,6 +220,8 @@ def test_page_sizes(
     [
         pytest.param(ANY, 1048576, id="the host does not have it"),
         pytest.param(None, 2048, id="a guest that asks for none gets the smallest"),
+        pytest.param(LARGE, 4, id="large, for which nova-scheduler has not asked"),
+        pytest.param(SMALL, 2048, id="small, for which nova-scheduler has not asked"),
     ],
 )
 def test_page_sizes_that_do_not_fit(host: Any, asked: int | None, allocated: int) -> None:
@@ -229,6 +231,11 @@ def test_page_sizes_that_do_not_fit(host: Any, asked: int | None, allocated: int
 def test_a_host_that_names_no_page_sizes() -> None:
     plain = objects.NUMATopology(cells=[cell(0, mempages=[])])
     assert ids(fitted(plain, guest(1), [CellPlace(0, 4)])) == [0]
+    single = cell(
+        0, mempages=[objects.NUMAPagesTopology(size_kb=4, total=4096, used=0, reserved=0)]
+    )
+    host = objects.NUMATopology(cells=[single])
+    assert fitted(host, guest(1, size=LARGE), [CellPlace(0, 4)]) is None
 
 
 def test_a_device_has_to_be_near() -> None:
