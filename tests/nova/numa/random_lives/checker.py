@@ -156,8 +156,7 @@ class Checker:
         migration = migration_of(resident)
         held = rows.pop(migration.uuid, {}) or self._kept(resident)
         assert held == resident.source, f"{resident}: the migration holds {held}"
-        instance = objects.Instance.get_by_uuid(self.admin, resident.uuid, ["migration_context"])
-        topology = instance.migration_context.old_numa_topology
+        topology = migration_context(resident.uuid).old_numa_topology
         pins[migration.source_compute] += pinned(topology)
 
     def _wanted(self, resident: Resident, held: Rows, pins: dict[str, list[int]]) -> Rows:
@@ -214,10 +213,13 @@ class Checker:
     ) -> None:
         """Add PCI devices, which are on the nodes of the guest, and the bandwidth of ports."""
         node = objects.ComputeNode.get_by_nodename(self.admin, resident.host)
+        # A resize on the same host keeps the devices of both flavors until its end.
+        resize = migration_context(resident.uuid)
+        old = {device.id for device in resize.old_pci_devices or ()} if resize else set()
         devices = [
             device
             for device in objects.PciDeviceList.get_by_instance_uuid(self.admin, resident.uuid)
-            if device.compute_node_id == node.id
+            if device.compute_node_id == node.id and device.id not in old
         ]
         cells = {cell.id for cell in topology.cells} if topology else set()
         assert not cells or {device.numa_node for device in devices} <= cells, resident
@@ -248,6 +250,12 @@ def migration_of(resident: Resident) -> Any:
     """Return the migration of a server that waits for its user."""
     admin = context.get_admin_context()
     return objects.Migration.get_by_instance_and_status(admin, resident.uuid, "finished")
+
+
+def migration_context(uuid: str) -> Any:
+    """Return what a server had before its resize, and has now; ``None`` if no resize is open."""
+    admin = context.get_admin_context()
+    return objects.Instance.get_by_uuid(admin, uuid, ["migration_context"]).migration_context
 
 
 def without_shares(rows: Rows) -> Rows:

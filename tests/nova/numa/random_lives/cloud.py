@@ -117,10 +117,14 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
             super().restart(name)
 
     def _migrate_stub(self, domain: Any, destination: str, params: Any, flags: int) -> None:
-        """Move a guest, as libvirt does: no step says in advance where it goes."""
+        """Move a guest, as libvirt does: no step says in advance where it goes.
+
+        Nova has the destination define the guest. A guest that is only created would be gone
+        once it is off, such as in a shelve.
+        """
         host = destination.split("/")[2]  # qemu+tcp://one/system
         connection = self.computes[host].driver._host.get_connection()
-        connection.createXML(params["destination_xml"], 0)
+        connection.defineXML(params["destination_xml"]).create()
         domain.complete_job()
 
     def flavor_of(self, guest: Guest) -> str:

@@ -247,7 +247,12 @@ class RandomLife(RuleBasedStateMachine):
 
     @step("VERIFY_RESIZE", case=CASES, confirms=st.booleans())
     def end_resize(self, resident: Resident, case: Case | None, confirms: bool) -> None:
-        """Confirm or revert."""
+        """Confirm or revert.
+
+        All computes of the process have one ``[DEFAULT] host``. Nova's driver compares it with the
+        host of the server, and undefines the guest on the former host.
+        """
+        self.cloud.flags(host=migration_of(resident).source_compute)
         self.act(resident, {"confirmResize" if confirms else "revertResize": None}, case)
 
     @step("ACTIVE", case=CASES)
