@@ -135,6 +135,8 @@ class Ledger:
         """Return the reasons against all results: no test ran, or cpu-tiers wrapped nothing."""
         faults = []
         for mode in self.modes:
+            if not any(map(mode.runs, self.modules)):
+                continue
             results = [each for each in self._results() if each.key.mode == mode.name]
             kinds = {outcome.kind for each in results for outcome in each.outcomes.values()}
             if not kinds - {NOT_REACHED}:

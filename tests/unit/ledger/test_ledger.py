@@ -1,7 +1,7 @@
 """What the ledger runs, repeats and reports, with workers that only pretend to run tests."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -117,6 +117,21 @@ def test_a_run_without_tests_is_red(tmp_path: Path) -> None:
     report = ledger(tmp_path, Pretended()).report()
     assert report.faults == ["stock: no test ran", "shares: no test ran"]
     assert report.is_red
+
+
+def test_a_mode_that_runs_none_of_the_modules_is_no_fault(tmp_path: Path) -> None:
+    found = ledger(tmp_path, Pretended())
+    for_libvirt = replace(
+        found, modes=[*found.modes, MODES["numa"]], codes={**found.codes, "numa": ""}
+    )
+    for_libvirt.fill(inf)
+    assert for_libvirt.report().faults == []
+    libvirt = {"nova.tests.functional.libvirt.test_a": "functional libvirt"}
+    assert [unit.mode.name for unit in replace(for_libvirt, modules=libvirt).missing()] == [
+        STOCK,
+        "shares",
+        "numa",
+    ]
 
 
 def test_a_run_without_our_functions_is_red(tmp_path: Path) -> None:
