@@ -29,10 +29,12 @@ OURS: Sections = {
 _COMPLAINT = re.compile(r" (WARNING|ERROR|CRITICAL) cpu_tiers| (ERROR|CRITICAL) nova")
 _REPEATED = re.compile(
     r" ERROR nova\.scheduler\.client\.report .* Failed to update traits .*"
-    r"Please update the generation and try again"
+    r"(?:Please update the generation and try again|Please retry your update)"
 )
 """Two threads of nova-compute change the traits of a provider at the same time, such as
-COMPUTE_STATUS_DISABLED after :meth:`Cloud.avoiding`. Nova repeats the update."""
+COMPUTE_STATUS_DISABLED after :meth:`Cloud.avoiding`. Nova repeats the update.
+
+Placement has two texts: the generation differs when it reads the provider, or when it writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
