@@ -178,7 +178,11 @@ def _constrain(original: Callable[..., Any]) -> Callable[..., Any]:
             find = _FIND_WAYS.get()
             ways = find(instance_topology) if find else _ways_of(provider_mapping)
         if ways is None:
-            return original(host_topology, instance_topology, *options)
+            # Nova's filter passes one guest for all candidates of a host, although fitting changes
+            # the guest, and Nova's fit_cache takes a changed guest cell for another one
+            # (docs/upstream/fit-cache.rst).
+            guest = instance_topology and instance_topology.obj_clone()
+            return original(host_topology, guest, *options)
         fitting = _Fitting(original, host_topology, instance_topology, *options)
         pinned = (fitting.on_places(places) for places in ways)
         return next((guest for guest in pinned if guest is not None), None)

@@ -72,10 +72,12 @@ class BrokenAnswers:
         self.faults = faults
         self.case: Case | None = None
         self.count = 0
+        self.failed: list[str] = []
+        """The URLs of the requests with the fault of the case."""
 
     def begin(self, case: Case | None) -> None:
         """Have the fault of a case from now on; ``None`` ends it."""
-        self.case, self.count = case, 0
+        self.case, self.count, self.failed = case, 0, []
 
     def __call__(self, send: Send, method: str, url: str) -> Any:
         """Answer a request."""
@@ -85,4 +87,5 @@ class BrokenAnswers:
             return send()
         if self.count > case.number and not case.for_ever:
             return send()
+        self.failed.append(url)
         return self.faults[case.kind](send)

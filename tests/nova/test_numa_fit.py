@@ -136,6 +136,15 @@ def guest(*dedicated: int, size: int | None = None, emulator: str | None = None)
     )
 
 
+def test_a_candidate_does_not_change_the_guest_for_the_next() -> None:
+    """Each host cell has two CPUs, and the guest cells need one and three."""
+    cells = [cell(0, pcpuset={0, 1}), cell(1, pcpuset={4, 5})]
+    uneven = guest(1, 3)
+    for _ in range(3):
+        assert CONSTRAINED(objects.NUMATopology(cells=cells), uneven, None) is None
+    assert ids(uneven) == [0, 1]
+
+
 @pytest.fixture
 def host() -> Any:
     return objects.NUMATopology(cells=[cell(0), cell(1), cell(2)])

@@ -5,6 +5,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 from nova import context, objects
@@ -57,12 +58,11 @@ class Resident:
         self.guest = guests[server["flavor"]["original_name"]]
         self.status, self.host = status, host
 
-    def is_lost_by_nova(self, message: str) -> bool:
-        """Tell whether Nova alone would leave the server in ERROR, too.
+    def has_lost_device(self, message: str) -> bool:
+        """Tell whether nova-compute refused the server for lack of a device of an attached port.
 
-        A port that was attached is not in the PCI requests of Nova's request spec. nova-scheduler
-        does not look for its device, and nova-compute refuses the server
-        (tests/nova/numa/test_attached_devices.py).
+        Such a port is not in the PCI requests of Nova's request spec, so nova-scheduler does not
+        look for its device (tests/nova/numa/test_attached_devices.py).
         """
         direct = self.attached & {*SriovNeutron.PORTS}
         return bool(direct) and "requested PCI devices cannot fit" in message
@@ -118,6 +118,35 @@ class Checker:
         source = migration_of(resident).source_compute
         stays = source in resident.source or source == resident.host
         return {} if stays else resident.source
+
+    def is_lost_by_nova(self, resident: Resident, message: str, down: set[str]) -> bool:
+        """Tell whether Nova alone would leave a server in ERROR, too.
+
+        Nova does so with a server whose evacuation finds no host. There is none if Placement
+        answers no query for candidates (Nova's only query would have failed), or if no host has
+        room.
+        """
+        if resident.has_lost_device(message):
+            return True
+        is_refused = resident.host in down and "No valid host" in message
+        is_unanswered = any(url.startswith("/allocation_candidates?") for url in self.cloud.failed)
+        return is_refused and (is_unanswered or not self._has_room(resident, down))
+
+    def _has_room(self, resident: Resident, down: set[str]) -> bool:
+        """Tell whether a host that runs has enough free dedicated CPUs for a server.
+
+        Pages and devices are not counted: if the server needs any, there may be too few.
+        """
+        guest, topology = resident.guest, topology_of(resident.uuid)
+        if guest.pages or guest.cards or self.cloud.ports_of(resident.uuid):
+            return False
+        needs = [len(cell.pcpuset) for cell in topology.cells] if topology else [0]
+        needs[0] += guest.isolates
+        return any(
+            all(need <= cpus for need, cpus in zip(needs, free, strict=True))
+            for host in self.cloud.computes.keys() - down
+            for free in permutations(_free_cpus(host), len(needs))
+        )
 
     def take_over(self, residents: list[Resident]) -> None:
         """Take over what migrations hold besides, after the hosts have begun to report shares."""
@@ -265,6 +294,11 @@ def without_shares(rows: Rows) -> Rows:
         for provider, amounts in rows.items()
     }
     return {provider: amounts for provider, amounts in others.items() if amounts}
+
+
+def _free_cpus(host: str) -> list[int]:
+    """Return the number of free dedicated CPUs of each NUMA node of a host."""
+    return [len(cell.pcpuset - cell.pinned_cpus) for cell in cells_of(host).values()]
 
 
 def pinned(topology: Any) -> list[int]:

@@ -71,6 +71,7 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
             self.neutron.ask(port, request)
         self.client = placement_of(self)
         self.broken = BrokenAnswers()
+        self.failed: list[str] = []
         self.traffic = self.useFixture(Traffic(self.broken))
         update = LibvirtDriver.update_provider_tree
 
@@ -156,7 +157,10 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
 
     @contextmanager
     def faulty(self, case: Case | None) -> Iterator[None]:
-        """Have one request of cpu-tiers fail, or all from one on; or the API refuse the step."""
+        """Have one request of cpu-tiers fail, or all from one on; or the API refuse the step.
+
+        :attr:`failed` has the URLs of the requests that failed.
+        """
         candidate_cells._CELLS.clear()  # as after a start of nova-scheduler
         self.broken.begin(case)
         try:
@@ -165,6 +169,7 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
             if error.response.status_code >= 500:
                 raise
         self.traffic.settle()
+        self.failed = self.broken.failed
         self.broken.begin(None)
 
     def rows(self) -> dict[str, Rows]:
