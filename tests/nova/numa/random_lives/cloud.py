@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import fixtures
+from nova import context, objects
 from nova.objects import ec2
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
@@ -171,6 +172,23 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
         self.traffic.settle()
         self.failed = self.broken.failed
         self.broken.begin(None)
+
+    @staticmethod
+    def correct_request(server: str) -> None:
+        """Have the request spec of a server request the PCI devices of the server's own flavor.
+
+        After a revert, Nova leaves those of the other flavor there, and the next move allocates
+        them (docs/upstream/reverted-resize.rst).
+        """
+        admin = context.get_admin_context()
+        spec = objects.RequestSpec.get_by_instance_uuid(admin, server)
+        alias = objects.InstancePCIRequest.FLAVOR_ALIAS
+        own = objects.InstancePCIRequests.get_by_instance_uuid(admin, server).requests
+        spec.pci_requests.requests = [
+            *(request for request in spec.pci_requests.requests if request.source != alias),
+            *(request for request in own if request.source == alias),
+        ]
+        spec.save()
 
     def rows(self) -> dict[str, Rows]:
         """Return what each consumer of the cloud holds."""

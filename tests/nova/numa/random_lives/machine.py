@@ -255,12 +255,20 @@ class RandomLife(RuleBasedStateMachine):
         """
         self.cloud.flags(host=migration_of(resident).source_compute)
         self.act(resident, {"confirmResize" if confirms else "revertResize": None}, case)
+        if not confirms and resident.status == "ACTIVE":
+            self.cloud.correct_request(resident.uuid)
 
     @step("ACTIVE", case=CASES)
     def migrate_live(self, resident: Resident, case: Case | None) -> None:
-        """Migrate a server while it runs."""
+        """Migrate a server while it runs.
+
+        Nova's periodic task follows, which this cloud does not run by itself. Before it runs, a
+        shelve of the server would not free the server's PCI devices, with Nova alone as well.
+        """
         action = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
         self.act(resident, action, case)
+        manager = self.cloud.computes[resident.host].manager
+        manager.update_available_resource(context.get_admin_context())
 
     @step("ACTIVE", case=CASES)
     def evacuate(self, resident: Resident, case: Case | None) -> None:
