@@ -43,9 +43,9 @@ def _leave_source(original: Callable[..., Any]) -> Callable[..., Any]:
         self: Any, context: Any, instance: objects.Instance, migration: objects.Migration
     ) -> None:
         # Looked up first: Nova's function deletes the allocations of the migration.
-        has_both = _has_both_hosts(self, context, instance, migration)
+        held = _held_of_source(self, context, instance, migration)
         original(self, context, instance, migration)
-        if has_both:
+        if held:
             host, nodename = migration.source_compute, migration.source_node
             _leave(self, context, instance, host, nodename)
 
@@ -59,32 +59,41 @@ def _leave_destination(original: Callable[..., Any]) -> Callable[..., Any]:
     def _revert_allocation(
         self: Any, context: Any, instance: objects.Instance, migration: objects.Migration
     ) -> Any:
-        if not _has_both_hosts(self, context, instance, migration):
+        held = _held_of_source(self, context, instance, migration)
+        if not held:
             return original(self, context, instance, migration)
         _leave(self, context, instance, migration.dest_compute, migration.dest_node)
         # Like Nova's function, which returns the allocations of the source: finish_revert_resize
-        # maps ports to providers by them.
-        return _allocations_or_none(self, context, instance)
+        # maps ports to providers by them, and a server with ports ends in ERROR without them.
+        try:
+            return _read_allocations(self, context, instance.uuid)
+        except NO_ANSWER as error:
+            LOG.warning("The allocations of server %s are not known: %s", instance.uuid, error)
+            return held
 
     return _revert_allocation
 
 
-def _has_both_hosts(
+def _held_of_source(
     manager: Any, context: Any, instance: objects.Instance, migration: objects.Migration
-) -> bool:
-    """Tell whether the migration has no allocations and the server has those of two hosts."""
+) -> Mapping[str, Any]:
+    """Return what a server has allocated of its source, by the uuid of the provider.
+
+    The result is empty unless the migration has no allocations and the server has those of two
+    hosts. Providers that others have reported since Nova last read the tree of this host, such as
+    those of networks, count as the other host's.
+    """
     nodenames = {migration.source_node, migration.dest_node}
     if len(nodenames) < 2 or None in nodenames:
-        return False
-    here = migration.source_node
-    if migration.source_compute != manager.host:
-        here = migration.dest_node
-    if not _reports_nodes(manager.rt.provider_tree, here):
-        return False
+        return {}
+    is_source = migration.source_compute == manager.host
+    nodename = migration.source_node if is_source else migration.dest_node
+    if not _reports_nodes(manager.rt.provider_tree, nodename):
+        return {}
     try:
         if _read_allocations(manager, context, migration.uuid):
-            return False
-        providers = _read_allocations(manager, context, instance.uuid).keys()
+            return {}
+        allocations = _read_allocations(manager, context, instance.uuid)
     except NO_ANSWER as error:
         LOG.warning(
             "Whether server %s has allocations of both hosts of migration %s is not known: %s",
@@ -92,9 +101,13 @@ def _has_both_hosts(
             migration.uuid,
             error,
         )
-        return False
-    of_this_host = set(manager.rt.provider_tree.get_provider_uuids(here))
-    return bool(providers & of_this_host and providers - of_this_host)
+        return {}
+    of_this_host = set(manager.rt.provider_tree.get_provider_uuids(nodename))
+    here = {uuid: held for uuid, held in allocations.items() if uuid in of_this_host}
+    there = {uuid: held for uuid, held in allocations.items() if uuid not in of_this_host}
+    if not (here and there):
+        return {}
+    return here if is_source else there
 
 
 def _reports_nodes(tree: Any, nodename: str) -> bool:
@@ -121,20 +134,6 @@ def _read_allocations(manager: Any, context: Any, consumer: str) -> Mapping[str,
     if not isinstance(allocations, Mapping):
         raise TypeError(f"Placement answered with allocations {allocations!r:.100}")
     return allocations
-
-
-def _allocations_or_none(
-    manager: Any, context: Any, instance: objects.Instance
-) -> Mapping[str, Any]:
-    """Return the allocations of a server; none where Placement does not answer.
-
-    An exception here would leave the server in ERROR.
-    """
-    try:
-        return _read_allocations(manager, context, instance.uuid)
-    except NO_ANSWER as error:
-        LOG.warning("The allocations of server %s are not known: %s", instance.uuid, error)
-        return {}
 
 
 def _leave(

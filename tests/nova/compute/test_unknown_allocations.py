@@ -25,17 +25,34 @@ def test_a_vanished_node_stays(fault: Exception) -> None:
 
 
 @pytest.mark.parametrize("fault", NO_ALLOCATIONS)
-def test_a_revert_is_done_without_the_last_read(
-    fault: Exception, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("this_host", "of_this_host"),
+    [
+        pytest.param("one", {"one", "one_NUMA0", "one:br-int"}, id="on the source"),
+        pytest.param("two", {"two", "two_NUMA0", "two:br-int"}, id="on the destination"),
+    ],
+)
+def test_a_revert_tells_the_providers_of_the_source_without_the_last_read(
+    this_host: str, of_this_host: set[str], fault: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The allocations that the read returns only serve to find the providers of ports."""
-    monkeypatch.setattr(leftover_allocations, "_has_both_hosts", lambda *_: True)
+    """The ports of the server are mapped to providers by the result."""
+    monkeypatch.setattr(leftover_allocations, "_reports_nodes", lambda *_: True)
     monkeypatch.setattr(leftover_allocations, "_leave", mock.Mock())
-    client = SimpleNamespace(get_allocs_for_consumer=mock.Mock(side_effect=fault))
+    names = [f"{host}{part}" for host in ("one", "two") for part in ("_NUMA0", ":br-int")]
+    answers = [{"allocations": {}}, {"allocations": dict.fromkeys(names, "amounts")}, fault]
+    client = SimpleNamespace(get_allocs_for_consumer=mock.Mock(side_effect=answers))
+    tree = SimpleNamespace(get_provider_uuids=lambda _: of_this_host)
+    manager = SimpleNamespace(
+        host=this_host, reportclient=client, rt=SimpleNamespace(provider_tree=tree)
+    )
+    move = SimpleNamespace(
+        uuid="m", source_compute="one", source_node="one", dest_compute="two", dest_node="two"
+    )
     revert = leftover_allocations._leave_destination(mock.Mock())
-    move = SimpleNamespace(dest_compute="two", dest_node="two")
-    manager = SimpleNamespace(reportclient=client)
-    assert revert(manager, None, SimpleNamespace(uuid="s"), move) == {}
+    held = revert(manager, None, SimpleNamespace(uuid="s"), move)
+    assert held == {"one_NUMA0": "amounts", "one:br-int": "amounts"}
+    asked = [call.args[1] for call in client.get_allocs_for_consumer.mock_calls]
+    assert asked == ["m", "s", "s"]
 
 
 @pytest.mark.parametrize(

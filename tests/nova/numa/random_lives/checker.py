@@ -124,13 +124,20 @@ class Checker:
 
         Nova does so with a server whose evacuation finds no host. There is none if Placement
         answers no query for candidates (Nova's only query would have failed), or if no host has
-        room.
+        room. And the revert of a resize of a server with ports ends in an error if Placement does
+        not tell what is allocated.
         """
         if resident.has_lost_device(message):
             return True
-        is_refused = resident.host in down and "No valid host" in message
-        is_unanswered = any(url.startswith("/allocation_candidates?") for url in self.cloud.failed)
-        return is_refused and (is_unanswered or not self._has_room(resident, down))
+        if resident.host in down and "No valid host" in message:
+            is_unanswered = self._has_failed("/allocation_candidates?")
+            return is_unanswered or not self._has_room(resident, down)
+        is_unmapped = message in ("TypeError", "ValueError") and self._has_failed("/allocations/")
+        return is_unmapped and bool(self.cloud.ports_of(resident.uuid))
+
+    def _has_failed(self, path: str) -> bool:
+        """Tell whether a request of cpu-tiers has failed in the step."""
+        return any(url.startswith(path) for url in self.cloud.failed)
 
     def _has_room(self, resident: Resident, down: set[str]) -> bool:
         """Tell whether a host that runs has enough free dedicated CPUs for a server.

@@ -160,7 +160,7 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
     def faulty(self, case: Case | None) -> Iterator[None]:
         """Have one request of cpu-tiers fail, or all from one on; or the API refuse the step.
 
-        :attr:`failed` has the URLs of the requests that failed.
+        ``failed`` has the URLs of the requests that failed.
         """
         candidate_cells._CELLS.clear()  # as after a start of nova-scheduler
         self.broken.begin(case)
