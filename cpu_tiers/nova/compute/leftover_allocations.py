@@ -32,7 +32,8 @@ LOG = logging.getLogger(__name__)
 
 _TRIES = 4
 """How often a write is tried, as Nova's ``retries`` does, since another service may change the
-allocations of the server between the read and the write."""
+allocations of the server between the read and the write. It is tried again without an answer,
+too."""
 
 
 def _leave_source(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,14 +63,15 @@ def _leave_destination(original: Callable[..., Any]) -> Callable[..., Any]:
         held = _held_of_source(self, context, instance, migration)
         if not held:
             return original(self, context, instance, migration)
-        _leave(self, context, instance, migration.dest_compute, migration.dest_node)
+        has_left = _leave(self, context, instance, migration.dest_compute, migration.dest_node)
         # Like Nova's function, which returns the allocations of the source: finish_revert_resize
         # maps ports to providers by them, and a server with ports ends in ERROR without them.
-        try:
-            return _read_allocations(self, context, instance.uuid)
-        except NO_ANSWER as error:
-            LOG.warning("The allocations of server %s are not known: %s", instance.uuid, error)
-            return held
+        for _ in range(2 if has_left else 0):
+            try:
+                return _read_allocations(self, context, instance.uuid)
+            except NO_ANSWER as error:
+                LOG.warning("The allocations of server %s are not known: %s", instance.uuid, error)
+        return held
 
     return _revert_allocation
 
@@ -138,15 +140,12 @@ def _read_allocations(manager: Any, context: Any, consumer: str) -> Mapping[str,
 
 def _leave(
     manager: Any, context: Any, instance: objects.Instance, host: str, nodename: str
-) -> None:
-    """Remove the allocations of a server on a host, or log the reason of a failure."""
-    try:
-        node = objects.ComputeNode.get_by_host_and_nodename(context, host, nodename)
-        remove = manager.reportclient.remove_provider_tree_from_instance_allocation
-        is_done = any(remove(context, instance.uuid, node.uuid) for _ in range(_TRIES))
-        reason = "" if is_done else "Placement refused the write"
-    except (*NO_ANSWER, *NO_DATABASE) as error:
-        reason = str(error)
+) -> bool:
+    """Remove the allocations of a server on a host, or log the reason of a failure.
+
+    :returns: whether the server has left.
+    """
+    reason = _remove_allocations(manager, context, instance, host, nodename)
     if reason:
         LOG.error(
             "Server %s has left %s, but still has its allocations there: %s; remove them with"
@@ -155,6 +154,27 @@ def _leave(
             nodename,
             reason,
         )
+    return not reason
+
+
+def _remove_allocations(
+    manager: Any, context: Any, instance: objects.Instance, host: str, nodename: str
+) -> str:
+    """Return the reason of a failure; empty if the allocations are removed."""
+    try:
+        node = objects.ComputeNode.get_by_host_and_nodename(context, host, nodename)
+    except NO_DATABASE as error:
+        return repr(error)
+    remove = manager.reportclient.remove_provider_tree_from_instance_allocation
+    reason = ""
+    for _ in range(_TRIES):
+        try:
+            if remove(context, instance.uuid, node.uuid):
+                return ""
+            reason = "Placement refused the write"
+        except NO_ANSWER as error:
+            reason = repr(error)
+    return reason
 
 
 _PARAMETERS = ("self", "context", "instance", "migration")

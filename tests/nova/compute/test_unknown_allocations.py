@@ -24,6 +24,13 @@ def test_a_vanished_node_stays(fault: Exception) -> None:
     assert host.tree.exists("one_NUMA1")
 
 
+@pytest.mark.parametrize(
+    ("has_left", "reads"),
+    [
+        pytest.param(True, ["m", "s", "s", "s"], id="the last read fails"),
+        pytest.param(False, ["m", "s"], id="the write failed before"),
+    ],
+)
 @pytest.mark.parametrize("fault", NO_ALLOCATIONS)
 @pytest.mark.parametrize(
     ("this_host", "of_this_host"),
@@ -33,14 +40,20 @@ def test_a_vanished_node_stays(fault: Exception) -> None:
     ],
 )
 def test_a_revert_tells_the_providers_of_the_source_without_the_last_read(
-    this_host: str, of_this_host: set[str], fault: Exception, monkeypatch: pytest.MonkeyPatch
+    this_host: str,
+    of_this_host: set[str],
+    fault: Exception,
+    has_left: bool,
+    reads: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The ports of the server are mapped to providers by the result."""
     monkeypatch.setattr(leftover_allocations, "_reports_nodes", lambda *_: True)
-    monkeypatch.setattr(leftover_allocations, "_leave", mock.Mock())
+    monkeypatch.setattr(leftover_allocations, "_leave", lambda *_: has_left)
     names = [f"{host}{part}" for host in ("one", "two") for part in ("_NUMA0", ":br-int")]
-    answers = [{"allocations": {}}, {"allocations": dict.fromkeys(names, "amounts")}, fault]
-    client = SimpleNamespace(get_allocs_for_consumer=mock.Mock(side_effect=answers))
+    answers = [{"allocations": {}}, {"allocations": dict.fromkeys(names, "amounts")}]
+    read = mock.Mock(side_effect=[*answers, fault, fault])
+    client = SimpleNamespace(get_allocs_for_consumer=read)
     tree = SimpleNamespace(get_provider_uuids=lambda _: of_this_host)
     manager = SimpleNamespace(
         host=this_host, reportclient=client, rt=SimpleNamespace(provider_tree=tree)
@@ -51,8 +64,7 @@ def test_a_revert_tells_the_providers_of_the_source_without_the_last_read(
     revert = leftover_allocations._leave_destination(mock.Mock())
     held = revert(manager, None, SimpleNamespace(uuid="s"), move)
     assert held == {"one_NUMA0": "amounts", "one:br-int": "amounts"}
-    asked = [call.args[1] for call in client.get_allocs_for_consumer.mock_calls]
-    assert asked == ["m", "s", "s"]
+    assert [call.args[1] for call in read.mock_calls] == reads
 
 
 @pytest.mark.parametrize(
@@ -60,7 +72,8 @@ def test_a_revert_tells_the_providers_of_the_source_without_the_last_read(
     [
         pytest.param([False, True], 2, 0, id="409 once: another service wrote meanwhile"),
         pytest.param([False] * 4, 4, 1, id="409 for ever"),
-        pytest.param([ConnectFailure("reset")], 1, 1, id="no connection"),
+        pytest.param([ConnectFailure("reset"), True], 2, 0, id="no connection once"),
+        pytest.param([ConnectFailure("reset")] * 4, 4, 1, id="no connection for ever"),
     ],
 )
 def test_allocations_of_the_host_that_a_server_left_are_removed_in_several_tries(
@@ -76,7 +89,8 @@ def test_allocations_of_the_host_that_a_server_left_are_removed_in_several_tries
     client = SimpleNamespace(remove_provider_tree_from_instance_allocation=remove)
     manager = SimpleNamespace(reportclient=client)
     server: Any = SimpleNamespace(uuid="s")
-    leftover_allocations._leave(manager, None, server, "one", "one")
+    has_left = leftover_allocations._leave(manager, None, server, "one", "one")
+    assert has_left == (lines == 0)
     assert remove.mock_calls == [mock.call(None, "s", "root")] * tries
     assert len(caplog.messages) == lines
 
