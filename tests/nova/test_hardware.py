@@ -207,12 +207,22 @@ def check(case: Case) -> str:
 @given(st.randoms(use_true_random=True))
 def hold_against_nova(random: Random) -> None:
     for _ in range(BATCH):
-        one = draw(random)
-        try:
-            OUTCOMES[check(one)] += 1
-        except AssertionError as error:
-            error.add_note(repr(one))
-            raise
+        hold(random)
+
+
+def hold(random: Random) -> None:
+    """Draw a server, and hold it against Nova."""
+    one = draw(random)
+    try:
+        OUTCOMES[check(one)] += 1
+    except AssertionError as error:
+        error.add_note(repr(one))
+        raise
+
+
+def not_met() -> set[str]:
+    """Return the differences that no server has had."""
+    return {name for name in (*STRICTER, NOT_READ) if not OUTCOMES[name]}
 
 
 OUTCOMES: Counter[str] = Counter()
@@ -226,4 +236,10 @@ def test_we_agree_with_nova() -> None:
     for policy in ("None", "dedicated", "mixed", "shared"):
         assert OUTCOMES[policy] >= 0.03 * OUTCOMES.total(), OUTCOMES
     assert OUTCOMES["refused"] < 0.6 * OUTCOMES.total(), OUTCOMES
-    assert {name for name in (*STRICTER, NOT_READ) if not OUTCOMES[name]} == set()
+    # The rarest difference is met a few times in a run, and with some seeds only after the run.
+    random = Random(SEED)
+    for _ in range(BATCH * BATCHES):
+        if not not_met():
+            break
+        hold(random)
+    assert not_met() == set()
