@@ -73,11 +73,15 @@ class BrokenAnswers:
         self.case: Case | None = None
         self.count = 0
         self.failed: list[str] = []
-        """The URLs of the requests with the fault of the case."""
+        """The URLs of the requests that had the fault of the last case."""
 
     def begin(self, case: Case | None) -> None:
         """Have the fault of a case from now on; ``None`` ends it."""
         self.case, self.count, self.failed = case, 0, []
+
+    def end(self) -> None:
+        """Have no fault any more, and keep what has failed."""
+        self.case = None
 
     def __call__(self, send: Send, method: str, url: str) -> Any:
         """Answer a request."""

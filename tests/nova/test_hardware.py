@@ -236,10 +236,8 @@ def test_we_agree_with_nova() -> None:
     for policy in ("None", "dedicated", "mixed", "shared"):
         assert OUTCOMES[policy] >= 0.03 * OUTCOMES.total(), OUTCOMES
     assert OUTCOMES["refused"] < 0.6 * OUTCOMES.total(), OUTCOMES
-    # The rarest difference is met a few times in a run, and with some seeds only after the run.
+    # With some seeds, the rarest difference is not met so far.
     random = Random(SEED)
-    for _ in range(BATCH * BATCHES):
-        if not not_met():
-            break
+    while not_met() and OUTCOMES.total() < 2 * BATCH * BATCHES:
         hold(random)
     assert not_met() == set()

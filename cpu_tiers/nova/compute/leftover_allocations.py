@@ -31,9 +31,8 @@ from cpu_tiers.nova.seams import Seam
 LOG = logging.getLogger(__name__)
 
 _TRIES = 4
-"""How often a write is tried, as Nova's ``retries`` does, since another service may change the
-allocations of the server between the read and the write. It is tried again without an answer,
-too."""
+"""How often a write is tried, as Nova's ``retries`` does: another service may change the
+allocations of the server between the read and the write, or Placement does not answer."""
 
 
 def _leave_source(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,8 +81,8 @@ def _held_of_source(
     """Return what a server has allocated of its source, by the uuid of the provider.
 
     The result is empty unless the migration has no allocations and the server has those of two
-    hosts. Providers that others have reported since Nova last read the tree of this host, such as
-    those of networks, count as the other host's.
+    hosts. If a network agent has reported a provider since nova-compute last read the tree of this
+    host, the provider counts as the other host's.
     """
     nodenames = {migration.source_node, migration.dest_node}
     if len(nodenames) < 2 or None in nodenames:
@@ -160,7 +159,10 @@ def _leave(
 def _remove_allocations(
     manager: Any, context: Any, instance: objects.Instance, host: str, nodename: str
 ) -> str:
-    """Return the reason of a failure; empty if the allocations are removed."""
+    """Remove the allocations of a server on a host.
+
+    :returns: the reason of a failure; empty if the allocations are removed.
+    """
     try:
         node = objects.ComputeNode.get_by_host_and_nodename(context, host, nodename)
     except NO_DATABASE as error:

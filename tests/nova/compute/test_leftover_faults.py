@@ -17,6 +17,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from nova.scheduler.client.report import SchedulerReportClient
 
 from tests.nova.computes import OURS, Computes
+from tests.nova.networks import PORT_IDS, Neutron, add_devices, bandwidth, placement_of
 from tests.nova.numa.pinning import PINNED, TWO, NumaComputes
 
 NOVAS = "libvirt.LibvirtDriver"
@@ -143,6 +144,38 @@ class TestNovasDriver(RevertFaults, Cloud):
 
 class TestOptionsOff(RevertFaults, Cloud):
     pass
+
+
+class TestPorts(Computes):
+    """With Nova's own driver: a server with a port that requests bandwidth, resized to two."""
+
+    CAST_AS_CALL = False
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.reporting(False)
+        self.flags(compute_driver=NOVAS)
+        copy_disks = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
+        self.useFixture(fixtures.MockPatch(copy_disks, return_value="{}"))
+        neutron = self.useFixture(Neutron(self))
+        neutron.ask(PORT_IDS[0], bandwidth(1000))
+        for host in ("one", "two"):
+            self.start_host(host)
+            add_devices(placement_of(self), host)
+        self.server = self._create_server(
+            flavor_id=self.flavor("small", vcpus=1), networks=[{"port": PORT_IDS[0]}], host="one"
+        )
+        self._resize_server(self.server, self.flavor("large", vcpus=2))
+
+    def test_a_revert_without_an_answer_ends_in_error(self) -> None:
+        with failing(self.migration_of(self.server["id"]), UNAVAILABLE):
+            self.api.post_server_action(self.server["id"], {"revertResize": None})
+            server = self._wait_for_state_change(self.server, "ERROR")
+        assert "_fill_provider_mapping_based_on_allocs" in server["fault"]["details"]
+
+    def test_no_fault(self) -> None:
+        self._revert_resize(self.server)
+        assert self.host_of(self.server) == "one"
 
 
 class TestNodes(NumaComputes):

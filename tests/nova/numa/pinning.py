@@ -1,5 +1,6 @@
 """Hosts that report their NUMA nodes, for servers with nodes and with dedicated CPUs."""
 
+from dataclasses import replace
 from typing import Any
 
 from nova.tests.fixtures import libvirt as fakelibvirt
@@ -67,6 +68,22 @@ def pinning_kind(
 
 PINNING = pinning_kind()
 """Hosts of 12 CPUs in two nodes, each with two shared CPUs and four dedicated ones."""
+
+
+OPTIONS_OFF = replace(
+    PINNING,
+    weighers=("nova.scheduler.weights.all_weighers",),
+    scheduler_options={
+        "query_placement_for_numa": False,
+        "query_placement_for_vcpu_shares": False,
+    },
+    options={
+        **PINNING.options,
+        "compute": {**PINNING.options["compute"], "enable_numa_reporting_to_placement": None},
+        "libvirt": {"report_vcpu_shares": False},
+    },
+)
+"""The same hosts with all options of cpu-tiers off, to see what Nova does by itself."""
 
 
 class NumaComputes(Computes):

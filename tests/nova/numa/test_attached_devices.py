@@ -14,7 +14,7 @@ from tests.nova.numa.devices import (
     functions,
     report,
 )
-from tests.nova.numa.pinning import PINNED, PINNING
+from tests.nova.numa.pinning import OPTIONS_OFF, PINNED
 from tests.nova.patience import wait_until
 
 P1, P2 = SriovNeutron.PORTS
@@ -23,12 +23,7 @@ P1, P2 = SriovNeutron.PORTS
 class TestNovaAlone(Computes):
     """All options of cpu-tiers are off; the random lives expect the same with cpu-tiers."""
 
-    kind = PINNING
-    weighers = ("nova.scheduler.weights.all_weighers",)
-    scheduler_options = {  # noqa: RUF012  # as in Computes
-        "query_placement_for_numa": False,
-        "query_placement_for_vcpu_shares": False,
-    }
+    kind = OPTIONS_OFF
     microversion = "latest"
     CAST_AS_CALL = False  # the refusal is the compute's, not an answer of nova-api
 
@@ -36,8 +31,6 @@ class TestNovaAlone(Computes):
         super().setUp()
         self.useFixture(Interfaces())
         self.flags(device_spec=DEVICE_SPEC, group="pci")
-        self.flags(enable_numa_reporting_to_placement=None, group="compute")
-        self.reporting(False)
         self.neutron = self.useFixture(SriovNeutron(self))
         self.client = placement_of(self)
         for port in (P1, P2):

@@ -12,7 +12,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 
 from tests.nova.computes import Computes
 from tests.nova.numa.devices import VENDOR
-from tests.nova.numa.pinning import PINNING
+from tests.nova.numa.pinning import OPTIONS_OFF
 
 CARD = "CUSTOM_CARD"
 
@@ -20,12 +20,7 @@ CARD = "CUSTOM_CARD"
 class TestDevicesOfTheOtherFlavor(Computes):
     """All options of cpu-tiers are off; the random lives correct the request spec."""
 
-    kind = PINNING
-    weighers = ("nova.scheduler.weights.all_weighers",)
-    scheduler_options = {  # noqa: RUF012  # as in Computes
-        "query_placement_for_numa": False,
-        "query_placement_for_vcpu_shares": False,
-    }
+    kind = OPTIONS_OFF
     microversion = "latest"
 
     def setUp(self) -> None:
@@ -34,8 +29,6 @@ class TestDevicesOfTheOtherFlavor(Computes):
         spec = json.dumps({**product, "resource_class": CARD})
         alias = json.dumps({**product, "resource_class": CARD, "name": "card"})
         self.flags(device_spec=[spec], alias=[alias], report_in_placement=True, group="pci")
-        self.flags(enable_numa_reporting_to_placement=None, group="compute")
-        self.reporting(False)
         self.configure(pci_in_placement=True)
         devices = fakelibvirt.HostPCIDevicesInfo(num_pci=1)
         for host in ("one", "two"):

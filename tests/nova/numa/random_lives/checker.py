@@ -3,6 +3,7 @@
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import permutations
@@ -119,25 +120,29 @@ class Checker:
         stays = source in resident.source or source == resident.host
         return {} if stays else resident.source
 
-    def is_lost_by_nova(self, resident: Resident, message: str, down: set[str]) -> bool:
+    def is_lost_by_nova(
+        self, resident: Resident, fault: Mapping[str, str], down: set[str]
+    ) -> bool:
         """Tell whether Nova alone would leave a server in ERROR, too.
 
         Nova does so with a server whose evacuation finds no host. There is none if Placement
         answers no query for candidates (Nova's only query would have failed), or if no host has
-        room. And the revert of a resize of a server with ports ends in an error if Placement does
-        not tell what is allocated.
+        room. And the revert of a resize of a server with ports ends so if Placement does not tell
+        what is allocated (tests/nova/compute/test_leftover_faults.py).
+
+        :param fault: of the server, as an administrator sees it.
         """
-        if resident.has_lost_device(message):
+        if resident.has_lost_device(fault["message"]):
             return True
-        if resident.host in down and "No valid host" in message:
+        if resident.host in down and "No valid host" in fault["message"]:
             is_unanswered = self._has_failed("/allocation_candidates?")
             return is_unanswered or not self._has_room(resident, down)
-        is_unmapped = message in ("TypeError", "ValueError") and self._has_failed("/allocations/")
-        return is_unmapped and bool(self.cloud.ports_of(resident.uuid))
+        is_unmapped = "_fill_provider_mapping_based_on_allocs" in fault["details"]
+        return is_unmapped and self._has_failed("/allocations/")
 
     def _has_failed(self, path: str) -> bool:
-        """Tell whether a request of cpu-tiers has failed in the step."""
-        return any(url.startswith(path) for url in self.cloud.failed)
+        """Tell whether a request of cpu-tiers for a path has failed in the step."""
+        return any(url.startswith(path) for url in self.cloud.broken.failed)
 
     def _has_room(self, resident: Resident, down: set[str]) -> bool:
         """Tell whether a host that runs has enough free dedicated CPUs for a server.

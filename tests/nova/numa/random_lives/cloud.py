@@ -72,7 +72,6 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
             self.neutron.ask(port, request)
         self.client = placement_of(self)
         self.broken = BrokenAnswers()
-        self.failed: list[str] = []
         self.traffic = self.useFixture(Traffic(self.broken))
         update = LibvirtDriver.update_provider_tree
 
@@ -158,10 +157,7 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
 
     @contextmanager
     def faulty(self, case: Case | None) -> Iterator[None]:
-        """Have one request of cpu-tiers fail, or all from one on; or the API refuse the step.
-
-        ``failed`` has the URLs of the requests that failed.
-        """
+        """Have one request of cpu-tiers fail, or all from one on; or the API refuse the step."""
         candidate_cells._CELLS.clear()  # as after a start of nova-scheduler
         self.broken.begin(case)
         try:
@@ -170,8 +166,7 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
             if error.response.status_code >= 500:
                 raise
         self.traffic.settle()
-        self.failed = self.broken.failed
-        self.broken.begin(None)
+        self.broken.end()
 
     @staticmethod
     def correct_request(server: str) -> None:

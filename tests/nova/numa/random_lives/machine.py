@@ -167,7 +167,7 @@ class RandomLife(RuleBasedStateMachine):
         for resident in () if is_boot else lost:
             fault = shown[resident.uuid].get("fault")
             assert fault, f"{resident} has no fault"
-            is_novas = self.checker.is_lost_by_nova(resident, fault["message"], self.down)
+            is_novas = self.checker.is_lost_by_nova(resident, fault, self.down)
             assert is_novas, f"{resident}: {fault}"
             self.tell("    as with Nova alone:", fault["message"])
             self.cloud._delete_server(shown[resident.uuid])
