@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from keystoneauth1.exceptions import ClientException
+
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.guest import CellPlace
@@ -99,11 +101,21 @@ def _read_nodes(client: Any, context: Any) -> list[dict[str, Any]]:
 def read(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]:
     """Return the body of Placement's answer to a GET of nova-scheduler.
 
+    A request that fails is repeated once: without the answer, nova-scheduler may choose NUMA nodes
+    or devices that nova-compute refuses.
+
     :param client: Nova's ``SchedulerReportClient``.
     :param version: the microversion of Placement.
     :raises NodesUnknown: Placement answers with another status than 200, or without JSON.
     :raises keystoneauth1.exceptions.ClientException: Placement does not answer.
     """
+    try:
+        return _read(client, context, url, version)
+    except (NodesUnknown, ClientException):
+        return _read(client, context, url, version)
+
+
+def _read(client: Any, context: Any, url: str, version: str) -> dict[str, Any]:
     response = client.get(url, version=version, global_request_id=context.global_id)
     if response.status_code != 200:
         raise NodesUnknown(f"{response.status_code} {response.text}")

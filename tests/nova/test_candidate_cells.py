@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
+from keystoneauth1.exceptions import ConnectFailure
 
 from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.nova import candidate_cells
 
 CONTEXT = SimpleNamespace(global_id="req-1")
+ASKED = {"version": "1.18", "global_request_id": "req-1"}
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +30,7 @@ class Client:
 
     def get(self, url: str, **kwargs: Any) -> Any:
         assert url == "/resource_providers?required=HW_NUMA_ROOT"
-        assert kwargs == {"version": "1.18", "global_request_id": "req-1"}
+        assert kwargs == ASKED
         self.asked += 1
         body = {
             "resource_providers": [
@@ -84,8 +87,22 @@ def test_the_most_nodes_of_a_host() -> None:
 
 
 def test_a_placement_that_does_not_tell() -> None:
+    client = Client({}, status=503)
     with pytest.raises(candidate_cells.NodesUnknown, match="503 away"):
-        candidate_cells.learn(Client({}, status=503), CONTEXT, [candidate("a")], SUMMARIES)
+        candidate_cells.learn(client, CONTEXT, [candidate("a")], SUMMARIES)
+    assert client.asked == 2
+
+
+@pytest.mark.parametrize(
+    "fault", [ConnectFailure("timed out"), candidate_cells.NodesUnknown("503")]
+)
+def test_a_request_that_fails_is_repeated(fault: Exception) -> None:
+    client = Client({"a": "cn1_NUMA3"})
+    get = mock.Mock(
+        side_effect=[fault, client.get("/resource_providers?required=HW_NUMA_ROOT", **ASKED)]
+    )
+    candidate_cells.learn(SimpleNamespace(get=get), CONTEXT, [candidate("a")], SUMMARIES)
+    assert candidate_cells.places_of(candidate("a")["mappings"]) == (CellPlace(3, 2048),)
 
 
 def test_an_answer_that_is_not_json() -> None:

@@ -29,7 +29,8 @@ LEAST_ALTERNATES = 2
 """With fewer alternates, another candidate of the selected host would leave no other host."""
 
 _CANDIDATES = "cpu_tiers_candidates"
-"""The attribute of a request spec with the candidates of each host, by the ``id`` of the first."""
+"""The attribute of a request spec with the candidates of each host, by the ``id`` of the first.
+Each server of the request adds those that the hosts have for it."""
 
 
 def _keep(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +41,7 @@ def _keep(original: Callable[..., Any]) -> Callable[..., Any]:
         self: Any, spec_obj: objects.RequestSpec, host_states: Sequence[Any], index: int
     ) -> Any:
         hosts = original(self, spec_obj, host_states, index)
-        kept: dict[int, list[Candidate]] = {}
+        kept: dict[int, list[Candidate]] = getattr(spec_obj, _CANDIDATES, {})
         for host in hosts:
             # A host state that was not made by _get_all_host_states has no candidates.
             candidates = getattr(host, "allocation_candidates", None)
@@ -73,7 +74,7 @@ def _claim_next(original: Callable[..., Any]) -> Callable[..., Any]:
         claim = functools.partial(original, ctx, client, spec_obj, instance_uuid, alloc_req)
         if claim(allocation_request_version):
             return True
-        candidates = getattr(spec_obj, _CANDIDATES, {}).get(id(alloc_req), [])
+        candidates = _kept(spec_obj, alloc_req)
         for _ in islice(candidates[1:], MOST_CLAIMS - 1):
             alloc_req |= candidates.pop(1)
             providers = ", ".join(alloc_req["allocations"])
@@ -92,7 +93,11 @@ def _claim_next(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _offer_next(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Make another candidate of the selected host the first alternate."""
+    """Make another candidate of the selected host the first alternate.
+
+    If the later servers of the request have left the host no candidate, as far as nova-scheduler
+    knows, the last alternate is another candidate that the host had for this server.
+    """
 
     @functools.wraps(original)
     def _get_alternate_hosts(
@@ -122,15 +127,24 @@ def _offer_next(original: Callable[..., Any]) -> Callable[..., Any]:
         for own, host, claimed in zip(
             selections, selected_hosts, selected_alloc_reqs, strict=True
         ):
-            other = _other(host.allocation_candidates, claimed)
+            now = _other(host.allocation_candidates, claimed)
+            other = now or _other(_kept(spec_obj, claimed), claimed)
             if other is not None:
                 alternate = objects.Selection.from_host_state(
                     host, other, allocation_request_version
                 )
-                own[1:] = [alternate, *own[1:]][:num_alts]
+                others = own[1:]
+                own[1:] = ([alternate, *others] if now else [*others, alternate])[:num_alts]
         return selections
 
     return _get_alternate_hosts
+
+
+def _kept(spec_obj: objects.RequestSpec, claimed: Candidate) -> list[Candidate]:
+    """Return the candidates of the host that ``claimed`` was the first of; none if not kept."""
+    kept: list[Candidate] = getattr(spec_obj, _CANDIDATES, {}).get(id(claimed), [])
+    # The id may have been that of a candidate that is gone.
+    return kept if kept and kept[0] is claimed else []
 
 
 def _other(candidates: Sequence[Candidate], claimed: Candidate) -> Candidate | None:

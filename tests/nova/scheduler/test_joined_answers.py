@@ -162,20 +162,30 @@ class TestFailure(ReportingHosts):
         self.start_host("one")
         candidate_cells._CELLS.clear()
         two = self.flavor("two", TWO, vcpus=2)
-        self.boot_with_failures(two, {1}, "ACTIVE", path="/resource_providers")
+        self.boot_with_failures(two, {1, 2}, "ACTIVE", path="/resource_providers")
+        assert not candidate_cells._CELLS
         assert sorted(check_agreement(self, self.server["id"])) == [("one", 0), ("one", 1)]
+
+    def test_the_names_of_nodes_are_asked_for_again(self) -> None:
+        self.start_host("one")
+        candidate_cells._CELLS.clear()
+        self.boot_with_failures(
+            self.flavor("two", TWO, vcpus=2), {1}, "ACTIVE", path="/resource_providers"
+        )
+        assert set(candidate_cells._CELLS.values()) == {0, 1}
 
     def test_placement_does_not_tell_the_number_of_nodes(self) -> None:
         """The query for the nodes is sent, too."""
         self.start_host("one")
         four = self.flavor("four", {"hw:numa_nodes": "4"}, vcpus=4)
-        assert self.boot_with_failures(four, {1}, "ERROR", path="/resource_providers") == 2
+        assert self.boot_with_failures(four, {1, 2}, "ERROR", path="/resource_providers") == 2
+        assert self.boot_with_failures(four, {1}, "ERROR", path="/resource_providers") == 1
         assert self.boot_with_failures(four, (), "ERROR") == 1
 
     def test_placement_does_not_tell_the_pages(self) -> None:
         self.start_host("one")
         flavor = self.flavor("huge", {"hw:mem_page_size": "1MB"})
-        self.boot_with_failures(flavor, {1}, "ERROR", path="/traits")
+        self.boot_with_failures(flavor, {1, 2}, "ERROR", path="/traits")
         assert self.fault_of(self.server) == "No valid host was found. "
 
     def test_more_nodes_than_any_host_reports(self) -> None:

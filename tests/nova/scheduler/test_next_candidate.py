@@ -3,11 +3,13 @@
 A host has two NUMA nodes of 4 CPUs; a server has 3.
 """
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import fixtures
+import pytest
 from nova import exception
 from nova.compute import claims
 from nova.scheduler.client import report
@@ -36,6 +38,52 @@ def test_a_claim_whose_answer_was_lost_is_no_error() -> None:
     first = host.allocation_candidates[0]
     assert next_candidate._claim_next(claim)(None, None, spec, "u", first) is False
     assert claimed == ["n0", "n1"]
+
+
+@pytest.mark.parametrize(
+    ("left", "alternates"),
+    [
+        pytest.param([1], ["1", "elsewhere"], id="the other node has room"),
+        pytest.param([], ["elsewhere", "1"], id="later servers have taken the other node"),
+    ],
+)
+def test_alternates(left: Sequence[int], alternates: Sequence[str]) -> None:
+    """As far as nova-scheduler knows: Placement may have room that the later servers left."""
+    candidates = [
+        {"allocations": {f"{cell}": {}}, "mappings": {"_PROC1": [f"{cell}"]}} for cell in (0, 1)
+    ]
+    host = SimpleNamespace(
+        allocation_candidates=candidates,
+        uuid=uuids.node,
+        host="one",
+        nodename="one",
+        cell_uuid=uuids.cell,
+        limits={},
+        aggregates=[],
+    )
+    spec = SimpleNamespace()
+    keep = next_candidate._keep(lambda *_: [host])
+    keep(None, spec, [host], 0)
+    claimed = host.allocation_candidates[0]
+    host.allocation_candidates = [candidates[cell] for cell in left]
+    keep(None, spec, [host], 1)  # Nova sorts again before it chooses alternates
+
+    def offered(claimed: Any) -> list[str]:
+        offer = next_candidate._offer_next(lambda *_: [["selected", "elsewhere"]])
+        (own,) = offer(None, [host], spec, [host], 1, 2, {}, "1.36", [claimed])
+        return [_name(alternate) for alternate in own[1:]]
+
+    assert offered(claimed) == alternates
+    # An equal candidate, such as another server's, is not the one that was kept.
+    assert offered(dict(claimed)) == (alternates if left else ["elsewhere"])
+
+
+def _name(alternate: Any) -> str:
+    """Return the node of a selection; other alternates are names already."""
+    if isinstance(alternate, str):
+        return alternate
+    (node,) = json.loads(alternate.allocation_request)["allocations"]
+    return str(node)
 
 
 class TestNextCandidate(ReportingHosts):

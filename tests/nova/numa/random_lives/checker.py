@@ -137,7 +137,8 @@ class Checker:
         if resident.host in down and "No valid host" in fault["message"]:
             is_unanswered = self._has_failed("/allocation_candidates?")
             return is_unanswered or not self._has_room(resident, down)
-        is_unmapped = "_fill_provider_mapping_based_on_allocs" in fault["details"]
+        details = fault.get("details", "")
+        is_unmapped = "_fill_provider_mapping_based_on_allocs" in details
         return is_unmapped and self._has_failed("/allocations/")
 
     def _has_failed(self, path: str) -> bool:
@@ -147,6 +148,7 @@ class Checker:
     def _has_room(self, resident: Resident, down: set[str]) -> bool:
         """Tell whether a host that runs has enough free dedicated CPUs for a server.
 
+        A server without a NUMA topology cannot be on a host that reports its NUMA nodes.
         Pages and devices are not counted: if the server needs any, there may be too few.
         """
         guest, topology = resident.guest, topology_of(resident.uuid)
@@ -157,6 +159,7 @@ class Checker:
         return any(
             all(need <= cpus for need, cpus in zip(needs, free, strict=True))
             for host in self.cloud.computes.keys() - down
+            if topology or not self.cloud.options[host][0]
             for free in permutations(_free_cpus(host), len(needs))
         )
 
