@@ -93,29 +93,17 @@ def _read_cells(client: Any, context: Any) -> dict[str, int | None]:
 
 
 def _read_nodes(client: Any, context: Any) -> list[dict[str, Any]]:
-    url = f"/resource_providers?required={node_trait()}"  # "required" since version 1.18
-    nodes: list[dict[str, Any]] = read(client, context, url, version="1.18")["resource_providers"]
-    return nodes
+    return read_providers(client, context, f"?required={node_trait()}")
 
 
 def read(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]:
     """Return the body of Placement's answer to a GET of nova-scheduler.
-
-    A request that fails is repeated once: without the answer, nova-scheduler may choose NUMA nodes
-    or devices that nova-compute refuses.
 
     :param client: Nova's ``SchedulerReportClient``.
     :param version: the microversion of Placement.
     :raises NodesUnknown: Placement answers with another status than 200, or without JSON.
     :raises keystoneauth1.exceptions.ClientException: Placement does not answer.
     """
-    try:
-        return _read(client, context, url, version)
-    except (NodesUnknown, ClientException):
-        return _read(client, context, url, version)
-
-
-def _read(client: Any, context: Any, url: str, version: str) -> dict[str, Any]:
     response = client.get(url, version=version, global_request_id=context.global_id)
     if response.status_code != 200:
         raise NodesUnknown(f"{response.status_code} {response.text}")
@@ -124,6 +112,24 @@ def _read(client: Any, context: Any, url: str, version: str) -> dict[str, Any]:
     except ValueError as error:  # a proxy may answer 200 with a page of its own, or half a body
         raise NodesUnknown(f"the answer to {url} is not JSON: {error}") from error
     return body
+
+
+def read_providers(client: Any, context: Any, query: str = "") -> list[dict[str, Any]]:
+    """Return the providers of a query, each with uuid, name and root provider.
+
+    A request that fails is repeated once: without the names of NUMA nodes or devices,
+    nova-scheduler may choose those that nova-compute refuses.
+
+    :param query: such as ``?required=HW_NUMA_ROOT``; empty for all providers.
+    :raises NodesUnknown, keystoneauth1.exceptions.ClientException: as :func:`read`.
+    """
+    url = f"/resource_providers{query}"
+    try:
+        body = read(client, context, url, version="1.18")  # "required" since version 1.18
+    except (NodesUnknown, ClientException):
+        body = read(client, context, url, version="1.18")
+    providers: list[dict[str, Any]] = body["resource_providers"]
+    return providers
 
 
 def _pages(mappings: Mapping[str, Sequence[str]], number: int) -> Sequence[str]:

@@ -22,7 +22,7 @@ from nova import exception, objects
 
 from cpu_tiers.model.names import is_trait
 from cpu_tiers.model.network_agent import interface_of
-from cpu_tiers.nova.candidate_cells import Candidate, read
+from cpu_tiers.nova.candidate_cells import Candidate, read_providers
 from cpu_tiers.nova.seams import Seam
 
 _INTERFACES: dict[str, str | None] = {}
@@ -57,9 +57,7 @@ def learn(
         if not devices <= _INTERFACES.keys():
             # without "in:A,B" and "!A", which the list of devices does not understand
             traits = ",".join(sorted(filter(is_trait, group.required_traits)))
-            # "required" since version 1.18
-            url = "/resource_providers" + (f"?required={traits}" if traits else "")
-            answer = read(client, context, url, version="1.18")["resource_providers"]
+            answer = read_providers(client, context, f"?required={traits}" if traits else "")
             _INTERFACES.update({device["uuid"]: interface_of(device["name"]) for device in answer})
 
 
