@@ -95,8 +95,8 @@ def _claim_next(original: Callable[..., Any]) -> Callable[..., Any]:
 def _offer_next(original: Callable[..., Any]) -> Callable[..., Any]:
     """Make another candidate of the selected host the first alternate.
 
-    If the later servers of the request have left the host no candidate, as far as nova-scheduler
-    knows, the last alternate is another candidate that the host had for this server.
+    If the servers of the request leave the host no other candidate, as far as nova-scheduler
+    knows, another candidate that the host had before the claim becomes the last alternate.
     """
 
     @functools.wraps(original)
@@ -133,8 +133,8 @@ def _offer_next(original: Callable[..., Any]) -> Callable[..., Any]:
                 alternate = objects.Selection.from_host_state(
                     host, other, allocation_request_version
                 )
-                others = own[1:]
-                own[1:] = ([alternate, *others] if now else [*others, alternate])[:num_alts]
+                own.insert(1 if now else len(own), alternate)
+                del own[1 + num_alts :]
         return selections
 
     return _get_alternate_hosts

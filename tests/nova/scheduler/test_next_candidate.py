@@ -182,6 +182,44 @@ class TestNextCandidate(ReportingHosts):
         assert {first, second} == {f"{refused[0]}_NUMA0", f"{refused[0]}_NUMA1"}
         assert self.nodes_of(server) == {second}
 
+    def test_a_node_that_another_server_of_the_request_leaves(self) -> None:
+        """Two servers fill the nodes of the only host, and nova-compute refuses each once.
+
+        The second had no other node, and ends. The first has the node of the second then.
+        """
+        test = claims.Claim._claim_test
+        refused: set[str] = set()
+
+        def refuse_once(claim: Any, *args: Any, **kwargs: Any) -> Any:
+            uuid = claim.instance.uuid
+            if uuid not in refused:
+                refused.add(uuid)
+                raise exception.ComputeResourcesUnavailable(reason="the device is taken")
+            return test(claim, *args, **kwargs)
+
+        self.useFixture(fixtures.MonkeyPatch("nova.compute.claims.Claim._claim_test", refuse_once))
+        claimed = self.before_claims(
+            lambda wanted: self._wait_for_assert(lambda: self.free(wanted))
+        )
+        body = self._build_server(flavor_id=self.most, networks="none")
+        body |= {"min_count": 2, "max_count": 2, "return_reservation_id": True}
+        self.api.api_post("/servers", {"server": body})
+
+        def at_rest() -> None:
+            states = sorted(server["status"] for server in self.api.get_servers())
+            assert states == ["ACTIVE", "ERROR"]
+
+        self._wait_for_assert(at_rest, max_retries=40)
+        first, second, last = claimed
+        assert {*first, *second} == {"one_NUMA0", "one_NUMA1"}
+        assert last == second
+
+    def free(self, allocations: Mapping[str, Any]) -> None:
+        """Check that nobody has allocated VCPU of the providers."""
+        for uuid in allocations:
+            usages = self.placement.get(f"/resource_providers/{uuid}/usages").body["usages"]
+            assert not usages.get("VCPU")
+
     def test_few_attempts_are_left_to_other_hosts(self) -> None:
         self.flags(max_attempts=2, group="scheduler")
         self.start_host("two")
