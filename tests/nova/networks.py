@@ -65,6 +65,21 @@ class Neutron(NeutronFixture):
         for binding in self._port_bindings.get(port, {}).values():
             binding["profile"] = profile
 
+    def update_port(self, port_id: str, body: Any = None) -> Any:
+        """Update a port; if its host changes, its active binding moves, as in Neutron.
+
+        Nova's fake keeps the binding of the former host. The next resize to that host makes it
+        active again, with the PCI device that the server had there.
+        """
+        host = body["port"].get("binding:host_id")
+        if host is not None:
+            self._port_bindings[port_id] = {
+                name: binding
+                for name, binding in self._port_bindings[port_id].items()
+                if name == host or binding["status"] != "ACTIVE"
+            }
+        return super().update_port(port_id, body)
+
     def list_extensions(self, *args: Any, **kwargs: Any) -> Any:
         """Name port-resource-request-groups where the test says so."""
         found = super().list_extensions(*args, **kwargs)
