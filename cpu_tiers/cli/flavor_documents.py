@@ -93,6 +93,9 @@ def flavor_of(document: Mapping[str, Any], where: str, check: Check = _no_check)
     :raises InvalidInput: with every fault of the document.
     """
     name = name_of(where, document)
+    if "extra_specs" in document and "properties" not in document:
+        given = "extra_specs, which is a key of Nova's API, and no properties"
+        raise InvalidInput.of(where, given, f"give the output of {_SHOW}")
     faults = FaultList()
     sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
     if sizes["swap_mb"] == "":  # Older clients, and Nova before microversion 2.75, give no 0.

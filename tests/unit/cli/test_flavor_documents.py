@@ -95,3 +95,14 @@ def test_no_flavor_at_all(tmp_path: Path, document: str) -> None:
     flavors, faults = read(tmp_path, document)
     assert (flavors, len(faults)) == ([], 1)
     assert faults[0].startswith("F")
+
+
+def test_a_flavor_of_novas_api(tmp_path: Path) -> None:
+    """Its extra specs are not left out unseen."""
+    sizes = {"name": "gold", "vcpus": 2, "ram": 512, "disk": 0}
+    flavors, faults = read(tmp_path, {**sizes, "extra_specs": {"hw:numa_nodes": "x"}})
+    assert flavors == []
+    assert faults == [
+        "F: extra_specs, which is a key of Nova's API, and no properties;"
+        " give the output of openstack flavor show FLAVOR -f json"
+    ]
