@@ -2,8 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -27,14 +26,6 @@ OURS: Sections = {
 """What an operator writes on each compute host."""
 
 _COMPLAINT = re.compile(r" (WARNING|ERROR|CRITICAL) cpu_tiers| (ERROR|CRITICAL) nova")
-_REPEATED = re.compile(
-    r" ERROR nova\.scheduler\.client\.report .* Failed to update traits .*"
-    r"(?:Please update the generation and try again|Please retry your update)"
-)
-"""Two threads of nova-compute change the traits of a provider at the same time, such as
-COMPUTE_STATUS_DISABLED after :meth:`Cloud.avoiding`. Nova repeats the update.
-
-Placement has two texts: the generation differs when it reads the provider, or when it writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,23 +85,10 @@ class Cloud:
 
     def heartbeat(self, host: str) -> str | None:
         """Return the time of the last heartbeat of nova-compute."""
-        heartbeat: str | None = self._service(host).get("updated_at")
-        return heartbeat
-
-    def _service(self, host: str) -> dict[str, Any]:
         url = f"/os-services?binary=nova-compute&host={host}"
         (service,) = self.nova.get(url).body["services"] or [{}]
-        return dict(service)
-
-    @contextmanager
-    def avoiding(self, host: str) -> Iterator[None]:
-        """Disable a host for new servers for the time of the context."""
-        path = f"/os-services/{self._service(host)['id']}"
-        self.nova.ask("PUT", path, {"status": "disabled"})
-        try:
-            yield
-        finally:
-            self.nova.ask("PUT", path, {"status": "enabled"})
+        heartbeat: str | None = service.get("updated_at")
+        return heartbeat
 
     def flavor(self, specs: Mapping[str, str], *, vcpus: int = 1, disk_gb: int = 1) -> str:
         """Make a flavor of 512 MiB; return its id."""
@@ -207,8 +185,7 @@ class Cloud:
         return etree.parse(self.home(host) / f"{server}.xml").getroot()
 
     def complaints(self) -> list[str]:
-        """Return the warnings of cpu-tiers and the errors of Nova in the logs, if they stay."""
+        """Return the warnings of cpu-tiers and the errors of Nova in the logs."""
         logs = [daemon.log for daemon in self.control.services.daemons]
         lines = [line for log in logs for line in log.read_text().splitlines()]
-        complaints = [line for line in lines if _COMPLAINT.search(line)]
-        return [line for line in complaints if not _REPEATED.search(line)]
+        return [line for line in lines if _COMPLAINT.search(line)]
