@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 import fixtures
+from nova import context as nova_context
 from nova.scheduler.client.report import SchedulerReportClient
 from nova.tests.functional.api import client as api_client
 from placement import db_api
@@ -55,7 +56,8 @@ class Traffic(fixtures.Fixture):
     """Counts the requests to Placement and the statements to Nova's databases.
 
     The test itself asks nova-api again and again for the state of a server. The statements of
-    these requests, which run in the thread of the test, do not count.
+    these requests do not count. They run in the thread of the test and, where nova-api reads a
+    cell, in a thread of its own.
 
     :param answer: answers each request of cpu-tiers, instead of Placement.
     :param query: called for each query of cpu-tiers to Nova's databases.
@@ -87,21 +89,39 @@ class Traffic(fixtures.Fixture):
         event.listen(Engine, "before_cursor_execute", self._count)
         self.addCleanup(event.remove, Engine, "before_cursor_execute", self._count)
         get = api_client.TestOpenStackClient.api_get
+        gather = nova_context.scatter_gather_cells
 
         def uncounted_get(client: Any, url: str, *args: Any, **kwargs: Any) -> Any:
-            microversion = client.microversion
-            if re.fullmatch(f"/servers/{_UUID.pattern}", url):
-                # From 2.69 on, nova-api reads a server in a thread of its own.
-                client.microversion = "2.68"
-            self._asking.now = True
-            try:
+            with self._is_asking():
                 return get(client, url, *args, **kwargs)
-            finally:
-                self._asking.now = False
-                client.microversion = microversion
+
+        def gather_uncounted(
+            context: Any, cells: Any, timeout: Any, read: Callable[..., Any], *args: Any, **kw: Any
+        ) -> Any:
+            """Read the cells for nova-api, in other threads."""
+            if self._has_asked():
+                read = self._is_asking()(read)
+            return gather(context, cells, timeout, read, *args, **kw)
 
         name = "nova.tests.functional.api.client.TestOpenStackClient.api_get"
         self.useFixture(fixtures.MonkeyPatch(name, uncounted_get))
+        self.useFixture(
+            fixtures.MonkeyPatch("nova.context.scatter_gather_cells", gather_uncounted)
+        )
+
+    @contextmanager
+    def _is_asking(self) -> Iterator[None]:
+        """Let the statements of this thread not count."""
+        before = self._has_asked()
+        self._asking.now = True
+        try:
+            yield
+        finally:
+            self._asking.now = before
+
+    def _has_asked(self) -> bool:
+        """Tell whether the statements of this thread do not count."""
+        return getattr(self._asking, "now", False)
 
     def _recorded(self, method: str, send: Send) -> Send:
         def recorded(client: Any, url: str, *args: Any, **kwargs: Any) -> Any:
@@ -120,7 +140,7 @@ class Traffic(fixtures.Fixture):
         return recorded
 
     def _count(self, connection: Any, cursor: Any, statement: str, *args: Any) -> None:
-        if getattr(self._asking, "now", False) or not statement.startswith(_DATA):
+        if self._has_asked() or not statement.startswith(_DATA):
             return
         if statement != "SELECT 1" and connection.engine is not db_api.get_placement_engine():
             self.statements.append(_beginning(statement))
