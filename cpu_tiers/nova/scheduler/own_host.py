@@ -30,8 +30,8 @@ class Resize:
     :param migration: the uuid of the migration.
     :param root: the uuid of the root provider of the server's host.
     :param providers: the uuids of all providers of the host.
-    :param old: the body of Placement's answer with the server's allocations; ``None`` if Placement
-        or Nova's database did not answer. The host cannot be claimed then.
+    :param old: the body of Placement's answer with the server's allocations; ``None`` if Nova's
+        database did not answer. The host cannot be claimed then.
     """
 
     migration: str
@@ -47,7 +47,7 @@ class Resize:
         :returns: ``False`` if Placement refuses, for instance because the host has no room
             for both consumers, or does not answer.
         """
-        fault = "its allocations, or the resize, are not known"
+        fault = "the resize is not known"
         if self.old is not None:
             fault = hand_over(client, context, self.migration, server, self.old, allocations)
         if fault:
@@ -67,6 +67,10 @@ def find_resize(
     The database is read only for a server that may be resized on its own host, and
     Placement only if such a resize is going on and the host is a candidate, or if the database
     does not answer.
+
+    :raises nova.exception.NoValidHost: Placement does not tell the allocations of the server. The
+        claim of another host would need the same answer. If nova-compute refused such a claim, the
+        allocations would stay, and the next claim on that host would have those of both.
     """
     if not _may_stay(spec_obj):
         return None
@@ -82,7 +86,9 @@ def find_resize(
     if root not in roots.values():
         return None
     old = _read(client, context, server)
-    if old is not None and not old["allocations"]:
+    if old is None:
+        raise exception.NoValidHost(reason=f"the allocations of server {server} are not known")
+    if not old["allocations"]:
         return None
     return Resize(migration=migration, root=root, providers=_providers(roots, root), old=old)
 
@@ -124,16 +130,18 @@ def _unknown(client: Any, context: Any, server: str, roots: Mapping[str, str]) -
 def _read(client: Any, context: Any, server: str) -> Mapping[str, Any] | None:
     """Return the body of Placement's answer with a server's allocations; ``None`` without answer.
 
-    Nova would claim the server's own host without the new amounts if the answer were taken for
-    "no allocations", and the server would keep its old amounts.
+    A read that fails is repeated once. Nova would claim the server's own host without the new
+    amounts if the answer were taken for "no allocations", and the server would keep its old
+    amounts.
     """
-    try:
-        old: Mapping[str, Any] = client.get_allocs_for_consumer(context, server)
-        if isinstance(old["allocations"], Mapping):
-            return old
-        LOG.warning("Placement answered with allocations %.100r", old["allocations"])
-    except NO_ANSWER as error:
-        LOG.warning("The allocations of server %s are not known: %r", server, error)
+    for _ in range(2):
+        try:
+            old: Mapping[str, Any] = client.get_allocs_for_consumer(context, server)
+            if isinstance(old["allocations"], Mapping):
+                return old
+            LOG.warning("Placement answered with allocations %.100r", old["allocations"])
+        except NO_ANSWER as error:
+            LOG.warning("The allocations of server %s are not known: %r", server, error)
     return None
 
 

@@ -2,11 +2,14 @@
 
 Another service may change the server's allocations between the read and the write, and an
 answer of Placement may be lost after Placement has written. A write that seems to have failed is
-therefore followed by a read of both consumers.
+therefore followed by a read of both consumers. If Placement does not answer the read, a second
+write takes the first back. nova-conductor gives back only what the migration got from
+nova-conductor.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -21,6 +24,9 @@ the answer is sent back, so both requests need the same microversion."""
 
 _TRIES = 4
 """How often the write is tried, as Nova's ``retries`` does."""
+
+_FIRST = 1
+"""The generation of a consumer after its first allocations; each write of allocations adds one."""
 
 _CHANGED = "placement.concurrent_update"
 """The code of a conflict: a generation in the request is no longer the present generation."""
@@ -52,6 +58,7 @@ def hand_over(
             if _amounts(now) != _amounts(old):
                 return f"{fault}; the allocations of the server have changed meanwhile"
         except NO_ANSWER as error:
+            _take_back(client, context, migration, server, old)
             return f"{fault}; {error!r}"
         old = now
     return fault
@@ -81,6 +88,22 @@ def _write(
     is_refusal = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
     is_final = is_refusal and _CHANGED not in text
     return "" if status == HTTPStatus.NO_CONTENT else f"{status} {text}", is_final
+
+
+def _take_back(
+    client: Any, context: Any, migration: str, server: str, old: Mapping[str, Any]
+) -> None:
+    """Give the migration's allocations back to the server, if Placement has written them.
+
+    Placement refuses the request if the generations are not those after :func:`_write`. No answer
+    is needed: the claim has failed in any case.
+    """
+    with contextlib.suppress(*NO_ANSWER):
+        body = {
+            migration: {**old, "allocations": {}, "consumer_generation": _FIRST},
+            server: {**old, "consumer_generation": old["consumer_generation"] + 1},
+        }
+        client.post("/allocations", body, version=_VERSION, global_request_id=context.global_id)
 
 
 def _amounts(body: Mapping[str, Any]) -> dict[str, Any]:

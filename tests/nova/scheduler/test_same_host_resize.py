@@ -6,7 +6,7 @@ from unittest import mock
 from nova import exception
 from nova.compute import claims
 
-from cpu_tiers.nova.scheduler import own_host
+from cpu_tiers.nova.scheduler import own_host, two_consumers
 from tests.nova.computes import Computes
 from tests.nova.numa.agreement import cells_of, held_of_nodes, topology_of
 from tests.nova.numa.pinning import ONE_AND_THREE, PINNED, PINNING, TWO
@@ -154,6 +154,22 @@ class TestFailure(Resizes):
         assert "No valid host" in reason
         assert self.state() == self.before
         assert self.taken() == 3 + 4 + 1
+
+    def test_no_answer_to_the_write_and_to_the_read_after_it(self) -> None:
+        """Placement writes both consumers, and gives the allocations back when it is told to."""
+        self.start(PINNED, vcpus=1)
+        write = two_consumers._write
+
+        def unheard(*args: Any) -> tuple[str, bool]:
+            write(*args)
+            return "timed out", False
+
+        no_answer = mock.patch.object(two_consumers, "_amounts", side_effect=ValueError)
+        with mock.patch.object(two_consumers, "_write", unheard), no_answer:
+            reason = self.fail_to_resize(self.server, self.flavor("new", PINNED, vcpus=2))
+        assert "No valid host" in reason
+        assert self.state() == self.before
+        assert self.taken() == 1
 
     def test_no_room_for_both(self) -> None:
         self.occupy(4)

@@ -36,9 +36,19 @@ class Placement:
         self.writes += 1
         if self.writes <= self.times:
             return self.fault(self)
+        if not body["m"]["allocations"]:
+            return self.take_back(body)
         assert body["m"]["consumer_generation"] is None
         if body["s"]["consumer_generation"] != self.generation:
             return SimpleNamespace(status_code=409, text=CONFLICT)
+        return self.write(body["m"]["allocations"], body["s"]["allocations"])
+
+    def take_back(self, body: Any) -> Any:
+        """Each consumer has the generation of the write: 1 of the migration, 2 of the server."""
+        if not self.held["m"]:
+            return SimpleNamespace(status_code=409, text=CONFLICT)
+        assert body["m"]["consumer_generation"] == 1
+        assert body["s"]["consumer_generation"] == 2
         return self.write(body["m"]["allocations"], body["s"]["allocations"])
 
     def write(self, migration: Any, server: Any) -> Any:
@@ -78,6 +88,11 @@ def silence(placement: Placement) -> Any:
     raise ConnectFailure("refused")
 
 
+def written_in_silence(placement: Placement) -> Any:
+    placement.write(OLD, NEW)
+    silence(placement)
+
+
 @pytest.mark.parametrize(
     ("fault", "times", "writes", "is_done"),
     [
@@ -90,7 +105,9 @@ def silence(placement: Placement) -> Any:
         pytest.param(answer(200, ""), 9, 4, False, id="an empty 200 for ever"),
         pytest.param(reset, 9, 4, False, id="no connection for ever"),
         pytest.param(answer_is_lost, 1, 1, True, id="written, and the answer is lost"),
-        pytest.param(silence, 9, 1, False, id="the read fails, too"),
+        pytest.param(silence, 9, 2, False, id="the read fails, too"),
+        pytest.param(silence, 1, 2, False, id="not written, so nothing is taken back"),
+        pytest.param(written_in_silence, 1, 2, False, id="written, and taken back unseen"),
     ],
 )
 def test_the_write_is_done_or_not_at_all(
