@@ -14,6 +14,7 @@ import numpy as np
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import Forest, History, Scoring
 from cpu_tiers.weights.packing import Scale
+from cpu_tiers.weights.rarity import HostKinds
 from traces.cluster import DEVICE, DEVICES, Cluster, Floats, Ints, Task
 from traces.published import Policy
 
@@ -31,6 +32,11 @@ def groups_of(task: Task) -> tuple[RequestGroup, ...]:
     return (whole, *(device._replace(suffix=f"_GPU{n}") for n in range(task.gpus)))
 
 
+def amounts_of(task: Task) -> dict[str, int]:
+    """Return the amounts that a task requests, by resource class."""
+    return {"CUSTOM_CPU": task.cpu, "MEMORY_MB": task.memory_mb, GPU: task.gpu_in_all}
+
+
 def trait_of(model: str) -> str:
     """Return the trait of a model of devices."""
     return f"CUSTOM_GPU_{model}"
@@ -46,12 +52,13 @@ class Scored(Policy):
         self._size = cluster.gpu >= 0
         self._capacity = cluster.cpu.copy(), cluster.memory_mb.copy()
         self._history = History()
-        self._known: dict[Task, tuple[Floats, Ints, int]] = {}
+        self._known: dict[Task, tuple[Floats, Ints, Floats, int]] = {}
         self._scale: Scale | None = None
         self._changes: list[int] = []
         self._tasks = self._renewal = 0
         self._summaries = [self._summary(host) for host in range(len(cluster.cpu))]
         self._room = self._history.room
+        self._kinds = HostKinds({}, frozenset())
 
     def claimed(self, host: int) -> None:
         """Note that the host has to be scored anew."""
@@ -62,24 +69,36 @@ class Scored(Policy):
         """Return the scores of the weigher."""
         if self._tasks >= self._renewal:
             self._renewal = self._tasks + 1 + min(RENEWAL, self._tasks // 3)
-            every = (each for host in self._summaries for each in host.values())
-            self._scale = Scale.of(every, len(self._summaries))
+            present = (each for host in self._summaries for each in host.values())
+            self._scale = Scale.of(present, len(self._summaries))
             self._known.clear()
         self._tasks += 1
-        scores, devices, seen = self._known.get(
-            task, (np.zeros(len(self._summaries)), np.zeros(len(self._summaries), dtype=int), -1)
-        )
+        size = len(self._summaries)
+        fresh = np.zeros(size), np.zeros(size, dtype=int), np.zeros(size), -1
+        scores, devices, charged, seen = self._known.get(task, fresh)
         changed = range(len(scores)) if seen < 0 else sorted(set(self._changes[seen:]))
         room = self.cluster.has_room(task) & self.cluster.has_model(task)
-        for host, score, device in self._work_out(task, [h for h in changed if room[h]]):
-            scores[host], devices[host] = score, device
-        self._known[task] = scores, devices, len(self._changes)
+        for host, *results in self._work_out(task, [h for h in changed if room[h]]):
+            scores[host], devices[host], charged[host] = results
+        self._known[task] = scores, devices, charged, len(self._changes)
         if self._room is not self._history.room:
             self._room = self._history.room
+            every = {uuid: of for host in self._summaries for uuid, of in host.items()}
+            self._kinds = HostKinds(every, self._room.wanted)
             self._known.clear()
-            self._tasks -= 1
-            return self.scores(task, hosts) if seen >= 0 else scores[hosts]
-        return scores[hosts]
+            if seen >= 0:
+                self._tasks -= 1
+                return self.scores(task, hosts)
+        return self._with_rarity(task, hosts, scores[hosts], charged[hosts])
+
+    def _with_rarity(self, task: Task, hosts: Ints, scores: Floats, charged: Floats) -> Floats:
+        """Add the rarity of all hosts with room, which changes with each task."""
+        rarities = self._kinds.rarities([str(host) for host in hosts])
+        if not rarities or self._scale is None:
+            return scores
+        size = self._scale.size(amounts_of(task))
+        weighed: Floats = size / (size / scores + np.array(rarities) * charged)
+        return weighed
 
     def devices(self, task: Task, host: int) -> list[int]:
         """Return the device of the best candidate, or else the tightest device."""
@@ -91,26 +110,24 @@ class Scored(Policy):
         summaries: dict[str, Any] = {}
         for host in hosts:
             summaries.update(self._summaries[host])
-        groups = groups_of(task)
-        requested: dict[str, int] = {}
-        for group in groups:
-            for name, amount in group.resources.items():
-                requested[name] = requested.get(name, 0) + amount
         return Forest(
             summaries,
-            requested,
+            amounts_of(task),
             scoring=self.scoring,
-            groups=groups,
+            groups=groups_of(task),
             history=history,
             scale=self._scale,
         )
 
-    def _work_out(self, task: Task, hosts: list[int]) -> Iterable[tuple[int, float, int]]:
+    def _work_out(self, task: Task, hosts: list[int]) -> Iterable[tuple[int, float, int, float]]:
         forest = self._forest(task, hosts, self._history)
         for host in hosts:
             devices = self._choices(task, host)
             forest.offer(str(host), [self._candidate(task, host, some) for some in devices])
-            yield host, forest.score(str(host)), (devices[forest.best(str(host))] or [0])[0]
+            root = str(host)
+            device = (devices[forest.best(root)] or [0])[0]
+            # A forest of a single host has no rarity.
+            yield host, forest.score(root), device, forest.charged(root)
 
     def _choices(self, task: Task, host: int) -> list[list[int]]:
         """Return the choices of devices; of idle devices for a task of several only the first."""

@@ -6,7 +6,7 @@ configuration, no Nova; summaries are not changed.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
-from operator import itemgetter, mul
+from operator import add, itemgetter, mul
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -168,7 +168,25 @@ class Forest:
                 loss(root) + SLIGHT_BEST_FIT * cost
                 for root, cost in zip(roots, costs, strict=True)
             ]
+            costs = list(map(add, costs, self._rarity_costs(roots)))
         return [score(size, cost) for cost in costs]
+
+    def _rarity_costs(self, roots: Collection[str]) -> list[float]:
+        """Return what a server pays for the rarity of each host, under ``fragmentation``."""
+        rarities = self._gradient.kinds.rarities(roots) if self._gradient else []
+        if not rarities:
+            return [0.0] * len(roots)
+        return list(map(mul, rarities, map(self.charged, roots)))
+
+    def charged(self, root: str) -> float:
+        """Return for how much of a rare host a server pays, weighted, in average hosts.
+
+        A server pays for what it requests, and on an idle host for the whole host.
+        """
+        tree = self._trees[root]
+        if self._gradient is None or not self._gradient.kinds.is_idle(root, tree.free):
+            return self._size
+        return self._size + sum(self._left(tree).values())
 
     def _mean_score(self, scoring: MeanScoring, tree: Tree) -> float:
         if tree.score is None:

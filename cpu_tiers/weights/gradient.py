@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights.demand import TypicalServers
 from cpu_tiers.weights.packing import Scale
+from cpu_tiers.weights.rarity import HostKinds
 from cpu_tiers.weights.shape import ServerShape
 from cpu_tiers.weights.tree import Summary
 from cpu_tiers.weights.usable import Host, UsableAmounts
@@ -53,13 +54,19 @@ class UsableRoom:
     The object is not changed when other servers become typical: a request keeps its object.
 
     :param traits: the traits that decide which providers have room for a server.
+    :param wanted: those of the traits that request groups ask for.
     """
 
     def __init__(
-        self, usable: UsableAmounts, traits: frozenset[str], servers: Sequence[Typical]
+        self,
+        usable: UsableAmounts,
+        traits: frozenset[str],
+        servers: Sequence[Typical],
+        wanted: frozenset[str] = frozenset(),
     ) -> None:
         self.usable = usable
         self.traits = traits
+        self.wanted = wanted
         self._typical = servers
         self._known: dict[Host, float] = {}
 
@@ -102,11 +109,12 @@ class History:
     def _renew(self, scale: Scale) -> None:
         shares = self.demand.shares()
         traits = frozenset[str]().union(*(shape.traits for shape in shares))
+        wanted = frozenset[str]().union(*(shape.wanted for shape in shares))
         usable = self.room.usable
-        if traits != self.room.traits or usable.is_full:
+        if (traits, wanted) != (self.room.traits, self.room.wanted) or usable.is_full:
             # The states of providers have the traits that decide, and no others.
             usable = UsableAmounts()
-        self.room = UsableRoom(usable, traits, typical(shares, scale))
+        self.room = UsableRoom(usable, traits, typical(shares, scale), wanted)
 
 
 def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typical]:
@@ -203,6 +211,7 @@ class Gradient:
 
     :param summaries: ``provider_summaries`` of Placement's answer.
     :param groups: the request groups of the server.
+    :ivar kinds: the kinds of the hosts.
     """
 
     def __init__(
@@ -216,6 +225,7 @@ class Gradient:
         self._history = history
         self._room = history.note(self._shape, scale)
         self._states = GradientStates(summaries, self._room)
+        self.kinds = HostKinds(summaries, self._room.wanted)
         self._outcomes: dict[str, list[Host]] = {}
         self._known: dict[str, tuple[float, list[float]]] = {}
 
@@ -235,7 +245,9 @@ class Gradient:
             self._known.clear()
         if self._room.usable is before.usable:
             return False
-        self._states = GradientStates(summaries(), self._room)
+        present = summaries()
+        self._states = GradientStates(present, self._room)
+        self.kinds = HostKinds(present, self._room.wanted)
         self._outcomes.clear()
         return True
 

@@ -72,3 +72,11 @@ class ServerShape(NamedTuple):
         for group, _ in self.groups:
             named = named.union(group.required, group.forbidden, *group.any_of)
         return named
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """The traits that the suffixed groups ask for."""
+        named = frozenset[str]()
+        for group, _ in self.groups:
+            named = named.union(group.required, *group.any_of)
+        return named
