@@ -5,11 +5,12 @@ In the tests, a host of the kind A is one of four hosts: its rarity is 0.03 x (s
 """
 
 import pytest
+
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import FRAGMENTATION, Forest, History
 from cpu_tiers.weights.rarity import HostKinds
 from cpu_tiers.weights.shape import ServerShape
-from tests.unit.weights.test_gradient import groups, history, host
+from tests.unit.weights.test_gradient import Summary, groups, history, host
 
 A, B = frozenset({"CUSTOM_A"}), frozenset({"CUSTOM_B"})
 ROOTS = ("a", "b", "c", "d")
@@ -18,7 +19,7 @@ ASKED = groups(1, 1_000, required=A)
 """A server that asks for the kind A."""
 
 
-def cloud(free_of_a: int = 1_000) -> dict[str, object]:
+def cloud(free_of_a: int = 1_000) -> dict[str, Summary]:
     """Return a host of the kind A and three of the kind B; all of B are idle."""
     summaries = host("a", 16, free_of_a)
     for root in ROOTS[1:]:
@@ -27,7 +28,7 @@ def cloud(free_of_a: int = 1_000) -> dict[str, object]:
 
 
 def forest(
-    summaries: dict[str, object], known: History, server: tuple[RequestGroup, ...] = HALF
+    summaries: dict[str, Summary], known: History, server: tuple[RequestGroup, ...] = HALF
 ) -> Forest:
     amounts = ServerShape.of(server).amounts()
     return Forest(summaries, amounts, scoring=FRAGMENTATION, groups=server, history=known)
