@@ -126,8 +126,8 @@ class Scored(Policy):
             forest.offer(str(host), [self._candidate(task, host, some) for some in devices])
             root = str(host)
             device = (devices[forest.best(root)] or [0])[0]
-            # A forest of a single host has no rarity.
-            yield host, forest.score(root), device, forest.charged(root)
+            # A host by itself is not rare.
+            yield host, forest.scores_of([root])[0], device, forest.charged(root)
 
     def _choices(self, task: Task, host: int) -> list[list[int]]:
         """Return the choices of devices; of idle devices for a task of several only the first."""

@@ -145,7 +145,9 @@ class Forest:
         return self._gradient is not None and self._gradient.renew(scale, summaries)
 
     def score(self, root: str) -> float:
-        """Return the score of a host."""
+        """Return the score of a host, among all hosts."""
+        if self._gradient is not None and self._gradient.kinds.differ:
+            return self.scores()[root]
         return self.scores_of([root])[0]
 
     def scores(self) -> dict[str, float]:
@@ -153,7 +155,10 @@ class Forest:
         return dict(zip(self._trees, self.scores_of(self._trees), strict=True))
 
     def scores_of(self, roots: Collection[str]) -> list[float]:
-        """Return the scores of hosts, in their order."""
+        """Return the scores of hosts, in their order.
+
+        :param roots: the hosts that have room; the rarity of a kind is that among these hosts.
+        """
         trees = self._trees
         if self._mean is not None:
             mean = self._mean

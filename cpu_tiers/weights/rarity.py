@@ -32,6 +32,11 @@ class HostKinds:
             for name, amounts in summary["resources"].items():
                 self._capacity[root][name] += amounts["capacity"]
 
+    @property
+    def differ(self) -> bool:
+        """Whether hosts may be of several kinds."""
+        return bool(self._kinds)
+
     def rarities(self, roots: Collection[str]) -> list[float]:
         """Return the weighted rarity of each host among these hosts; empty if all are alike."""
         counts = Counter(self._kinds[root] for root in roots) if self._kinds else {}

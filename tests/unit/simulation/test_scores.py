@@ -55,7 +55,8 @@ def naive(
     )
     for host in hosts:
         forest.offer(host, [request.allocations for request in search.requests(host)])
-    best = max(hosts, key=forest.score)
+    scores = dict(zip(hosts, forest.scores_of(hosts), strict=True))
+    best = max(hosts, key=scores.__getitem__)
     return best, forest.best(best)
 
 

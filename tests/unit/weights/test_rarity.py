@@ -37,9 +37,9 @@ def forest(
 def further_cost(hosts: Forest, root: str) -> float:
     """Return what rarity adds to the cost of a host, in sizes of the server.
 
-    A score is size / (size + cost), and a host alone is not rare.
+    A score is size / (size + cost), and a host by itself is not rare.
     """
-    return 1 / hosts.scores()[root] - 1 / hosts.score(root)
+    return 1 / hosts.score(root) - 1 / hosts.scores_of([root])[0]
 
 
 def test_a_rare_kind_of_host() -> None:
@@ -83,7 +83,7 @@ def test_the_next_server_of_a_request_finds_a_host_in_use() -> None:
 
 def test_without_requests_for_traits_nothing_changes() -> None:
     hosts = forest(cloud(), history(HALF))
-    assert [hosts.scores()[root] for root in ROOTS] == [hosts.score(root) for root in ROOTS]
+    assert [further_cost(hosts, root) for root in ROOTS] == [0.0] * 4
 
 
 def test_only_traits_that_are_asked_for_make_a_kind() -> None:
