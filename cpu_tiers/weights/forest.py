@@ -11,8 +11,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights.amounts import AnsweredAmounts
 from cpu_tiers.weights.gradient import Allocations, Gradient, History
-from cpu_tiers.weights.packing import Scale, left_amounts
+from cpu_tiers.weights.left import LeftAmounts
+from cpu_tiers.weights.packing import Scale
 from cpu_tiers.weights.scoring import LITERAL, CostScoring, MeanScoring, Scoring
 from cpu_tiers.weights.tree import Summary, Tree
 
@@ -63,8 +65,6 @@ class Forest:
         effect under ``literal`` and ``boring``.
     """
 
-    _gradient: Gradient | None
-
     def __init__(
         self,
         summaries: Mapping[str, Summary],
@@ -85,24 +85,28 @@ class Forest:
         self._required = self._considered([required])
         self._known_traits: dict[tuple[int, int], list[Collection[str]]] = {}
         self._trait_scores: dict[int, tuple[list[Collection[str]], float]] = {}
-        self._gradient = None
-        self._factors: dict[tuple[str, ...], tuple[float, ...]] = {}
+        self._gradient: Gradient | None = None
         if isinstance(scoring, CostScoring):
-            hosts = len(set(map(_ROOT, summaries.values()))) or 1
-            self._scale = scale or Scale.of(summaries.values(), hosts, only_resources)
-            self._size = self._scale.size(requested)
+            amounts = AnsweredAmounts(summaries)
+            self._left = LeftAmounts(amounts, requested, only_resources)
+            self._weigh(scale or amounts.totals().scale(only_resources))
             if scoring.counts_typical:
                 groups = groups or (RequestGroup(resources=requested),)
-                self._gradient = Gradient(summaries, groups, self._scale, history or History())
+                past = history or History()
+                self._gradient = Gradient(summaries, amounts, groups, self._scale, past)
+            return
         self._trees = self._flattened(summaries)
         if only_resources:
             for tree in self._trees.values():
                 tree.keep(only_resources)
 
+    def _weigh(self, scale: Scale) -> None:
+        self._scale = scale
+        self._size = scale.size(self._requested)
+        self._left.weigh(scale)
+
     def _flattened(self, summaries: Mapping[str, Summary]) -> dict[str, Tree]:
         """Return the trees of all hosts."""
-        if self._gradient is not None:  # which has read all amounts already
-            return {root: Tree(free) for root, free in self._gradient.free.items()}
         trees: dict[str, Tree] = {}
         for root, providers in groupby(summaries.values(), key=_ROOT):
             # The providers of a tree mostly stand together in the answer, but need not.
@@ -110,8 +114,7 @@ class Forest:
             if tree is None:
                 tree = trees[root] = Tree()
             tree.add(providers)
-            if self._mean is not None:
-                tree.traits = self._shared(tree.traits)
+            tree.traits = self._shared(tree.traits)
         return trees
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
@@ -139,9 +142,7 @@ class Forest:
         :param summaries: returns the summaries of all hosts as they are now.
         :returns: whether the candidates of all hosts have to be offered again.
         """
-        self._scale = scale
-        self._size = scale.size(self._requested)
-        self._factors = {names: scale.factors(names) for names in self._factors}
+        self._weigh(scale)
         return self._gradient is not None and self._gradient.renew(scale, summaries)
 
     def score(self, root: str) -> float:
@@ -152,26 +153,23 @@ class Forest:
 
     def scores(self) -> dict[str, float]:
         """Return the score of every host."""
-        return dict(zip(self._trees, self.scores_of(self._trees), strict=True))
+        roots = self._left.roots if self._mean is None else self._trees.keys()
+        return dict(zip(roots, self.scores_of(roots), strict=True))
 
     def scores_of(self, roots: Collection[str]) -> list[float]:
         """Return the scores of hosts, in their order.
 
         :param roots: the hosts that have room; the rarity of a kind is that among these hosts.
         """
-        trees = self._trees
         if self._mean is not None:
-            mean = self._mean
+            mean, trees = self._mean, self._trees
             return [self._mean_score(mean, trees[root]) for root in roots]
-        # A simulation has a new scale for each request, and these loops run for every host.
-        factors, size, score = self._factors, self._size, CostScoring.score
-        left_on = [trees[root].left or self._leave(trees[root]) for root in roots]
-        costs = [sum(map(mul, factors[names], left)) for names, left in left_on]
+        size, score = self._size, CostScoring.score
+        costs = self._left.costs(roots)
         if self._gradient is not None:
-            loss = self._gradient.loss
+            losses = self._gradient.losses(roots)
             costs = [
-                loss(root) + SLIGHT_BEST_FIT * cost
-                for root, cost in zip(roots, costs, strict=True)
+                loss + SLIGHT_BEST_FIT * cost for loss, cost in zip(losses, costs, strict=True)
             ]
             costs = list(map(add, costs, self._rarity_costs(roots)))
         return [score(size, cost) for cost in costs]
@@ -188,10 +186,10 @@ class Forest:
 
         A server pays for what it requests, and on an idle host for the whole host.
         """
-        tree = self._trees[root]
-        if self._gradient is None or not self._gradient.kinds.is_idle(root, tree.free):
+        if self._gradient is None or not self._gradient.kinds.is_idle(root, self._left.free(root)):
             return self._size
-        return self._size + sum(self._left(tree).values())
+        (left,) = self._left.costs([root])
+        return self._size + left
 
     def _mean_score(self, scoring: MeanScoring, tree: Tree) -> float:
         if tree.score is None:
@@ -199,19 +197,11 @@ class Forest:
             tree.score = (_mean(parts) + self._trait_score(scoring, tree)) / 2
         return tree.score
 
-    def _leave(self, tree: Tree) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Work out what a server leaves on a host."""
-        names = tuple(tree.free)
-        if names not in self._factors:
-            self._factors[names] = self._scale.factors(names)
-        tree.left = names, left_amounts(tree.free, self._requested)
-        return tree.left
-
     def explain(self, root: str) -> HostScore:
         """Return the score of a host, with the parts of the score."""
-        tree = self._trees[root]
         if self._mean is None:
-            return self._explain_cost(root, tree)
+            return self._explain_cost(root)
+        tree = self._trees[root]
         parts = self._mean.resource_parts(self._requested, tree.free)
         traits = sorted(self._considered(tree.traits))
         return HostScore(
@@ -222,20 +212,18 @@ class Forest:
             traits={name: float(name in self._required) for name in traits},
         )
 
-    def _explain_cost(self, root: str, tree: Tree) -> HostScore:
+    def _explain_cost(self, root: str) -> HostScore:
         """Return the score; the part of a class is the score if only the class were left."""
-        left = self._left(tree)
+        free = self._left.free(root)
+        left = self._scale.left(free, self._requested)
         score = self.score(root)
         return HostScore(
             score=score,
             resource_score=score,
             trait_score=0.0,
-            resources={n: CostScoring.score(self._size, left.get(n, 0.0)) for n in tree.free},
+            resources={name: CostScoring.score(self._size, left.get(name, 0.0)) for name in free},
             traits={},
         )
-
-    def _left(self, tree: Tree) -> Mapping[str, float]:
-        return self._scale.left(tree, self._requested)
 
     def claim(
         self, root: str, resources: Mapping[str, int], allocations: Allocations = _NOTHING
@@ -247,10 +235,13 @@ class Forest:
         :param allocations: the same resources by provider uuid, which count under
             ``fragmentation``.
         """
-        tree = self._trees[root]
-        for name in tree.free.keys() & resources.keys():
-            tree.free[name] -= resources[name]
-        tree.score = tree.left = None
+        if self._mean is None:
+            self._left.claim(root, resources)
+        else:
+            tree = self._trees[root]
+            for name in tree.free.keys() & resources.keys():
+                tree.free[name] -= resources[name]
+            tree.score = None
         if self._gradient is not None:
             self._gradient.claim(root, allocations)
 

@@ -3,17 +3,18 @@
 After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/weigher.rst``. Pure.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights.amounts import AnsweredAmounts, Build
 from cpu_tiers.weights.demand import TypicalServers
 from cpu_tiers.weights.packing import Scale
 from cpu_tiers.weights.rarity import HostKinds
 from cpu_tiers.weights.shape import ServerShape
 from cpu_tiers.weights.tree import Summary
-from cpu_tiers.weights.usable import Host, UsableAmounts
+from cpu_tiers.weights.usable import Host, HostKey, UsableAmounts
 
 Allocations = Mapping[str, Mapping[str, int]]
 """The amounts of a candidate by provider uuid and resource class."""
@@ -163,53 +164,57 @@ class GradientStates:
     """The states of the providers of a request's hosts, as numbers.
 
     :param summaries: ``provider_summaries`` of Placement's answer.
-    :ivar free: the free amounts of each host, by the uuid of the root provider.
+    :param amounts: the amounts of the same answer.
     """
 
-    def __init__(self, summaries: Mapping[str, Summary], room: UsableRoom) -> None:
-        self._after = room.usable.after
-        self._hosts: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        self.free: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        # Local names: this loop runs for every provider of every candidate host.
-        host = free = dict[str, int]()
-        before, deciding = None, room.traits
-        number_of, numbers = room.usable.number, room.usable.numbers(frozenset())
-        for uuid, summary in summaries.items():
-            root = summary["root_provider_uuid"]
-            if root != before:  # the providers of a tree mostly stand together, but need not
-                before, host, free = root, self._hosts[root], self.free[root]
-            of_class = summary["resources"]
-            state = [*of_class]
-            for name, of in of_class.items():
-                amount = of["capacity"] - of["used"]
-                state.append(amount)
-                free[name] = free.get(name, 0) + amount
-            key = tuple(state)
-            if deciding and (traits := deciding.intersection(summary["traits"])):
-                host[uuid] = number_of(traits, key)
-            elif (number := numbers.get(key)) is None:
-                host[uuid] = number_of(frozenset(), key)
-            else:
-                host[uuid] = number
+    def __init__(
+        self, summaries: Mapping[str, Summary], amounts: AnsweredAmounts, room: UsableRoom
+    ) -> None:
+        self._usable = room.usable
+        self._positions: dict[str, Mapping[str, int]] = {}
+        self._hosts: dict[str, Host] = {}
+        deciding, traits = room.traits, list[frozenset[str]]()
+        for alike in amounts.alike:
+            known = self._usable.hosts(alike.build)
+            for root, host in alike.hosts.items():
+                if deciding:
+                    of_providers = [summaries[uuid]["traits"] for uuid in host.positions]
+                    traits = list(map(deciding.intersection, of_providers))
+                key: HostKey = (*traits, *host.free)
+                state = known.get(key)
+                if state is None:
+                    state = known[key] = self._number(alike.build, host.free, traits)
+                self._hosts[root], self._positions[root] = state, host.positions
+
+    def _number(self, build: Build, free: Iterable[int], traits: Sequence[frozenset[str]]) -> Host:
+        """Return the state of a host that is seen for the first time."""
+        items, amounts, numbers = iter(build), iter(free), list[int]()
+        for size in items:
+            names = tuple(islice(items, int(size)))
+            of = traits[len(numbers)] if traits else frozenset[str]()
+            state = (*names, *islice(amounts, len(names)))
+            numbers.append(self._usable.number(of, state))
+        return tuple(numbers)
 
     def of(self, root: str) -> Host:
         """Return the state of a host."""
-        return tuple(self._hosts[root].values())
+        return self._hosts[root]
 
     def after(self, root: str, candidates: Iterable[Allocations]) -> list[Host]:
         """Return the state of a host after the claim of each candidate."""
-        host, after = self._hosts[root], self._after
-        return [tuple(after(host, allocations).values()) for allocations in candidates]
+        return self._usable.outcomes(self._hosts[root], self._positions[root], candidates)
 
     def claim(self, root: str, allocations: Allocations) -> None:
         """Change the state of a host."""
-        self._hosts[root] = self._after(self._hosts[root], allocations)
+        before = dict(zip(self._positions[root], self._hosts[root], strict=True))
+        self._hosts[root] = tuple(self._usable.after(before, allocations).values())
 
 
 class Gradient:
     """The losses of the hosts of a request, under the scoring ``fragmentation``.
 
     :param summaries: ``provider_summaries`` of Placement's answer.
+    :param amounts: the amounts of the same answer.
     :param groups: the request groups of the server.
     :ivar kinds: the kinds of the hosts.
     """
@@ -217,6 +222,7 @@ class Gradient:
     def __init__(
         self,
         summaries: Mapping[str, Summary],
+        amounts: AnsweredAmounts,
         groups: Iterable[RequestGroup],
         scale: Scale,
         history: History,
@@ -224,15 +230,11 @@ class Gradient:
         self._shape = ServerShape.of(groups)
         self._history = history
         self._room = history.note(self._shape, scale)
-        self._states = GradientStates(summaries, self._room)
+        self._states = GradientStates(summaries, amounts, self._room)
         self.kinds = HostKinds(summaries, self._room.wanted)
         self._outcomes: dict[str, list[Host]] = {}
-        self._known: dict[str, tuple[float, list[float]]] = {}
-
-    @property
-    def free(self) -> Mapping[str, dict[str, int]]:
-        """The free amounts of each host by root provider; the caller may change them."""
-        return self._states.free
+        self._losses: dict[str, list[float]] = {}
+        self._least: dict[str, float] = {}
 
     def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
         """Begin another request for an equal server.
@@ -242,40 +244,41 @@ class Gradient:
         """
         before, self._room = self._room, self._history.note(self._shape, scale)
         if self._room is not before:
-            self._known.clear()
+            self._least.clear()
         if self._room.usable is before.usable:
             return False
-        present = summaries()
-        self._states = GradientStates(present, self._room)
-        self.kinds = HostKinds(present, self._room.wanted)
+        answered = summaries()
+        self._states = GradientStates(answered, AnsweredAmounts(answered), self._room)
+        self.kinds = HostKinds(answered, self._room.wanted)
         self._outcomes.clear()
         return True
 
     def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
         """Note the candidates of a host."""
         self._outcomes[root] = self._states.after(root, candidates)
-        self._known.pop(root, None)
+        self._least.pop(root, None)
 
-    def loss(self, root: str) -> float:
-        """Return the loss of the best candidate of a host; 0 if no candidates were offered."""
-        least, _ = self._known.get(root) or self._losses(root)
-        return least
+    def losses(self, roots: Iterable[str]) -> list[float]:
+        """Return the loss of the best candidate of each host; 0 if no candidates were offered."""
+        known, work_out = self._least, self._work_out
+        return [known[root] if root in known else work_out(root) for root in roots]
 
     def best(self, root: str) -> int:
         """Return the number of the best candidate that was offered; of equal ones the first."""
-        least, losses = self._known.get(root) or self._losses(root)
-        return losses.index(least)
+        (least,) = self.losses([root])
+        return self._losses[root].index(least)
 
     def claim(self, root: str, allocations: Allocations) -> None:
         """Subtract the allocations of a server; the host needs new candidates then."""
         self._states.claim(root, allocations)
         self._outcomes.pop(root, None)
-        self._known.pop(root, None)
+        self._least.pop(root, None)
 
-    def _losses(self, root: str) -> tuple[float, list[float]]:
-        """Return the least of the losses of a host's candidates, and all of them."""
+    def _work_out(self, root: str) -> float:
+        """Work out the losses of a host's candidates, and return the least."""
         room = self._room.of
         before = room(self._states.of(root))
         losses = [before - room(after) for after in self._outcomes.get(root, ())]
-        known = self._known[root] = min(losses, default=0.0), losses
-        return known
+        self._losses[root] = losses
+        least = self._least[root] = min(losses, default=0.0)
+        return least

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from cpu_tiers.weights.tree import Summary, Tree
+from cpu_tiers.weights.tree import Summary
 
 SLIGHT = 0.1
 """Added to the used share of each class: a class that nobody uses yet weighs a little."""
@@ -37,6 +37,11 @@ class HostTotals:
                 capacity[name] += sign * amount["capacity"]
                 used[name] += sign * amount["used"]
         self.hosts += sign * hosts
+
+    def add_amounts(self, name: str, capacity: int, used: int) -> None:
+        """Add amounts of a resource class."""
+        self._capacity[name] += capacity
+        self._used[name] += used
 
     def scale(self, only_resources: Collection[str] = ()) -> "Scale":
         """Return the scale of the hosts.
@@ -93,25 +98,19 @@ class Scale(NamedTuple):
             if (unit := self.units.get(name))
         )
 
-    def left(self, tree: Tree, requested: Mapping[str, int]) -> dict[str, float]:
+    def left(self, free: Mapping[str, int], requested: Mapping[str, int]) -> dict[str, float]:
         """Return what a server leaves on a host, weighted, in average hosts, by class.
 
         A class that the server does not request is left whole.
         """
         weights, units, asked = self.weights, self.units, requested.get
         return {
-            name: weights[name] * (free - asked(name, 0)) / units[name]
-            for name, free in tree.free.items()
-            if name in units and free > asked(name, 0)
+            name: weights[name] * (amount - asked(name, 0)) / units[name]
+            for name, amount in free.items()
+            if name in units and amount > asked(name, 0)
         }
 
     def factors(self, names: Iterable[str]) -> tuple[float, ...]:
         """Return the weight of a unit of each class, in average hosts."""
         weights, units = self.weights, self.units
         return tuple([weights[name] / units[name] if name in units else 0.0 for name in names])
-
-
-def left_amounts(free: Mapping[str, int], requested: Mapping[str, int]) -> tuple[int, ...]:
-    """Return what a server leaves of each class of a host, in the order of ``free``."""
-    asked = requested.get
-    return tuple([max(0, amount - asked(name, 0)) for name, amount in free.items()])

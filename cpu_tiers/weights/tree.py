@@ -20,19 +20,16 @@ class Tree:
         score, and after a claim.
     :ivar free: capacity minus use by resource class; negative if more is used than the
         capacity.
-    :ivar left: the resource classes, and what a server leaves of each; ``None`` until this is
-        worked out, and after a claim.
     :ivar traits: the lists of traits of the providers, as in Placement's answer. The
         lists are not merged: making a set for every host would take half as long again.
     """
 
-    __slots__ = ("free", "left", "score", "traits")
+    __slots__ = ("free", "score", "traits")
 
-    def __init__(self, free: dict[str, int] | None = None) -> None:
-        self.free: dict[str, int] = {} if free is None else free
+    def __init__(self) -> None:
+        self.free: dict[str, int] = {}
         self.traits: list[Collection[str]] = []
         self.score: float | None = None
-        self.left: tuple[tuple[str, ...], tuple[int, ...]] | None = None
 
     def add(self, providers: Iterable[Summary]) -> None:
         """Add providers of the host. This loop reads every field once, for speed."""

@@ -6,10 +6,14 @@ request cost time. Pure; an object belongs to one scheduler and may be shared by
 
 from collections.abc import Iterable, Mapping
 
+from cpu_tiers.weights.amounts import Build
 from cpu_tiers.weights.shape import GroupShape, ServerShape
 
 Host = tuple[int, ...]
 """The numbers of the states of all providers of a host."""
+
+HostKey = tuple[frozenset[str] | int, ...]
+"""The traits of each provider of a host, unless no traits decide, and the free amounts."""
 
 FreeAmounts = tuple[str | int, ...]
 """The resource classes of a provider, then the free amount of each: a key that is hashed fast."""
@@ -28,13 +32,14 @@ class UsableAmounts:
         """Start without any host."""
         self._numbers: dict[frozenset[str], dict[FreeAmounts, int]] = {}
         self._states: list[State] = []
-        self._after: dict[FreeAmounts, int] = {}
+        self._hosts: dict[Build, dict[HostKey, Host]] = {}
+        self._after: dict[FreeAmounts, dict[int, int]] = {}
         self._times: dict[GroupShape, dict[int, int]] = {}
         self._usable: dict[tuple[ServerShape, str], dict[Host, int]] = {}
 
-    def numbers(self, traits: frozenset[str]) -> Mapping[FreeAmounts, int]:
-        """Return the numbers of all known states of providers with these traits."""
-        return self._numbers.setdefault(traits, {})
+    def hosts(self, build: Build) -> dict[HostKey, Host]:
+        """Return the states of all known hosts of a build."""
+        return self._hosts.setdefault(build, {})
 
     def number(self, traits: frozenset[str], free: FreeAmounts) -> int:
         """Return the number of a state of a provider."""
@@ -56,20 +61,45 @@ class UsableAmounts:
         :param allocations: the claimed amounts by provider uuid and resource class; those of other
             hosts do not count.
         """
-        # This loop runs for every candidate of every host.
-        known, after = self._after.get, dict(numbers)
+        after = dict(numbers)
         for uuid, claimed in allocations.items():
             if uuid in numbers:
-                number = known((numbers[uuid], *claimed, *claimed.values()))
-                after[uuid] = self._claim(numbers[uuid], claimed) if number is None else number
+                after[uuid] = self._claim(numbers[uuid], claimed)
         return after
 
+    def outcomes(
+        self,
+        host: Host,
+        positions: Mapping[str, int],
+        candidates: Iterable[Mapping[str, Mapping[str, int]]],
+    ) -> list[Host]:
+        """Return the state of a host after the claim of each candidate.
+
+        :param positions: of the providers in the state of the host, by uuid.
+        :param candidates: the claimed amounts as in :meth:`after`.
+        """
+        # This loop runs for every candidate of every host.
+        known, nothing = self._after.get, dict[int, int]()
+        outcomes = []
+        for allocations in candidates:
+            after = [*host]
+            for uuid, claimed in allocations.items():
+                position = positions.get(uuid)
+                if position is not None:
+                    before = after[position]
+                    number = known((*claimed, *claimed.values()), nothing).get(before)
+                    after[position] = self._claim(before, claimed) if number is None else number
+            outcomes.append(tuple(after))
+        return outcomes
+
     def _claim(self, number: int, claimed: Mapping[str, int]) -> int:
-        """Work out the number of the state of a provider after a claim."""
-        traits, free = self._states[number]
-        left = [amount - claimed.get(name, 0) for name, amount in free.items()]
-        after = self.number(traits, (*free, *left))
-        self._after[number, *claimed, *claimed.values()] = after
+        """Return the number of the state of a provider after a claim."""
+        known = self._after.setdefault((*claimed, *claimed.values()), {})
+        after = known.get(number)
+        if after is None:
+            traits, free = self._states[number]
+            left = [amount - claimed.get(name, 0) for name, amount in free.items()]
+            after = known[number] = self.number(traits, (*free, *left))
         return after
 
     def of(self, shape: ServerShape, name: str, host: Host) -> int:
@@ -123,7 +153,8 @@ class UsableAmounts:
     @property
     def is_full(self) -> bool:
         """Whether more is remembered than a service should keep in memory."""
-        return len(self._states) + sum(map(len, self._usable.values())) > MOST_STATES
+        known = sum(map(len, self._usable.values())) + sum(map(len, self._hosts.values()))
+        return len(self._states) + known > MOST_STATES
 
 
 def _times(group: GroupShape, free: Mapping[str, int]) -> int:

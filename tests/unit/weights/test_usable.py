@@ -58,3 +58,13 @@ def test_the_cpus_of_numa_nodes_are_of_no_use_to_a_server_that_avoids_nodes() ->
     assert usable.of(elsewhere, "VCPU", (flat,)) == 8
     # A part of the CPUs on a provider without the trait: only that part counts.
     assert usable.of(elsewhere, "VCPU", (flat, node)) == 8
+
+
+def test_the_outcome_of_each_candidate() -> None:
+    usable = UsableAmounts()
+    whole = usable.number(frozenset(), ("VGPU", 1_000))
+    half = usable.number(frozenset(), ("VGPU", 500))
+    claims = [{uuid: {"VGPU": 500}} for uuid in ("b", "provider of another host")]
+    for _ in range(2):  # worked out, then remembered
+        outcomes = usable.outcomes((half, whole), {"a": 0, "b": 1}, claims)
+        assert outcomes == [(half, half), (half, whole)]

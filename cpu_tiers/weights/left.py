@@ -1,0 +1,84 @@
+"""What a server leaves on hosts: the cost under ``best-fit``, see ``docs/weigher.rst``. Pure."""
+
+from collections.abc import Collection, Mapping, Sequence
+from operator import mul
+
+from cpu_tiers.weights.amounts import AnsweredAmounts
+from cpu_tiers.weights.packing import Scale
+
+
+class LeftAmounts:
+    """The free amounts of hosts, and what a server leaves of the amounts.
+
+    :param amounts: of the answer.
+    :param requested: the amounts that the server requests, by resource class.
+    :param only_resources: the resource classes that count; empty for all classes.
+    """
+
+    def __init__(
+        self,
+        amounts: AnsweredAmounts,
+        requested: Mapping[str, int],
+        only_resources: Collection[str] = (),
+    ) -> None:
+        self._requested = requested
+        self._free: dict[str, tuple[int, ...]] = dict.fromkeys(amounts.roots(), ())
+        self._left = self._free.copy()
+        # Most hosts have the same classes, so the hosts share the list and the factors.
+        self._classes: list[tuple[str, ...]] = []
+        self._number_of_classes: dict[str, int] = {}
+        self._factors: list[tuple[float, ...]] = []
+        for alike in amounts.alike:
+            columns = {
+                name: list(map(sum, zip(*of_class, strict=True)))
+                for name, of_class in alike.free.items()
+                if not only_resources or name in only_resources
+            }
+            self._add(tuple(alike.hosts), columns)
+
+    def _add(self, hosts: Sequence[str], free: Mapping[str, Sequence[int]]) -> None:
+        """Add hosts with the same resource classes.
+
+        :param free: of each class what is free on the hosts, in their order.
+        """
+        self._number_of_classes.update(dict.fromkeys(hosts, len(self._classes)))
+        self._classes.append(tuple(free))
+        if free:
+            left = [_left(amounts, self._requested.get(name, 0)) for name, amounts in free.items()]
+            self._free.update(zip(hosts, zip(*free.values(), strict=True), strict=True))
+            self._left.update(zip(hosts, zip(*left, strict=True), strict=True))
+
+    @property
+    def roots(self) -> Collection[str]:
+        """The root providers of the hosts, in the order of the answer."""
+        return self._free.keys()
+
+    def weigh(self, scale: Scale) -> None:
+        """Take the weights of the resource classes from a scale."""
+        self._factors = [scale.factors(names) for names in self._classes]
+
+    def costs(self, roots: Collection[str]) -> list[float]:
+        """Return what the server leaves on hosts, weighted, in average hosts."""
+        # A simulation has a new scale for each request, and this loop runs for every host.
+        factors, number, left = self._factors, self._number_of_classes, self._left
+        return [sum(map(mul, factors[number[root]], left[root])) for root in roots]
+
+    def free(self, root: str) -> dict[str, int]:
+        """Return the free amounts of a host by resource class."""
+        return dict(zip(self._names(root), self._free[root], strict=True))
+
+    def claim(self, root: str, resources: Mapping[str, int]) -> None:
+        """Subtract amounts from the free amounts of a host."""
+        free = self.free(root)
+        for name in free.keys() & resources.keys():
+            free[name] -= resources[name]
+        asked = self._requested.get
+        self._free[root] = tuple(free.values())
+        self._left[root] = tuple([max(0, free[name] - asked(name, 0)) for name in free])
+
+    def _names(self, root: str) -> tuple[str, ...]:
+        return self._classes[self._number_of_classes[root]]
+
+
+def _left(free: Sequence[int], requested: int) -> list[int]:
+    return [amount - requested if amount > requested else 0 for amount in free]
