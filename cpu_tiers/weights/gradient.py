@@ -68,16 +68,14 @@ class UsableRoom:
         self.usable = usable
         self.traits = traits
         self.wanted = wanted
-        self._typical = servers
+        self._parts = [(each.weight, usable.part(each.shape, each.name).of) for each in servers]
         self._known: dict[Host, float] = {}
 
     def of(self, host: Host) -> float:
         """Return the usable room of a host, on average over the typical servers."""
         known = self._known.get(host)
         if known is None:
-            of = self.usable.of
-            known = sum([item.weight * of(item.shape, item.name, host) for item in self._typical])
-            self._known[host] = known
+            known = self._known[host] = sum([weight * of(host) for weight, of in self._parts])
         return known
 
 

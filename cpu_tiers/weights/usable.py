@@ -4,6 +4,7 @@ Results are kept by the state of the host, so that only hosts that have changed 
 request cost time. Pure; an object belongs to one scheduler and may be shared by its threads.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 
 from cpu_tiers.weights.amounts import Build
@@ -35,7 +36,7 @@ class UsableAmounts:
         self._hosts: dict[Build, dict[HostKey, Host]] = {}
         self._after: dict[FreeAmounts, dict[int, int]] = {}
         self._times: dict[GroupShape, dict[int, int]] = {}
-        self._usable: dict[tuple[ServerShape, str], dict[Host, int]] = {}
+        self._parts: dict[tuple[ServerShape, str], UsablePart] = {}
 
     def hosts(self, build: Build) -> dict[HostKey, Host]:
         """Return the states of all known hosts of a build."""
@@ -103,43 +104,19 @@ class UsableAmounts:
         return after
 
     def of(self, shape: ServerShape, name: str, host: Host) -> int:
-        """Return how much of a resource class of the host servers of the shape could use.
+        """Return how much of a resource class of the host servers of the shape could use."""
+        return self.part(shape, name).of(host)
 
-        The amount is 0 if the host has no room for one such server. Else the amount is the sum of
-        what is free on each provider that could serve one of the groups that request the class.
-        """
-        known = self._usable.setdefault((shape, name), {})
-        amount = known.get(host)
-        if amount is None:
-            amount = known[host] = self._work_out(shape, name, host)
-        return amount
+    def part(self, shape: ServerShape, name: str) -> "UsablePart":
+        """Return what servers of the shape could use of a resource class."""
+        part = self._parts.get((shape, name))
+        if part is None:
+            part = self._parts[shape, name] = UsablePart(self, shape, name)
+        return part
 
-    def _work_out(self, shape: ServerShape, name: str, host: Host) -> int:
-        for group, count in shape.groups:
-            if sum(self.times(group, number) for number in host) < count:
-                return 0
-        serving = [
-            free
-            for traits, free in map(self._states.__getitem__, host)
-            if shape.avoided.isdisjoint(traits)
-        ]
-        for wanted, amount in shape.anywhere:
-            if not any(free.get(wanted, 0) >= amount for free in serving):
-                return 0
-        return sum(self._serving(shape, name, host))
-
-    def _serving(self, shape: ServerShape, name: str, host: Host) -> Iterable[int]:
-        """Yield the free amounts of the providers that could serve the class."""
-        smallest = dict(shape.anywhere).get(name)
-        groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
-        for number in host:
-            traits, amounts = self._states[number]
-            free = amounts.get(name, 0)
-            in_whole = (
-                smallest is not None and free >= smallest and shape.avoided.isdisjoint(traits)
-            )
-            if free > 0 and (in_whole or any(self.times(group, number) for group in groups)):
-                yield free
+    def state(self, number: int) -> State:
+        """Return the traits and the free amounts of a provider."""
+        return self._states[number]
 
     def times(self, group: GroupShape, number: int) -> int:
         """Return how many times a provider could serve a group."""
@@ -153,8 +130,65 @@ class UsableAmounts:
     @property
     def is_full(self) -> bool:
         """Whether more is remembered than a service should keep in memory."""
-        known = sum(map(len, self._usable.values())) + sum(map(len, self._hosts.values()))
-        return len(self._states) + known > MOST_STATES
+        parts = sum(part.size for part in self._parts.values())
+        return len(self._states) + parts + sum(map(len, self._hosts.values())) > MOST_STATES
+
+
+class UsablePart:
+    """How much of a resource class of hosts servers of a shape could use.
+
+    The amount is 0 if a host has no room for one such server. Else the amount is the sum of what
+    is free on each provider that could serve one of the groups that request the class.
+    """
+
+    def __init__(self, usable: UsableAmounts, shape: ServerShape, name: str) -> None:
+        self._times, self._state = usable.times, usable.state
+        self._shape, self._name = shape, name
+        smallest = dict(shape.anywhere).get(name)
+        self._least = math.inf if smallest is None else max(1, smallest)
+        self._groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
+        self._known: dict[Host, int] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of remembered hosts."""
+        return len(self._known)
+
+    def of(self, host: Host) -> int:
+        """Return the amount of a host."""
+        amount = self._known.get(host)
+        if amount is None:
+            amount = self._known[host] = self._work_out(host)
+        return amount
+
+    def _work_out(self, host: Host) -> int:
+        for group, count in self._shape.groups:
+            if sum([self._times(group, number) for number in host]) < count:
+                return 0
+        states = [*map(self._state, host)]
+        spared = self._shape.avoided.isdisjoint
+        serving = [free for traits, free in states if spared(traits)]
+        for wanted, amount in self._shape.anywhere:
+            # any() with a generator takes several times as long.
+            for free in serving:
+                if free.get(wanted, 0) >= amount:
+                    break
+            else:
+                return 0
+        if not self._groups:
+            of_class = [free.get(self._name, 0) for free in serving]
+            return sum([amount for amount in of_class if amount >= self._least])
+        return sum(self._serving(host, states))
+
+    def _serving(self, host: Host, states: Iterable[State]) -> Iterable[int]:
+        """Yield the free amounts of the providers that could serve one of the groups."""
+        for number, (traits, amounts) in zip(host, states, strict=True):
+            free = amounts.get(self._name, 0)
+            in_whole = free >= self._least and self._shape.avoided.isdisjoint(traits)
+            if free > 0 and (
+                in_whole or any(self._times(group, number) for group in self._groups)
+            ):
+                yield free
 
 
 def _times(group: GroupShape, free: Mapping[str, int]) -> int:
