@@ -69,12 +69,13 @@ class LeftAmounts:
 
     def claim(self, root: str, resources: Mapping[str, int]) -> None:
         """Subtract amounts from the free amounts of a host."""
-        free = self.free(root)
-        for name in free.keys() & resources.keys():
-            free[name] -= resources[name]
-        asked = self._requested.get
-        self._free[root] = tuple(free.values())
-        self._left[root] = tuple([max(0, free[name] - asked(name, 0)) for name in free])
+        taken, asked = resources.get, self._requested.get
+        names = self._names(root)
+        free = [left - taken(name, 0) for name, left in zip(names, self._free[root], strict=True)]
+        self._free[root] = tuple(free)
+        self._left[root] = tuple(
+            [max(0, left - asked(name, 0)) for name, left in zip(names, free, strict=True)]
+        )
 
     def _names(self, root: str) -> tuple[str, ...]:
         return self._classes[self._number_of_classes[root]]
