@@ -1,45 +1,13 @@
 """Which host, and which provider of the host, loses the least room for typical servers."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import FRAGMENTATION, Forest, History
 from cpu_tiers.weights.gradient import typical
 from cpu_tiers.weights.packing import Scale
 from cpu_tiers.weights.shape import ServerShape
-
-Summary = Any  # as json.loads returns it
-
-
-def host(root: str, vcpus: int, *devices: int, trait: str = "CUSTOM_A") -> dict[str, Summary]:
-    """Return a host with free VCPUs, and with devices of 1,000 units, of which some are free."""
-    summaries = {root: _provider(root, {"VCPU": {"capacity": 16, "used": 16 - vcpus}}, [])}
-    for number, free in enumerate(devices):
-        amounts = {"VGPU": {"capacity": 1_000, "used": 1_000 - free}}
-        summaries[f"{root}{number}"] = _provider(root, amounts, [trait])
-    return summaries
-
-
-def _provider(root: str, resources: Any, traits: list[str]) -> Summary:
-    return {"resources": resources, "traits": traits, "root_provider_uuid": root}
-
-
-def groups(vcpus: int, *devices: int, **traits: Any) -> tuple[RequestGroup, ...]:
-    suffixed = [
-        RequestGroup(suffix=f"_{number}", resources={"VGPU": amount}, **traits)
-        for number, amount in enumerate(devices)
-    ]
-    return (RequestGroup(resources={"VCPU": vcpus}), *suffixed)
-
-
-def history(*requests: tuple[RequestGroup, ...]) -> History:
-    """Return the history of a scheduler on a cloud in which devices are scarcer than CPUs."""
-    scale = Scale.of(host("a", 16, 500).values(), 1)
-    known = History()
-    for request in requests:
-        known.note(ServerShape.of(request), scale)
-    return known
+from tests.unit.weights.gpu_hosts import Summary, groups, history, host, provider
 
 
 def forest(
@@ -91,9 +59,9 @@ def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others(
     """Both hosts have 8 free VCPU. The typical servers cannot use those of the NUMA node."""
     avoiding = (RequestGroup(resources={"VCPU": 4}, forbidden=frozenset({"HW_NUMA_ROOT"})),)
     summaries = {
-        "flat": _provider("flat", {"VCPU": {"capacity": 16, "used": 8}}, []),
-        "nodes": _provider("nodes", {}, []),
-        "node": _provider("nodes", {"VCPU": {"capacity": 16, "used": 8}}, ["HW_NUMA_ROOT"]),
+        "flat": provider("flat", {"VCPU": {"capacity": 16, "used": 8}}, []),
+        "nodes": provider("nodes", {}, []),
+        "node": provider("nodes", {"VCPU": {"capacity": 16, "used": 8}}, ["HW_NUMA_ROOT"]),
     }
     known = History()
     known.note(ServerShape.of(avoiding), Scale.of(summaries.values(), 2))

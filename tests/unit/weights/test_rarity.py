@@ -10,7 +10,7 @@ from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import FRAGMENTATION, Forest, History
 from cpu_tiers.weights.rarity import HostKinds
 from cpu_tiers.weights.shape import ServerShape
-from tests.unit.weights.test_gradient import Summary, groups, history, host
+from tests.unit.weights.gpu_hosts import Summary, groups, history, host
 
 A, B = frozenset({"CUSTOM_A"}), frozenset({"CUSTOM_B"})
 ROOTS = ("a", "b", "c", "d")
