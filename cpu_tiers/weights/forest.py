@@ -147,9 +147,8 @@ class Forest:
 
     def score(self, root: str) -> float:
         """Return the score of a host, among all hosts."""
-        if self._gradient is not None and self._gradient.kinds.differ:
-            return self.scores()[root]
-        return self.scores_of([root])[0]
+        rarity = 0.0 if self._gradient is None else self._gradient.kinds.rarity(root)
+        return self._scores([root], [rarity])[0]
 
     def scores(self) -> dict[str, float]:
         """Return the score of every host."""
@@ -161,6 +160,11 @@ class Forest:
 
         :param roots: the hosts that have room; the rarity of a kind is that among these hosts.
         """
+        rarities = [] if self._gradient is None else self._gradient.kinds.rarities(roots)
+        return self._scores(roots, rarities)
+
+    def _scores(self, roots: Collection[str], rarities: Collection[float]) -> list[float]:
+        """Return the scores of hosts with these rarities."""
         if self._mean is not None:
             mean, trees = self._mean, self._trees
             return [self._mean_score(mean, trees[root]) for root in roots]
@@ -171,15 +175,9 @@ class Forest:
             costs = [
                 loss + SLIGHT_BEST_FIT * cost for loss, cost in zip(losses, costs, strict=True)
             ]
-            costs = list(map(add, costs, self._rarity_costs(roots)))
+        if any(rarities):
+            costs = list(map(add, costs, map(mul, rarities, map(self.charged, roots))))
         return [score(size, cost) for cost in costs]
-
-    def _rarity_costs(self, roots: Collection[str]) -> list[float]:
-        """Return what a server pays for the rarity of each host, under ``fragmentation``."""
-        rarities = self._gradient.kinds.rarities(roots) if self._gradient else []
-        if not rarities:
-            return [0.0] * len(roots)
-        return list(map(mul, rarities, map(self.charged, roots)))
 
     def charged(self, root: str) -> float:
         """Return for how much of a rare host a server pays, weighted, in average hosts.

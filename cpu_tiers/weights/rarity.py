@@ -6,6 +6,7 @@ pays for a host of a rare kind, see ``docs/weigher.rst``. Pure.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from math import sqrt
 
 from cpu_tiers.weights.tree import Summary
@@ -32,11 +33,6 @@ class HostKinds:
             for name, amounts in summary["resources"].items():
                 self._capacity[root][name] += amounts["capacity"]
 
-    @property
-    def differ(self) -> bool:
-        """Whether hosts may be of several kinds."""
-        return bool(self._kinds)
-
     def rarities(self, roots: Collection[str]) -> list[float]:
         """Return the weighted rarity of each host among these hosts; empty if all are alike."""
         counts = Counter(self._kinds[root] for root in roots) if self._kinds else {}
@@ -44,6 +40,14 @@ class HostKinds:
             return []
         of_kind = {kind: sqrt(len(roots) / count) - 1 for kind, count in counts.items()}
         return [RARITY_WEIGHT * of_kind[self._kinds[root]] for root in roots]
+
+    def rarity(self, root: str) -> float:
+        """Return the weighted rarity of a host among all hosts."""
+        return self._among_all.get(root, 0.0)
+
+    @cached_property
+    def _among_all(self) -> Mapping[str, float]:
+        return dict(zip(self._kinds, self.rarities(self._kinds), strict=False))
 
     def is_idle(self, root: str, free: Mapping[str, int]) -> bool:
         """Tell whether nothing of a host with these free amounts is in use."""

@@ -71,6 +71,12 @@ def test_a_server_pays_for_the_whole_of_an_idle_host() -> None:
     assert hosts.scores()["a"] < hosts.scores()["b"]
 
 
+@pytest.mark.parametrize("free_of_a", [1_000, 600])
+def test_the_score_of_a_host_is_its_score_among_all(free_of_a: int) -> None:
+    hosts = forest(cloud(free_of_a), history(ASKED))
+    assert {root: hosts.score(root) for root in ROOTS} == hosts.scores()
+
+
 def test_a_server_pays_for_itself_on_a_host_in_use() -> None:
     assert further_cost(forest(cloud(600), history(ASKED)), "a") == pytest.approx(0.03)
 
