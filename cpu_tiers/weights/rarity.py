@@ -1,7 +1,7 @@
 """How rare the hosts of a kind are, for the scoring ``fragmentation``.
 
-Hosts are of one kind if they have the same traits of those that request groups ask for. A server
-pays for a host of a rare kind, see ``docs/weigher.rst``. Pure.
+The kind of a host is the set of its traits that request groups name. The cost of a host is higher
+if few hosts with room have its kind, see ``docs/weigher.rst``. Pure.
 """
 
 from collections import Counter, defaultdict
