@@ -58,7 +58,7 @@ class Scored(Policy):
         self._tasks = self._renewal = 0
         self._summaries = [self._summary(host) for host in range(len(cluster.cpu))]
         self._room = self._history.room
-        self._kinds = HostKinds({}, frozenset())
+        self._kinds = HostKinds({})
 
     def claimed(self, host: int) -> None:
         """Note that the host has to be scored anew."""
@@ -83,13 +83,19 @@ class Scored(Policy):
         self._known[task] = scores, devices, charged, len(self._changes)
         if self._room is not self._history.room:
             self._room = self._history.room
-            every = {uuid: of for host in self._summaries for uuid, of in host.items()}
-            self._kinds = HostKinds(every, self._room.wanted)
+            self._kinds = HostKinds(self._kinds_of_hosts())
             self._known.clear()
             if seen >= 0:
                 self._tasks -= 1
                 return self.scores(task, hosts)
         return self._with_rarity(task, hosts, scores[hosts], charged[hosts])
+
+    def _kinds_of_hosts(self) -> dict[str, frozenset[str]]:
+        wanted = self._room.wanted
+        return {
+            str(number): wanted & {trait for each in host.values() for trait in each["traits"]}
+            for number, host in enumerate(self._summaries if wanted else ())
+        }
 
     def _with_rarity(self, task: Task, hosts: Ints, scores: Floats, charged: Floats) -> Floats:
         """Add the rarity of all hosts with room, which changes with each task."""

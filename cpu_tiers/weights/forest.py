@@ -184,7 +184,7 @@ class Forest:
 
         A server pays for what it requests, and on an idle host for the whole host.
         """
-        if self._gradient is None or not self._gradient.kinds.is_idle(root, self._left.free(root)):
+        if not self._left.is_idle(root):
             return self._size
         (left,) = self._left.costs([root])
         return self._size + left

@@ -163,11 +163,13 @@ class GradientStates:
 
     :param summaries: ``provider_summaries`` of Placement's answer.
     :param amounts: the amounts of the same answer.
+    :ivar kinds: of each host, the traits that request groups ask for; empty if no request does.
     """
 
     def __init__(
         self, summaries: Mapping[str, Summary], amounts: AnsweredAmounts, room: UsableRoom
     ) -> None:
+        self.kinds: dict[str, frozenset[str]] = {}
         self._usable = room.usable
         self._positions: dict[str, Mapping[str, int]] = {}
         self._hosts: dict[str, Host] = {}
@@ -178,6 +180,8 @@ class GradientStates:
                 if deciding:
                     of_providers = [summaries[uuid]["traits"] for uuid in host.positions]
                     traits = list(map(deciding.intersection, of_providers))
+                    if room.wanted:
+                        self.kinds[root] = room.wanted & frozenset[str]().union(*traits)
                 key: HostKey = (*traits, *host.free)
                 state = known.get(key)
                 if state is None:
@@ -229,7 +233,7 @@ class Gradient:
         self._history = history
         self._room = history.note(self._shape, scale)
         self._states = GradientStates(summaries, amounts, self._room)
-        self.kinds = HostKinds(summaries, self._room.wanted)
+        self.kinds = HostKinds(self._states.kinds)
         self._outcomes: dict[str, list[Host]] = {}
         self._losses: dict[str, list[float]] = {}
         self._least: dict[str, float] = {}
@@ -247,7 +251,7 @@ class Gradient:
             return False
         answered = summaries()
         self._states = GradientStates(answered, AnsweredAmounts(answered), self._room)
-        self.kinds = HostKinds(answered, self._room.wanted)
+        self.kinds = HostKinds(self._states.kinds)
         self._outcomes.clear()
         return True
 

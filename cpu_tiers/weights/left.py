@@ -1,6 +1,7 @@
 """What a server leaves on hosts: the cost under ``best-fit``, see ``docs/weigher.rst``. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from operator import mul
 
 from cpu_tiers.weights.amounts import AnsweredAmounts
@@ -21,7 +22,7 @@ class LeftAmounts:
         requested: Mapping[str, int],
         only_resources: Collection[str] = (),
     ) -> None:
-        self._requested = requested
+        self._requested, self._only_resources, self._amounts = requested, only_resources, amounts
         self._free: dict[str, tuple[int, ...]] = dict.fromkeys(amounts.roots(), ())
         self._left = self._free.copy()
         # Most hosts have the same classes, so the hosts share the list and the factors.
@@ -29,12 +30,15 @@ class LeftAmounts:
         self._number_of_classes: dict[str, int] = {}
         self._factors: list[tuple[float, ...]] = []
         for alike in amounts.alike:
-            columns = {
-                name: list(map(sum, zip(*of_class, strict=True)))
-                for name, of_class in alike.free.items()
-                if not only_resources or name in only_resources
-            }
-            self._add(tuple(alike.hosts), columns)
+            self._add(tuple(alike.hosts), self._sums(alike.free))
+
+    def _sums(self, amounts: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, list[int]]:
+        """Add the amounts of the providers of each host, for the classes that count."""
+        return {
+            name: list(map(sum, zip(*of_class, strict=True)))
+            for name, of_class in amounts.items()
+            if not self._only_resources or name in self._only_resources
+        }
 
     def _add(self, hosts: Sequence[str], free: Mapping[str, Sequence[int]]) -> None:
         """Add hosts with the same resource classes.
@@ -66,6 +70,19 @@ class LeftAmounts:
     def free(self, root: str) -> dict[str, int]:
         """Return the free amounts of a host by resource class."""
         return dict(zip(self._names(root), self._free[root], strict=True))
+
+    def is_idle(self, root: str) -> bool:
+        """Tell whether nothing of a host is in use."""
+        return self._free[root] == self._capacity[root]
+
+    @cached_property
+    def _capacity(self) -> Mapping[str, tuple[int, ...]]:
+        """The capacity of each host, in the order of the free amounts."""
+        capacity: dict[str, tuple[int, ...]] = dict.fromkeys(self._free, ())
+        for alike in self._amounts.alike:
+            columns = self._sums(alike.capacity).values()
+            capacity.update(zip(alike.hosts, zip(*columns, strict=True), strict=False))
+        return capacity
 
     def claim(self, root: str, resources: Mapping[str, int]) -> None:
         """Subtract amounts from the free amounts of a host."""

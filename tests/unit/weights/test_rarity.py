@@ -10,9 +10,9 @@ from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import FRAGMENTATION, Forest, History
 from cpu_tiers.weights.rarity import HostKinds
 from cpu_tiers.weights.shape import ServerShape
-from tests.unit.weights.gpu_hosts import Summary, groups, history, host
+from tests.unit.weights.gpu_hosts import Summary, groups, history, host, provider
 
-A, B = frozenset({"CUSTOM_A"}), frozenset({"CUSTOM_B"})
+A, B, NONE = frozenset({"CUSTOM_A"}), frozenset({"CUSTOM_B"}), frozenset[str]()
 ROOTS = ("a", "b", "c", "d")
 HALF = groups(1, 500)
 ASKED = groups(1, 1_000, required=A)
@@ -43,21 +43,31 @@ def further_cost(hosts: Forest, root: str) -> float:
 
 
 def test_a_rare_kind_of_host() -> None:
-    rarities = HostKinds(cloud(), A).rarities(ROOTS)
+    rarities = HostKinds({"a": A, "b": B, "c": B, "d": B}).rarities(ROOTS)
     assert rarities == pytest.approx([0.03, 0.004641, 0.004641, 0.004641], abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "roots"),
+    ("kinds", "roots"),
     [
-        pytest.param(frozenset(), ROOTS, id="nobody asks for a trait"),
-        pytest.param(A, ROOTS[1:], id="no host has the trait that is asked for"),
-        pytest.param(A | B, ROOTS[:1], id="all hosts with room have it"),
-        pytest.param(A, (), id="no host"),
+        pytest.param({}, ROOTS, id="nobody asks for a trait"),
+        pytest.param(dict.fromkeys(ROOTS, NONE), ROOTS, id="no host has the trait"),
+        pytest.param({"a": A, "b": B, "c": B}, ("b", "c"), id="all hosts with room have it"),
+        pytest.param({"a": A, "b": B}, (), id="no host"),
     ],
 )
-def test_hosts_of_one_kind(wanted: frozenset[str], roots: tuple[str, ...]) -> None:
-    assert HostKinds(cloud(), wanted).rarities(roots) == []
+def test_hosts_of_one_kind(kinds: dict[str, frozenset[str]], roots: tuple[str, ...]) -> None:
+    assert HostKinds(kinds).rarities(roots) == []
+
+
+def test_the_traits_of_all_providers_of_a_host_are_its_kind() -> None:
+    """The host has A on a device and B on another; each other host has B on its only device.
+
+    Kinds: {A, B} once and {B} three times, if somebody asks for A and somebody for B.
+    """
+    summaries = cloud() | {"a1": provider("a", {"VGPU": {"capacity": 9, "used": 9}}, ["CUSTOM_B"])}
+    hosts = forest(summaries, history(ASKED, groups(1, 1_000, required=B), ASKED))
+    assert further_cost(hosts, "a") == pytest.approx(0.03)
 
 
 def test_a_server_pays_for_the_whole_of_an_idle_host() -> None:
