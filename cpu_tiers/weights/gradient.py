@@ -208,8 +208,7 @@ class GradientStates:
 
     def claim(self, root: str, allocations: Allocations) -> None:
         """Change the state of a host."""
-        before = dict(zip(self._positions[root], self._hosts[root], strict=True))
-        self._hosts[root] = tuple(self._usable.after(before, allocations).values())
+        (self._hosts[root],) = self.after(root, [allocations])
 
 
 class Gradient:

@@ -53,21 +53,6 @@ class UsableAmounts:
             number = numbers[free] = len(self._states) - 1
         return number
 
-    def after(
-        self, numbers: Mapping[str, int], allocations: Mapping[str, Mapping[str, int]]
-    ) -> dict[str, int]:
-        """Return the numbers of the states of a host's providers after a claim.
-
-        :param numbers: of the providers before the claim, by uuid.
-        :param allocations: the claimed amounts by provider uuid and resource class; those of other
-            hosts do not count.
-        """
-        after = dict(numbers)
-        for uuid, claimed in allocations.items():
-            if uuid in numbers:
-                after[uuid] = self._claim(numbers[uuid], claimed)
-        return after
-
     def outcomes(
         self,
         host: Host,
@@ -77,7 +62,8 @@ class UsableAmounts:
         """Return the state of a host after the claim of each candidate.
 
         :param positions: of the providers in the state of the host, by uuid.
-        :param candidates: the claimed amounts as in :meth:`after`.
+        :param candidates: the claimed amounts by provider uuid and resource class; those of other
+            hosts do not count.
         """
         # This loop runs for every candidate of every host.
         known, nothing = self._after.get, dict[int, int]()
@@ -102,10 +88,6 @@ class UsableAmounts:
             left = [amount - claimed.get(name, 0) for name, amount in free.items()]
             after = known[number] = self.number(traits, (*free, *left))
         return after
-
-    def of(self, shape: ServerShape, name: str, host: Host) -> int:
-        """Return how much of a resource class of the host servers of the shape could use."""
-        return self.part(shape, name).of(host)
 
     def part(self, shape: ServerShape, name: str) -> "UsablePart":
         """Return what servers of the shape could use of a resource class."""

@@ -3,13 +3,15 @@
 from typing import Any
 from unittest import mock
 
+from keystoneauth1.exceptions import ConnectFailure
 from nova import exception
 from nova.compute import claims
 
-from cpu_tiers.nova.scheduler import own_host, two_consumers
+from cpu_tiers.nova.scheduler import own_host
 from tests.nova.computes import Computes
 from tests.nova.numa.agreement import cells_of, held_of_nodes, topology_of
 from tests.nova.numa.pinning import ONE_AND_THREE, PINNED, PINNING, TWO
+from tests.nova.traffic import Send, Traffic
 
 
 class Resizes(Computes):
@@ -156,18 +158,24 @@ class TestFailure(Resizes):
         assert self.taken() == 3 + 4 + 1
 
     def test_no_answer_to_the_write_and_to_the_read_after_it(self) -> None:
-        """Placement writes both consumers, and gives the allocations back when it is told to."""
+        """Placement carries the write out, and then the write that takes the first back.
+
+        The claim of the host's other node has an old generation: Placement refuses both writes.
+        """
         self.start(PINNED, vcpus=1)
-        write = two_consumers._write
+        writes: list[int] = []
 
-        def unheard(*args: Any) -> tuple[str, bool]:
-            write(*args)
-            return "timed out", False
+        def unheard(send: Send, method: str, url: str) -> Any:
+            if method == "post" and url == "/allocations":
+                writes.append(send().status_code)
+            if writes:
+                raise ConnectFailure("no answer")
+            return send()
 
-        no_answer = mock.patch.object(two_consumers, "_amounts", side_effect=ValueError)
-        with mock.patch.object(two_consumers, "_write", unheard), no_answer:
-            reason = self.fail_to_resize(self.server, self.flavor("new", PINNED, vcpus=2))
+        self.useFixture(Traffic(unheard))
+        reason = self.fail_to_resize(self.server, self.flavor("new", PINNED, vcpus=2))
         assert "No valid host" in reason
+        assert writes == [204, 204, 409, 409]
         assert self.state() == self.before
         assert self.taken() == 1
 

@@ -1,21 +1,7 @@
 """The amounts of the hosts of an answer, read at once for hosts that are built alike."""
 
-from typing import Any
-
 from cpu_tiers.weights.amounts import AnsweredAmounts
-
-Summary = Any  # as json.loads returns it
-
-
-def provider(root: str, **resources: tuple[int, int]) -> Summary:
-    """Return a summary; ``resources`` is class to (capacity, used)."""
-    return {
-        "resources": {
-            name: {"capacity": capacity, "used": used}
-            for name, (capacity, used) in resources.items()
-        },
-        "root_provider_uuid": root,
-    }
+from tests.unit.weights.summaries import Summary, provider
 
 
 def nodes(root: str, used: int) -> dict[str, Summary]:

@@ -6,21 +6,7 @@ import pytest
 
 from cpu_tiers.weights import BEST_FIT, Forest
 from cpu_tiers.weights.packing import Scale
-
-Summary = Any  # as json.loads returns it
-
-
-def provider(root: str, **resources: tuple[int, int]) -> Summary:
-    """Return a summary; ``resources`` is class to (capacity, used)."""
-    return {
-        "resources": {
-            name: {"capacity": capacity, "used": used}
-            for name, (capacity, used) in resources.items()
-        },
-        "traits": [],
-        "root_provider_uuid": root,
-    }
-
+from tests.unit.weights.summaries import provider
 
 CLOUD = {
     "plain": provider("plain", VCPU=(8, 4)),

@@ -14,10 +14,10 @@ def test_two_whole_devices_need_two_idle_devices() -> None:
     shape, usable = TWO_DEVICES, UsableAmounts()
     a, b = usable.number(frozenset(), ("VGPU", 1_000)), usable.number(frozenset(), ())
     cpus = usable.number(frozenset(), ("VCPU", 4))
-    assert usable.of(shape, "VGPU", (cpus, a, b)) == 0
-    assert usable.of(shape, "VGPU", (cpus, a, a)) == 2_000
-    assert usable.of(shape, "VCPU", (cpus, a, a)) == 4
-    assert usable.of(shape, "VGPU", (b, a, a)) == 0  # without CPUs
+    assert usable.part(shape, "VGPU").of((cpus, a, b)) == 0
+    assert usable.part(shape, "VGPU").of((cpus, a, a)) == 2_000
+    assert usable.part(shape, "VCPU").of((cpus, a, a)) == 4
+    assert usable.part(shape, "VGPU").of((b, a, a)) == 0  # without CPUs
 
 
 def test_a_claim_leaves_the_rest_of_a_provider() -> None:
@@ -26,10 +26,11 @@ def test_a_claim_leaves_the_rest_of_a_provider() -> None:
     claim = {"a": {"VGPU": 400}, "provider of another host": {"VGPU": 400}}
     left = usable.number(frozenset({"T"}), ("VGPU", "X", 600, 1))
     for _ in range(2):  # worked out, then remembered
-        assert usable.after({"a": device, "b": device}, claim) == {"a": left, "b": device}
-    assert usable.after({"a": device}, {"a": {"X": 1, "Y": 1}}) == {
-        "a": usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 0))
-    }
+        outcomes = usable.outcomes((device, device), {"a": 0, "b": 1}, [claim])
+        assert outcomes == [(left, device)]
+    both = {"a": {"X": 1, "Y": 1}}
+    without = usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 0))
+    assert usable.outcomes((device,), {"a": 0}, [both]) == [(without,)]
 
 
 def test_more_use_than_capacity_is_no_room() -> None:
@@ -38,7 +39,7 @@ def test_more_use_than_capacity_is_no_room() -> None:
         usable.number(frozenset(), ("VGPU", -500)),
         usable.number(frozenset(), ("VCPU", 4)),
     )
-    assert usable.of(TWO_DEVICES, "VGPU", (cpus, full)) == 0
+    assert usable.part(TWO_DEVICES, "VGPU").of((cpus, full)) == 0
 
 
 def test_the_cpus_of_numa_nodes_are_of_no_use_to_a_server_that_avoids_nodes() -> None:
@@ -53,11 +54,11 @@ def test_the_cpus_of_numa_nodes_are_of_no_use_to_a_server_that_avoids_nodes() ->
     root = usable.number(frozenset(), ("DISK_GB", 4))
     node = usable.number(frozenset({"HW_NUMA_ROOT"}), ("VCPU", 8))
     flat = usable.number(frozenset(), ("VCPU", "DISK_GB", 8, 4))
-    assert usable.of(anywhere, "VCPU", (root, node, node)) == 16
-    assert usable.of(elsewhere, "VCPU", (root, node, node)) == 0
-    assert usable.of(elsewhere, "VCPU", (flat,)) == 8
+    assert usable.part(anywhere, "VCPU").of((root, node, node)) == 16
+    assert usable.part(elsewhere, "VCPU").of((root, node, node)) == 0
+    assert usable.part(elsewhere, "VCPU").of((flat,)) == 8
     # A part of the CPUs on a provider without the trait: only that part counts.
-    assert usable.of(elsewhere, "VCPU", (flat, node)) == 8
+    assert usable.part(elsewhere, "VCPU").of((flat, node)) == 8
 
 
 def test_the_outcome_of_each_candidate() -> None:
