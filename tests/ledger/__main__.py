@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
-from tests.ledger import stock, suites
+from tests.ledger import samples, stock, suites
 from tests.ledger.comparison import EXPECTED, read_expectations
 from tests.ledger.ledger import Ledger
 from tests.ledger.modes import MODES, STOCK, Mode
@@ -85,11 +85,12 @@ def main(arguments: list[str]) -> int:
         mode.name: Path(sys.executable) if mode.has_cpu_tiers else stock.python_of(stocks)
         for mode in modes
     }
+    modules = suites.modules(folder_of("nova"), options.modules)
     workers = Workers(pythons=pythons, folder=options.folder.resolve() / "workers")
     ledger = Ledger(
         nova=nova,
         commit=commit(),
-        modules=suites.modules(folder_of("nova"), options.modules),
+        modules=modules,
         modes=modes,
         codes={mode.name: digest(mode) for mode in modes},
         expectations=read_expectations(EXPECTED),
@@ -102,6 +103,9 @@ def main(arguments: list[str]) -> int:
     try:
         if not options.report:
             stock.make(stocks)
+            if samples.are_read_by(modules):
+                novas = (folder_of("nova"), stock.nova_of(stocks))
+                samples.put(nova, stocks.with_name(f"samples-{nova}"), novas)
             ledger.fill(deadline)
     except KeyboardInterrupt:
         status = 130

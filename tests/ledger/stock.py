@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import sysconfig
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -19,6 +20,11 @@ def requirements() -> str:
 def python_of(folder: Path) -> Path:
     """Return the Python of the environment in a folder."""
     return folder / "bin" / "python"
+
+
+def nova_of(folder: Path) -> Path:
+    """Return the folder of the package ``nova`` of the environment in a folder."""
+    return Path(sysconfig.get_path("purelib", vars={"base": str(folder)})) / "nova"
 
 
 def make(folder: Path) -> None:
