@@ -41,7 +41,8 @@ def _download(nova: str, folder: Path) -> None:
     subprocess.run(command, check=True)
     with tarfile.open(started / f"nova-{nova}.tar.gz") as archive:
         for member in archive:
-            member.name = member.name.partition("/")[2]
-            if member.name.startswith(FOLDERS):
-                archive.extract(member, started, filter="data")
+            path = member.name.partition("/")[2]
+            if path.startswith(FOLDERS) and (content := archive.extractfile(member)):
+                (started / path).parent.mkdir(parents=True, exist_ok=True)
+                (started / path).write_bytes(content.read())
     started.rename(folder)
