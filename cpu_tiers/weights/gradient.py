@@ -14,7 +14,7 @@ from cpu_tiers.weights.packing import Scale
 from cpu_tiers.weights.rarity import HostKinds
 from cpu_tiers.weights.shape import ServerShape
 from cpu_tiers.weights.tree import Summary
-from cpu_tiers.weights.usable import Host, HostKey, UsableAmounts
+from cpu_tiers.weights.usable import Host, HostKey, UsableAmounts, UsablePart
 
 Allocations = Mapping[str, Mapping[str, int]]
 """The amounts of a candidate by provider uuid and resource class."""
@@ -68,14 +68,18 @@ class UsableRoom:
         self.usable = usable
         self.traits = traits
         self.wanted = wanted
-        self._parts = [(each.weight, usable.part(each.shape, each.name).of) for each in servers]
+        self._parts = [
+            (each.weight, UsablePart(usable, each.shape, each.name).of) for each in servers
+        ]
         self._known: dict[Host, float] = {}
 
     def of(self, host: Host) -> float:
         """Return the usable room of a host, on average over the typical servers."""
         known = self._known.get(host)
         if known is None:
-            known = self._known[host] = sum([weight * of(host) for weight, of in self._parts])
+            providers = self.usable.providers(host)
+            known = sum([weight * of(providers) for weight, of in self._parts])
+            self._known[host] = known
         return known
 
 

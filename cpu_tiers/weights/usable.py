@@ -1,11 +1,12 @@
 """How much of the free amounts of a host a server of a certain shape could use.
 
-Results are kept by the state of the host, so that only hosts that have changed since the last
-request cost time. Pure; an object belongs to one scheduler and may be shared by its threads.
+States of hosts are numbers, so that only hosts that have changed since the last request cost time.
+Pure; an object belongs to one scheduler and may be shared by its threads.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from cpu_tiers.weights.amounts import Build
 from cpu_tiers.weights.shape import GroupShape, ServerShape
@@ -36,7 +37,6 @@ class UsableAmounts:
         self._hosts: dict[Build, dict[HostKey, Host]] = {}
         self._after: dict[FreeAmounts, dict[int, int]] = {}
         self._times: dict[GroupShape, dict[int, int]] = {}
-        self._parts: dict[tuple[ServerShape, str], UsablePart] = {}
 
     def hosts(self, build: Build) -> dict[HostKey, Host]:
         """Return the states of all known hosts of a build."""
@@ -89,16 +89,9 @@ class UsableAmounts:
             after = known[number] = self.number(traits, (*free, *left))
         return after
 
-    def part(self, shape: ServerShape, name: str) -> "UsablePart":
-        """Return what servers of the shape could use of a resource class."""
-        part = self._parts.get((shape, name))
-        if part is None:
-            part = self._parts[shape, name] = UsablePart(self, shape, name)
-        return part
-
-    def state(self, number: int) -> State:
-        """Return the traits and the free amounts of a provider."""
-        return self._states[number]
+    def providers(self, host: Host) -> "Providers":
+        """Return the providers of a host."""
+        return Providers(host, [self._states[number] for number in host])
 
     def times(self, group: GroupShape, number: int) -> int:
         """Return how many times a provider could serve a group."""
@@ -112,8 +105,43 @@ class UsableAmounts:
     @property
     def is_full(self) -> bool:
         """Whether more is remembered than a service should keep in memory."""
-        parts = sum(part.size for part in self._parts.values())
-        return len(self._states) + parts + sum(map(len, self._hosts.values())) > MOST_STATES
+        return len(self._states) + sum(map(len, self._hosts.values())) > MOST_STATES
+
+
+class Free(NamedTuple):
+    """Free amounts of providers, by resource class.
+
+    :param amounts: of each provider that has the class.
+    :param most: the largest of these.
+    """
+
+    amounts: Mapping[str, Sequence[int]]
+    most: Mapping[str, int]
+
+
+class Providers:
+    """The providers of a host, read once for the servers of all shapes.
+
+    :ivar host: the numbers of the states.
+    :ivar states: the states.
+    """
+
+    def __init__(self, host: Host, states: Sequence[State]) -> None:
+        self.host, self.states = host, states
+        self._without: dict[frozenset[str], Free] = {}
+
+    def without(self, avoided: frozenset[str]) -> Free:
+        """Return what is free on the providers that have none of the avoided traits."""
+        free = self._without.get(avoided)
+        if free is None:
+            amounts: dict[str, list[int]] = {}
+            for traits, of_provider in self.states:
+                if avoided.isdisjoint(traits):
+                    for name, amount in of_provider.items():
+                        amounts.setdefault(name, []).append(amount)
+            most = {name: max(of_class) for name, of_class in amounts.items()}
+            free = self._without[avoided] = Free(amounts, most)
+        return free
 
 
 class UsablePart:
@@ -124,47 +152,30 @@ class UsablePart:
     """
 
     def __init__(self, usable: UsableAmounts, shape: ServerShape, name: str) -> None:
-        self._times, self._state = usable.times, usable.state
+        self._times = usable.times
         self._shape, self._name = shape, name
         smallest = dict(shape.anywhere).get(name)
         self._least = math.inf if smallest is None else max(1, smallest)
         self._groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
-        self._known: dict[Host, int] = {}
 
-    @property
-    def size(self) -> int:
-        """The number of remembered hosts."""
-        return len(self._known)
-
-    def of(self, host: Host) -> int:
+    def of(self, providers: Providers) -> int:
         """Return the amount of a host."""
-        amount = self._known.get(host)
-        if amount is None:
-            amount = self._known[host] = self._work_out(host)
-        return amount
-
-    def _work_out(self, host: Host) -> int:
+        # This runs for every typical server of each new state of a host.
         for group, count in self._shape.groups:
-            if sum([self._times(group, number) for number in host]) < count:
+            if sum([self._times(group, number) for number in providers.host]) < count:
                 return 0
-        states = [*map(self._state, host)]
-        spared = self._shape.avoided.isdisjoint
-        serving = [free for traits, free in states if spared(traits)]
+        amounts, most = providers.without(self._shape.avoided)
         for wanted, amount in self._shape.anywhere:
-            # any() with a generator takes several times as long.
-            for free in serving:
-                if free.get(wanted, 0) >= amount:
-                    break
-            else:
+            if most.get(wanted, 0) < amount:
                 return 0
-        if not self._groups:
-            of_class = [free.get(self._name, 0) for free in serving]
-            return sum([amount for amount in of_class if amount >= self._least])
-        return sum(self._serving(host, states))
+        if self._groups:
+            return sum(self._serving(providers))
+        least = self._least
+        return sum([amount for amount in amounts.get(self._name, ()) if amount >= least])
 
-    def _serving(self, host: Host, states: Iterable[State]) -> Iterable[int]:
+    def _serving(self, providers: Providers) -> Iterable[int]:
         """Yield the free amounts of the providers that could serve one of the groups."""
-        for number, (traits, amounts) in zip(host, states, strict=True):
+        for number, (traits, amounts) in zip(providers.host, providers.states, strict=True):
             free = amounts.get(self._name, 0)
             in_whole = free >= self._least and self._shape.avoided.isdisjoint(traits)
             if free > 0 and (

@@ -2,7 +2,7 @@
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights.shape import ServerShape
-from cpu_tiers.weights.usable import UsableAmounts
+from cpu_tiers.weights.usable import Host, UsableAmounts, UsablePart
 
 DEVICE = RequestGroup(suffix="_1", resources={"VGPU": 1_000})
 TWO_DEVICES = ServerShape.of(
@@ -10,14 +10,19 @@ TWO_DEVICES = ServerShape.of(
 )
 
 
+def amount(usable: UsableAmounts, shape: ServerShape, name: str, host: Host) -> int:
+    """Return how much of a class of a host servers of a shape could use."""
+    return UsablePart(usable, shape, name).of(usable.providers(host))
+
+
 def test_two_whole_devices_need_two_idle_devices() -> None:
     shape, usable = TWO_DEVICES, UsableAmounts()
     a, b = usable.number(frozenset(), ("VGPU", 1_000)), usable.number(frozenset(), ())
     cpus = usable.number(frozenset(), ("VCPU", 4))
-    assert usable.part(shape, "VGPU").of((cpus, a, b)) == 0
-    assert usable.part(shape, "VGPU").of((cpus, a, a)) == 2_000
-    assert usable.part(shape, "VCPU").of((cpus, a, a)) == 4
-    assert usable.part(shape, "VGPU").of((b, a, a)) == 0  # without CPUs
+    assert amount(usable, shape, "VGPU", (cpus, a, b)) == 0
+    assert amount(usable, shape, "VGPU", (cpus, a, a)) == 2_000
+    assert amount(usable, shape, "VCPU", (cpus, a, a)) == 4
+    assert amount(usable, shape, "VGPU", (b, a, a)) == 0  # without CPUs
 
 
 def test_a_claim_leaves_the_rest_of_a_provider() -> None:
@@ -39,7 +44,7 @@ def test_more_use_than_capacity_is_no_room() -> None:
         usable.number(frozenset(), ("VGPU", -500)),
         usable.number(frozenset(), ("VCPU", 4)),
     )
-    assert usable.part(TWO_DEVICES, "VGPU").of((cpus, full)) == 0
+    assert amount(usable, TWO_DEVICES, "VGPU", (cpus, full)) == 0
 
 
 def test_the_cpus_of_numa_nodes_are_of_no_use_to_a_server_that_avoids_nodes() -> None:
@@ -54,11 +59,11 @@ def test_the_cpus_of_numa_nodes_are_of_no_use_to_a_server_that_avoids_nodes() ->
     root = usable.number(frozenset(), ("DISK_GB", 4))
     node = usable.number(frozenset({"HW_NUMA_ROOT"}), ("VCPU", 8))
     flat = usable.number(frozenset(), ("VCPU", "DISK_GB", 8, 4))
-    assert usable.part(anywhere, "VCPU").of((root, node, node)) == 16
-    assert usable.part(elsewhere, "VCPU").of((root, node, node)) == 0
-    assert usable.part(elsewhere, "VCPU").of((flat,)) == 8
+    assert amount(usable, anywhere, "VCPU", (root, node, node)) == 16
+    assert amount(usable, elsewhere, "VCPU", (root, node, node)) == 0
+    assert amount(usable, elsewhere, "VCPU", (flat,)) == 8
     # A part of the CPUs on a provider without the trait: only that part counts.
-    assert usable.part(elsewhere, "VCPU").of((flat, node)) == 8
+    assert amount(usable, elsewhere, "VCPU", (flat, node)) == 8
 
 
 def test_the_outcome_of_each_candidate() -> None:
