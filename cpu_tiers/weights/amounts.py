@@ -78,7 +78,7 @@ class AnsweredAmounts:
             alike.hosts[root] = host
         self.alike: Collection[AlikeHosts] = builds.values()
 
-    def roots(self) -> Iterable[str]:
+    def roots(self) -> Collection[str]:
         """Return the root providers of the hosts, in the order of the answer."""
         return self._hosts
 

@@ -14,7 +14,7 @@ from cpu_tiers.weights.packing import Scale
 from cpu_tiers.weights.rarity import HostKinds
 from cpu_tiers.weights.shape import ServerShape
 from cpu_tiers.weights.tree import Summary
-from cpu_tiers.weights.usable import Host, HostKey, UsableAmounts, UsablePart
+from cpu_tiers.weights.usable import Host, HostKey, PlainServers, UsableAmounts, UsablePart
 
 Allocations = Mapping[str, Mapping[str, int]]
 """The amounts of a candidate by provider uuid and resource class."""
@@ -68,9 +68,12 @@ class UsableRoom:
         self.usable = usable
         self.traits = traits
         self.wanted = wanted
-        self._parts = [
-            (each.weight, UsablePart(usable, each.shape, each.name).of) for each in servers
-        ]
+        self._parts: list[tuple[float, UsablePart]] = []
+        plain: dict[frozenset[str], list[tuple[float, UsablePart]]] = {}
+        for shape, name, weight in servers:
+            parts = self._parts if shape.groups else plain.setdefault(shape.avoided, [])
+            parts.append((weight, UsablePart(usable, shape, name)))
+        self._plain = [PlainServers(avoided, parts) for avoided, parts in plain.items()]
         self._known: dict[Host, float] = {}
 
     def of(self, host: Host) -> float:
@@ -78,7 +81,8 @@ class UsableRoom:
         known = self._known.get(host)
         if known is None:
             providers = self.usable.providers(host)
-            known = sum([weight * of(providers) for weight, of in self._parts])
+            known = sum([weight * part.of(providers) for weight, part in self._parts])
+            known += sum([servers.of(providers) for servers in self._plain])
             self._known[host] = known
         return known
 

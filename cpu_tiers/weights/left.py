@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from operator import mul
 
-from cpu_tiers.weights.amounts import AnsweredAmounts
+from cpu_tiers.weights.amounts import AlikeHosts, AnsweredAmounts
 from cpu_tiers.weights.packing import Scale
 
 
@@ -22,81 +21,100 @@ class LeftAmounts:
         requested: Mapping[str, int],
         only_resources: Collection[str] = (),
     ) -> None:
-        self._requested, self._only_resources, self._amounts = requested, only_resources, amounts
-        self._free: dict[str, tuple[int, ...]] = dict.fromkeys(amounts.roots(), ())
-        self._left = self._free.copy()
-        # Most hosts have the same classes, so the hosts share the list and the factors.
-        self._classes: list[tuple[str, ...]] = []
-        self._number_of_classes: dict[str, int] = {}
-        self._factors: list[tuple[float, ...]] = []
-        for alike in amounts.alike:
-            self._add(tuple(alike.hosts), self._sums(alike.free))
-
-    def _sums(self, amounts: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, list[int]]:
-        """Add the amounts of the providers of each host, for the classes that count."""
-        return {
-            name: list(map(sum, zip(*of_class, strict=True)))
-            for name, of_class in amounts.items()
-            if not self._only_resources or name in self._only_resources
-        }
-
-    def _add(self, hosts: Sequence[str], free: Mapping[str, Sequence[int]]) -> None:
-        """Add hosts with the same resource classes.
-
-        :param free: of each class what is free on the hosts, in their order.
-        """
-        self._number_of_classes.update(dict.fromkeys(hosts, len(self._classes)))
-        self._classes.append(tuple(free))
-        if free:
-            left = [_left(amounts, self._requested.get(name, 0)) for name, amounts in free.items()]
-            self._free.update(zip(hosts, zip(*free.values(), strict=True), strict=True))
-            self._left.update(zip(hosts, zip(*left, strict=True), strict=True))
-
-    @property
-    def roots(self) -> Collection[str]:
+        self.roots = amounts.roots()
         """The root providers of the hosts, in the order of the answer."""
-        return self._free.keys()
+        self._alike = [_AlikeLeft(alike, requested, only_resources) for alike in amounts.alike]
+        self._places = {
+            root: (alike, number)
+            for alike in self._alike
+            for number, root in enumerate(alike.roots)
+        }
 
     def weigh(self, scale: Scale) -> None:
         """Take the weights of the resource classes from a scale."""
-        self._factors = [scale.factors(names) for names in self._classes]
+        for alike in self._alike:
+            alike.factors = scale.factors(alike.names)
 
     def costs(self, roots: Collection[str]) -> list[float]:
         """Return what the server leaves on hosts, weighted, in average hosts."""
-        # A simulation has a new scale for each request, and this loop runs for every host.
-        factors, number, left = self._factors, self._number_of_classes, self._left
-        return [sum(map(mul, factors[number[root]], left[root])) for root in roots]
+        if len(roots) < len(self._places) / 2:
+            return [alike.cost(number) for alike, number in map(self._places.__getitem__, roots)]
+        # A simulation has a new scale for each request, and a column is worked out fast.
+        costs: dict[str, float] = {}
+        for alike in self._alike:
+            costs.update(zip(alike.roots, alike.costs(), strict=True))
+        return list(map(costs.__getitem__, roots))
 
     def free(self, root: str) -> dict[str, int]:
         """Return the free amounts of a host by resource class."""
-        return dict(zip(self._names(root), self._free[root], strict=True))
+        alike, number = self._places[root]
+        return dict(zip(alike.names, _row(alike.free, number), strict=True))
 
     def is_idle(self, root: str) -> bool:
         """Tell whether nothing of a host is in use."""
-        return self._free[root] == self._capacity[root]
-
-    @cached_property
-    def _capacity(self) -> Mapping[str, tuple[int, ...]]:
-        """The capacity of each host, in the order of the free amounts."""
-        capacity: dict[str, tuple[int, ...]] = dict.fromkeys(self._free, ())
-        for alike in self._amounts.alike:
-            columns = self._sums(alike.capacity).values()
-            capacity.update(zip(alike.hosts, zip(*columns, strict=True), strict=False))
-        return capacity
+        alike, number = self._places[root]
+        return _row(alike.free, number) == _row(alike.capacity, number)
 
     def claim(self, root: str, resources: Mapping[str, int]) -> None:
         """Subtract amounts from the free amounts of a host."""
-        taken, asked = resources.get, self._requested.get
-        names = self._names(root)
-        free = [left - taken(name, 0) for name, left in zip(names, self._free[root], strict=True)]
-        self._free[root] = tuple(free)
-        self._left[root] = tuple(
-            [max(0, left - asked(name, 0)) for name, left in zip(names, free, strict=True)]
+        alike, number = self._places[root]
+        alike.claim(number, resources)
+
+
+class _AlikeLeft:
+    """The amounts of hosts of the same build, each a column with the amounts of all hosts.
+
+    :ivar roots: the root providers of the hosts.
+    :ivar names: the resource classes that count.
+    :ivar free: of each of the classes, what is free.
+    :ivar factors: of each of the classes, the weight of a unit.
+    """
+
+    def __init__(
+        self, hosts: AlikeHosts, requested: Mapping[str, int], only_resources: Collection[str]
+    ) -> None:
+        self.roots = hosts.hosts.keys()
+        self.names = tuple(
+            name for name in hosts.free if not only_resources or name in only_resources
         )
+        self.free = self._sums(hosts.free)
+        self.factors: Sequence[float] = ()
+        self._hosts = hosts
+        self._requested = [requested.get(name, 0) for name in self.names]
+        self._left = [
+            [amount - asked if amount > asked else 0 for amount in column]
+            for column, asked in zip(self.free, self._requested, strict=True)
+        ]
 
-    def _names(self, root: str) -> tuple[str, ...]:
-        return self._classes[self._number_of_classes[root]]
+    def _sums(self, columns: Mapping[str, Sequence[Sequence[int]]]) -> list[list[int]]:
+        """Add the amounts of the providers of each host, for the classes that count."""
+        return [list(map(sum, zip(*columns[name], strict=True))) for name in self.names]
+
+    @cached_property
+    def capacity(self) -> list[list[int]]:
+        """The capacity of each of the classes."""
+        return self._sums(self._hosts.capacity)
+
+    def cost(self, number: int) -> float:
+        """Return what the server leaves on a host, weighted."""
+        left = _row(self._left, number)
+        return sum([factor * amount for factor, amount in zip(self.factors, left, strict=True)])
+
+    def costs(self) -> list[float]:
+        """Return what the server leaves on each host, weighted."""
+        costs = [0.0] * len(self.roots)
+        for factor, column in zip(self.factors, self._left, strict=True):
+            costs = [cost + factor * left for cost, left in zip(costs, column, strict=True)]
+        return costs
+
+    def claim(self, number: int, resources: Mapping[str, int]) -> None:
+        """Subtract amounts from the free amounts of a host."""
+        columns = zip(self.names, self._requested, self.free, self._left, strict=True)
+        for name, asked, free, left in columns:
+            if name in resources:
+                free[number] -= resources[name]
+                left[number] = max(0, free[number] - asked)
 
 
-def _left(free: Sequence[int], requested: int) -> list[int]:
-    return [amount - requested if amount > requested else 0 for amount in free]
+def _row(columns: Sequence[Sequence[int]], number: int) -> list[int]:
+    return [column[number] for column in columns]

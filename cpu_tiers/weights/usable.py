@@ -149,11 +149,14 @@ class UsablePart:
 
     The amount is 0 if a host has no room for one such server. Else the amount is the sum of what
     is free on each provider that could serve one of the groups that request the class.
+
+    :ivar shape: of the servers.
+    :ivar name: of the resource class.
     """
 
     def __init__(self, usable: UsableAmounts, shape: ServerShape, name: str) -> None:
         self._times = usable.times
-        self._shape, self._name = shape, name
+        self.shape, self.name = shape, name
         smallest = dict(shape.anywhere).get(name)
         self._least = math.inf if smallest is None else max(1, smallest)
         self._groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
@@ -161,27 +164,61 @@ class UsablePart:
     def of(self, providers: Providers) -> int:
         """Return the amount of a host."""
         # This runs for every typical server of each new state of a host.
-        for group, count in self._shape.groups:
+        for group, count in self.shape.groups:
             if sum([self._times(group, number) for number in providers.host]) < count:
                 return 0
-        amounts, most = providers.without(self._shape.avoided)
-        for wanted, amount in self._shape.anywhere:
+        amounts, most = providers.without(self.shape.avoided)
+        for wanted, amount in self.shape.anywhere:
             if most.get(wanted, 0) < amount:
                 return 0
         if self._groups:
             return sum(self._serving(providers))
         least = self._least
-        return sum([amount for amount in amounts.get(self._name, ()) if amount >= least])
+        return sum([amount for amount in amounts.get(self.name, ()) if amount >= least])
 
     def _serving(self, providers: Providers) -> Iterable[int]:
         """Yield the free amounts of the providers that could serve one of the groups."""
         for number, (traits, amounts) in zip(providers.host, providers.states, strict=True):
-            free = amounts.get(self._name, 0)
-            in_whole = free >= self._least and self._shape.avoided.isdisjoint(traits)
+            free = amounts.get(self.name, 0)
+            in_whole = free >= self._least and self.shape.avoided.isdisjoint(traits)
             if free > 0 and (
                 in_whole or any(self._times(group, number) for group in self._groups)
             ):
                 yield free
+
+
+class PlainServers:
+    """What servers could use that have no suffixed groups and avoid the same providers.
+
+    Where each of these servers has room, the amounts are added up once for all of them.
+
+    :param parts: the part of each server, with its weight.
+    """
+
+    def __init__(self, avoided: frozenset[str], parts: Sequence[tuple[float, UsablePart]]) -> None:
+        self._avoided, self._parts = avoided, parts
+        self._largest: dict[str, int] = {}
+        self._weights: dict[str, float] = {}
+        for weight, part in parts:
+            self._weights[part.name] = self._weights.get(part.name, 0.0) + weight
+            for name, amount in part.shape.anywhere:
+                self._largest[name] = max(1, amount, self._largest.get(name, 0))
+
+    def of(self, providers: Providers) -> float:
+        """Return the weighted sum of the amounts of a host."""
+        amounts, most = providers.without(self._avoided)
+        for name, amount in self._largest.items():
+            if most.get(name, 0) < amount:
+                return self._of_each(providers)
+        total = 0.0
+        for name, weight in self._weights.items():
+            if min(amounts[name]) < self._largest[name]:
+                return self._of_each(providers)
+            total += weight * sum(amounts[name])
+        return total
+
+    def _of_each(self, providers: Providers) -> float:
+        return sum([weight * part.of(providers) for weight, part in self._parts])
 
 
 def _times(group: GroupShape, free: Mapping[str, int]) -> int:

@@ -2,7 +2,7 @@
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights.shape import ServerShape
-from cpu_tiers.weights.usable import Host, UsableAmounts, UsablePart
+from cpu_tiers.weights.usable import Host, PlainServers, UsableAmounts, UsablePart
 
 DEVICE = RequestGroup(suffix="_1", resources={"VGPU": 1_000})
 TWO_DEVICES = ServerShape.of(
@@ -74,3 +74,26 @@ def test_the_outcome_of_each_candidate() -> None:
     for _ in range(2):  # worked out, then remembered
         outcomes = usable.outcomes((half, whole), {"a": 0, "b": 1}, claims)
         assert outcomes == [(half, half), (half, whole)]
+
+
+def test_what_servers_of_several_sizes_could_use() -> None:
+    """Small servers count once, large ones a half."""
+    usable = UsableAmounts()
+    small = ServerShape.of([RequestGroup(resources={"VCPU": 2})])
+    large = ServerShape.of([RequestGroup(resources={"VCPU": 6, "DISK_GB": 1})])
+    weights = {small: 1.0, large: 0.5}
+    parts = [(weight, UsablePart(usable, shape, "VCPU")) for shape, weight in weights.items()]
+    servers = PlainServers(frozenset(), parts)
+    disk = usable.number(frozenset(), ("DISK_GB", 4))
+    eight, four, one = (usable.number(frozenset(), ("VCPU", n)) for n in (8, 4, 1))
+
+    def of(*host: int) -> float:
+        return servers.of(usable.providers(host))
+
+    assert of(disk, eight) == 8 + 0.5 * 8  # room for both
+    assert of(disk, eight, four) == 12 + 0.5 * 8  # the large one has no room beside the 4
+    assert of(disk, eight, one) == 8 + 0.5 * 8  # neither has room there
+    assert of(disk, four) == 4  # only the small one has room
+    assert of(eight) == 8  # without a disk
+    assert of(disk) == 0
+    assert of() == 0
