@@ -329,6 +329,7 @@ class RandomLife(RuleBasedStateMachine):
             if owner:
                 self.cloud.api.detach_interface(server.uuid, port)
                 wait_until(lambda: port not in self.cloud.ports_of(server.uuid))
+                self.cloud.unplug(server.uuid, server.host, port)
                 server.attached.discard(port)
             else:
                 server.attached.add(port)
