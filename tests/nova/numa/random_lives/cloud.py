@@ -121,12 +121,16 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
         """Move a guest, as libvirt does: no step says in advance where it goes.
 
         Nova has the destination define the guest. A guest that is only created would be gone
-        once it is off, such as in a shelve.
+        once it is off, such as in a shelve. And Nova has the source undefine the guest: an
+        evacuation back to the host would find it there.
         """
         host = destination.split("/")[2]  # qemu+tcp://one/system
         connection = self.computes[host].driver._host.get_connection()
         connection.defineXML(params["destination_xml"]).create()
         domain.complete_job()
+        assert flags & fakelibvirt.VIR_MIGRATE_UNDEFINE_SOURCE
+        domain.destroy()
+        domain.undefine()
 
     def flavor_of(self, guest: Guest) -> str:
         """Return the id of a guest's flavor."""
