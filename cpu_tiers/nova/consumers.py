@@ -49,16 +49,18 @@ class ConsumerRecord:
     :param server: Nova's instance.
     :param move: Nova's migration, if the server is on its way from or to this
         host.
+    :param keeps_source: the server itself holds the source of its migration.
     """
 
     consumer: ConsumerId
     server: Any
     move: Any = None
+    keeps_source: bool = False
 
     @property
     def is_source(self) -> bool:
-        """Tell whether the consumer is a migration, which holds the source."""
-        return bool(self.consumer != self.server.uuid)
+        """Tell whether the consumer holds the source, as a migration does."""
+        return self.keeps_source or bool(self.consumer != self.server.uuid)
 
     @property
     def owner(self) -> Owner | None:
@@ -73,7 +75,7 @@ class ConsumerRecord:
         if self.move is not None and self.move.migration_type == "resize":
             server = self.server
             flavor = (server.old_flavor or flavor) if self.is_source else server.new_flavor
-        part = f", source of migration {self.consumer}" if self.is_source else ""
+        part = f", source of migration {self.move.uuid}" if self.is_source else ""
         return None if flavor is None else to_owner(self.server, flavor, part)
 
 
@@ -135,9 +137,16 @@ def find_consumer_records(
     if not wanted:
         return {}
     servers = _servers(compute_node.context, wanted)
-    arriving = _arriving(compute_node, servers.values(), consumers)
+    moves = moves_of(compute_node)
+    keeping = _keeping(compute_node, moves, consumers)
+    moves_by_server = _arriving(compute_node, moves, servers.values(), consumers) | keeping
     records = {
-        uuid: ConsumerRecord(consumer=uuid, server=server, move=arriving.get(uuid))
+        uuid: ConsumerRecord(
+            consumer=uuid,
+            server=server,
+            move=moves_by_server.get(uuid),
+            keeps_source=uuid in keeping,
+        )
         for uuid, server in servers.items()
     }
     for uuid in wanted:
@@ -157,8 +166,28 @@ def _servers(context: Any, uuids: Collection[ConsumerId]) -> dict[ConsumerId, An
     return {server.uuid: server for server in servers}
 
 
+def _keeping(
+    compute_node: ComputeNode, moves: Iterable[Any], consumers: Collection[ConsumerId]
+) -> dict[ConsumerId, Any]:
+    """Return the migrations from this host whose source the server itself holds, by the server.
+
+    Nova hands allocations to a migration only if the server holds some of the root provider. A
+    server with NUMA nodes and without a disk holds none of it.
+    """
+    return {
+        move.instance_uuid: move
+        for move in moves
+        if move.source_node == compute_node.name
+        and move.dest_node not in (compute_node.name, None)
+        and move.uuid not in consumers
+    }
+
+
 def _arriving(
-    compute_node: ComputeNode, servers: Iterable[Any], consumers: Collection[ConsumerId]
+    compute_node: ComputeNode,
+    moves: Iterable[Any],
+    servers: Iterable[Any],
+    consumers: Collection[ConsumerId],
 ) -> dict[ConsumerId, Any]:
     """Return the migrations to this host, by the server.
 
@@ -166,7 +195,7 @@ def _arriving(
     over the source. The source may be this host, too.
     """
     moves = [
-        *moves_of(compute_node),
+        *moves,
         # A server that was evacuated from this host while it was down holds this host still, and
         # may be on its way between other hosts by now.
         *(

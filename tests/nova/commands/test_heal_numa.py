@@ -15,6 +15,7 @@ from tests.nova.networks import BRIDGE, EGRESS, PORT_IDS, Neutron, add_devices, 
 from tests.nova.networks import placement_of as client_of
 from tests.nova.numa.hosts import SHARES
 from tests.nova.numa.moves import MOVING, NUMA, PINNED, MoveCommands
+from tests.nova.reshapes import POWER_OFF
 
 ODD = {**NUMA, MULTIPLIER: "12.5"}
 """With 2 vCPUs 25 shares: 12.5 of each node, and the first takes what is odd."""
@@ -90,6 +91,23 @@ class TestHeal(Heals):
         }
         assert self.heal("--apply") == found
         assert {server: self.held(server) for server in held} == held
+
+    def test_a_server_that_holds_the_source_of_its_resize(self) -> None:
+        """It holds nothing of the root provider, so Nova hands nothing to the migration.
+
+        By the new flavor, 25 shares would be missing on the source (random life 20262027).
+        """
+        self.start_host("one")
+        server = self.boot_on("one", self.flavor("no tier", NUMA, vcpus=2))
+        self.become_aware()
+        held = self.held(server)
+        assert held.keys() == {"one_NUMA0", "one_NUMA0_PAGES_4", "one_NUMA1", "one_NUMA1_PAGES_4"}
+        self.nodes(None)
+        self.start_host("two")
+        with mock.patch(POWER_OFF, return_value="{}"):
+            self._resize_server({"id": server}, self.flavor("odd", ODD, vcpus=2))
+        assert self.held(server).items() > held.items()
+        assert self.heal("--plan", "--host", "one") == {}
 
     def test_without_shares_on_the_host(self) -> None:
         self.reporting(False)
