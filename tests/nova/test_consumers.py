@@ -35,7 +35,7 @@ def record(
     )
 
 
-BOTH = {"old_flavor": "old", "new_flavor": "new"}
+BOTH: dict[str, Any] = {"old_flavor": "old", "new_flavor": "new"}
 
 
 @pytest.mark.parametrize(
