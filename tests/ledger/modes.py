@@ -52,10 +52,14 @@ NUMA_REPORTING = {
 
 REAL_HOSTS = (
     "nova.tests.functional.libvirt.*",
+    "nova.tests.functional.regressions.test_bug_1995153",
+    "nova.tests.functional.regressions.test_bug_2140537",
+    "nova.tests.functional.regressions.test_bug_2153425",
     "nova.tests.functional.test_servers_resource_request",
 )
-"""The modules whose hosts have NUMA nodes or providers of devices. In the others, Nova's fake
-driver reports hosts with neither."""
+"""The modules whose hosts have NUMA nodes or providers of devices, and of the regressions those
+with servers that have a NUMA topology. In most others, Nova's fake driver reports hosts with
+neither."""
 
 STOCK = "stock"
 MODES = {

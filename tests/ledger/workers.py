@@ -15,6 +15,9 @@ from typing import Any
 from tests.ledger.modes import Mode
 from tests.ledger.results import FAILED, KILLED, NOT_REACHED, Outcome
 
+HANG = 900
+"""After so many seconds, a test hangs. On two busy CPUs the longest test takes two minutes."""
+
 WORKER = Path(__file__).parent / "process" / "worker.py"
 
 
@@ -65,6 +68,7 @@ class Workers:
                 "module": module,
                 "tests": sorted(tests),
                 "timeout": timeout,
+                "hang": HANG,
                 "output": output.name,
             }
             answer = self._ask(worker, request)

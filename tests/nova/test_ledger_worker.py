@@ -31,11 +31,14 @@ print(json.dumps(worker.serve(json.loads(sys.argv[3]), lambda: {"nova.utils": 2}
 """
 
 
-def run(folder: Path, statement: str, tests: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def run(
+    folder: Path, statement: str, tests: list[str], *, timeout: float = 60, hang: float = 60
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Run the tests of the module in a fork; return what is reported, and the outcomes."""
     (folder / "test_module.py").write_text(MODULE.format(statement=statement))
     output = folder / "output"
-    request = {"module": "test_module", "tests": tests, "timeout": 2, "output": str(output)}
+    limits = {"timeout": timeout, "hang": hang}
+    request = {"module": "test_module", "tests": tests, "output": str(output), **limits}
     arguments = [str(WORKER.parent), str(folder), json.dumps(request)]
     command = [sys.executable, "-W", "ignore", "-c", SERVE, *arguments]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -58,19 +61,17 @@ def test_every_kind_of_outcome_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "limits"),
     [
-        pytest.param("time.sleep(60)", id="a test that hangs"),
-        pytest.param(
-            "os.kill(os.getpid(), 9)",
-            id="a test that kills its process",
-        ),
+        pytest.param("time.sleep(60)", {"timeout": 2}, id="a module that takes too long"),
+        pytest.param("time.sleep(60)", {"hang": 2}, id="a test that hangs"),
+        pytest.param("os.kill(os.getpid(), 9)", {}, id="a test that kills its process"),
     ],
 )
 def test_a_module_that_does_not_end_leaves_the_outcomes_before(
-    tmp_path: Path, statement: str
+    tmp_path: Path, statement: str, limits: dict[str, float]
 ) -> None:
-    answer, outcomes = run(tmp_path, statement, [])
+    answer, outcomes = run(tmp_path, statement, [], **limits)
     assert answer["killed"]
     assert outcomes == {**BEFORE, "d": ("killed", ""), "e": ("not reached", "")}
 

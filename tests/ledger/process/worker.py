@@ -1,10 +1,11 @@
 """Runs modules of Nova's own tests, each module in a fork of a process with Nova.
 
 ``python worker.py [--with-cpu-tiers [--fold-nodes]]`` reads requests from stdin, as JSON lines
-with the keys ``module``, ``tests`` (the tests to run; an empty list: all), ``timeout`` (seconds)
-and ``output`` (a path). The fork writes each outcome to ``output`` at once, so that the outcomes
-before a hang are known. The worker answers each request by a JSON line with the keys ``killed``,
-``seconds`` and ``cpu_seconds`` (user and system).
+with the keys ``module``, ``tests`` (the tests to run; an empty list: all), ``timeout`` (seconds
+of the module), ``hang`` (seconds without a word of a test) and ``output`` (a path). The fork
+writes each outcome to ``output`` at once, so that the outcomes before a hang are known. The
+worker answers each request by a JSON line with the keys ``killed``, ``seconds`` and
+``cpu_seconds`` (user and system).
 
 The module imports nothing of cpu-tiers: in the environment of a stock Nova, cpu-tiers is not
 installed and not on the path either.
@@ -186,14 +187,19 @@ def share_between_tests() -> None:
 
 
 def serve(request: Mapping[str, Any], count_wrapped: Any) -> dict[str, Any]:
-    """Run a module in a fork; kill the fork after the timeout."""
-    start = monotonic()
+    """Run a module in a fork; kill the fork after the timeout, or if a test hangs."""
+    start = spoke = monotonic()
+    output, size = Path(request["output"]), 0
     child = os.fork()
     if child == 0:
         run_and_exit(request, count_wrapped)
     killed = False
     while not (ended := os.wait4(child, os.WNOHANG))[0]:
-        if not killed and monotonic() - start > request["timeout"]:
+        now, before = monotonic(), size
+        size = output.stat().st_size if output.exists() else 0
+        spoke = now if size != before else spoke
+        is_late = now - start > request["timeout"] or now - spoke > request["hang"]
+        if is_late and not killed:
             os.kill(child, signal.SIGKILL)
             killed = True
         sleep(0.05)
