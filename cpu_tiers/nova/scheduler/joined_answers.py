@@ -21,6 +21,7 @@ from cpu_tiers.nova import candidate_cells
 from cpu_tiers.nova.candidate_cells import Candidate, Summaries
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.scheduler import port_devices
+from cpu_tiers.nova.scheduler.disk_of_host import with_disk_of_host
 from cpu_tiers.nova.scheduler.numa_groups import NumaRequest, numa_request_of
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
@@ -52,7 +53,7 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
         if server and _is_in_vain(self, context, server):
             requests = tuple(request for request in requests if not _requests_nodes(request))
         for request in requests:
-            answer = _ask(original, self, context, request)
+            answer = _ask(original, self, context, with_disk_of_host(self, context, request))
             if answer is None:
                 if not joined:
                     return None

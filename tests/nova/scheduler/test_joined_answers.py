@@ -5,17 +5,20 @@ A host has two NUMA nodes, each of 4 CPUs and 2 GiB, half of it in pages of 2 Mi
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import pytest
+from fixtures import MonkeyPatch
 from keystoneauth1.exceptions import ConnectFailure
 from nova import context, objects
 from nova.scheduler import utils
 from nova.scheduler.client import report
 
 from cpu_tiers.nova import candidate_cells
+from cpu_tiers.nova.scheduler import disk_of_host
 from cpu_tiers.nova.scheduler.joined_answers import SEAM
 from cpu_tiers.nova.scheduler.numa_groups import NumaRequest
 from tests.nova.computes import SHARES
@@ -36,13 +39,15 @@ CLIENT = report.SchedulerReportClient
 
 
 class TestJoined(ReportingHosts):
-    def candidates(self, specs: Mapping[str, str]) -> tuple[set[str], set[str]]:
+    def candidates(
+        self, specs: Mapping[str, str], *, disk_gb: int = 0
+    ) -> tuple[set[str], set[str]]:
         """Return the hosts that have candidates for a server, and those of the summaries."""
         flavor = objects.Flavor(
             name="f",
             vcpus=2,
             memory_mb=512,
-            root_gb=0,
+            root_gb=disk_gb,
             ephemeral_gb=0,
             swap=0,
             extra_specs=dict(specs),
@@ -60,8 +65,8 @@ class TestJoined(ReportingHosts):
         names = {uuid: name for name, uuid in self.compute_rp_uuids.items()}
         roots = {uuid: summary["root_provider_uuid"] for uuid, summary in summaries.items()}
         return (
-            {names[roots[uuid]] for one in found for uuid in one["allocations"]},
-            {names[root] for root in roots.values()},
+            {names.get(roots[uuid], "pool") for one in found for uuid in one["allocations"]},
+            {names.get(root, "pool") for root in roots.values()},
         )
 
     def test_hosts_with_nodes_and_hosts_without(self) -> None:
@@ -77,6 +82,35 @@ class TestJoined(ReportingHosts):
         assert self.candidates({"hw:cpu_policy": "dedicated"}) == (set(), set())
         self.configure(query_placement_for_numa=False)
         assert self.candidates(TWO) == ({"unset", "off", "on"},) * 2  # as Nova asks
+
+    def test_the_disk_of_a_host_or_of_a_pool(self) -> None:
+        """Both hosts have a disk, and later one shares a larger pool with other hosts."""
+        self.nodes_reported(None)
+        one, _ = self.start_host("one"), self.start_host("two")
+        most = self._get_provider_inventory(one)["DISK_GB"]["max_unit"]
+        pool = self._post_resource_provider("pool")["uuid"]
+        disk = {"DISK_GB": {"total": most + 1}}
+        self._update_inventory(pool, {"resource_provider_generation": 0, "inventories": disk})
+        send, sent = CLIENT.get, list[str]()
+
+        def get(client: Any, url: str, *arguments: Any, **named: Any) -> Any:
+            sent.append(url.replace("%3A", ":").replace("%2C", ","))
+            return send(client, url, *arguments, **named)
+
+        self.useFixture(MonkeyPatch("nova.scheduler.client.report.SchedulerReportClient.get", get))
+        assert self.candidates({}, disk_gb=most)[0] == {"one", "two"}
+        assert self.candidates({}, disk_gb=most + 1)[0] == set()
+        assert f"resources_HOST=DISK_GB:{most + 1},MEMORY_MB:512,VCPU:2" in sent[-1]
+        assert "_DISK" not in sent[-1]
+        assert len(sent) == 3  # once for the pools
+        self._set_provider_traits(pool, ["MISC_SHARES_VIA_AGGREGATE"])
+        for uuid in (pool, one):
+            self._set_aggregate(uuid, one)  # any uuid is the name of an aggregate
+        later = monotonic() + disk_of_host.KEPT_SECONDS
+        with mock.patch.object(disk_of_host, "monotonic", return_value=later):
+            assert self.candidates({}, disk_gb=most + 1)[0] == {"one", "pool"}
+            assert self.candidates({}, disk_gb=most)[0] == {"one", "two", "pool"}
+        assert f"resources_DISK=DISK_GB:{most}" in sent[-1]
 
     def test_a_host_that_could_only_put_two_nodes_on_one_is_left_out(self) -> None:
         self.start_host("one")
