@@ -266,5 +266,5 @@ def test_an_unusable_answer_is_a_failed_query(answer: Any) -> None:
     """For Nova, ``None`` is an answer that did not come: NoValidHost."""
     original = mock.Mock(side_effect=[answer])
     assert SEAM.wrap is not None
-    request = SimpleNamespace(cpu_tiers_numa=NumaRequest(apart=("a", "b")))
+    request = SimpleNamespace(cpu_tiers_numa=NumaRequest(apart=("a", "b")), _rg_by_id={})
     assert SEAM.wrap(original)(None, None, request) is None
