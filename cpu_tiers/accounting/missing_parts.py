@@ -9,12 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cpu_tiers.accounting.constraints import any_of_name, node_of
+from cpu_tiers.model.names import SHARING
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 
 Summaries = Mapping[str, Mapping[str, Any]]
-
-SHARING = "MISC_SHARES_VIA_AGGREGATE"
-"""The standard trait of a provider that the hosts of its aggregates share."""
 
 
 class FreeProvider(NamedTuple):

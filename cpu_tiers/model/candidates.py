@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.document import DocumentPlace
-from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
+from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
 
 T = TypeVar("T")
 
@@ -170,7 +170,7 @@ class CandidatesAnswer:
             root = summary["root_provider_uuid"]
             classes.setdefault(root, set()).update(summary["resources"])
             # The trait with which operators mark a provider that Placement shares among trees.
-            if "MISC_SHARES_VIA_AGGREGATE" in summary["traits"]:
+            if SHARING in summary["traits"]:
                 sharing.add(root)
         return tuple(
             root

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cpu_tiers.accounting.holdings import ProviderId
-from cpu_tiers.accounting.missing_parts import SHARING
 from cpu_tiers.accounting.repeated_claims import host_of
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
+from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.numa import (
     large_pages_trait,
     no_numa_trait,

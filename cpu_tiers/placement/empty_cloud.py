@@ -5,12 +5,10 @@ from collections.abc import Collection
 from cpu_tiers.accounting.empty_hosts import EmptyCloud
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.model.names import SHARING
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.reading import ReadProgress, untold
 from cpu_tiers.placement.records import Provider
-
-SHARING = "MISC_SHARES_VIA_AGGREGATE"
-"""The standard trait of a provider that the hosts of its aggregates share."""
 
 
 def read_empty_cloud(

@@ -8,9 +8,6 @@ from typing import Any
 
 from cpu_tiers.model.inventory import Inventory
 
-SHARES = "MISC_SHARES_VIA_AGGREGATE"
-"""The trait of a provider that serves other trees through their common aggregates."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudProvider:

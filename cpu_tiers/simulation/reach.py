@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.simulation.provider import SHARES, SimulatedProvider, Stock
+from cpu_tiers.model.names import SHARING
+from cpu_tiers.simulation.provider import SimulatedProvider, Stock
 
 
 class Place(NamedTuple):
@@ -132,7 +133,7 @@ def reaches(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[Reach]:
         provider
         for providers in trees.values()
         for provider in providers
-        if SHARES in provider.state.traits
+        if SHARING in provider.state.traits
     ]
     by_places: dict[tuple[Place, ...], Shape] = {}
     found = []

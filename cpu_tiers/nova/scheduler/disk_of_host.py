@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from cpu_tiers.accounting.missing_parts import SHARING
+from cpu_tiers.model.names import SHARING
 from cpu_tiers.nova import candidate_cells
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.scheduler.numa_groups import copy_of
@@ -55,7 +55,7 @@ def _may_share(client: Any, context: Any) -> bool:
         answer = candidate_cells.read(client, context, url, version="1.18")
         has_pool = bool(answer["resource_providers"])
     except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
-        LOG.warning("Placement does not tell whether hosts share a pool of disks: %r", error)
+        LOG.warning("Placement does not tell %s: %r", "whether hosts share a pool of disks", error)
         return True
     _POOLS[client] = now + KEPT_SECONDS, has_pool
     return has_pool

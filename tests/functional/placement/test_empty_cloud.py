@@ -4,9 +4,10 @@ import random
 
 from cpu_tiers.accounting.empty_hosts import never_served
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.names import SHARING
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.empty_cloud import SHARING, read_empty_cloud
+from cpu_tiers.placement.empty_cloud import read_empty_cloud
 from cpu_tiers.placement.sync import sync
 from tests.draws import SEED
 
