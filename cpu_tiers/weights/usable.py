@@ -111,8 +111,8 @@ class UsableAmounts:
 class Free(NamedTuple):
     """Free amounts of providers, by resource class.
 
-    :param amounts: of each provider that has the class.
-    :param most: the largest of these.
+    :param amounts: the amount of each provider that has the class.
+    :param most: the largest of the amounts.
     """
 
     amounts: Mapping[str, Sequence[int]]
@@ -188,9 +188,9 @@ class UsablePart:
 
 
 class PlainServers:
-    """What servers could use that have no suffixed groups and avoid the same providers.
+    """How much servers without suffixed groups could use; all servers avoid the same traits.
 
-    Where each of these servers has room, the amounts are added up once for all of them.
+    Where each of these servers has room, the amounts are added up once for all servers.
 
     :param parts: the part of each server, with its weight.
     """

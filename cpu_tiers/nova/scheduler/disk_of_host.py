@@ -23,11 +23,11 @@ from cpu_tiers.translators.shared_disk import DISK
 LOG = logging.getLogger(__name__)
 
 KEPT_SECONDS = 300
-"""How long it is remembered whether the cloud has a pool. nova-compute reads the aggregates of its
-hosts as often, by default."""
+"""For so many seconds nova-scheduler remembers whether the cloud has a pool. By default,
+nova-compute remembers the aggregates of its hosts for the same time."""
 
 _POOLS: WeakKeyDictionary[Any, tuple[float, bool]] = WeakKeyDictionary()
-"""By client: until when it is known whether the cloud has a pool, and whether it has one."""
+"""By client of Placement: the end of this time, and whether the cloud has a pool."""
 
 
 def with_disk_of_host(client: Any, context: Any, request: Any) -> Any:
@@ -46,7 +46,7 @@ def with_disk_of_host(client: Any, context: Any, request: Any) -> Any:
 
 
 def _may_share(client: Any, context: Any) -> bool:
-    """Tell whether the cloud has a pool, or Placement does not say so."""
+    """Tell whether the cloud has a pool; without an answer of Placement, it may have one."""
     until, has_pool = _POOLS.get(client, (0.0, True))
     if (now := monotonic()) < until:
         return has_pool

@@ -192,8 +192,9 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
     def unplug(self, server: str, host: str, port: str) -> None:
         """Remove the interface of a detached port from its guest.
 
-        Nova's fake libvirt tells no PCI address of an interface, so Nova finds no interface of a
-        direct port to detach, and the next live migration would meet an interface without a port.
+        Nova's fake libvirt tells neither the tap device of an interface nor its PCI address, so
+        Nova finds no interface to detach, and the next live migration would meet an interface
+        without a port.
         """
         connection = self.computes[host].driver._host.get_connection()
         devices = connection.lookupByUUIDString(server)._def["devices"]
