@@ -39,10 +39,15 @@ def _download(nova: str, folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--no-binary", "nova", "--dest", str(started), f"nova=={nova}"]
     subprocess.run(command, check=True)
-    with tarfile.open(started / f"nova-{nova}.tar.gz") as archive:
+    unpack(started / f"nova-{nova}.tar.gz", started)
+    started.rename(folder)
+
+
+def unpack(distribution: Path, folder: Path) -> None:
+    """Write the samples of a source distribution to a folder, as ``doc/…``."""
+    with tarfile.open(distribution) as archive:
         for member in archive:
             path = member.name.partition("/")[2]
             if path.startswith(FOLDERS) and (content := archive.extractfile(member)):
-                (started / path).parent.mkdir(parents=True, exist_ok=True)
-                (started / path).write_bytes(content.read())
-    started.rename(folder)
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_bytes(content.read())
