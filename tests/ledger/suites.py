@@ -38,7 +38,7 @@ SLICE = (
 )
 """Modules in which Nova calls many of the functions that cpu-tiers wraps, for CI."""
 
-SLICE_MODES = ("stock", "numa-reporting")
+SLICE_MODES = ("stock", "numa-query", "numa-reporting")
 
 
 def modules(nova: Path, patterns: Sequence[str] = ()) -> dict[str, str]:
