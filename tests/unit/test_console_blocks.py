@@ -94,6 +94,7 @@ NOT_RUN = {
         "--decisions",
     ): "tests/functional/cli/test_recorded_decisions.py runs it on a file of its own.",
     ("docs/ledger.rst", "tox -e nova-ledger"): TOX,
+    ("docs/random-lives.rst", "CPU_TIERS_LIVES=100"): TOX,
     ("docs/measured.rst", "tox -e contention"): TOX,
     ("docs/recipes.rst", "pip install --quiet tox"): TOX,
     ("docs/recipes.rst", "tox -e genconfig"): TOX,
