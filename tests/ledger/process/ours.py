@@ -84,9 +84,10 @@ def own_static_methods() -> None:
 
 
 def keep_the_base_class() -> None:
-    """Have Nova's driver find its base class when its name is that of our driver.
+    """Have the constructor of Nova's driver name Nova's driver by a second name.
 
-    Nova 31 and 32 call ``super(LibvirtDriver, self).__init__``: without this, for ever.
+    Nova 31 and 32 call ``super(LibvirtDriver, self).__init__``. When the first name is that of
+    our driver, which is a subclass, the constructor would call itself without an end.
     """
     initialize = driver.LibvirtDriver.__init__
     driver.NovasDriver = driver.LibvirtDriver

@@ -1,12 +1,11 @@
 """Random lives of servers, each on a cloud of its own, with all that can meet on a server.
 
-A life is a run of a state machine of Hypothesis from a seed of its own, and each further life has
-the next number as its seed. A life that fails ends, the other lives go on, and the message has the
-steps of the life. Hypothesis does not make the life shorter: each try would take as long as the
-life.
+A life is a run of a state machine of Hypothesis from a seed of its own. A life that fails ends,
+the other lives go on, and the message has the steps of the life. Hypothesis does not make the life
+shorter: each try would take as long as the life.
 
-- ``CPU_TIERS_LIVES`` is the number of lives. Without it no life is lived.
-- ``CPU_TIERS_SEED`` is the seed of the first life. Without it, each day has its own thousand.
+- ``CPU_TIERS_LIVES`` is the number of lives, ``CPU_TIERS_SEED`` the seed of the first. Without the
+  number no life is lived.
 - ``CPU_TIERS_STORIES`` is a file to which the steps of all lives are added.
 """
 
@@ -23,7 +22,9 @@ from tests.nova.numa.random_lives.guests import Guest
 from tests.nova.numa.random_lives.machine import RandomLife, Story
 
 LIVES = int(os.environ.get("CPU_TIERS_LIVES") or 0)
-FIRST = int(os.environ.get("CPU_TIERS_SEED") or 1000 * draws.SEED)
+STEP = 10**8
+"""The distance between the seeds of two lives. The seed of a day is its date, and no two days have
+the same lives."""
 ONE_LIFE = settings(
     max_examples=2,  # the first is no life: see RandomLife.begin
     stateful_step_count=50,  # of which those that are not possible do nothing
@@ -52,7 +53,8 @@ def live(number: int) -> Story:
 
 @pytest.mark.skipif(not LIVES, reason="CPU_TIERS_LIVES does not say how many lives")
 def test_random_lives() -> None:
-    stories = {number: live(number) for number in range(FIRST, FIRST + LIVES)}
+    numbers = range(draws.SEED, draws.SEED + LIVES * STEP, STEP)
+    stories = {number: live(number) for number in numbers}
     failed = [
         "\n".join([f"CPU_TIERS_SEED={number} CPU_TIERS_LIVES=1", *story.lines])
         for number, story in stories.items()
