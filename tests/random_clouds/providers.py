@@ -34,8 +34,9 @@ NAMES = (
     ),
 )
 _PROVIDER = """
-    INSERT INTO resource_providers (uuid, name, generation, parent_provider_id, root_provider_id)
-    SELECT own.uuid, own.name, 0, parent.id, parent.root_provider_id
+    INSERT INTO resource_providers (uuid, name, generation, parent_provider_id, root_provider_id,
+                                    created_at)
+    SELECT own.uuid, own.name, 0, parent.id, parent.root_provider_id, CURRENT_TIMESTAMP
     FROM (SELECT ? AS uuid, ? AS name, ? AS parent) own
     LEFT JOIN resource_providers parent ON parent.name = own.parent"""
 _ROOT = "UPDATE resource_providers SET root_provider_id = id WHERE name = ?"
