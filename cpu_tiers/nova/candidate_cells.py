@@ -36,6 +36,15 @@ class NodesUnknown(CpuTiersError):
     """Placement refused to list the NUMA nodes or the traits."""
 
 
+def has_nodes(candidate: object) -> bool:
+    """Tell whether a candidate has NUMA nodes.
+
+    A candidate has no mappings below microversion 1.34, and Nova's own tests have candidates of
+    other types.
+    """
+    return isinstance(candidate, Mapping) and "_PROC1" in candidate.get("mappings", ())
+
+
 def places_of(mappings: Mapping[str, Sequence[str]]) -> tuple[CellPlace, ...] | None:
     """Return the host cell and the page size of each guest cell of an allocation candidate.
 

@@ -37,7 +37,7 @@ def best_first(answer: CandidatesAnswer, *, pack: bool = False) -> CandidatesAns
     keyed = []
     for request in usable.allocation_requests:
         host = _host(request, answer.provider_summaries)
-        key = _cost(request, answer.provider_summaries, pack=pack)
+        key = cost_of(request, answer.provider_summaries, pack=pack)
         keyed.append(((host_numbers.setdefault(host, len(host_numbers)), *key), request))
     keyed.sort(key=lambda pair: pair[0])  # stable: rule 4
     return replace(usable, allocation_requests=tuple(request for _, request in keyed))
@@ -49,10 +49,14 @@ def _host(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]
     return "" if provider is None else str(summaries[provider]["root_provider_uuid"])
 
 
-def _cost(
+def cost_of(
     request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]], *, pack: bool
 ) -> tuple[int, int, int]:
-    """Return the numbers of rules 1 to 3 for a candidate; smaller numbers are better."""
+    """Return the numbers of rules 1 to 3 for a candidate; smaller numbers are better.
+
+    :param summaries: the provider summaries of the candidate's answer.
+    :param pack: as in :func:`best_first`.
+    """
     fragmented = free_cpus = 0
     for node in request.nodes:
         of_class = summaries[node]["resources"]

@@ -58,6 +58,13 @@ def on_hardware(host: Host, server: Server, *, aliases: bool) -> set[Placement]:
     }
 
 
+def cells_with_devices(host: Host, placement: Placement) -> int:
+    """Return how many of the cells of a placement have a PCI device that no server has taken."""
+    devices = (*host.ports["direct"], *host.aliases)
+    cells = {device.node for device in devices if device.functions}
+    return sum(cell in cells for cell, _ in placement.cells)
+
+
 def take(host: Host, server: Server, placement: Placement) -> None:
     """Let a server take what it needs of a host."""
     cells = {cell.id: cell for cell in host.cells}

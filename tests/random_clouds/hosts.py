@@ -142,6 +142,11 @@ class Server:
         """Whether the guest has dedicated vCPUs."""
         return any(node.dedicated for node in self.nodes)
 
+    @property
+    def requests_devices(self) -> bool:
+        """Whether the server requests PCI devices, by an alias or for a port."""
+        return bool(self.devices) or any(port.kind == "direct" for port in self.ports)
+
     def extra_specs(self) -> dict[str, str]:
         """Return the extra specs of the flavor."""
         specs: dict[str, str] = {}

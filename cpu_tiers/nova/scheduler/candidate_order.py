@@ -8,22 +8,23 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from nova import objects
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.nova.candidate_cells import Candidate, Summaries
+from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
+from cpu_tiers.nova.candidate_cells import Candidate, Summaries, has_nodes
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.node_devices import NodeDevices, cells_of
 from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
-from cpu_tiers.weights.fragmentation import best_first
+from cpu_tiers.weights.fragmentation import cost_of
 
 
-def _order(original: Callable[..., Any]) -> Callable[..., Any]:
-    """File the candidates of each host under the uuid of its root provider, the best first.
+def _file(original: Callable[..., Any]) -> Callable[..., Any]:
+    """File the candidates of each host under the uuid of its root provider.
 
     Nova files a candidate only under the providers that the candidate allocates. A server
     without a disk on the host allocates nothing of the root provider.
@@ -44,7 +45,7 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
             filed = itertools.chain.from_iterable(alloc_reqs_by_rp_uuid.values())
             # Each candidate is filed under several providers and cannot be hashed: a dict.
             candidates = {id(candidate): candidate for candidate in filed}.values()
-            with refusing("the order of the candidates"):
+            with refusing("the search for the hosts of the candidates"):
                 alloc_reqs_by_rp_uuid |= by_host(candidates, provider_summaries)
         return original(
             self,
@@ -61,41 +62,75 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def by_host(candidates: Iterable[Candidate], summaries: Summaries) -> dict[str, list[Candidate]]:
-    """Return the candidates with NUMA nodes by the root provider of their host, the best first."""
-    on_nodes = [candidate for candidate in candidates if has_nodes(candidate)]
+    """Return the candidates with NUMA nodes by the root provider of their host."""
     candidates_by_root: dict[str, list[Candidate]] = {}
-    for candidate in best_of(on_nodes, CandidatesAnswer.of(on_nodes, summaries)):
+    for candidate in filter(has_nodes, candidates):
         # The root of a node, since a disk pool may be another tree's.
         root = summaries[candidate["mappings"]["_PROC1"][0]]["root_provider_uuid"]
         candidates_by_root.setdefault(root, []).append(candidate)
     return candidates_by_root
 
 
-def has_nodes(candidate: object) -> bool:
-    """Tell whether a candidate has NUMA nodes.
+def _order(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Put the best candidate of each host first, before the filters judge the candidates."""
 
-    A candidate has no mappings below microversion 1.34, and Nova's own tests have candidates of
-    other types.
+    @functools.wraps(original)
+    def _get_sorted_hosts(
+        self: Any, spec_obj: objects.RequestSpec, host_states: Iterable[Any], index: int
+    ) -> Any:
+        def ordered(host: Any) -> Any:
+            if _has_nodes_and_summaries(host):
+                with refusing("the order of the candidates"):
+                    put_best_first(host, spec_obj)
+            return host
+
+        # For the later servers of the request, _choose_again has ordered the candidates.
+        hosts = host_states if index else map(ordered, host_states)
+        return original(self, spec_obj, hosts, index)
+
+    return _get_sorted_hosts
+
+
+def put_best_first(host: Any, spec_obj: objects.RequestSpec) -> None:
+    """Leave a host the candidates that can still be claimed, the best first.
+
+    A rule decides only if all rules before it are equal. The rules about devices are the opposite
+    for a server that requests PCI devices.
+
+    1. the fewest NUMA nodes with free PCI devices;
+    2. the rules of :func:`cpu_tiers.weights.fragmentation.best_first`;
+    3. the fewest free PCI devices on the NUMA nodes;
+    4. the lowest numbers of the host cells, in the order of the guest's cells, as in Nova.
+
+    :param host: a host state with ``provider_summaries``, whose candidates have NUMA nodes.
     """
-    return isinstance(candidate, Mapping) and "_PROC1" in candidate.get("mappings", ())
-
-
-def best_of(
-    candidates: Sequence[Candidate],
-    answer: CandidatesAnswer,
-    claimable: CandidatesAnswer | None = None,
-) -> list[Candidate]:
-    """Return the candidates of Nova that can still be claimed, the best first.
-
-    :param answer: an answer with an allocation request for each of ``candidates``.
-    :param claimable: the part of ``answer`` that can still be claimed; all of it if not given.
-    """
+    candidates = host.allocation_candidates
+    answer = CandidatesAnswer.of(candidates, host.provider_summaries)
     # Nova claims a candidate as Placement sent it, which is not the form of an AllocationRequest.
     pairs = zip(answer.allocation_requests, candidates, strict=True)
     candidates_by_id = {id(request): candidate for request, candidate in pairs}
+    devices = NodeDevices.of(host, spec_obj)
     pack = CONF.compute.packing_host_numa_cells_allocation_strategy
-    best = best_first(claimable or answer, pack=pack)
-    return [candidates_by_id[id(request)] for request in best.allocation_requests]
+
+    def cost(request: AllocationRequest) -> tuple[Any, ...]:
+        cells = cells_of(request.mappings)
+        nodes_with_devices, free_devices = devices.cost(cells)
+        fragmentation = cost_of(request, answer.provider_summaries, pack=pack)
+        return nodes_with_devices, fragmentation, free_devices, cells
+
+    usable = (each for each in answer.claimable().allocation_requests if each.is_usable)
+    best = sorted(usable, key=cost)
+    host.allocation_candidates = [candidates_by_id[id(request)] for request in best]
+
+
+def _has_nodes_and_summaries(host: Any) -> bool:
+    """Tell whether the candidates of a host can be ordered.
+
+    A host state that was not made by ``_get_all_host_states`` has no summaries.
+    """
+    candidates = host.allocation_candidates
+    summaries = getattr(host, "provider_summaries", None)
+    return bool(summaries and candidates and has_nodes(candidates[0]))
 
 
 def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,14 +143,12 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
         result = original(self, spec_obj)
-        candidates = self.allocation_candidates
-        # A host state that was not made by _get_all_host_states has no summaries.
-        summaries = getattr(self, "provider_summaries", None)
-        if summaries and candidates and has_nodes(candidates[0]):
-            answer = CandidatesAnswer.of(candidates, summaries)
-            claimable = answer.after(answer.allocation_requests[0])
-            self.provider_summaries = claimable.provider_summaries
-            self.allocation_candidates = best_of(candidates, answer, claimable)
+        if _has_nodes_and_summaries(self):
+            (claimed, *_) = self.allocation_candidates
+            answer = CandidatesAnswer.of([claimed], self.provider_summaries)
+            after = answer.after(answer.allocation_requests[0])
+            self.provider_summaries = after.provider_summaries
+            put_best_first(self, spec_obj)
         return result
 
     return consume_from_request
@@ -151,17 +184,31 @@ def select_seam(
 
 SEAMS = (
     select_seam(
-        _order,
+        _file,
         why=(
             "Nova files a candidate under the providers that the candidate allocates, and a "
             "server without a disk allocates nothing of the root provider; the wrapper files "
-            "candidates under the root, the best first."
+            "candidates under the root."
         ),
         unseen=(
             "If Nova looks for the candidates of a host elsewhere, servers without a disk find "
-            "no host, or get NUMA nodes that leave gaps."
+            "no host."
         ),
         layer=1,
+    ),
+    Seam(
+        module="nova.scheduler.manager",
+        path="SchedulerManager._get_sorted_hosts",
+        parameters=("self", "spec_obj", "host_states", "index"),
+        wrap=_order,
+        why=(
+            "Nova claims the first candidate of a host; the wrapper puts the best candidate of "
+            "each host first."
+        ),
+        unseen=(
+            "If Nova sorts hosts elsewhere, servers get NUMA nodes that leave gaps, or the nodes "
+            "of PCI devices that other servers request."
+        ),
     ),
     Seam(
         module="nova.scheduler.host_manager",

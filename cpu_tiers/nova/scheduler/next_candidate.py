@@ -15,8 +15,7 @@ from typing import Any
 
 from nova import exception, objects
 
-from cpu_tiers.nova.candidate_cells import Candidate
-from cpu_tiers.nova.scheduler.candidate_order import has_nodes
+from cpu_tiers.nova.candidate_cells import Candidate, has_nodes
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from nova import objects
 
-from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.nova.candidate_cells import Candidate
-from cpu_tiers.nova.scheduler.candidate_order import best_of, has_nodes
+from cpu_tiers.nova.candidate_cells import Candidate, has_nodes
+from cpu_tiers.nova.scheduler.candidate_order import put_best_first
 from cpu_tiers.nova.seams import Seam
 
 _REFUSED = "cpu_tiers_refused"
@@ -47,7 +46,7 @@ def _judge_anew(original: Callable[..., Any]) -> Callable[..., Any]:
         before: list[tuple[Any, list[Candidate]]] = []
 
         def candidates_back(host: Any) -> Any:
-            _give_back(host)
+            _give_back(host, spec_obj)
             before.append((host, getattr(host, "allocation_candidates", [])))
             return host
 
@@ -59,14 +58,13 @@ def _judge_anew(original: Callable[..., Any]) -> Callable[..., Any]:
     return _get_sorted_hosts
 
 
-def _give_back(host: Any) -> None:
+def _give_back(host: Any, spec_obj: objects.RequestSpec) -> None:
     """Add the refused candidates that Placement still has room for, if the host has changed."""
     refused: _Refused | None = getattr(host, _REFUSED, None)
     if refused is None or host.provider_summaries is refused.summaries:
         return
-    candidates = [*host.allocation_candidates, *refused.candidates]
-    answer = CandidatesAnswer.of(candidates, host.provider_summaries)
-    host.allocation_candidates = best_of(candidates, answer, answer.claimable())
+    host.allocation_candidates = [*host.allocation_candidates, *refused.candidates]
+    put_best_first(host, spec_obj)
     delattr(host, _REFUSED)
 
 

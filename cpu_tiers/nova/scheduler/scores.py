@@ -20,6 +20,7 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import numa_query
+from cpu_tiers.nova.scheduler.node_devices import equals_of_first
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights import SCORINGS, Forest, History
 
@@ -63,7 +64,8 @@ class RequestScores:
         """Return the score of each host, and put the best candidate of each host first.
 
         The scores are 0 for every host if a score cannot be worked out, and the candidates stay in
-        their order. Only some scorings tell the candidates of a host apart.
+        their order. Only some scorings tell the candidates of a host apart. Candidates on more
+        NUMA nodes with PCI devices than the first, or on fewer, are left where they are.
 
         :param hosts: Nova's host states.
         """
@@ -82,8 +84,8 @@ class RequestScores:
         best = []
         for host in hosts:
             if host.allocation_candidates:
-                allocations = map(_amounts_of, host.allocation_candidates)
-                self.forest.offer(host.uuid, list(allocations))
+                equals = equals_of_first(host, self._request_spec)
+                self.forest.offer(host.uuid, list(map(_amounts_of, equals)))
                 best.append((host.allocation_candidates, self.forest.best(host.uuid)))
         # Nothing is changed before all hosts are worked out: a failure leaves Nova's order.
         for candidates, number in best:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from nova import context, objects
+from nova.tests.fixtures import libvirt as fakelibvirt
 
 from tests.nova.computes import Computes
 from tests.nova.networks import held_of_devices, placement_of
@@ -189,3 +190,29 @@ class TestAliases(Devices):
         self._delete_server(servers[0])
         self.fill(cells[0])
         server = self.boot_with(state="ERROR", specs=ALIAS)
+
+
+class TestOtherServers(Devices):
+    """A host with a single PCI device. Servers that do not request it leave its node free."""
+
+    def start(self) -> None:
+        of_device = {"vendor_id": VENDOR, "product_id": fakelibvirt.PCI_PROD_ID}
+        alias = json.dumps({"name": "card", **of_device})
+        self.flags(device_spec=[json.dumps(of_device)], alias=[alias], group="pci")
+
+    def boot_beside_the_device(self, cell: int) -> list[int]:
+        """Boot a server without the device, and one with it; return their NUMA nodes."""
+        name = f"host{cell}"
+        device = fakelibvirt.HostPCIDevicesInfo(num_pci=1, numa_node=cell)
+        self.start_compute(name, host_info=self.kind.hardware(), pci_info=device)
+        card = {"pci_passthrough:alias": "card:1"}
+        cells = []
+        for specs in (PINNED, {**PINNED, **card}):
+            flavor = self.flavor(f"flavor {len(self.api.get_flavors())}", specs, vcpus=4)
+            ((_, own),) = self.where(self.boot(flavor, host=name)["id"])
+            cells.append(own)
+        return cells
+
+    def test_they_are_on_the_other_node(self) -> None:
+        assert self.boot_beside_the_device(0) == [1, 0]
+        assert self.boot_beside_the_device(1) == [0, 1]

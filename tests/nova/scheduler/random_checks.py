@@ -28,7 +28,14 @@ from tests.nova.scheduler.random_scheduler import (
     scheduler,
     suffixes_of,
 )
-from tests.random_clouds.brute_force import Placement, fill, in_placement, on_hardware, take
+from tests.random_clouds.brute_force import (
+    Placement,
+    cells_with_devices,
+    fill,
+    in_placement,
+    on_hardware,
+    take,
+)
 from tests.random_clouds.drawing import draw_hosts, draw_server
 from tests.random_clouds.hosts import Host, Server
 from tests.random_clouds.providers import CARD, NAMES, Providers
@@ -51,6 +58,7 @@ def placement() -> Iterator[Empty]:
     """Yield a Placement that knows the names of resource classes and traits."""
     with placement_app() as app, requests.Session() as http:
         http.mount(_URL, WsgiTransport(app))
+        http.hooks["response"].append(_no_failure)
         session = Session(auth=Token(_URL, "admin"), session=http)
         client = PlacementClient(Adapter(session, service_type="placement"))
         client.ensure_names(classes=[CARD], traits=NAMES)
@@ -58,6 +66,11 @@ def placement() -> Iterator[Empty]:
             session, service_type="placement", default_microversion="1.36", raise_exc=False
         )
         yield Empty(adapter, made_once.copy_of_placement())
+
+
+def _no_failure(response: requests.Response, **_options: object) -> None:
+    """Fail if Placement fails: nova-scheduler would go on without the answer."""
+    assert response.status_code < 500, response.text
 
 
 def check_cloud(empty: Empty, seed: str) -> Counter[str]:
@@ -107,6 +120,7 @@ class Checks:
             right = self._right(hosts, server)
             assert_same(set(kept), right, f"server {number} of {servers}, {self.what}: {server}")
             assert len(kept) == len(set(kept)), f"a candidate twice for {server}"
+            self._check_first(hosts, server, kept)
             counts += Counter({f"kept {number}": len(kept)})
             first = next(iter(seen.kept), None)
             # Where Nova chooses cells or devices, the test does not know what is taken.
@@ -114,6 +128,19 @@ class Checks:
                 break
             take(by_name[first], server, kept[0])
         return counts
+
+    def _check_first(
+        self, hosts: Sequence[Host], server: Server, kept: Sequence[Placement]
+    ) -> None:
+        """Check that a server without PCI devices leaves the cells of devices to other servers.
+
+        A server with PCI devices does the opposite, as in Nova.
+        """
+        best = max if server.requests_devices else min
+        for host in hosts:
+            numbers = [cells_with_devices(host, way) for way in kept if way.host == host.name]
+            if numbers:
+                assert numbers[0] == best(numbers), f"{numbers} cells with devices for {server}"
 
     def three(self, hosts: list[Host], server: Server) -> Counter[str]:
         """Check a request for three servers."""

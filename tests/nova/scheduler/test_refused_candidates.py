@@ -132,7 +132,7 @@ def summaries(used: int) -> dict[str, Any]:
 
 def state() -> SimpleNamespace:
     return SimpleNamespace(
-        allocation_candidates=[NEAR, FAR, FULL], provider_summaries=summaries(0)
+        allocation_candidates=[NEAR, FAR, FULL], provider_summaries=summaries(0), pci_stats=None
     )
 
 
@@ -170,4 +170,4 @@ def test_another_host_keeps_its_candidates() -> None:
 def test_nothing_is_stored_for_a_server_without_devices(spec: Any) -> None:
     filters, host = Filters(), state()
     filters.sort(None, spec, [host], 0)
-    assert set(vars(host)) == {"allocation_candidates", "provider_summaries"}
+    assert set(vars(host)) == {"allocation_candidates", "provider_summaries", "pci_stats"}
