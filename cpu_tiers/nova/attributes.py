@@ -105,6 +105,12 @@ OF_NUMA_QUERY = (
         "placement_client",
         "reads and writes the allocations of a server that is resized on its host",
     ),
+    _of(
+        ("nova.scheduler.host_manager", "HostState"),
+        "pci_stats",
+        "has the free PCI devices of the NUMA nodes of a host",
+    ),
+    _of(("nova.pci.stats", "PciDeviceStats"), "pools", "tells how many devices a node has"),
 )
 
 CANDIDATES = _of(

@@ -62,6 +62,11 @@ def places_of(mappings: Mapping[str, Sequence[str]]) -> tuple[CellPlace, ...] | 
     return tuple(places) or None
 
 
+def is_unread(candidate: Candidate) -> bool:
+    """Tell whether Placement has not told the name of a NUMA node of a candidate."""
+    return not _CELLS.keys() >= set(_nodes(candidate["mappings"]))
+
+
 def learn(
     client: Any,
     context: Any,

@@ -33,6 +33,7 @@ from cpu_tiers.nova.scheduler import (
     resource_request,
     same_host_resize,
     scores,
+    unread_names,
 )
 
 
@@ -131,6 +132,7 @@ NUMA_QUERY = Feature(
         refused_candidates.SEAM,
         *next_candidate.SEAMS,
         *same_host_resize.SEAMS,
+        unread_names.SEAM,
     ),
     attributes=(*OF_NUMA_QUERY, CANDIDATES),
     is_on=_queries_numa,

@@ -15,7 +15,7 @@ candidate has there, and the server starts with fewer devices (docs/upstream/few
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from nova import exception, objects
@@ -59,6 +59,15 @@ def learn(
             traits = ",".join(sorted(filter(is_trait, group.required_traits)))
             answer = read_providers(client, context, f"?required={traits}" if traits else "")
             _INTERFACES.update({device["uuid"]: interface_of(device["name"]) for device in answer})
+
+
+def is_unread(candidate: Candidate, suffixes: Collection[str]) -> bool:
+    """Tell whether Placement has not told the name of a device of a candidate.
+
+    :param suffixes: the suffixes of the groups of ports that get a PCI device.
+    """
+    mappings = candidate["mappings"]
+    return any(uuid not in _INTERFACES for suffix in suffixes for uuid in mappings[suffix])
 
 
 def _take_from_device(original: Callable[..., Any]) -> Callable[..., Any]:
