@@ -33,6 +33,7 @@ from cpu_tiers.nova.scheduler import (
     resource_request,
     same_host_resize,
     scores,
+    source_allocations,
     unread_names,
 )
 
@@ -132,6 +133,7 @@ NUMA_QUERY = Feature(
         refused_candidates.SEAM,
         *next_candidate.SEAMS,
         *same_host_resize.SEAMS,
+        source_allocations.SEAM,
         unread_names.SEAM,
     ),
     attributes=(*OF_NUMA_QUERY, CANDIDATES),

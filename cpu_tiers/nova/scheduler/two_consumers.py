@@ -48,7 +48,7 @@ def hand_over(
     """
     fault = ""
     for _ in range(_TRIES):
-        fault, is_final = _write(client, context, migration, server, old, allocations)
+        fault, is_final = write_both(client, context, migration, server, old, allocations)
         if not fault or is_final:
             return fault
         try:
@@ -64,7 +64,7 @@ def hand_over(
     return fault
 
 
-def _write(
+def write_both(
     client: Any,
     context: Any,
     migration: str,
@@ -72,7 +72,10 @@ def _write(
     old: Mapping[str, Any],
     allocations: Mapping[str, Any],
 ) -> tuple[str, bool]:
-    """Send the write; return the fault, and whether another try would have the same fault."""
+    """Send the write; return the fault, and whether another try would have the same fault.
+
+    The parameters are those of :func:`hand_over`; ``old`` has the server's present generation.
+    """
     body = {
         # A generation of None: the migration must have no allocations yet.
         migration: {**old, "consumer_generation": None},
@@ -95,8 +98,8 @@ def _take_back(
 ) -> None:
     """Give the migration's allocations back to the server, if Placement has written them.
 
-    Placement refuses the request if the generations are not those after :func:`_write`. No answer
-    is needed: the claim has failed in any case.
+    Placement refuses the request if the generations are not those after :func:`write_both`. No
+    answer is needed: the claim has failed in any case.
     """
     with contextlib.suppress(*NO_ANSWER):
         body = {

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from nova import exception, objects
-from nova.context import target_cell
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import candidate_cells
@@ -23,7 +22,7 @@ from cpu_tiers.nova.candidate_cells import Candidate, has_nodes
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import port_devices
 from cpu_tiers.nova.scheduler.candidate_order import select_seam
-from cpu_tiers.nova.scheduler.started_resizes import started_resize
+from cpu_tiers.nova.scheduler.started_resizes import migration_of
 
 LOG = logging.getLogger(__name__)
 
@@ -68,16 +67,8 @@ def _is_migrated(context: Any, spec_obj: objects.RequestSpec, server: str) -> bo
 
     A failed read counts as another move: an evacuation without a host would end in ERROR.
     """
-    # nova-conductor restricts every move to the cell of the server, and no boot.
-    destination = spec_obj.requested_destination if "requested_destination" in spec_obj else None
-    cell = destination.cell if destination and "cell" in destination else None
-    if not cell:
-        return False
     try:
-        with target_cell(context, cell) as cell_context:
-            return any(
-                started_resize(cell_context, server, kind) for kind in ("resize", "migration")
-            )
+        return migration_of(context, spec_obj, server) is not None
     except Exception as error:
         LOG.warning("Whether server %s is being migrated is not known: %r", server, error)
         return False

@@ -21,7 +21,7 @@ from oslo_db.exception import DBConnectionError
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import candidate_cells, options
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler import port_devices, unread_names
+from cpu_tiers.nova.scheduler import port_devices, started_resizes, unread_names
 from tests.nova.scheduler.reporting_hosts import ONE, ReportingHosts
 
 NODE, DEVICE, PORT = "node", "device", "port"
@@ -84,7 +84,7 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
         return SimpleNamespace(objects=["m"] if filters["migration_type"] in found else [])
 
     monkeypatch.setattr(objects.MigrationList, "get_by_filters", get)
-    monkeypatch.setattr(unread_names, "target_cell", lambda *args: nullcontext())
+    monkeypatch.setattr(started_resizes, "target_cell", lambda *args: nullcontext())
     monkeypatch.setattr(candidate_cells, "_CELLS", {NODE: 0})
     monkeypatch.setattr(port_devices, "_INTERFACES", {DEVICE: "ens0"})
     options.register(filter_scheduler)
