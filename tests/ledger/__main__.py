@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> int:
         modules=modules,
         modes=modes,
         codes={mode.name: digest(mode) for mode in modes},
-        expectations=read_expectations(EXPECTED),
+        expectations=read_expectations(EXPECTED, nova),
         results=Results(options.folder / "results.jsonl"),
         workers=workers,
         timeout=options.timeout,

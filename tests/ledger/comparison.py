@@ -40,12 +40,14 @@ class Expectation:
 
     :param tests: patterns of names of tests, with ``*``.
     :param line: a part of the last line of the failure.
+    :param releases: major versions of Nova, such as ``33``; all if none is given.
     """
 
     tests: tuple[str, ...]
     modes: tuple[str, ...]
     reason: str
     line: str = ""
+    releases: tuple[str, ...] = ()
 
     def is_about(self, test: str, mode: str) -> bool:
         """Tell whether a test may differ in a mode."""
@@ -68,20 +70,20 @@ class Account:
     unexplained: list[Difference] = field(default_factory=list)
 
 
-def read_expectations(path: Path) -> tuple[Expectation, ...]:
-    """Return the entries of a file of expected differences.
+def read_expectations(path: Path, nova: str) -> tuple[Expectation, ...]:
+    """Read the expected differences of a version of Nova.
 
-    :raises ValueError: an entry has no test, no mode or no reason.
+    :raises ValueError: an entry has no tests, no modes or no reason.
     """
     entries = tomllib.loads(path.read_text()).get("difference", [])
     expectations = []
     for entry in entries:
-        given = Expectation(
-            **{**entry, "tests": tuple(entry["tests"]), "modes": tuple(entry["modes"])}
-        )
+        lists = {name: tuple(entry.get(name, ())) for name in ("tests", "modes", "releases")}
+        given = Expectation(**{**entry, **lists})
         if not (given.tests and given.modes and given.reason.strip()):
             raise ValueError(f"{path}: give tests, modes and a reason in {entry}")
-        expectations.append(given)
+        if not given.releases or nova.partition(".")[0] in given.releases:
+            expectations.append(given)
     return tuple(expectations)
 
 

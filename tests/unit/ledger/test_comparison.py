@@ -86,10 +86,20 @@ def test_an_entry_without_a_reason_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "expected.toml"
     path.write_text('[[difference]]\ntests = ["m.*"]\nmodes = ["off"]\nreason = " "\n')
     with pytest.raises(ValueError, match="a reason"):
-        read_expectations(path)
+        read_expectations(path, "34.0.0")
+
+
+@pytest.mark.parametrize(("nova", "number"), [("33.0.2", 1), ("34.0.0", 0), ("3.3", 0)])
+def test_an_entry_may_be_about_some_releases(tmp_path: Path, nova: str, number: int) -> None:
+    path = tmp_path / "expected.toml"
+    entry = 'tests = ["m.*"]\nmodes = ["off"]\nreason = "r"\nreleases = ["32", "33"]\n'
+    path.write_text(f"[[difference]]\n{entry}")
+    assert len(read_expectations(path, nova)) == number
 
 
 def test_our_expectations_name_tests_and_modes_that_exist() -> None:
-    expectations = read_expectations(EXPECTED)
+    expectations = {
+        each for nova in ("31", "32", "33", "34") for each in read_expectations(EXPECTED, nova)
+    }
     assert {mode for each in expectations for mode in each.modes} <= MODES.keys() - {"stock"}
     assert all(test.startswith("nova.tests.") for each in expectations for test in each.tests)
