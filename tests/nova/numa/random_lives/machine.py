@@ -265,15 +265,9 @@ class RandomLife(RuleBasedStateMachine):
 
     @step("ACTIVE", case=CASES)
     def migrate_live(self, resident: Resident, case: Case | None) -> None:
-        """Migrate a server while it runs.
-
-        Nova's periodic task follows, which this cloud does not run by itself. Before it runs, a
-        shelve of the server would not free the server's PCI devices, with Nova alone as well.
-        """
+        """Migrate a server while it runs."""
         action = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
         self.act(resident, action, case)
-        manager = self.cloud.computes[resident.host].manager
-        manager.update_available_resource(context.get_admin_context())
 
     @step("ACTIVE", case=CASES)
     def evacuate(self, resident: Resident, case: Case | None) -> None:
@@ -303,7 +297,14 @@ class RandomLife(RuleBasedStateMachine):
 
     @step("ACTIVE", case=CASES)
     def shelve(self, resident: Resident, case: Case | None) -> None:
-        """Shelve and offload a server."""
+        """Shelve and offload a server, after Nova's periodic task, which the cloud does not run.
+
+        Before the task has run on the host to which a server has moved, a shelve does not free the
+        server's PCI devices, with Nova alone as well, and the ports of an unshelved server may be
+        bound to the former devices.
+        """
+        manager = self.cloud.computes[resident.host].manager
+        manager.update_available_resource(context.get_admin_context())
         self.act(resident, {"shelve": {}}, case)
 
     @step("SHELVED_OFFLOADED", case=CASES)
