@@ -144,8 +144,7 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
     def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
         result = original(self, spec_obj)
         if _has_nodes_and_summaries(self):
-            (claimed, *_) = self.allocation_candidates
-            answer = CandidatesAnswer.of([claimed], self.provider_summaries)
+            answer = CandidatesAnswer.of(self.allocation_candidates[:1], self.provider_summaries)
             after = answer.after(answer.allocation_requests[0])
             self.provider_summaries = after.provider_summaries
             put_best_first(self, spec_obj)

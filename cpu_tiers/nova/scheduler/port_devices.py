@@ -67,7 +67,7 @@ def is_unread(candidate: Candidate, suffixes: Collection[str]) -> bool:
     :param suffixes: the suffixes of the groups of ports that get a PCI device.
     """
     mappings = candidate["mappings"]
-    return any(uuid not in _INTERFACES for suffix in suffixes for uuid in mappings[suffix])
+    return any(uuid not in _INTERFACES for suffix in suffixes for uuid in mappings.get(suffix, ()))
 
 
 def _take_from_device(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from cpu_tiers.nova.candidate_cells import Candidate, has_nodes
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import port_devices
 from cpu_tiers.nova.scheduler.candidate_order import select_seam
+from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.scheduler.started_resizes import migration_of
 
 LOG = logging.getLogger(__name__)
@@ -41,9 +42,9 @@ def _refuse(original: Callable[..., Any]) -> Callable[..., Any]:
         queries = CONF[filter_scheduler.GROUP].query_placement_for_numa
         if queries and instance_uuids and alloc_reqs_by_rp_uuid:
             candidates = itertools.chain.from_iterable(alloc_reqs_by_rp_uuid.values())
-            if _is_unread(candidates, spec_obj) and _is_migrated(
-                context.elevated(), spec_obj, instance_uuids[0]
-            ):
+            with refusing("the search for candidates without names"):
+                is_unread = _is_unread(candidates, spec_obj)
+            if is_unread and _is_migrated(context.elevated(), spec_obj, instance_uuids[0]):
                 reason = "Placement does not tell the names of the NUMA nodes or of the devices"
                 raise exception.NoValidHost(reason=reason)
         return original(
