@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from nova import service
+from nova.scheduler import utils as scheduler_utils
 from nova.scheduler.client.report import SchedulerReportClient
 from nova.scheduler.host_manager import HostState
 from nova.scheduler.manager import SchedulerManager
@@ -227,11 +228,21 @@ def test_the_order_of_several_seams_around_one_function() -> None:
             SchedulerManager._select_destinations,
             SchedulerReportClient.get_allocation_candidates,
             ResourceRequest.from_request_spec.__func__,
+            scheduler_utils.claim_resources,
         )
     } == {
         "HostState.consume_from_request": ["candidate_order", "numa_fit", "scores"],
-        "SchedulerManager._get_sorted_hosts": ["next_candidate", "refused_candidates"],
-        "SchedulerManager._select_destinations": ["candidate_order", "same_host_resize"],
+        "SchedulerManager._get_sorted_hosts": [
+            "candidate_order",
+            "next_candidate",
+            "refused_candidates",
+        ],
+        "SchedulerManager._select_destinations": [
+            "unread_names",
+            "candidate_order",
+            "same_host_resize",
+        ],
+        "claim_resources": ["source_allocations", "next_candidate", "decisions"],
         "SchedulerReportClient.get_allocation_candidates": [
             "lacking_constraints",
             "lack_of_shares",

@@ -208,6 +208,8 @@ SEAMS = (
             "If Nova sorts hosts elsewhere, servers get NUMA nodes that leave gaps, or the nodes "
             "of PCI devices that other servers request."
         ),
+        # Before refused_candidates keeps the candidates of a host.
+        layer=2,
     ),
     Seam(
         module="nova.scheduler.host_manager",
