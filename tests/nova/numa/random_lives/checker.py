@@ -93,13 +93,16 @@ class Checker:
         for resident in residents:
             held = rows.pop(resident.uuid, {})
             wanted = self._wanted(resident, held, pins) if resident.status in PLACED else {}
-            wanted |= resident.left | self._kept(resident)
+            wanted |= resident.left | self._kept(resident, rows)
             if held != wanted and is_faulty:
                 held = self._repair(resident, held, wanted)
             assert held == wanted, f"{resident} holds {held}, not {wanted}"
-            resident.held = held
             if resident.status == "VERIFY_RESIZE":
+                has_just_moved = resident.held == resident.source
+                if has_just_moved and not is_faulty:
+                    self._check_holder(resident, rows)
                 self._check_source(resident, rows, pins)
+            resident.held = held
         for consumer in list(rows) if is_faulty else ():
             self.cloud.write_rows(consumer, {})
             self.repaired += 1
@@ -108,17 +111,24 @@ class Checker:
         for host, cpus in pins.items():
             assert len(set(cpus)) == len(cpus), f"{host} has pinned twice: {sorted(cpus)}"
 
-    def _kept(self, resident: Resident) -> Rows:
-        """Return what a server itself still holds of the host from which it has moved.
+    @staticmethod
+    def _kept(resident: Resident, rows: dict[str, Rows]) -> Rows:
+        """Return what a server itself still holds of the host from which it has moved."""
+        is_moving = resident.status == "VERIFY_RESIZE"
+        return resident.source if is_moving and migration_of(resident).uuid not in rows else {}
 
-        Nova hands to the migration only what a server has of the root provider, and what it has
-        of the other providers with it (:mod:`cpu_tiers.nova.scheduler.same_host_resize`).
+    def _check_holder(self, resident: Resident, rows: dict[str, Rows]) -> None:
+        """Check whether the migration of a server holds the source, or the server itself.
+
+        nova-conductor hands to the migration only what a server has of the root provider, and what
+        it has of the other providers with it. nova-scheduler hands the rest over, unless the
+        destination is another host that reports its NUMA nodes.
         """
-        if resident.status != "VERIFY_RESIZE":
-            return {}
-        source = migration_of(resident).source_compute
-        stays = source in resident.source or source == resident.host
-        return {} if stays else resident.source
+        migration = migration_of(resident)
+        source = migration.source_compute
+        is_by_nova = source in resident.source
+        is_ours = source == resident.host or not self.cloud.options[resident.host][0]
+        assert (migration.uuid in rows) == (is_by_nova or is_ours), f"{resident}: {rows.keys()}"
 
     def is_lost_by_nova(
         self, resident: Resident, fault: Mapping[str, str], down: set[str]
@@ -198,7 +208,7 @@ class Checker:
     def _check_source(self, resident: Resident, rows: dict[str, Rows], pins: Any) -> None:
         """Check what the migration of a server holds that waits for its user."""
         migration = migration_of(resident)
-        held = rows.pop(migration.uuid, {}) or self._kept(resident)
+        held = rows.pop(migration.uuid, resident.source)
         assert held == resident.source, f"{resident}: the migration holds {held}"
         topology = migration_context(resident.uuid).old_numa_topology
         pins[migration.source_compute] += pinned(topology)
