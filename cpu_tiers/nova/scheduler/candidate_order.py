@@ -181,6 +181,25 @@ def select_seam(
     )
 
 
+def sort_seam(
+    wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
+    *,
+    why: str,
+    unseen: str,
+    layer: int = 0,
+) -> Seam:
+    """Return a seam around Nova's function that filters and weighs the hosts for a server."""
+    return Seam(
+        module="nova.scheduler.manager",
+        path="SchedulerManager._get_sorted_hosts",
+        parameters=("self", "spec_obj", "host_states", "index"),
+        wrap=wrap,
+        why=why,
+        unseen=unseen,
+        layer=layer,
+    )
+
+
 SEAMS = (
     select_seam(
         _file,
@@ -195,11 +214,8 @@ SEAMS = (
         ),
         layer=1,
     ),
-    Seam(
-        module="nova.scheduler.manager",
-        path="SchedulerManager._get_sorted_hosts",
-        parameters=("self", "spec_obj", "host_states", "index"),
-        wrap=_order,
+    sort_seam(
+        _order,
         why=(
             "Nova claims the first candidate of a host; the wrapper puts the best candidate of "
             "each host first."

@@ -16,6 +16,7 @@ from typing import Any
 from nova import exception, objects
 
 from cpu_tiers.nova.candidate_cells import Candidate, has_nodes
+from cpu_tiers.nova.scheduler.candidate_order import sort_seam
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
@@ -178,11 +179,8 @@ CLAIMS = Seam(
 """The seam around each claim of a candidate."""
 
 SEAMS = (
-    Seam(
-        module="nova.scheduler.manager",
-        path="SchedulerManager._get_sorted_hosts",
-        parameters=("self", "spec_obj", "host_states", "index"),
-        wrap=_keep,
+    sort_seam(
+        _keep,
         why="The sorted hosts have the candidates that a refused claim can go on with.",
         unseen="If Nova sorts hosts elsewhere, a refused claim goes on with the next host.",
         # Replaces the first candidate, which refused_candidates still has to know by its identity.

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from nova import objects
 
 from cpu_tiers.nova.candidate_cells import Candidate, has_nodes
-from cpu_tiers.nova.scheduler.candidate_order import put_best_first
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.scheduler.candidate_order import put_best_first, sort_seam
 
 _REFUSED = "cpu_tiers_refused"
 """The attribute of a host state with the candidates that the filters have refused."""
@@ -79,11 +78,8 @@ def _keep_refused(host: Any, candidates: list[Candidate]) -> None:
         setattr(host, _REFUSED, _Refused(refused, getattr(host, "provider_summaries", None)))
 
 
-SEAM = Seam(
-    module="nova.scheduler.manager",
-    path="SchedulerManager._get_sorted_hosts",
-    parameters=("self", "spec_obj", "host_states", "index"),
-    wrap=_judge_anew,
+SEAM = sort_seam(
+    _judge_anew,
     why=(
         "Nova's filters remove candidates for all servers of a request; the wrapper gives the "
         "candidates with PCI devices back after a server of the request took a device."

@@ -4,8 +4,8 @@ Before a resize or a cold migration, nova-conductor's ``replace_allocation_with_
 the allocations of the server to the migration, but only if the server has an allocation of the
 root provider. A server without a disk has allocations of NUMA nodes only, keeps them, and then has
 the allocations of both hosts. A destination that reports its NUMA nodes removes its own after it
-has refused the server (:mod:`cpu_tiers.nova.compute.leftover_allocations`). nova-compute on other
-hosts has no such function, so nova-scheduler writes what nova-conductor would have written.
+has refused the server (:mod:`cpu_tiers.nova.compute.leftover_allocations`). Other hosts have no
+such function, so nova-scheduler writes what nova-conductor would have written.
 
 If a request fails, the server has the allocations of both hosts, as without this seam.
 """
@@ -85,12 +85,13 @@ def _source(
 
 def _write(context: Any, client: Any, source: _Source, server: str, alloc_req: Candidate) -> str:
     """Write the source to the migration, and the claim to the server; return the fault, or ""."""
+    claimed = alloc_req["allocations"]
     try:
         now = client.get_allocs_for_consumer(context, server)
+        if now["allocations"].keys() != source.held["allocations"].keys() | claimed.keys():
+            return "the allocations of the server have changed meanwhile"
         old = {**source.held, "consumer_generation": now["consumer_generation"]}
-        fault, _ = write_both(
-            client, context, source.migration, server, old, alloc_req["allocations"]
-        )
+        fault, _ = write_both(client, context, source.migration, server, old, claimed)
     except Exception as error:
         return repr(error)
     return fault

@@ -110,11 +110,13 @@ class Client:
     """
 
     def __init__(self, *reads: Any, write: Any = 204) -> None:
-        self.reads, self.status = list(reads), write
+        self.answers, self.status = reads, write
+        self.reads = 0
         self.written: list[Any] = []
 
     def get_allocs_for_consumer(self, context: Any, consumer: str) -> Any:
-        answer = self.reads.pop(0)
+        self.reads += 1
+        answer = self.answers[self.reads - 1]
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -171,6 +173,7 @@ def claim(migrating: list[Any]) -> Callable[..., bool]:
 def test_the_migration_gets_what_the_server_held(claim: Callable[..., bool]) -> None:
     client = Client(body(HELD), body(BOTH, 2))
     assert claim(client)
+    assert client.reads == 2
     assert client.written == [
         {
             "m": {**body(HELD), "consumer_generation": None},
@@ -189,14 +192,18 @@ def test_the_migration_gets_what_the_server_held(claim: Callable[..., bool]) -> 
 def test_nothing_is_read_for_other_claims(
     claim: Callable[..., bool], values: Mapping[str, Any]
 ) -> None:
-    assert claim(Client(), **values)
+    client = Client()
+    assert claim(client, **values)
+    assert client.reads == 0
 
 
 def test_nothing_is_read_for_another_move(
     claim: Callable[..., bool], migrating: list[Any]
 ) -> None:
     migrating.clear()
-    assert claim(Client())
+    client = Client()
+    assert claim(client)
+    assert client.reads == 0
 
 
 @pytest.mark.parametrize("value", [None, False])
@@ -204,8 +211,12 @@ def test_off_is_off(
     claim: Callable[..., bool], monkeypatch: pytest.MonkeyPatch, value: bool | None
 ) -> None:
     CONF.set_override("query_placement_for_numa", value, filter_scheduler.GROUP)
-    monkeypatch.setattr(objects.MigrationList, "get_by_filters", mock.Mock(side_effect=KeyError))
-    assert claim(Client())
+    query = mock.Mock()
+    monkeypatch.setattr(objects.MigrationList, "get_by_filters", query)
+    client = Client()
+    assert claim(client)
+    query.assert_not_called()
+    assert client.reads == 0
 
 
 def test_nothing_is_written_without_a_claim(claim: Callable[..., bool]) -> None:
@@ -217,6 +228,24 @@ def test_nothing_is_written_without_a_claim(claim: Callable[..., bool]) -> None:
 def test_nothing_is_written_if_the_migration_has_it(claim: Callable[..., bool]) -> None:
     client = Client(body({}))
     assert claim(client)
+    assert client.reads == 1
+    assert not client.written
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param({**BOTH, "third": {"resources": {"PCPU": 1}}}, id="more"),
+        pytest.param(HELD, id="less"),
+    ],
+)
+def test_nothing_is_written_over_what_another_service_has_changed(
+    claim: Callable[..., bool], now: Mapping[str, Any]
+) -> None:
+    client = Client(body(HELD), body(now, 3))
+    with mock.patch.object(source_allocations.LOG, "warning") as warning:
+        assert claim(client)
+    warning.assert_called_once()
     assert not client.written
 
 
