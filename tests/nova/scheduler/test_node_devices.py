@@ -7,22 +7,18 @@ no order of Placement's answer can make both cases right.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import pytest
 from nova import objects
 
 from cpu_tiers.nova.options import CONF
-from tests import made_once
+from tests.nova.scheduler import plain_hosts
+from tests.nova.scheduler.plain_hosts import choose, server
 from tests.nova.scheduler.random_checks import Empty, placement
-from tests.nova.scheduler.random_scheduler import request_spec, scheduler, suffixes_of
 from tests.random_clouds.brute_force import Placement
-from tests.random_clouds.hosts import Cell, Device, Host, Node, Server
-from tests.random_clouds.providers import Providers
+from tests.random_clouds.hosts import Device, Host
 
-GIB = 1024 * 1024 // 4
 CPUS = 4
 
 
@@ -33,44 +29,28 @@ def empty() -> Iterator[Empty]:
         yield one
 
 
-def host(cells: Sequence[int], devices: Mapping[int | None, int], name: str = "cn") -> Host:
+def host(cells: Sequence[int], devices: Mapping[int | None, int]) -> Host:
     """Return a host with cells of 4 CPUs.
 
     :param cells: the numbers of the cells.
     :param devices: the number of free PCI devices of the alias by cell; ``None`` stands for
         devices on no known cell.
     """
-    return Host(
-        name=name,
-        reports=True,
-        pcpu=False,
-        shared_set=True,
-        cpu_ratio=1.0,
-        ram_ratio=1.0,
-        disk_gb=0,
-        cells=tuple(
-            Cell(
-                id=number,
-                socket=0,
-                cores=tuple((CPUS * place + cpu,) for cpu in range(CPUS)),
-                shared=frozenset(range(CPUS * place, CPUS * (place + 1))),
-                dedicated=frozenset(),
-                pages={4: 4 * GIB},
-                reserved={},
-            )
+    return plain_hosts.host(
+        [
+            plain_hosts.cell(number, range(CPUS * place, CPUS * (place + 1)))
             for place, number in enumerate(cells)
-        ),
-        ports={"direct": (), "normal": ()},
-        aliases=tuple(
+        ],
+        [
             Device(
-                provider=f"{name}_0000:0{place}:00.0",
+                provider=f"cn_0000:0{place}:00.0",
                 node=node,
                 total=max(count, 1),
                 taken=0 if count else 1,
                 functions=count,
             )
             for place, (node, count) in enumerate(devices.items(), start=1)
-        ),
+        ],
     )
 
 
@@ -79,44 +59,6 @@ def take(of: Host, cell: int, vcpus: int) -> Host:
     (found,) = (each for each in of.cells if each.id == cell)
     found.vcpus = vcpus
     return of
-
-
-def server(*vcpus: int, devices: int = 0, policy: str | None = None) -> Server:
-    """Return a server with a NUMA node of 256 MiB for each number of vCPUs."""
-    return Server(
-        nodes=tuple(Node(shared=each, dedicated=0, memory_mb=256) for each in vcpus),
-        topology=True,
-        pages=None,
-        isolate=False,
-        disk_gb=0,
-        ports=(),
-        devices=devices,
-        policy=policy,
-    )
-
-
-def choose(
-    empty: Empty, on: Host, of: Server, count: int = 1, **options: Any
-) -> list[list[Placement]]:
-    """Return where each server of a request is, and then its alternates.
-
-    :param options: of ``[filter_scheduler]``.
-    """
-    made_once.copy_to_placement(empty.rows)
-    providers = Providers([on])
-    aliases = scheduler(empty.adapter, [on], providers.uuids, aliases=True, more=options)
-    with aliases as scheduling:
-        spec = request_spec(of)
-        suffixes = suffixes_of(spec, of)
-        return [
-            [
-                providers.placement_of(
-                    on.name, json.loads(each.allocation_request)["mappings"], suffixes
-                )
-                for each in selections
-            ]
-            for selections in scheduling.schedule(spec, count)
-        ]
 
 
 def cells(of: Sequence[Sequence[Placement]]) -> list[tuple[int, ...]]:

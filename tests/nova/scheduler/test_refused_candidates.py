@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,30 +9,15 @@ import pytest
 from nova import objects
 
 from cpu_tiers.nova.scheduler import refused_candidates
-from tests import made_once
+from tests.nova.scheduler import plain_hosts
+from tests.nova.scheduler.plain_hosts import cell
 from tests.nova.scheduler.random_checks import placement
-from tests.nova.scheduler.random_scheduler import request_spec, scheduler, suffixes_of
-from tests.random_clouds.hosts import Cell, Device, Host, Node, Server
-from tests.random_clouds.providers import Providers
-
-GIB = 1024 * 1024 // 4
+from tests.random_clouds.hosts import Device
 
 
 @pytest.fixture(autouse=True, scope="module")
 def nova_objects() -> None:
     objects.register_all()
-
-
-def cell(number: int, cpus: Sequence[int]) -> Cell:
-    return Cell(
-        id=number,
-        socket=0,
-        cores=tuple((cpu,) for cpu in cpus),
-        shared=frozenset(cpus),
-        dedicated=frozenset(),
-        pages={4: 4 * GIB},
-        reserved={},
-    )
 
 
 def card(number: int) -> Device:
@@ -51,41 +34,10 @@ def test_the_second_server_takes_the_farther_device(policy: str) -> None:
     """
     cells = (cell(0, [0, 1]), cell(1, [10, 11, 12, 13]))
     cells[0].vcpus = 2
-    host = Host(
-        name="cn",
-        reports=True,
-        pcpu=False,
-        shared_set=True,
-        cpu_ratio=1.0,
-        ram_ratio=1.0,
-        disk_gb=0,
-        cells=cells,
-        ports={"direct": (), "normal": ()},
-        aliases=(card(0), card(1)),
-    )
-    server = Server(
-        nodes=(Node(shared=1, dedicated=0, memory_mb=256),),
-        topology=True,
-        pages=None,
-        isolate=False,
-        disk_gb=0,
-        ports=(),
-        devices=1,
-        policy=policy,
-    )
+    on = plain_hosts.host(cells, [card(0), card(1)])
     with placement() as empty:
-        made_once.copy_to_placement(empty.rows)
-        providers = Providers([host])
-        with scheduler(empty.adapter, [host], providers.uuids, aliases=True) as scheduling:
-            spec = request_spec(server)
-            selections = scheduling.schedule(spec, 2)
-    placed = [
-        providers.placement_of(
-            "cn", json.loads(own[0].allocation_request)["mappings"], suffixes_of(spec, server)
-        )
-        for own in selections
-    ]
-    assert [(way.cells, way.devices) for way in placed] == [
+        chosen = plain_hosts.choose(empty, on, plain_hosts.server(1, devices=1, policy=policy), 2)
+    assert [(own.cells, own.devices) for own, *_ in chosen] == [
         (((1, 4),), ("cn_0000:01:00.0",)),
         (((1, 4),), ("cn_0000:00:00.0",)),
     ]
