@@ -1,4 +1,4 @@
-"""Hosts and servers that a test draws by hand, with shared CPUs and PCI devices, and where they go."""
+"""Hosts and servers that a test draws by hand: shared CPUs, PCI devices, and where servers go."""
 
 import json
 from collections.abc import Sequence
