@@ -276,7 +276,13 @@ class Checker:
             if device.compute_node_id == node.id and device.id not in old
         ]
         cells = {cell.id for cell in topology.cells} if topology else set()
-        assert not cells or {device.numa_node for device in devices} <= cells, resident
+        requests = objects.InstancePCIRequests.get_by_instance_uuid(self.admin, resident.uuid)
+        # A port keeps the policy of the flavor with which it was bound, also after a resize. All
+        # NUMA nodes of a host are on one socket.
+        policies = {request.request_id: request.numa_policy for request in requests.requests}
+        for device in devices if cells else ():
+            is_anywhere = policies[device.request_id] in ("preferred", "socket")
+            assert is_anywhere or device.numa_node in cells, resident
         cards = [device.address for device in devices if device.dev_type == "type-PCI"]
         assert len(cards) == resident.guest.cards, f"{resident} has {cards}"
         for address in cards:

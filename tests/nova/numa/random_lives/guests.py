@@ -25,6 +25,7 @@ class Guest:
         has it, and not as Nova has it.
     :param multiplier: of the tier; empty without a tier.
     :param cards: whether the guest has a PCI device, by an alias.
+    :param affinity: the NUMA affinity policy of its PCI devices; empty is Nova's ``legacy``.
     """
 
     policy: str
@@ -37,6 +38,7 @@ class Guest:
     multiplier: str
     disk_gb: int
     cards: bool
+    affinity: str
 
     @property
     def parts(self) -> int:
@@ -77,6 +79,7 @@ class Guest:
             "hw:mem_page_size": self.pages,
             MULTIPLIER: self.multiplier,
             "pci_passthrough:alias": "card:1" if self.cards else "",
+            "hw:pci_numa_affinity_policy": self.affinity,
             **self._policy(),
             **(self._uneven() if self.is_uneven else {}),
         }
@@ -124,4 +127,5 @@ def guests(draw: st.DrawFn) -> Guest:
         multiplier=draw(st.sampled_from(["", "10", "2.5"])),
         disk_gb=draw(st.integers(0, 1)),
         cards=draw(st.integers(0, 3)) == 0,
+        affinity=draw(st.sampled_from(["", "", "required", "preferred", "socket"])),
     )
