@@ -166,6 +166,7 @@ def switch_on(*names: str) -> None:
                 "nova.compute.manager.ComputeManager._revert_allocation",
                 "nova.compute.resource_tracker.ResourceTracker._move_claim",
                 "nova.compute.resource_tracker.ResourceTracker.instance_claim",
+                "nova.virt.libvirt.driver.LibvirtDriver._allocate_mdevs",
             },
             id="nova-compute, NUMA reporting",
         ),

@@ -343,6 +343,7 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
             "nova.scheduler.client.report.SchedulerReportClient.get_providers_in_tree",
             "nova.scheduler.utils.fill_provider_mapping_based_on_allocation",
             "nova.virt.libvirt.driver.LibvirtDriver.__init__",
+            "nova.virt.libvirt.driver.LibvirtDriver._allocate_mdevs",
             "nova.virt.libvirt.driver.LibvirtDriver._get_pcpu_available",
             "nova.virt.libvirt.driver.LibvirtDriver._get_vcpu_available",
             "nova.virt.libvirt.driver.LibvirtDriver._update_guest_cputune",

@@ -13,6 +13,7 @@ from cpu_tiers.nova import options
 from cpu_tiers.nova.attributes import OF_HOST_REPORT, OF_NUMA_REPORTING
 from cpu_tiers.nova.compute import (
     leftover_allocations,
+    mediated_devices,
     numa_pinning,
     overrides,
     port_traits,
@@ -53,7 +54,7 @@ NUMA_REPORTING = Feature(
         "``[compute] enable_numa_reporting_to_placement``, or the host must continue to report"
         " NUMA nodes"
     ),
-    seams=(*numa_pinning.SEAMS, *leftover_allocations.SEAMS),
+    seams=(*numa_pinning.SEAMS, *leftover_allocations.SEAMS, mediated_devices.SEAM),
     attributes=OF_NUMA_REPORTING,
     is_on=_reports_nodes,
 )

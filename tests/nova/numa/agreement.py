@@ -34,6 +34,12 @@ def held_of_nodes(cloud: Computes | Cloud, consumer: str) -> dict[Node, Counter[
     return nodes
 
 
+def held_beside_nodes(cloud: Computes, consumer: str) -> dict[str, dict[str, int]]:
+    """Return what a consumer holds of other providers than NUMA nodes, by their names."""
+    held = cloud.held(consumer)
+    return {name: amounts for name, amounts in held.items() if "_NUMA" not in name}
+
+
 def topology_of(server: str) -> Any:
     """Return the NUMA topology that Nova has of a server."""
     instance = objects.Instance.get_by_uuid(

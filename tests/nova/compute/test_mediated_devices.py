@@ -1,0 +1,252 @@
+"""Virtual GPUs on servers with NUMA nodes.
+
+Nova has no NUMA affinity for them, and their providers stay below the root (spec "NUMA topology
+with RPs", Proposed change). So a server on any node can have any of them, before and after moves.
+"""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from types import SimpleNamespace
+from typing import Any
+
+import fixtures
+import pytest
+from nova.compute.provider_tree import ProviderTree
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.api.client import OpenStackApiException
+from nova.tests.functional.libvirt import base
+from nova.virt.libvirt.utils import mdev_uuid2name
+from oslo_utils.uuidutils import generate_uuid
+
+from cpu_tiers.nova import seams
+from cpu_tiers.nova.compute import mediated_devices
+from tests.nova.computes import Computes
+from tests.nova.numa.agreement import check_agreement, held_beside_nodes, held_of_nodes
+from tests.nova.numa.lives import Life
+from tests.nova.numa.pinning import OPTIONS_OFF, PINNED, PINNING, TWO
+from tests.nova.patience import wait_until
+
+DRIVER = "nova.virt.libvirt.driver.LibvirtDriver"
+GPUS = (fakelibvirt.MDEVCAP_DEV1_PCI_ADDR, fakelibvirt.MDEVCAP_DEV2_PCI_ADDR)
+GPU = {"resources:VGPU": "1"}
+TWO_GPUS = {"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"}
+
+
+def flavor_with(
+    cloud: Computes, specs: Mapping[str, str], *, vcpus: int = 4, disk_gb: int = 0
+) -> str:
+    """Make a flavor with dedicated CPUs; return its id."""
+    name = f"flavor {len(cloud.api.get_flavors())}"
+    return cloud.flavor(name, {**PINNED, **specs}, vcpus=vcpus, disk_gb=disk_gb)
+
+
+NODE, GPU_HERE = {"resources": {"MEMORY_MB": 512}}, {"resources": {"VGPU": 1}}
+
+
+@pytest.mark.parametrize(
+    ("allocations", "chosen_by"),
+    [
+        pytest.param({}, {}, id="none"),
+        pytest.param(None, None, id="not known"),
+        pytest.param(
+            {"node": NODE, "gpu": GPU_HERE}, {"node": NODE, "gpu": GPU_HERE}, id="this host"
+        ),
+        pytest.param(
+            {"their node": NODE, "their gpu": GPU_HERE, "node": NODE, "gpu": GPU_HERE},
+            {"node": NODE, "gpu": GPU_HERE},
+            id="both hosts",
+        ),
+        pytest.param(
+            {"node": NODE, "vanished": GPU_HERE},
+            {"node": NODE, "vanished": GPU_HERE},
+            id="a GPU that this host does not have any more: Nova refuses the server",
+        ),
+    ],
+)
+def test_by_which_allocations_nova_chooses(allocations: Any, chosen_by: Any) -> None:
+    seen: list[Any] = []
+    wrapped = mediated_devices._choose_here(lambda _, given: seen.append(given))
+    tree = ProviderTree()
+    tree.new_root("host", "root")
+    for name in ("node", "gpu"):
+        tree.new_child(name, "root", uuid=name)
+    wrapped(SimpleNamespace(provider_tree=tree), allocations)
+    assert seen == [chosen_by]
+
+
+def test_before_the_first_report_nova_chooses_by_all() -> None:
+    seen: list[Any] = []
+    wrapped = mediated_devices._choose_here(lambda _, given: seen.append(given))
+    wrapped(SimpleNamespace(provider_tree=None), {"their node": NODE})
+    assert seen == [{"their node": NODE}]
+
+
+class Vgpus(base.LibvirtMigrationMixin, Computes):
+    """Hosts of two NUMA nodes, with two GPUs of 16 virtual GPUs each."""
+
+    kind = PINNING
+    microversion = "latest"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.flags(group="devices", enabled_mdev_types=[fakelibvirt.NVIDIA_11_VGPU_TYPE])
+        self.useFixture(fixtures.MonkeyPatch(f"{DRIVER}._create_mdev", self.create_mdev))
+        self.start("one")
+
+    def start(self, name: str) -> None:
+        """Start a host."""
+        gpus = fakelibvirt.HostPCIDevicesInfo(num_mdevcap=2)
+        self.start_compute(
+            name,
+            host_info=self.kind.hardware(),
+            pci_info=gpus,
+            libvirt_version=8006000,  # the least for a live migration
+            qemu_version=8001000,
+        )
+
+    @staticmethod
+    def create_mdev(driver: Any, parent: str, mdev_type: str, uuid: str | None = None) -> str:
+        """Add a virtual GPU to libvirt, as a write to sysfs does."""
+        uuid = uuid or generate_uuid()
+        name = mdev_uuid2name(uuid)
+        device = fakelibvirt.FakeMdevDevice(dev_name=name, type_id=mdev_type, parent=parent)
+        driver._host.get_connection().mdev_info.devices[name] = device
+        return uuid
+
+    def gpus_of(self, server: dict[str, Any]) -> list[str]:
+        """Check that a guest has the virtual GPUs that it holds; return their providers."""
+        host = self.host_of(server)
+        driver = self.computes[host].driver
+        domain = self.domain(server["id"], host)
+        has = []
+        for address in domain.findall("devices/hostdev[@type='mdev']/source/address"):
+            mdev = driver._get_mediated_device_information(mdev_uuid2name(address.get("uuid")))
+            has.append(f"{host}_{mdev['parent']}")
+        held = held_beside_nodes(self, server["id"])
+        held.pop(host, None)  # its disk
+        assert {name: {"VGPU": has.count(name)} for name in has} == held
+        return sorted(has)
+
+    def gone_from(self, host: str, server: dict[str, Any]) -> None:
+        """Wait until a server holds nothing of its former host."""
+        wait_until(lambda: not any(name.startswith(host) for name in self.held(server["id"])))
+
+
+class TestVgpusOfNova(Vgpus):
+    """With all options of cpu-tiers off."""
+
+    kind = OPTIONS_OFF
+
+    def test_an_evacuation_is_refused(self) -> None:
+        server = self.boot(flavor_with(self, GPU, disk_gb=1))
+        self.start("two")
+        self.go_down("one")
+        with pytest.raises(OpenStackApiException, match="BuildAbortException"):
+            self.api.post_server_action(server["id"], {"evacuate": {"host": "two"}})
+        assert self.host_of(server) == "one"
+
+
+class TestVgpus(Vgpus):
+    def test_every_node_takes_servers_with_a_gpu(self) -> None:
+        """Of four dedicated CPUs on each of two nodes, two servers take all."""
+        flavor = flavor_with(self, GPU)
+        servers = [self.boot(flavor) for _ in range(2)]
+        assert {cell for one in servers for _, cell in self.where(one["id"])} == {0, 1}
+        assert all(len(self.gpus_of(server)) == 1 for server in servers)
+        assert "No valid host" in self.fault_of(self.boot(flavor, state="ERROR"))
+
+    def test_a_gpu_with_a_trait(self) -> None:
+        """Each node takes a server with the only GPU that has the trait."""
+        name = f"one_{GPUS[1]}"
+        self._create_trait("CUSTOM_BLUE")
+        self._set_provider_traits(self._get_provider_uuid_by_name(name), ["CUSTOM_BLUE"])
+        flavor = flavor_with(self, {**GPU, "trait:CUSTOM_BLUE": "required"})
+        servers = [self.boot(flavor) for _ in range(2)]
+        assert {cell for one in servers for _, cell in self.where(one["id"])} == {0, 1}
+        assert [self.gpus_of(server) for server in servers] == [[name], [name]]
+
+    @pytest.mark.skipif(
+        version("nova") < "33", reason="Nova 31 and 32 give a guest the GPUs of one provider alone"
+    )
+    def test_two_gpus_and_two_nodes(self) -> None:
+        server = self.boot(flavor_with(self, {**TWO, **TWO_GPUS}))
+        assert {cell for _, cell in self.where(server["id"])} == {0, 1}
+        assert self.gpus_of(server) == [f"one_{gpu}" for gpu in GPUS]
+
+    def test_moves(self) -> None:
+        """A migration that is confirmed, and a resize to two nodes that is reverted.
+
+        Without a disk, the server itself holds the GPUs of both hosts on its way.
+        """
+        server = self.boot(flavor_with(self, GPU))
+        self.start("two")
+        self._migrate_server(server)
+        check_agreement(self, server["id"], others=True)
+        self._confirm_resize(server)
+        assert {host for host, _ in self.where(server["id"])} == {"two"}
+        (gpu,) = self.gpus_of(server)
+        self._resize_server(server, flavor_with(self, {**TWO, **TWO_GPUS}))
+        assert self.host_of(server) == "one"
+        check_agreement(self, server["id"], others=True)
+        self.flags(host="two")  # with that of the last start, libvirt's driver undefines the guest
+        self._revert_resize(server)
+        assert {host for host, _ in self.where(server["id"])} == {"two"}
+        assert self.gpus_of(server) == [gpu]
+        self._delete_server(server)
+        assert self.tree.used() == {}
+
+    def test_a_live_migration(self) -> None:
+        for disk_gb in (0, 1):
+            server = self.boot(flavor_with(self, GPU, disk_gb=disk_gb), host="one")
+            if not disk_gb:
+                self.start("two")
+            self.src, self.dest, self.server = self.computes["one"], self.computes["two"], server
+            self._live_migrate(server, "completed")
+            self.gone_from("one", server)
+            assert {host for host, _ in self.where(server["id"])} == {"two"}
+            assert len(self.gpus_of(server)) == 1
+
+    def test_evacuations(self) -> None:
+        """Nova alone refuses them."""
+        servers = [self.boot(flavor_with(self, GPU, disk_gb=disk_gb)) for disk_gb in (0, 1)]
+        self.start("two")
+        self.go_down("one")
+        for server in servers:
+            self._evacuate_server(server, expected_host="two", expected_state="SHUTOFF")
+        self.restart("one")
+        self.come_back("one")
+        for server in servers:
+            self.gone_from("one", server)
+            assert {host for host, _ in self.where(server["id"])} == {"two"}
+            assert len(self.gpus_of(server)) == 1
+
+    def test_a_host_without_nodes(self) -> None:
+        """A cold migration goes there, and a live migration is refused, without a trace."""
+        life = Life(self)
+        life.reports |= {"one": True, "two": None}
+        server = self.boot(flavor_with(self, GPU))
+        before = self.held(server["id"])
+        self.start("two")
+        seams.remove([mediated_devices.SEAM])  # as on such a host; all hosts share this process
+        self.src, self.dest, self.server = self.computes["one"], self.computes["two"], server
+        with pytest.raises(OpenStackApiException, match="NoValidHost"):
+            self._live_migrate(server)
+        self._wait_for_state_change(server, "ACTIVE")
+        assert self.held(server["id"]) == before
+        self._migrate_server(server)
+        self._confirm_resize(server)
+        assert self.host_of(server) == "two"
+        assert not held_of_nodes(self, server["id"])
+        assert len(self.gpus_of(server)) == 1
+
+    def test_a_server_older_than_the_nodes(self) -> None:
+        self.nodes(None)
+        self.start("two")
+        server = self.boot(flavor_with(self, GPU), host="two")
+        assert not held_of_nodes(self, server["id"])
+        before = held_beside_nodes(self, server["id"])
+        self.nodes(True)
+        self.restart("two")
+        assert {host for host, _ in self.where(server["id"])} == {"two"}
+        (gpu,) = self.gpus_of(server)
+        assert before[gpu] == {"VGPU": 1}
