@@ -9,24 +9,21 @@ from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 
-import fixtures
 import pytest
 from nova.compute.provider_tree import ProviderTree
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api.client import OpenStackApiException
 from nova.tests.functional.libvirt import base
-from nova.virt.libvirt.utils import mdev_uuid2name
-from oslo_utils.uuidutils import generate_uuid
 
 from cpu_tiers.nova import seams
 from cpu_tiers.nova.compute import mediated_devices
 from tests.nova.computes import Computes
 from tests.nova.numa.agreement import check_agreement, held_beside_nodes, held_of_nodes
+from tests.nova.numa.devices import MIGRATES_GPUS, Gpus, gpus_of
 from tests.nova.numa.lives import Life
 from tests.nova.numa.pinning import OPTIONS_OFF, PINNED, PINNING, TWO
 from tests.nova.patience import wait_until
 
-DRIVER = "nova.virt.libvirt.driver.LibvirtDriver"
 GPUS = (fakelibvirt.MDEVCAP_DEV1_PCI_ADDR, fakelibvirt.MDEVCAP_DEV2_PCI_ADDR)
 GPU = {"resources:VGPU": "1"}
 TWO_GPUS = {"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"}
@@ -89,43 +86,22 @@ class Vgpus(base.LibvirtMigrationMixin, Computes):
 
     def setUp(self) -> None:
         super().setUp()
-        self.flags(group="devices", enabled_mdev_types=[fakelibvirt.NVIDIA_11_VGPU_TYPE])
-        self.useFixture(fixtures.MonkeyPatch(f"{DRIVER}._create_mdev", self.create_mdev))
+        self.useFixture(Gpus())
         self.start("one")
 
     def start(self, name: str) -> None:
         """Start a host."""
         gpus = fakelibvirt.HostPCIDevicesInfo(num_mdevcap=2)
-        self.start_compute(
-            name,
-            host_info=self.kind.hardware(),
-            pci_info=gpus,
-            libvirt_version=8006000,  # the least for a live migration
-            qemu_version=8001000,
-        )
-
-    @staticmethod
-    def create_mdev(driver: Any, parent: str, mdev_type: str, uuid: str | None = None) -> str:
-        """Add a virtual GPU to libvirt, as a write to sysfs does."""
-        uuid = uuid or generate_uuid()
-        name = mdev_uuid2name(uuid)
-        device = fakelibvirt.FakeMdevDevice(dev_name=name, type_id=mdev_type, parent=parent)
-        driver._host.get_connection().mdev_info.devices[name] = device
-        return uuid
+        self.start_compute(name, host_info=self.kind.hardware(), pci_info=gpus, **MIGRATES_GPUS)
 
     def gpus_of(self, server: dict[str, Any]) -> list[str]:
         """Check that a guest has the virtual GPUs that it holds; return their providers."""
         host = self.host_of(server)
-        driver = self.computes[host].driver
-        domain = self.domain(server["id"], host)
-        has = []
-        for address in domain.findall("devices/hostdev[@type='mdev']/source/address"):
-            mdev = driver._get_mediated_device_information(mdev_uuid2name(address.get("uuid")))
-            has.append(f"{host}_{mdev['parent']}")
+        has = gpus_of(self, host, server["id"])
         held = held_beside_nodes(self, server["id"])
         held.pop(host, None)  # its disk
         assert {name: {"VGPU": has.count(name)} for name in has} == held
-        return sorted(has)
+        return has
 
     def gone_from(self, host: str, server: dict[str, Any]) -> None:
         """Wait until a server holds nothing of its former host."""

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import fixtures
+from nova.conf import CONF
 from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.virt.libvirt.utils import mdev_uuid2name
+from oslo_utils.uuidutils import generate_uuid
 
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.network_agent import NetworkAgent
@@ -74,6 +77,37 @@ class Interfaces(fixtures.Fixture):
         self.useFixture(
             fixtures.MonkeyPatch("nova.pci.utils.get_ifname_by_pci_address", interface)
         )
+
+
+MIGRATES_GPUS = {"libvirt_version": 8_006_000, "qemu_version": 8_001_000}
+"""The least versions for a live migration of a guest with a virtual GPU."""
+
+
+class Gpus(fixtures.Fixture):
+    """Has Nova's fake libvirt create virtual GPUs of the hosts' physical ones."""
+
+    def _setUp(self) -> None:  # noqa: N802  # fixtures looks for this name
+        CONF.set_override("enabled_mdev_types", [fakelibvirt.NVIDIA_11_VGPU_TYPE], "devices")
+        self.addCleanup(CONF.clear_override, "enabled_mdev_types", "devices")
+        name = "nova.virt.libvirt.driver.LibvirtDriver._create_mdev"
+        self.useFixture(fixtures.MonkeyPatch(name, self.create_mdev))
+
+    @staticmethod
+    def create_mdev(driver: Any, parent: str, mdev_type: str, uuid: str | None = None) -> str:
+        """Add a virtual GPU to libvirt, as a write to sysfs does."""
+        uuid = uuid or generate_uuid()
+        name = mdev_uuid2name(uuid)
+        device = fakelibvirt.FakeMdevDevice(dev_name=name, type_id=mdev_type, parent=parent)
+        driver._host.get_connection().mdev_info.devices[name] = device
+        return uuid
+
+
+def gpus_of(cloud: Any, host: str, server: str) -> list[str]:
+    """Return the provider of each virtual GPU of a guest."""
+    look = cloud.computes[host].driver._get_mediated_device_information
+    addresses = cloud.domain(server, host).findall("devices/hostdev[@type='mdev']/source/address")
+    mdevs = [look(mdev_uuid2name(address.get("uuid"))) for address in addresses]
+    return sorted(f"{host}_{mdev['parent']}" for mdev in mdevs)
 
 
 def functions(virtual: int = 8) -> Any:

@@ -14,7 +14,7 @@ from nova import context, objects
 from tests.nova.computes import SHARES
 from tests.nova.networks import BRIDGE, EGRESS
 from tests.nova.numa.agreement import cells_of, check_domain, check_pins, topology_of
-from tests.nova.numa.devices import DEVICE, SriovNeutron
+from tests.nova.numa.devices import DEVICE, SriovNeutron, gpus_of
 from tests.nova.numa.random_lives.cloud import REQUESTS, LifeCloud, Rows
 from tests.nova.numa.random_lives.guests import CARD, Guest
 
@@ -287,6 +287,10 @@ class Checker:
         assert len(cards) == resident.guest.cards, f"{resident} has {cards}"
         for address in cards:
             wanted[f"{resident.host}_{address}"] = Counter({CARD: 1})
+        gpus = gpus_of(self.cloud, resident.host, resident.uuid)
+        assert len(gpus) == resident.guest.gpus, f"{resident} has {gpus}"
+        for name in gpus:
+            wanted[name] = Counter(VGPU=1)
         parents = {device.address: device.extra_info.get("parent_ifname") for device in devices}
         for port in self.cloud.ports_of(resident.uuid):
             profile = self.cloud.neutron.profile(port)

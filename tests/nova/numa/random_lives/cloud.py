@@ -18,7 +18,16 @@ from cpu_tiers.nova.compute.driver import LibvirtDriver
 from tests.nova.broken_answers import BrokenAnswers, Case
 from tests.nova.computes import Computes, ProcessEnded
 from tests.nova.networks import PORT_IDS, add_devices, bandwidth, placement_of
-from tests.nova.numa.devices import DEVICE_SPEC, VENDOR, Interfaces, SriovNeutron, direct, report
+from tests.nova.numa.devices import (
+    DEVICE_SPEC,
+    MIGRATES_GPUS,
+    VENDOR,
+    Gpus,
+    Interfaces,
+    SriovNeutron,
+    direct,
+    report,
+)
 from tests.nova.numa.pinning import PINNING
 from tests.nova.numa.random_lives.guests import CARD, MEMORY_MB, Guest
 from tests.nova.placement_rows import placement_rows
@@ -67,6 +76,7 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
         self.useFixture(fixtures.MockPatchObject(ec2, "_CACHE", None))
         self.addCleanup(seams.remove, all_seams())
         self.useFixture(Interfaces())
+        self.useFixture(Gpus())
         self.neutron = self.useFixture(SriovNeutron(self))
         for port, request in REQUESTS.items():
             self.neutron.ask(port, request)
@@ -100,8 +110,8 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
         self._set_options(host)
         # A single card: of several cards, Nova's own _move_claim takes any card for a resize, also
         # a card that Placement has not allocated, and the server then holds two cards.
-        devices = fakelibvirt.HostPCIDevicesInfo(num_pci=1, num_pfs=2, num_vfs=8)
-        self.start_compute(host, host_info=self.kind.hardware(), pci_info=devices)
+        devices = fakelibvirt.HostPCIDevicesInfo(num_pci=1, num_pfs=2, num_vfs=8, num_mdevcap=2)
+        self.start_compute(host, host_info=self.kind.hardware(), pci_info=devices, **MIGRATES_GPUS)
         add_devices(self.client, host)
         report(self.client, host)
 

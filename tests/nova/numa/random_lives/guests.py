@@ -25,6 +25,7 @@ class Guest:
         has it, and not as Nova has it.
     :param multiplier: of the tier; empty without a tier.
     :param cards: whether the guest has a PCI device, by an alias.
+    :param gpus: whether the guest has a virtual GPU.
     :param affinity: the NUMA affinity policy of its PCI devices; empty is Nova's ``legacy``.
     """
 
@@ -38,6 +39,7 @@ class Guest:
     multiplier: str
     disk_gb: int
     cards: bool
+    gpus: bool
     affinity: str
 
     @property
@@ -80,6 +82,7 @@ class Guest:
             MULTIPLIER: self.multiplier,
             "pci_passthrough:alias": "card:1" if self.cards else "",
             "hw:pci_numa_affinity_policy": self.affinity,
+            "resources:VGPU": "1" if self.gpus else "",
             **self._policy(),
             **(self._uneven() if self.is_uneven else {}),
         }
@@ -127,5 +130,6 @@ def guests(draw: st.DrawFn) -> Guest:
         multiplier=draw(st.sampled_from(["", "10", "2.5"])),
         disk_gb=draw(st.integers(0, 1)),
         cards=draw(st.integers(0, 3)) == 0,
+        gpus=draw(st.integers(0, 3)) == 0,
         affinity=draw(st.sampled_from(["", "", "required", "preferred", "socket"])),
     )

@@ -79,6 +79,7 @@ def test_what_a_guest_holds() -> None:
         multiplier="2.5",
         disk_gb=1,
         cards=False,
+        gpus=False,
         affinity="",
     )
     assert guest.holds() == {"VCPU": 2, "PCPU": 5, "MEMORY_MB": 256}
