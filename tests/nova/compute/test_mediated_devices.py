@@ -121,6 +121,16 @@ class TestVgpusOfNova(Vgpus):
             self.api.post_server_action(server["id"], {"evacuate": {"host": "two"}})
         assert self.host_of(server) == "one"
 
+    def test_a_reverted_resize_on_the_same_host_loses_the_gpu(self) -> None:
+        self.flags(allow_resize_to_same_host=True)
+        server = self.boot(flavor_with(self, GPU))
+        assert len(self.gpus_of(server)) == 1
+        self._resize_server(server, flavor_with(self, GPU, vcpus=2))
+        assert len(self.gpus_of(server)) == 1
+        self._revert_resize(server)
+        assert gpus_of(self, "one", server["id"]) == []
+        assert {"VGPU": 1} in self.held(server["id"]).values()
+
 
 class TestVgpus(Vgpus):
     def test_every_node_takes_servers_with_a_gpu(self) -> None:

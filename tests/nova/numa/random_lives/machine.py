@@ -259,8 +259,15 @@ class RandomLife(RuleBasedStateMachine):
 
         All computes of the process have one ``[DEFAULT] host``. Nova's driver compares it with the
         host of the server, and undefines the guest on the former host.
+
+        With Nova alone as well, a server loses its virtual GPU if a resize on its own host is
+        reverted (tests/nova/compute/test_mediated_devices.py).
         """
-        self.cloud.flags(host=migration_of(resident).source_compute)
+        source = migration_of(resident).source_compute
+        had_gpu = any("VGPU" in amounts for amounts in resident.source.values())
+        if not confirms and had_gpu and source == resident.host:
+            return
+        self.cloud.flags(host=source)
         self.act(resident, {"confirmResize" if confirms else "revertResize": None}, case)
         if not confirms and resident.status == "ACTIVE":
             self.cloud.correct_request(resident.uuid)
@@ -273,7 +280,14 @@ class RandomLife(RuleBasedStateMachine):
 
     @step("ACTIVE", case=CASES)
     def evacuate(self, resident: Resident, case: Case | None) -> None:
-        """Have a host die, and evacuate a server."""
+        """Have a host die, and evacuate a server.
+
+        Nova alone refuses a server with a virtual GPU, and loses its devices and ports
+        (docs/upstream/evacuated-gpu.rst). nova-compute of cpu-tiers evacuates it as soon as a host
+        reports NUMA nodes: all hosts share this process.
+        """
+        if resident.guest.gpus and not any(nodes for nodes, _ in self.cloud.options.values()):
+            return
         busy = self.those("VERIFY_RESIZE")
         hosts = {one.host for one in busy} | {migration_of(one).source_compute for one in busy}
         if self.down or resident.host in hosts:
