@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.nova.seams import Seam
 
 
@@ -17,24 +18,27 @@ def _choose_here(original: Callable[..., Any]) -> Callable[..., Any]:
     """Have Nova choose mediated devices by the allocations of this host."""
 
     @functools.wraps(original)
-    def _allocate_mdevs(self: Any, allocations: Mapping[str, Any]) -> Any:
+    def _allocate_mdevs(self: Any, allocations: Mapping[str, Any] | None) -> Any:
         return original(self, _of_this_host(self.provider_tree, allocations))
 
     return _allocate_mdevs
 
 
-def _of_this_host(tree: Any, allocations: Mapping[str, Any]) -> Mapping[str, Any]:
+_OF_A_HOST = frozenset({VCPU, PCPU, MEMORY_MB})
+
+
+def _of_this_host(tree: Any, allocations: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return the allocations without those of another host.
 
-    Allocations of another host include memory. Without memory, an unknown provider is a device
-    of this host that has vanished, and Nova has to refuse it.
+    Allocations of another host include CPUs or memory. Without them, an unknown provider is a
+    device of this host that has vanished, and Nova has to refuse it.
 
     :param tree: Nova's provider tree of this host; ``None`` before the first report.
     """
     if tree is None or not allocations:
         return allocations
     elsewhere = {uuid for uuid in allocations if not tree.exists(uuid)}
-    if not any("MEMORY_MB" in allocations[uuid]["resources"] for uuid in elsewhere):
+    if all(_OF_A_HOST.isdisjoint(allocations[uuid]["resources"]) for uuid in elsewhere):
         return allocations
     return {uuid: held for uuid, held in allocations.items() if uuid not in elsewhere}
 

@@ -54,6 +54,11 @@ NODE, GPU_HERE = {"resources": {"MEMORY_MB": 512}}, {"resources": {"VGPU": 1}}
             id="both hosts",
         ),
         pytest.param(
+            {"their node": {"resources": {"PCPU": 2}}, "their gpu": GPU_HERE, "gpu": GPU_HERE},
+            {"gpu": GPU_HERE},
+            id="both hosts, with a flavor of MEMORY_MB=0",
+        ),
+        pytest.param(
             {"node": NODE, "vanished": GPU_HERE},
             {"node": NODE, "vanished": GPU_HERE},
             id="a GPU that this host does not have any more: Nova refuses the server",
@@ -61,21 +66,21 @@ NODE, GPU_HERE = {"resources": {"MEMORY_MB": 512}}, {"resources": {"VGPU": 1}}
     ],
 )
 def test_by_which_allocations_nova_chooses(allocations: Any, chosen_by: Any) -> None:
-    seen: list[Any] = []
-    wrapped = mediated_devices._choose_here(lambda _, given: seen.append(given))
     tree = ProviderTree()
     tree.new_root("host", "root")
     for name in ("node", "gpu"):
         tree.new_child(name, "root", uuid=name)
-    wrapped(SimpleNamespace(provider_tree=tree), allocations)
-    assert seen == [chosen_by]
+    assert given_to_nova(tree, allocations) == chosen_by
 
 
 def test_before_the_first_report_nova_chooses_by_all() -> None:
-    seen: list[Any] = []
-    wrapped = mediated_devices._choose_here(lambda _, given: seen.append(given))
-    wrapped(SimpleNamespace(provider_tree=None), {"their node": NODE})
-    assert seen == [{"their node": NODE}]
+    assert given_to_nova(None, {"their node": NODE}) == {"their node": NODE}
+
+
+def given_to_nova(tree: ProviderTree | None, allocations: Any) -> Any:
+    """Return by which allocations Nova chooses, on a host with a provider tree."""
+    wrapped = mediated_devices._choose_here(lambda _, given: given)
+    return wrapped(SimpleNamespace(provider_tree=tree), allocations)
 
 
 class Vgpus(base.LibvirtMigrationMixin, Computes):
