@@ -153,56 +153,34 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
     return consume_from_request
 
 
-def select_seam(
-    wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
-    *,
-    why: str,
-    unseen: str,
-    layer: int = 0,
-) -> Seam:
-    """Return a seam around Nova's function that selects hosts after Placement has answered."""
-    return Seam(
-        module="nova.scheduler.manager",
-        path="SchedulerManager._select_destinations",
-        parameters=(
-            "self",
-            "context",
-            "spec_obj",
-            "instance_uuids",
-            "alloc_reqs_by_rp_uuid",
-            "provider_summaries",
-            "allocation_request_version=None",
-            "return_alternates=False",
-        ),
-        wrap=wrap,
-        why=why,
-        unseen=unseen,
-        layer=layer,
-    )
+select_seam = functools.partial(
+    Seam,
+    module="nova.scheduler.manager",
+    path="SchedulerManager._select_destinations",
+    parameters=(
+        "self",
+        "context",
+        "spec_obj",
+        "instance_uuids",
+        "alloc_reqs_by_rp_uuid",
+        "provider_summaries",
+        "allocation_request_version=None",
+        "return_alternates=False",
+    ),
+)
+"""Makes a seam around Nova's function that selects hosts after Placement has answered."""
 
-
-def sort_seam(
-    wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
-    *,
-    why: str,
-    unseen: str,
-    layer: int = 0,
-) -> Seam:
-    """Return a seam around Nova's function that filters and weighs the hosts for a server."""
-    return Seam(
-        module="nova.scheduler.manager",
-        path="SchedulerManager._get_sorted_hosts",
-        parameters=("self", "spec_obj", "host_states", "index"),
-        wrap=wrap,
-        why=why,
-        unseen=unseen,
-        layer=layer,
-    )
-
+sort_seam = functools.partial(
+    Seam,
+    module="nova.scheduler.manager",
+    path="SchedulerManager._get_sorted_hosts",
+    parameters=("self", "spec_obj", "host_states", "index"),
+)
+"""Makes a seam around Nova's function that filters and weighs the hosts for a server."""
 
 SEAMS = (
     select_seam(
-        _file,
+        wrap=_file,
         why=(
             "Nova files a candidate under the providers that the candidate allocates, and a "
             "server without a disk allocates nothing of the root provider; the wrapper files "
@@ -215,7 +193,7 @@ SEAMS = (
         layer=1,
     ),
     sort_seam(
-        _order,
+        wrap=_order,
         why=(
             "Nova claims the first candidate of a host; the wrapper puts the best candidate of "
             "each host first."

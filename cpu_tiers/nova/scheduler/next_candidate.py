@@ -180,7 +180,7 @@ CLAIMS = Seam(
 
 SEAMS = (
     sort_seam(
-        _keep,
+        wrap=_keep,
         why="The sorted hosts have the candidates that a refused claim can go on with.",
         unseen="If Nova sorts hosts elsewhere, a refused claim goes on with the next host.",
         # Replaces the first candidate, which refused_candidates still has to know by its identity.

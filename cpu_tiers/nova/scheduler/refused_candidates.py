@@ -79,7 +79,7 @@ def _keep_refused(host: Any, candidates: list[Candidate]) -> None:
 
 
 SEAM = sort_seam(
-    _judge_anew,
+    wrap=_judge_anew,
     why=(
         "Nova's filters remove candidates for all servers of a request; the wrapper gives the "
         "candidates with PCI devices back after a server of the request took a device."

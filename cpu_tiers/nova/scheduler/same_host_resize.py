@@ -100,7 +100,7 @@ def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
 
 SEAMS = (
     select_seam(
-        _select,
+        wrap=_select,
         why=(
             "Finds out before the choice of a host whether a server without a disk is resized on "
             "its own host, and keeps that host out of the alternates."

@@ -4,8 +4,9 @@ Before a resize or a cold migration, nova-conductor's ``replace_allocation_with_
 the allocations of the server to the migration, but only if the server has an allocation of the
 root provider. A server without a disk has allocations of NUMA nodes only, keeps them, and then has
 the allocations of both hosts. A destination that reports its NUMA nodes removes its own after it
-has refused the server (:mod:`cpu_tiers.nova.compute.leftover_allocations`). Other hosts have no
-such function, so nova-scheduler writes what nova-conductor would have written.
+has refused the server (:mod:`cpu_tiers.nova.compute.leftover_allocations`). A destination that
+does not report its NUMA nodes removes nothing. For such a destination, nova-scheduler writes to
+the migration what nova-conductor writes for servers with a disk.
 
 If a request fails, the server has the allocations of both hosts, as without this seam.
 """

@@ -76,7 +76,7 @@ def _is_migrated(context: Any, spec_obj: objects.RequestSpec, server: str) -> bo
 
 
 SEAM = select_seam(
-    _refuse,
+    wrap=_refuse,
     why=(
         "Knows the candidates and the server; the wrapper refuses a cold migration or a resize if "
         "Placement does not tell the names of the candidates' NUMA nodes or devices."
