@@ -14,11 +14,17 @@ from cpu_tiers.accounting.holdings import (
     ProviderName,
     sum_portions,
 )
-from cpu_tiers.accounting.missing_shares import Shortfall, Verdict, check_rooms, divide_by_vcpu
-from cpu_tiers.accounting.relocation import Resident, assign_to_nodes
+from cpu_tiers.accounting.missing_shares import (
+    Owner,
+    Shortfall,
+    Verdict,
+    check_rooms,
+    divide_by_vcpu,
+)
+from cpu_tiers.accounting.relocation import OF_NODES, Resident, assign_to_nodes
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import Inventory, ProviderTree
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.names import NUMA_SERVER, VCPU_SHARES
 
 ByName = Portion[ProviderName]
 
@@ -96,6 +102,36 @@ def plan_additions(
     return shares + _whole_additions(tree, holdings.total + added, missing_everything, residents)
 
 
+def without_anchor(tree: ProviderTree, holdings: Holdings[ProviderName]) -> frozenset[ConsumerId]:
+    """Return the consumers of NUMA nodes that do not hold ``NUMA_SERVER`` of the root.
+
+    Empty if the host does not report the class yet.
+    """
+    root = ProviderName(tree.root.name)
+    if NUMA_SERVER not in tree.root.inventories:
+        return frozenset()
+    nodes = frozenset(ProviderName(provider.name) for provider in tree.providers[1:])
+    return frozenset(
+        consumer
+        for consumer, portion in holdings.items()
+        if NUMA_SERVER not in portion.of(root) and portion.only(nodes).total.keys() & OF_NODES
+    )
+
+
+def with_anchors(
+    additions: Iterable[Addition], owners: Mapping[ConsumerId, Owner], root: ProviderName
+) -> tuple[Addition, ...]:
+    """Return additions that also give 1 ``NUMA_SERVER`` of the root to the owners' consumers."""
+    by_consumer = {addition.shortfall.consumer: addition for addition in additions}
+    for consumer, owner in owners.items():
+        nothing = Shortfall(consumer=consumer, owner=owner, resources={})
+        before = by_consumer.get(consumer, Addition(shortfall=nothing, goes_to=Portion()))
+        goes_to = before.goes_to + Portion({root: {NUMA_SERVER: 1}})
+        shortfall = replace(before.shortfall, resources=goes_to.total)
+        by_consumer[consumer] = replace(before, shortfall=shortfall, goes_to=goes_to)
+    return tuple(by_consumer.values())
+
+
 def share_inventories(tree: ProviderTree) -> dict[ProviderName, Mapping[str, Inventory]]:
     """Return the inventories of shares of a host, by provider."""
     return {
@@ -134,6 +170,8 @@ def _whole_additions(
             continue
         places: ByName = on_nodes.get(consumer, Portion())
         stays = {n: a for n, a in shortfall.resources.items() if n not in places.total}
+        if places and NUMA_SERVER in root.inventories:
+            stays[NUMA_SERVER] = 1
         for provider, resources in (Portion({ProviderName(root.name): stays}) + places).items():
             of_provider = replace(shortfall, resources=resources)
             by_provider.setdefault(provider, []).append(of_provider)

@@ -28,7 +28,7 @@ from cpu_tiers.accounting.packing import PackingItem, pack
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.guest import GuestTopology, Pinning
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 
 OF_NODES = frozenset({VCPU, PCPU, VCPU_SHARES, MEMORY_MB})
 """The resource classes that move from a root provider to its NUMA nodes."""
@@ -79,7 +79,7 @@ class Relocation:
         root: ProviderId,
         uuid_of: Callable[[ProviderName], ProviderId],
     ) -> Portion[ProviderId]:
-        """Return what the consumer holds after the relocation.
+        """Return what the consumer holds after the relocation, with 1 ``NUMA_SERVER`` of the root.
 
         :param before: what it holds now.
         :param root: the uuid of the root provider of the host.
@@ -87,6 +87,7 @@ class Relocation:
         """
         moved = self.amounts
         stays = {name: amount for name, amount in before[root].items() if name not in moved}
+        stays[NUMA_SERVER] = 1
         return sum_portions(
             (before.without(root), Portion({root: stays}), self.resources.renamed(uuid_of))
         )

@@ -11,8 +11,8 @@ from cpu_tiers.errors import ExtensionError, FaultList
 from cpu_tiers.inventory import cpus, disk, memory, numa, shares
 from cpu_tiers.inventory.contract import AllocationRatio, Host, InventoryOptions, Reporter
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
-from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.model.numa import no_numa_trait
+from cpu_tiers.model.names import DISK_GB, MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.numa import OF_TREE, no_numa_trait
 
 __all__ = ["BUILT_IN", "AllocationRatio", "Host", "InventoryOptions", "Reporter", "build_tree"]
 
@@ -25,7 +25,7 @@ BUILT_IN: Mapping[str, Reporter] = {
 }
 """The reporters of cpu-tiers itself, by the names of their entry points."""
 
-_MANAGED = frozenset({VCPU, PCPU, MEMORY_MB, VCPU_SHARES})
+_MANAGED = frozenset({VCPU, PCPU, MEMORY_MB, VCPU_SHARES, NUMA_SERVER})
 
 
 def build_tree(
@@ -55,7 +55,7 @@ def build_tree(
     return ProviderTree(
         providers=_parents_first(providers),
         managed_classes=managed,
-        managed_traits=(no_numa_trait(),),
+        managed_traits=(no_numa_trait(), *OF_TREE),
     )
 
 

@@ -16,11 +16,15 @@ from cpu_tiers.model.numa import node_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuProvider:
-    """The name of a provider, the name of its parent, and the host CPUs that it stands for."""
+    """The name of a provider, the name of its parent, and the host CPUs that it stands for.
+
+    :param cell: the id of the host cell; ``None`` for the root provider.
+    """
 
     name: str
     parent: str | None
     cpus: CpuSet
+    cell: int | None = None
 
     def with_inventories(self, inventories: dict[str, Inventory]) -> ResourceProvider:
         """Return the resource provider with these inventories."""
@@ -32,7 +36,9 @@ def cpu_providers(host: Host, options: InventoryOptions) -> tuple[CpuProvider, .
     if not options.enable_numa_reporting_to_placement:
         return (CpuProvider(name=host.name, parent=None, cpus=host.topology.cpus),)
     return tuple(
-        CpuProvider(name=node_name(host.name, cell.id), parent=host.name, cpus=cell.cpus)
+        CpuProvider(
+            name=node_name(host.name, cell.id), parent=host.name, cpus=cell.cpus, cell=cell.id
+        )
         for cell in _numa_nodes(host)
     )
 

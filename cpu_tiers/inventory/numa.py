@@ -1,7 +1,8 @@
 """The NUMA nodes of a host as resource providers, or the trait of a host without them.
 
-The reporters ``cpus``, ``shares`` and ``memory`` add the inventories of the
-nodes. Spec: numa-topology-with-rps, "NUMA RP" and "Optionally configured NUMA
+The root provider of a host with NUMA nodes has an inventory of ``NUMA_SERVER``, of which each
+server with NUMA nodes claims 1. The reporters ``cpus``, ``shares`` and ``memory`` add the
+inventories of the nodes. Spec: numa-topology-with-rps, "NUMA RP" and "Optionally configured NUMA
 resources".
 """
 
@@ -9,23 +10,38 @@ from collections.abc import Iterable
 
 from cpu_tiers.inventory.contract import Host, InventoryOptions
 from cpu_tiers.inventory.cpu_providers import cpu_providers
-from cpu_tiers.model.inventory import ResourceProvider
-from cpu_tiers.model.numa import no_numa_trait, node_trait
+from cpu_tiers.model.inventory import Inventory, ResourceProvider
+from cpu_tiers.model.names import NUMA_SERVER
+from cpu_tiers.model.numa import CELL_TRAIT, count_traits, no_numa_trait, node_trait
+
+ANCHOR = Inventory(total=10_000, max_unit=1)
+"""The inventory of ``NUMA_SERVER``: more than a host has servers."""
 
 
 def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     """Report the providers and traits for ``[compute] enable_numa_reporting_to_placement``.
 
-    A host with ``True`` reports each NUMA node with HW_NUMA_ROOT. A host with
-    ``False`` reports HW_NON_NUMA on its root provider. A host where the option is
-    not set reports neither.
+    A host with ``True`` reports each NUMA node with HW_NUMA_ROOT and the number of its host cell,
+    and on the root provider how many nodes with CPUs there are. A host with ``False`` reports
+    HW_NON_NUMA on its root provider. A host where the option is not set reports neither.
     """
     if options.enable_numa_reporting_to_placement is None:
         return []
     if not options.enable_numa_reporting_to_placement:
         return [ResourceProvider(name=host.name, traits=frozenset({no_numa_trait()}))]
-    traits = frozenset({node_trait()})
+    nodes = cpu_providers(host, options)
+    with_cpus = sum(bool(node.cpus) for node in nodes)
+    root = ResourceProvider(
+        name=host.name, inventories={NUMA_SERVER: ANCHOR}, traits=count_traits(with_cpus)
+    )
     return [
-        ResourceProvider(name=provider.name, parent=provider.parent, traits=traits)
-        for provider in cpu_providers(host, options)
+        root,
+        *(
+            ResourceProvider(
+                name=node.name,
+                parent=node.parent,
+                traits=frozenset({node_trait(), f"{CELL_TRAIT}{node.cell}"}),
+            )
+            for node in nodes
+        ),
     ]

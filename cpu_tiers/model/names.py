@@ -45,6 +45,10 @@ def resource_class(name: str) -> str:
 
 VCPU_SHARES: str = resource_class("VCPU_SHARES")
 
+NUMA_SERVER: str = resource_class("NUMA_SERVER")
+"""The anchor: each server with NUMA nodes claims 1 of the root provider of its host.
+Nova's moves look for the allocations of a server on the root provider."""
+
 # A flavor may have the name of the specs, which is not the name in Placement.
 _OURS = {"VCPU_SHARES": VCPU_SHARES}
 

@@ -14,6 +14,15 @@ from cpu_tiers.model.policies import PageSize
 SIZE_TRAIT = "CUSTOM_MEMORY_PAGE_SIZE_"
 """The beginning of the trait of a page size; the size in kB follows."""
 
+CELL_TRAIT = "CUSTOM_NUMA_CELL_"
+"""The beginning of the trait of a NUMA node; the number of the host cell follows."""
+
+COUNT_TRAIT = "CUSTOM_NUMA_NODES_"
+"""The beginning of the traits of a root provider with NUMA nodes; a number of nodes follows."""
+
+OF_TREE = (CELL_TRAIT, COUNT_TRAIT)
+"""The beginnings of the traits that only describe the provider tree of a host."""
+
 
 def node_name(host: str, cell: int) -> str:
     """Return the name of the provider of a host's NUMA cell."""
@@ -41,10 +50,23 @@ def read_name(host: str, name: str) -> tuple[int, int | None] | None:
     return match and (int(match[1]), int(match[2]) if match[2] else None)
 
 
-def cell_of(name: str) -> int | None:
-    """Return the NUMA cell of a node of any host; ``None`` for the name of another provider."""
-    match = re.fullmatch(r".+_NUMA([0-9]+)", name)
-    return match and int(match[1])
+def cell_of(traits: Iterable[str]) -> int | None:
+    """Return the host cell of a NUMA node with these traits; ``None`` without such a trait."""
+    return _number(CELL_TRAIT, traits)
+
+
+def count_traits(nodes: int) -> frozenset[str]:
+    """Return the traits of the root provider of a host with a number of NUMA nodes.
+
+    A host with 3 nodes has the traits for 1, 2 and 3: a server with 2 nodes requires that for 2,
+    and a server without NUMA nodes avoids hosts with that for 1.
+    """
+    return frozenset(map(count_trait, range(1, nodes + 1)))
+
+
+def count_trait(nodes: int) -> str:
+    """Return the trait of the root provider of a host with at least this number of NUMA nodes."""
+    return f"{COUNT_TRAIT}{nodes}"
 
 
 def node_trait() -> str:
@@ -82,7 +104,11 @@ def page_trait(requested: PageSize | None) -> str | None:
 
 def page_size_of(traits: Iterable[str]) -> int | None:
     """Return the page size in kB of a provider with these traits; ``None`` without a size."""
-    matches = (re.fullmatch(rf"{SIZE_TRAIT}([0-9]+)", name) for name in traits)
+    return _number(SIZE_TRAIT, traits)
+
+
+def _number(prefix: str, traits: Iterable[str]) -> int | None:
+    matches = (re.fullmatch(rf"{prefix}([0-9]+)", name) for name in traits)
     return next((int(match[1]) for match in matches if match), None)
 
 

@@ -72,7 +72,6 @@ def _assigned(constructor: Any) -> frozenset[str]:
 
 _REQUEST = "nova.scheduler.utils", "ResourceRequest"
 _TRACKER = "nova.compute.resource_tracker", "ResourceTracker"
-_MANAGER = "nova.compute.manager", "ComputeManager"
 _DRIVER = "nova.virt.libvirt.driver", "LibvirtDriver"
 
 
@@ -101,11 +100,6 @@ OF_NUMA_QUERY = (
     _of(_REQUEST, "_root_forbidden", "hosts with and without NUMA nodes are told apart", set),
     _of(_REQUEST, "cpu_pinning_requested", "set to False: a fallback query is sent", bool),
     _of(
-        ("nova.scheduler.manager", "SchedulerManager"),
-        "placement_client",
-        "reads and writes the allocations of a server that is resized on its host",
-    ),
-    _of(
         ("nova.scheduler.host_manager", "HostState"),
         "pci_stats",
         "has the free PCI devices of the NUMA nodes of a host",
@@ -133,6 +127,4 @@ OF_HOST_REPORT = (
 
 OF_NUMA_REPORTING = (
     _of(_TRACKER, "provider_tree", "has the names of the NUMA nodes that a server has allocated"),
-    _of(_MANAGER, "rt", "leads to the provider tree of the host"),
-    _of(_MANAGER, "reportclient", "reads and removes the allocations of a server that moves"),
 )

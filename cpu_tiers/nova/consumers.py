@@ -49,18 +49,16 @@ class ConsumerRecord:
     :param server: Nova's instance.
     :param move: Nova's migration, if the server is on its way from or to this
         host.
-    :param keeps_source: the server itself holds the source of its migration.
     """
 
     consumer: ConsumerId
     server: Any
     move: Any = None
-    keeps_source: bool = False
 
     @property
     def is_source(self) -> bool:
-        """Tell whether the consumer holds the source, as a migration does."""
-        return self.keeps_source or bool(self.consumer != self.server.uuid)
+        """Tell whether the consumer is a migration, which holds the source."""
+        return bool(self.consumer != self.server.uuid)
 
     @property
     def owner(self) -> Owner | None:
@@ -137,16 +135,9 @@ def find_consumer_records(
     if not wanted:
         return {}
     servers = _servers(compute_node.context, wanted)
-    moves = moves_of(compute_node)
-    keeping = _keeping(compute_node, moves, consumers)
-    moves_by_server = _arriving(compute_node, moves, servers.values(), consumers) | keeping
+    arriving = _arriving(compute_node, moves_of(compute_node), servers.values(), consumers)
     records = {
-        uuid: ConsumerRecord(
-            consumer=uuid,
-            server=server,
-            move=moves_by_server.get(uuid),
-            keeps_source=uuid in keeping,
-        )
+        uuid: ConsumerRecord(consumer=uuid, server=server, move=arriving.get(uuid))
         for uuid, server in servers.items()
     }
     for uuid in wanted:
@@ -164,23 +155,6 @@ def _servers(context: Any, uuids: Collection[ConsumerId]) -> dict[ConsumerId, An
         expected_attrs=["flavor", "migration_context", "numa_topology", "system_metadata"],
     )
     return {server.uuid: server for server in servers}
-
-
-def _keeping(
-    compute_node: ComputeNode, moves: Iterable[Any], consumers: Collection[ConsumerId]
-) -> dict[ConsumerId, Any]:
-    """Return the migrations from this host whose source the server itself holds, by the server.
-
-    Nova hands allocations to a migration only if the server holds some of the root provider. A
-    server with NUMA nodes and without a disk holds none of it.
-    """
-    return {
-        move.instance_uuid: move
-        for move in moves
-        if move.source_node == compute_node.name
-        and move.dest_node not in (compute_node.name, None)
-        and move.uuid not in consumers
-    }
 
 
 def _arriving(

@@ -1,5 +1,7 @@
 """The exceptions by which a request of cpu-tiers fails inside a service of Nova."""
 
+from typing import Any
+
 from keystoneauth1.exceptions import ClientException
 from nova import exception
 from oslo_db.exception import DBError
@@ -21,3 +23,19 @@ NO_DATABASE = (DBError, MessagingException, exception.NovaException)
 """Nova's database cannot be read. nova-compute reads the database through nova-conductor:
 nova-conductor does not answer (``MessagingTimeout``), answers with an exception that only
 nova-conductor knows (``RemoteError``), or with an exception of Nova."""
+
+
+def read(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]:
+    """Return the body of Placement's answer to a GET of nova-scheduler.
+
+    :param client: Nova's ``SchedulerReportClient``.
+    :param version: the microversion of Placement.
+    :raises ValueError: Placement answers with another status than 200, or without JSON, as a proxy
+        with a page of its own does.
+    :raises keystoneauth1.exceptions.ClientException: Placement does not answer.
+    """
+    response = client.get(url, version=version, global_request_id=context.global_id)
+    if response.status_code != 200:
+        raise ValueError(f"{response.status_code} {response.text}")
+    body: dict[str, Any] = response.json()
+    return body

@@ -10,6 +10,7 @@ cell as the whole host.
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
+import copy
 import functools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,11 +19,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from nova import objects
+from nova import exception, objects
 from nova.virt import hardware
 
 from cpu_tiers.model.guest import CellPlace
-from cpu_tiers.nova.candidate_cells import places_of
+from cpu_tiers.nova.candidate_cells import on_interfaces, places_of
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
@@ -123,17 +124,34 @@ class _Fitting:
         return self.fit(objects.NUMATopology(cells=[host_cell]), guest, None, self.limits)
 
     def _have_devices(self, cells: Sequence[objects.InstanceNUMACell]) -> bool:
+        """Tell whether the guest gets all devices, as PciDeviceStats.support_requests does.
+
+        nova-compute passes no mapping, and has the interface of a device in its requests. With
+        ``[filter_scheduler] pci_in_placement`` a candidate also maps the devices of an alias. Nova
+        then takes only as many devices as the candidate has near the cells, and the server would
+        start with fewer devices (docs/upstream/fewer-devices.rst).
+        """
         if not self.pci_requests or not self.pci_stats:
             return True
-        return bool(
-            self.pci_stats.support_requests(self.pci_requests, self.provider_mapping, cells)
-        )
+        requests = on_interfaces(self.pci_requests, self.provider_mapping)
+        stats = copy.deepcopy(self.pci_stats)
+        left = _free(stats) - sum(request.count for request in requests)
+        try:
+            stats.apply_requests(requests, self.provider_mapping, cells)
+        except exception.PciDeviceRequestFailed:
+            return False
+        return not self.provider_mapping or _free(stats) <= left
 
     def _have_networks(self, host_cells: Sequence[objects.NUMACell]) -> bool:
         if not self.limits or "network_metadata" not in self.limits:
             return True
         networks = self.limits.network_metadata
         return bool(hardware._numa_cells_support_network_metadata(self.host, host_cells, networks))
+
+
+def _free(stats: Any) -> int:
+    """Return the number of free devices in all pools of a host."""
+    return sum(pool["count"] for pool in stats.pools)
 
 
 def _may_have(asked: int | None, host_cell: objects.NUMACell, size_kb: int) -> bool:
@@ -155,8 +173,8 @@ def _policy(guest: objects.InstanceNUMATopology) -> str | None:
     return guest.emulator_threads_policy if "emulator_threads_policy" in guest else None
 
 
-def _ways_of(mappings: Mapping[str, list[str]] | None) -> Ways | None:
-    places = places_of(mappings) if mappings else None
+def _ways_of(mappings: object) -> Ways | None:
+    places = places_of(mappings)
     return None if places is None else [places]
 
 
@@ -200,11 +218,28 @@ def _consume_allocated(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
         candidates = self.allocation_candidates
-        ways = _ways_of(candidates[0]["mappings"]) if candidates else None
-        with allocated(lambda _: ways):
+        mappings = candidates[0]["mappings"] if candidates else None
+        ways = _ways_of(mappings)
+        if ways is None:
+            return original(self, spec_obj)
+        with allocated(lambda _: ways), _devices_on_interfaces(spec_obj, mappings):
             return original(self, spec_obj)
 
     return consume_from_request
+
+
+@contextmanager
+def _devices_on_interfaces(spec_obj: objects.RequestSpec, mappings: object) -> Iterator[None]:
+    """Have Nova take the devices of ports from the interfaces of a candidate meanwhile."""
+    requests = spec_obj.pci_requests
+    if requests:
+        changed = requests.obj_clone()
+        changed.requests = on_interfaces(requests.requests, mappings)
+        spec_obj.pci_requests = changed
+    try:
+        yield
+    finally:
+        spec_obj.pci_requests = requests
 
 
 SEAMS = (
@@ -244,7 +279,7 @@ SEAMS = (
     ),
     Seam(
         module="nova.pci.stats",
-        path="PciDeviceStats.support_requests",
+        path="PciDeviceStats.apply_requests",
         parameters=(
             "self",
             "requests",

@@ -10,13 +10,8 @@ from typing import Any
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.accounting.repeated_claims import host_of
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
-from cpu_tiers.model.numa import (
-    large_pages_trait,
-    no_numa_trait,
-    node_trait,
-    small_pages_trait,
-)
+from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, SHARING, VCPU
+from cpu_tiers.model.numa import count_traits, no_numa_trait, node_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Provider
@@ -44,9 +39,10 @@ class CandidateSurvey:
         self._answers: dict[str, CandidatesAnswer] = {}
         self.summaries: dict[str, Mapping[str, Any]] = {}
         known = tuple(queries)
-        classes = frozenset[str]().union(*(query.resources() for query in known))
-        # The fast forms of queries name traits of NUMA nodes and pages instead of each other.
-        of_forms = {node_trait(), no_numa_trait(), small_pages_trait(), large_pages_trait()}
+        classes = frozenset({NUMA_SERVER}).union(*(query.resources() for query in known))
+        # What the form that is sent names, also of a query for fewer nodes.
+        nodes = max((len(query.groups) for query in known), default=0)
+        of_forms = count_traits(nodes) | {node_trait(), no_numa_trait()}
         traits = of_forms.union(*(query.named_traits() for query in known))
         self._absent_classes, self._absent_traits = client.absent_names(classes, traits)
 
@@ -123,7 +119,7 @@ class CandidateSurvey:
         return False
 
     def _answer(self, query: CandidateQuery) -> CandidatesAnswer:
-        sent = self._without_absent_names(_fast(query))
+        sent = self._without_absent_names(cheaper(query))
         if sent is None:
             return _NOTHING
         key = sent.to_query_string()
@@ -154,14 +150,3 @@ class CandidateSurvey:
             ),
             root_forbidden=query.root_forbidden - absent,
         )
-
-
-def _fast(query: CandidateQuery) -> CandidateQuery:
-    """Return the form that Placement answers fastest, where the form is equivalent.
-
-    The fast form moves the trait of a NUMA node to the group of its CPUs, so there must be one.
-    """
-    suffixes = {group.suffix for group in query.groups}
-    nodes = (suffix for suffix in suffixes if suffix.startswith("_NUMA"))
-    has_cpus = all(node.replace("_NUMA", "_PROC") in suffixes for node in nodes)
-    return cheaper(query) if has_cpus else query

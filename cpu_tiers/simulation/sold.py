@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cpu_tiers.guest.tier import Tier, tier_of_amounts
-from cpu_tiers.model.names import PCPU, VCPU
+from cpu_tiers.model.names import NUMA_SERVER, PCPU, VCPU
 from cpu_tiers.simulation.provider import CloudProvider
 from cpu_tiers.simulation.snapshot import Snapshot
 
@@ -99,7 +99,7 @@ def sold_cloud(snapshot: Snapshot, tiers: Iterable[Tier]) -> SoldCloud:
     listed: list[SoldPart] = []
     for provider in ordered:
         of_provider = parts.get(provider.uuid, {})
-        for name in sorted({*provider.inventories, *of_provider}):
+        for name in sorted({*provider.inventories, *of_provider} - {NUMA_SERVER}):
             sold = sorted(of_provider.get(name, ()))
             inventory = provider.inventories.get(name)
             capacity = inventory.capacity if inventory else 0

@@ -5,15 +5,17 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError, FaultList, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, VCPU_SHARES, host_traits
+from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, NUMA_SERVER, VCPU_SHARES, host_traits
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
-from cpu_tiers.translators.shared_disk import with_disk_apart
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
 """The groups and the same-subtree sets that translators return, by the translator's name."""
 
 _NO_TRAITS = RequestGroup()
+
+DISK = "_DISK"
+"""The suffix of the group that requests the disk of a server with NUMA nodes."""
 
 
 def compose(
@@ -34,10 +36,21 @@ def compose(
     query = _query(drafts, same_subtree, own.group_policy, root)
     # With isolate, the provider of a disk could serve no other group of the flavor.
     if traits_on_root and own.group_policy != "isolate":
-        query = query._replace(groups=tuple(map(with_disk_apart, query.groups)))
+        query = query._replace(groups=tuple(map(_with_disk_apart, query.groups)))
     query = _with_novas_policy(own, query)
     _check(flavor, query)
     return query
+
+
+def _with_disk_apart(group: RequestGroup) -> RequestGroup:
+    """Return the group, with the suffix ``_DISK`` if it is unsuffixed and requests only a disk.
+
+    Hosts may share a pool of disks. If only pools serve the unsuffixed group, Placement
+    13 to 16 keep the candidate of one host or of none (``docs/upstream/shared-disk.rst``).
+    """
+    if group.suffix or group.resources.keys() != {DISK_GB} or group.has_traits:
+        return group
+    return group._replace(suffix=DISK)
 
 
 def _avoid_no_host_for_nothing(unsuffixed: GroupDraft, own: OwnGroups) -> None:
@@ -75,7 +88,7 @@ def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> frozenset
     :param traits: the traits of the group.
     :param resources: the resource classes of the group.
     """
-    only_hosts = set(resources) <= {DISK_GB, VCPU_SHARES}
+    only_hosts = set(resources) <= {DISK_GB, VCPU_SHARES, NUMA_SERVER}
     return frozenset(traits) if only_hosts else host_traits(traits)
 
 

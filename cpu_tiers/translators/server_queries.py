@@ -10,7 +10,6 @@ from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, fallback, translate
-from cpu_tiers.translators.cheaper_query import ROOT
 from cpu_tiers.translators.novas_traits import DISABLED, novas_traits
 
 
@@ -88,24 +87,13 @@ def _required(server: ServerRequest, options: SchedulerOptions) -> frozenset[str
 
 
 def _in_aggregates(query: CandidateQuery, member_of: frozenset[frozenset[str]]) -> CandidateQuery:
-    """Return the query for a host in aggregates.
-
-    Nova puts the root provider into aggregates. For a group with a suffix, Placement compares the
-    aggregates of the provider itself, so a group of the root provider is added beside NUMA nodes.
-    """
+    """Return the query for a host in aggregates: as by Nova, those of the unsuffixed group."""
     if not member_of:
         return query
-    first = query.groups[0]
-    if all(group.suffix != "_PROC1" for group in query.groups) and not first.suffix:
-        return query._replace(groups=(first._replace(member_of=member_of), *query.groups[1:]))
-    root = RequestGroup(ROOT, required=frozenset({"COMPUTE_NODE"}), member_of=member_of)
-    suffixes = [group.suffix for group in query.groups if group.suffix]
-    beside = "_PROC1" if "_PROC1" in suffixes else suffixes[0]
-    return query._replace(
-        groups=(*query.groups, root),
-        same_subtree=(*query.same_subtree, (ROOT, beside)),
-        group_policy=query.group_policy or "none",
-    )
+    first, *others = query.groups
+    if first.suffix:  # a server with NUMA nodes, which has the anchor in the query that is sent
+        first, others = RequestGroup(), [first, *others]
+    return query._replace(groups=(first._replace(member_of=member_of), *others))
 
 
 def _as_vcpu(query: CandidateQuery, server: ServerRequest) -> CandidateQuery:

@@ -10,6 +10,7 @@ from operator import add, itemgetter, mul
 from types import MappingProxyType
 from typing import NamedTuple
 
+from cpu_tiers.model.numa import OF_TREE
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights.amounts import AnsweredAmounts
 from cpu_tiers.weights.gradient import Allocations, Gradient, History
@@ -271,7 +272,10 @@ class Forest:
 
     def _considered(self, traits: Iterable[Collection[str]]) -> frozenset[str]:
         names = frozenset().union(*traits)
-        return names & self._only_traits if self._only_traits else names
+        if self._only_traits:
+            return names & self._only_traits
+        # How many nodes a host has, and which one a provider is, is no quality of the host.
+        return frozenset(name for name in names if not name.startswith(OF_TREE))
 
 
 def _mean(parts: list[float]) -> float:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.weights.tree import Summary
 
 SLIGHT = 0.1
@@ -52,7 +53,7 @@ class HostTotals:
         present = {
             name: total
             for name, total in self._capacity.items()
-            if total > 0 and (not only_resources or name in only_resources)
+            if total > 0 and name != NUMA_SERVER and (not only_resources or name in only_resources)
         }
         shares = {name: min(1.0, self._used[name] / total) for name, total in present.items()}
         most = max(shares.values(), default=0.0) + SLIGHT

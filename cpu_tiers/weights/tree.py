@@ -8,6 +8,8 @@ are not changed.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from cpu_tiers.model.names import NUMA_SERVER
+
 Summary = Mapping[str, Any]
 """A provider in Placement's ``provider_summaries``: its ``resources`` (``capacity`` and
 ``used`` by class), ``traits``, ``root_provider_uuid`` and more."""
@@ -39,6 +41,7 @@ class Tree:
             traits.append(provider["traits"])
             for name, amount in provider["resources"].items():
                 free[name] = free.get(name, 0) + amount["capacity"] - amount["used"]
+        free.pop(NUMA_SERVER, None)  # nothing to sell: no server ever lacks it
         self.traits = traits
 
     def keep(self, names: Collection[str]) -> None:

@@ -1,44 +1,27 @@
-"""Cells of nodes are asked for once, and again where an unknown node turns up."""
+"""What the mappings of a candidate tell of the host cells, pages and devices of a guest."""
 
+import copy
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import pytest
-from keystoneauth1.exceptions import ConnectFailure
+from nova import objects
+from oslo_serialization import jsonutils
+from oslo_utils.fixture import uuidsentinel as uuids
 
 from cpu_tiers.model.guest import CellPlace
-from cpu_tiers.nova import candidate_cells
-
-CONTEXT = SimpleNamespace(global_id="req-1")
-ASKED = {"version": "1.18", "global_request_id": "req-1"}
-
-
-@pytest.fixture(autouse=True)
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that has asked for nothing yet."""
-    monkeypatch.setattr(candidate_cells, "_CELLS", {})
-    monkeypatch.setattr(candidate_cells, "_SIZES_KB", {})
+from cpu_tiers.nova.candidate_cells import (
+    NodeMappings,
+    has_nodes,
+    on_interfaces,
+    places_of,
+    with_places,
+)
 
 
-class Client:
-    """Nova's report client, as far as it is needed: it names the nodes of a Placement."""
-
-    def __init__(self, nodes: dict[str, str], status: int = 200) -> None:
-        self.nodes, self.status, self.asked = nodes, status, 0
-
-    def get(self, url: str, **kwargs: Any) -> Any:
-        assert url == "/resource_providers?required=HW_NUMA_ROOT"
-        assert kwargs == ASKED
-        self.asked += 1
-        body = {
-            "resource_providers": [
-                {"uuid": u, "name": n, "root_provider_uuid": n.partition("_")[0]}
-                for u, n in self.nodes.items()
-            ]
-        }
-        return SimpleNamespace(status_code=self.status, text="away", json=lambda: body)
+@pytest.fixture(autouse=True, scope="module")
+def nova_objects() -> None:
+    objects.register_all()
 
 
 def candidate(*nodes: str) -> dict[str, Any]:
@@ -50,79 +33,79 @@ def candidate(*nodes: str) -> dict[str, Any]:
 
 
 SUMMARIES: Mapping[str, Mapping[str, Any]] = {
+    "a": {"traits": ["HW_NUMA_ROOT", "CUSTOM_NUMA_CELL_3"]},
+    "b": {"traits": ["CUSTOM_NUMA_CELL_0", "HW_NUMA_ROOT"]},
+    "old": {"traits": ["HW_NUMA_ROOT"]},
     "a pages": {"traits": ["CUSTOM_MEMORY_PAGE_SIZE_LARGE", "CUSTOM_MEMORY_PAGE_SIZE_2048"]},
     "b pages": {"traits": ["CUSTOM_MEMORY_PAGE_SIZE_SMALL", "CUSTOM_MEMORY_PAGE_SIZE_4"]},
-    "c pages": {"traits": []},
+    "old pages": {"traits": []},
 }
 
 
+def places(given: dict[str, Any]) -> Any:
+    placed = with_places(given, SUMMARIES)
+    return placed and places_of(placed["mappings"])
+
+
 def test_cells_and_page_sizes() -> None:
-    client = Client({"a": "cn1_NUMA3", "b": "cn1_NUMA0"})
-    both = candidate("a", "b")
-    for _ in range(2):
-        candidate_cells.learn(client, CONTEXT, [both], SUMMARIES)
-    assert candidate_cells.places_of(both["mappings"]) == (CellPlace(3, 2048), CellPlace(0, 4))
-    assert client.asked == 1
-    client.nodes["c"] = "cn2_NUMA1"
-    candidate_cells.learn(client, CONTEXT, [candidate("c")], SUMMARIES)
-    assert candidate_cells.places_of(candidate("c")["mappings"]) == (CellPlace(1, None),)
-    assert client.asked == 2
-
-
-def test_candidates_without_nodes_of_ours() -> None:
-    client = Client({"c": "somebody else's"})
-    candidate_cells.learn(client, CONTEXT, [candidate()], SUMMARIES)
-    assert client.asked == 0
-    candidate_cells.learn(client, CONTEXT, [candidate("c")], SUMMARIES)
-    candidate_cells.learn(client, CONTEXT, [candidate("c")], SUMMARIES)
-    assert client.asked == 1
-    assert candidate_cells.places_of(candidate()["mappings"]) is None
-    assert candidate_cells.places_of(candidate("c")["mappings"]) is None
-
-
-def test_the_most_nodes_of_a_host() -> None:
-    assert candidate_cells.most_nodes(Client({}), CONTEXT) == 0
-    nodes = {"a": "cn1_NUMA0", "b": "cn2_NUMA0", "c": "cn2_NUMA1", "d": "cn3_NUMA0"}
-    assert candidate_cells.most_nodes(Client(nodes), CONTEXT) == 2
-
-
-def test_a_placement_that_does_not_tell() -> None:
-    client = Client({}, status=503)
-    with pytest.raises(candidate_cells.NodesUnknown, match="503 away"):
-        candidate_cells.learn(client, CONTEXT, [candidate("a")], SUMMARIES)
-    assert client.asked == 2
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(ConnectFailure("timed out"), id="no answer"),
-        pytest.param(SimpleNamespace(status_code=503, text="away"), id="503"),
-    ],
-)
-def test_a_request_that_fails_is_repeated(fault: Any) -> None:
-    client = Client({"a": "cn1_NUMA3"})
-    get = mock.Mock(
-        side_effect=[fault, client.get("/resource_providers?required=HW_NUMA_ROOT", **ASKED)]
-    )
-    candidate_cells.learn(SimpleNamespace(get=get), CONTEXT, [candidate("a")], SUMMARIES)
-    assert candidate_cells.places_of(candidate("a")["mappings"]) == (CellPlace(3, 2048),)
-
-
-def test_an_answer_that_is_not_json() -> None:
-    """nova-conductor would leave an evacuated server in its task state after a ValueError."""
-
-    def broken() -> Any:
-        raise ValueError("Expecting value: line 1 column 1 (char 0)")
-
-    answer = SimpleNamespace(status_code=200, text="<html>", json=broken)
-    client = SimpleNamespace(get=lambda *args, **kwargs: answer)
-    with pytest.raises(candidate_cells.NodesUnknown, match="not JSON"):
-        candidate_cells.most_nodes(client, CONTEXT)
+    assert places(candidate("a", "b")) == [CellPlace(3, 2048), CellPlace(0, 4)]
 
 
 def test_a_guest_cell_without_memory_has_no_pages() -> None:
     both = candidate("a", "b")
     del both["mappings"]["_MEM2"]
-    candidate_cells.learn(Client({"a": "cn1_NUMA3", "b": "cn1_NUMA0"}), CONTEXT, [both], SUMMARIES)
-    assert candidate_cells.places_of(both["mappings"]) == (CellPlace(3, 2048), CellPlace(0, None))
+    assert places(both) == [CellPlace(3, 2048), CellPlace(0, None)]
+
+
+def test_candidates_without_numa_nodes() -> None:
+    plain = candidate()
+    assert with_places(plain, SUMMARIES) is plain
+    assert not has_nodes(plain)
+    assert places_of(plain["mappings"]) is None
+    assert places_of(None) is None
+
+
+def test_a_node_whose_traits_do_not_tell_the_cell() -> None:
+    assert with_places(candidate("a", "old"), SUMMARIES) is None
+
+
+def test_mappings_are_those_of_placement_wherever_nova_passes_them() -> None:
+    given = candidate("a")
+    placed = with_places(given, SUMMARIES)
+    assert placed is not None
+    assert has_nodes(placed)
+    assert placed == given
+    assert jsonutils.loads(jsonutils.dumps(placed)) == given
+    assert places_of(copy.deepcopy(placed)["mappings"]) == [CellPlace(3, 2048)]
+
+
+def request(requester: str | None) -> objects.InstancePCIRequest:
+    return objects.InstancePCIRequest(
+        count=1,
+        spec=[{"physical_network": "p"}],
+        request_id=uuids.request,
+        requester_id=requester,
+    )
+
+
+@pytest.mark.parametrize(
+    ("requester", "interface"),
+    [
+        pytest.param("port", "ens0", id="a port with bandwidth"),
+        pytest.param("another", None, id="a port whose interface is not known"),
+        pytest.param(None, None, id="an alias"),
+    ],
+)
+def test_the_interface_of_a_request(requester: str | None, interface: str | None) -> None:
+    mappings = NodeMappings({"port": ["a"]}, (), {})
+    mappings.interfaces = {"port": "ens0"}
+    asked = request(requester)
+    (changed,) = on_interfaces([asked], mappings)
+    assert changed.spec[0].get("parent_ifname") == interface
+    assert asked.spec == [{"physical_network": "p"}]  # which is saved
+
+
+@pytest.mark.parametrize("mappings", [{"port": ["a"]}, None], ids=["of Nova", "nova-compute"])
+def test_without_numa_nodes_a_request_stays(mappings: Any) -> None:
+    asked = [request("port")]
+    assert on_interfaces(asked, mappings) == asked

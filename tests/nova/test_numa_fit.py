@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from nova import objects
 from nova.pci.stats import PciDeviceStats
 from nova.virt import hardware
+from oslo_utils.fixture import uuidsentinel as uuids
 
 from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.nova import numa_fit
+from cpu_tiers.nova.candidate_cells import NodeMappings
 from tests.draws import drawn
 from tests.nova.topologies import host_cell, instance_topology, nova_places
 
@@ -287,3 +289,61 @@ def test_a_network_has_to_be_near(wanted: dict[str, Any]) -> None:
     assert fitted(host, guest(1), [CellPlace(0)], limits=limits) is None
     assert ids(fitted(host, guest(1), [CellPlace(1)], limits=limits)) == [1]
     assert ids(fitted(host, guest(1, 1), [CellPlace(0), CellPlace(1)], limits=limits)) == [0, 1]
+
+
+def with_card(requester: str | None, count: int = 1, **spec: str) -> Any:
+    return objects.InstancePCIRequest(
+        count=count,
+        spec=[spec],
+        alias_name="card",
+        request_id=uuids.request,
+        requester_id=requester,
+        numa_policy="preferred",
+    )
+
+
+def stats_of(*pools: Any) -> PciDeviceStats:
+    stats = PciDeviceStats(objects.NUMATopology(cells=[]))
+    stats.pools = [{**pool, "devices": []} for pool in pools]
+    return stats
+
+
+def test_a_port_takes_a_device_of_the_interface_that_it_is_mapped_to(host: Any) -> None:
+    stats = stats_of(
+        {"physical_network": "p", "parent_ifname": "ens0", "numa_node": 0, "count": 1},
+        {"physical_network": "p", "parent_ifname": "ens1", "numa_node": 0, "count": 0},
+    )
+    mappings = NodeMappings({"port": ["a"]}, [CellPlace(0)], {})
+    asked = {"pci_requests": [with_card("port", physical_network="p")], "pci_stats": stats}
+    for interface, fits in (("ens0", True), ("ens1", False)):
+        mappings.interfaces = {"port": interface}
+        assert bool(CONSTRAINED(host, guest(1), mappings, **asked)) is fits
+    assert [pool["count"] for pool in stats.pools] == [1, 0]  # nothing is taken by a look
+
+
+NEAR, ALSO_NEAR, FAR = "near", "also near", "far"
+
+
+@pytest.mark.parametrize(
+    ("providers", "fits"),
+    [
+        pytest.param((NEAR, FAR), False, id="a near and a far card"),
+        pytest.param((FAR, ALSO_NEAR), False, id="a far and a near card"),
+        pytest.param((NEAR, NEAR), True, id="one device"),
+        pytest.param((NEAR, ALSO_NEAR), True, id="two devices"),
+    ],
+)
+def test_a_candidate_gives_all_devices_of_an_alias(
+    host: Any, providers: tuple[str, str], fits: bool
+) -> None:
+    """Nova 34 takes one card, of the near device, for a candidate with a near and a far one."""
+    stats = stats_of(
+        *(
+            {"product_id": "card", "numa_node": node, "rp_uuid": uuid, "count": count}
+            for uuid, node, count in ((NEAR, 1, 2), (FAR, 2, 1), (ALSO_NEAR, 1, 2))
+        )
+    )
+    groups = {f"{uuids.request}-{number}": [uuid] for number, uuid in enumerate(providers)}
+    mappings = NodeMappings(groups, [CellPlace(1)], {})
+    asked = {"pci_requests": [with_card(None, 2, product_id="card")], "pci_stats": stats}
+    assert bool(CONSTRAINED(host, guest(1), mappings, **asked)) is fits

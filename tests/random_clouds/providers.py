@@ -24,6 +24,8 @@ CARD = "CUSTOM_CARD"
 EGRESS = "NET_BW_EGR_KILOBIT_PER_SEC"
 SOCKET = "COMPUTE_SOCKET_PCI_NUMA_AFFINITY"
 NAMES = (
+    *(f"CUSTOM_NUMA_CELL_{cell}" for cell in range(16)),
+    *(f"CUSTOM_NUMA_NODES_{nodes}" for nodes in range(1, 17)),
     trait("HW_NON_NUMA"),
     trait("MEMORY_PAGE_SIZE_SMALL"),
     trait("MEMORY_PAGE_SIZE_LARGE"),

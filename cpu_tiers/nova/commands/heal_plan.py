@@ -24,7 +24,7 @@ from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.nova.commands.offline_holdings import held_by_flavor
-from cpu_tiers.nova.consumers import ComputeNode, find_share_shortfalls
+from cpu_tiers.nova.consumers import ComputeNode, find_owners, find_share_shortfalls
 from cpu_tiers.nova.residents import find_residents
 from cpu_tiers.placement import allocations
 from cpu_tiers.placement.client import PlacementClient
@@ -136,6 +136,13 @@ def _heal(
         [shortfall for shortfall in whole if not servers or shortfall.owner.server in servers],
         residents,
     )
+    anchorless = healing.without_anchor(host.tree, host.holdings)
+    owners = {
+        consumer: owner
+        for consumer, owner in find_owners(compute_node, anchorless, host.holdings.keys()).items()
+        if not servers or owner.server in servers
+    }
+    additions = healing.with_anchors(additions, owners, ProviderName(compute_node.name))
     return HealPlan(
         host=compute_node.name, shares=shares, has_nodes=host.has_nodes, additions=additions
     )

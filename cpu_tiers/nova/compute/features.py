@@ -12,8 +12,6 @@ from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import options
 from cpu_tiers.nova.attributes import OF_HOST_REPORT, OF_NUMA_REPORTING
 from cpu_tiers.nova.compute import (
-    leftover_allocations,
-    mediated_devices,
     numa_pinning,
     overrides,
     port_traits,
@@ -54,7 +52,7 @@ NUMA_REPORTING = Feature(
         "``[compute] enable_numa_reporting_to_placement``, or the host must continue to report"
         " NUMA nodes"
     ),
-    seams=(*numa_pinning.SEAMS, *leftover_allocations.SEAMS, mediated_devices.SEAM),
+    seams=numa_pinning.SEAMS,
     attributes=OF_NUMA_REPORTING,
     is_on=_reports_nodes,
 )

@@ -120,6 +120,9 @@ def put_nodes(
         if name not in ours.managed_classes
     }
     host.tree.update_inventory(host.name, classes_of_nova | _records(root))
+    # A host may have fewer nodes than before.
+    ours_before = {name for name in host.root.traits if name.startswith(ours.managed_traits)}
+    host.tree.remove_traits(host.name, *(ours_before - root.traits))
     host.tree.add_traits(host.name, *root.traits)
     for part in parts:
         if not host.tree.exists(part.name):

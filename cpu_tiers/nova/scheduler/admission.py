@@ -17,7 +17,6 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.nova.convert import name_of, to_flavor, to_image
 from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.started_resizes import started_resize
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.contract import as_existing
 
@@ -81,9 +80,11 @@ def _gets_another_flavor(request_spec: objects.RequestSpec, cell: objects.CellMa
     counts as a move, which must go on.
     """
     server = str(_field(request_spec, "instance_uuid"))
+    waiting = {"migration_type": "resize", "status": "pre-migrating"}
     try:
         with context.target_cell(context.get_admin_context(), cell) as cell_context:
-            return started_resize(cell_context, server) is not None
+            filters = {"instance_uuid": server, **waiting}
+            return bool(objects.MigrationList.get_by_filters(cell_context, filters).objects)
     except Exception as error:
         LOG.warning("Cannot read the migrations of %s: %r", server, error)
         return False

@@ -7,68 +7,21 @@ the root provider and claims the first candidate.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import functools
-import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from nova import objects
 
-from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.nova.candidate_cells import Candidate, Summaries, has_nodes
+from cpu_tiers.nova.candidate_cells import Summaries, has_nodes
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.node_devices import NodeDevices, cells_of
 from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights.fragmentation import cost_of
 
-
-def _file(original: Callable[..., Any]) -> Callable[..., Any]:
-    """File the candidates of each host under the uuid of its root provider.
-
-    Nova files a candidate only under the providers that the candidate allocates. A server
-    without a disk on the host allocates nothing of the root provider.
-    """
-
-    @functools.wraps(original)
-    def _select_destinations(
-        self: Any,
-        context: Any,
-        spec_obj: objects.RequestSpec,
-        instance_uuids: Any,
-        alloc_reqs_by_rp_uuid: dict[str, list[Candidate]] | None,
-        provider_summaries: Summaries,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
-        if alloc_reqs_by_rp_uuid and CONF[filter_scheduler.GROUP].query_placement_for_numa:
-            filed = itertools.chain.from_iterable(alloc_reqs_by_rp_uuid.values())
-            # Each candidate is filed under several providers and cannot be hashed: a dict.
-            candidates = {id(candidate): candidate for candidate in filed}.values()
-            with refusing("the search for the hosts of the candidates"):
-                alloc_reqs_by_rp_uuid |= by_host(candidates, provider_summaries)
-        return original(
-            self,
-            context,
-            spec_obj,
-            instance_uuids,
-            alloc_reqs_by_rp_uuid,
-            provider_summaries,
-            *args,
-            **kwargs,
-        )
-
-    return _select_destinations
-
-
-def by_host(candidates: Iterable[Candidate], summaries: Summaries) -> dict[str, list[Candidate]]:
-    """Return the candidates with NUMA nodes by the root provider of their host."""
-    candidates_by_root: dict[str, list[Candidate]] = {}
-    for candidate in filter(has_nodes, candidates):
-        # The root of a node, since a disk pool may be another tree's.
-        root = summaries[candidate["mappings"]["_PROC1"][0]]["root_provider_uuid"]
-        candidates_by_root.setdefault(root, []).append(candidate)
-    return candidates_by_root
+LEFT = "cpu_tiers_left"
+"""The attribute of a host state with the provider summaries that a server of the request left."""
 
 
 def _order(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,7 +32,7 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
         self: Any, spec_obj: objects.RequestSpec, host_states: Iterable[Any], index: int
     ) -> Any:
         def ordered(host: Any) -> Any:
-            if _has_nodes_and_summaries(host):
+            if has_nodes(next(iter(host.allocation_candidates), None)):
                 with refusing("the order of the candidates"):
                     put_best_first(host, spec_obj)
             return host
@@ -102,10 +55,12 @@ def put_best_first(host: Any, spec_obj: objects.RequestSpec) -> None:
     3. the fewest free PCI devices on the NUMA nodes;
     4. the lowest numbers of the host cells, in the order of the guest's cells, as in Nova.
 
-    :param host: a host state with ``provider_summaries``, whose candidates have NUMA nodes.
+    :param host: a host state whose candidates have NUMA nodes.
     """
     candidates = host.allocation_candidates
-    answer = CandidatesAnswer.of(candidates, host.provider_summaries)
+    if not candidates:
+        return
+    answer = CandidatesAnswer.of(candidates, _summaries(host))
     # Nova claims a candidate as Placement sent it, which is not the form of an AllocationRequest.
     pairs = zip(answer.allocation_requests, candidates, strict=True)
     candidates_by_id = {id(request): candidate for request, candidate in pairs}
@@ -113,7 +68,7 @@ def put_best_first(host: Any, spec_obj: objects.RequestSpec) -> None:
     pack = CONF.compute.packing_host_numa_cells_allocation_strategy
 
     def cost(request: AllocationRequest) -> tuple[Any, ...]:
-        cells = cells_of(request.mappings)
+        cells = cells_of(candidates_by_id[id(request)])
         nodes_with_devices, free_devices = devices.cost(cells)
         fragmentation = cost_of(request, answer.provider_summaries, pack=pack)
         return nodes_with_devices, fragmentation, free_devices, cells
@@ -123,14 +78,10 @@ def put_best_first(host: Any, spec_obj: objects.RequestSpec) -> None:
     host.allocation_candidates = [candidates_by_id[id(request)] for request in best]
 
 
-def _has_nodes_and_summaries(host: Any) -> bool:
-    """Tell whether the candidates of a host can be ordered.
-
-    A host state that was not made by ``_get_all_host_states`` has no summaries.
-    """
-    candidates = host.allocation_candidates
-    summaries = getattr(host, "provider_summaries", None)
-    return bool(summaries and candidates and has_nodes(candidates[0]))
+def _summaries(host: Any) -> Summaries:
+    """Return the provider summaries of a host, as the former servers of the request left them."""
+    left: Summaries | None = getattr(host, LEFT, None)
+    return host.allocation_candidates[0]["mappings"].summaries if left is None else left
 
 
 def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -143,32 +94,16 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
         result = original(self, spec_obj)
-        if _has_nodes_and_summaries(self):
-            answer = CandidatesAnswer.of(self.allocation_candidates[:1], self.provider_summaries)
+        candidates = self.allocation_candidates[:1]
+        if has_nodes(next(iter(candidates), None)):
+            answer = CandidatesAnswer.of(candidates, _summaries(self))
             after = answer.after(answer.allocation_requests[0])
-            self.provider_summaries = after.provider_summaries
+            setattr(self, LEFT, after.provider_summaries)
             put_best_first(self, spec_obj)
         return result
 
     return consume_from_request
 
-
-select_seam = functools.partial(
-    Seam,
-    module="nova.scheduler.manager",
-    path="SchedulerManager._select_destinations",
-    parameters=(
-        "self",
-        "context",
-        "spec_obj",
-        "instance_uuids",
-        "alloc_reqs_by_rp_uuid",
-        "provider_summaries",
-        "allocation_request_version=None",
-        "return_alternates=False",
-    ),
-)
-"""Makes a seam around Nova's function that selects hosts after Placement has answered."""
 
 sort_seam = functools.partial(
     Seam,
@@ -179,19 +114,6 @@ sort_seam = functools.partial(
 """Makes a seam around Nova's function that filters and weighs the hosts for a server."""
 
 SEAMS = (
-    select_seam(
-        wrap=_file,
-        why=(
-            "Nova files a candidate under the providers that the candidate allocates, and a "
-            "server without a disk allocates nothing of the root provider; the wrapper files "
-            "candidates under the root."
-        ),
-        unseen=(
-            "If Nova looks for the candidates of a host elsewhere, servers without a disk find "
-            "no host."
-        ),
-        layer=1,
-    ),
     sort_seam(
         wrap=_order,
         why=(

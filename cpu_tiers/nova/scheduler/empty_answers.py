@@ -3,13 +3,14 @@
 import logging
 from typing import Any
 
-from cpu_tiers.nova import candidate_cells
-from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.joined_answers import MOST_UNCHECKED
 from cpu_tiers.nova.scheduler.numa_groups import numa_request_of
 
 LOG = logging.getLogger(__name__)
+
+_MOST_NODES = 2
+"""With more NUMA nodes, Placement may need long for a query with less constraints."""
 
 _SECOND = "cpu_tiers_second"
 """The attribute of Nova's ResourceRequest whose answer Nova adds to the answer of another one."""
@@ -57,7 +58,7 @@ def tells_reason(request: Any) -> bool:
     if numa_request is None:
         return True
     nodes = numa_request.server.nodes if numa_request.server else ()
-    return not numa_request.apart and len(nodes) <= MOST_UNCHECKED
+    return not numa_request.apart and len(nodes) <= _MOST_NODES
 
 
 def has_host(client: Any, context: Any, query: str, question: str) -> bool | None:
@@ -67,8 +68,8 @@ def has_host(client: Any, context: Any, query: str, question: str) -> bool | Non
     """
     try:
         url = f"/allocation_candidates?{query}"
-        answer = candidate_cells.read(client, context, url, version="1.36")
+        answer = read(client, context, url, version="1.36")
         return bool(answer["allocation_requests"])
-    except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
+    except NO_ANSWER as error:
         LOG.warning("Placement does not tell whether %s: %r", question, error)
         return None

@@ -17,20 +17,14 @@ from nova import exception
 
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.model.names import PCPU
-from cpu_tiers.nova import candidate_cells
-from cpu_tiers.nova.candidate_cells import Candidate, Summaries
-from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.candidate_cells import Candidate, Summaries, with_places
+from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.scheduler import port_devices
-from cpu_tiers.nova.scheduler.disk_of_host import with_disk_of_host
 from cpu_tiers.nova.scheduler.numa_groups import NumaRequest, numa_request_of
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)
-
-MOST_UNCHECKED = 2
-"""The query for a guest with up to this number of cells is sent without first comparing the number
-with the NUMA nodes of the hosts: Placement answers it fast also if no host has enough nodes."""
 
 
 def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,10 +44,8 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
         all_summaries: dict[str, Mapping[str, Any]] = {}
         server = numa_request.server
         requests = (resources, *numa_request.fallbacks)
-        if server and _is_in_vain(self, context, server):
-            requests = tuple(request for request in requests if not _requests_nodes(request))
         for request in requests:
-            answer = _ask(original, self, context, with_disk_of_host(self, context, request))
+            answer = _ask(original, self, context, request)
             if answer is None:
                 if not joined:
                     return None
@@ -61,14 +53,10 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
             candidates, summaries, version = answer
             joined += candidates
             all_summaries |= summaries
-        # Without the names, nova-scheduler chooses a host as Nova does, and nova-compute, which
-        # knows its own NUMA nodes, refuses a server that does not fit.
-        with _dispensable("the names of NUMA nodes"):
-            candidate_cells.learn(self, context, joined, all_summaries)
         # Without the interfaces, as Nova does: a device of any interface.
         with _dispensable("the interfaces of devices"):
             groups = {suffix: resources._rg_by_id[suffix] for suffix in numa_request.devices}
-            port_devices.learn(self, context, groups, joined)
+            port_devices.tell_interfaces(self, context, groups, joined)
         if not joined and server:
             _explain(self, context, server)
         return joined, all_summaries, version
@@ -84,7 +72,7 @@ def _dispensable(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
+    except NO_ANSWER as error:
         LOG.warning("Placement does not tell %s: %r", what, error)
 
 
@@ -101,24 +89,6 @@ def _ask(original: Callable[..., Any], client: Any, context: Any, resources: Any
     return None
 
 
-def _requests_nodes(request: Any) -> bool:
-    numa_request = numa_request_of(request)
-    return bool(numa_request and numa_request.server)
-
-
-def _is_in_vain(client: Any, context: Any, server: ServerRequest) -> bool:
-    """Tell whether a server requests more NUMA nodes than any host reports.
-
-    Placement would try every combination of the NUMA nodes of each host. For a guest of 5
-    nodes on a host of 4 the answer takes longer than Nova's ``rpc_response_timeout``.
-    """
-    count = len(server.nodes)
-    if count > MOST_UNCHECKED:
-        with _dispensable("how many NUMA nodes the hosts report"):
-            return count > candidate_cells.most_nodes(client, context)
-    return False
-
-
 def _usable(
     candidates: Sequence[Candidate], summaries: Summaries, numa_request: NumaRequest | None
 ) -> tuple[Sequence[Candidate], Summaries]:
@@ -129,16 +99,22 @@ def _usable(
     if numa_request is None:
         return candidates, summaries
     refused = _roots_with_pcpu(summaries) if numa_request.without_pcpu else frozenset()
-    usable = [
+    apart = [
         candidate
         for candidate in candidates
         if _is_apart(candidate["mappings"], numa_request.apart)
         and not refused & _roots([candidate], summaries)
     ]
-    if len(usable) == len(candidates):
-        return candidates, summaries
+    placed = [with_places(candidate, summaries) for candidate in apart]
+    usable = [candidate for candidate in placed if candidate is not None]
     # Nova's _get_all_host_states makes a host state of every provider in the summaries.
     unusable_roots = _roots(candidates, summaries) - _roots(usable, summaries)
+    if unusable_roots and len(usable) < len(apart):
+        LOG.warning(
+            "No trait of the NUMA nodes of %s tells the host cell: the hosts get no server with"
+            " NUMA nodes until their nova-compute is started again",
+            ", ".join(sorted(unusable_roots & _roots(apart, summaries))),
+        )
     return usable, {
         uuid: summary
         for uuid, summary in summaries.items()
@@ -178,7 +154,7 @@ def _explain(client: Any, context: Any, server: ServerRequest) -> None:
     url = "/traits?associated=true"  # only traits that a provider has
     fault = None
     with _dispensable("which pages the hosts have"):
-        traits = candidate_cells.read(client, context, url, version="1.6")["traits"]
+        traits = read(client, context, url, version="1.6")["traits"]
         fault = absent_pages(server.flavor, server.image, traits)
     if fault:
         raise exception.NoValidHost(reason=str(fault))

@@ -61,11 +61,11 @@ def equals_of_first(host: Any, spec_obj: objects.RequestSpec) -> list[Candidate]
         return candidates
 
     def cost(candidate: Candidate) -> int:
-        return devices.cost(cells_of(candidate["mappings"]))[0]
+        return devices.cost(cells_of(candidate))[0]
 
     return list(next(itertools.groupby(candidates, cost))[1])
 
 
-def cells_of(mappings: Mapping[str, Sequence[str]]) -> list[int]:
-    """Return the host cells of a candidate; none if they are not known."""
-    return [place.host_cell for place in places_of(mappings) or ()]
+def cells_of(candidate: Candidate) -> list[int]:
+    """Return the host cells of a candidate; none if the candidate has no NUMA nodes."""
+    return [place.host_cell for place in places_of(candidate["mappings"]) or ()]

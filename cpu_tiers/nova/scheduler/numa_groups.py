@@ -23,9 +23,8 @@ from cpu_tiers.model.numa import no_numa_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova.scheduler import custom_names
 from cpu_tiers.translators import ServerRequest, numa, shares
-from cpu_tiers.translators.cheaper_query import ROOT, cheaper, host_and_rest
+from cpu_tiers.translators.cheaper_query import cheaper, root_avoided
 from cpu_tiers.translators.compose import check_group, check_traits, claimed, traits_of_root
-from cpu_tiers.translators.shared_disk import DISK, with_disk_apart
 
 _EMPTY = re.compile(r"resources[A-Za-z0-9_-]*=")
 
@@ -76,29 +75,10 @@ def avoid_nodes(request: Any, *root_traits: str) -> Any:
 
     :param root_traits: traits of root providers; hosts with the traits are excluded, too.
     """
-    unsuffixed = request._rg_by_id.get(None)
-    divided = None if unsuffixed is None else host_and_rest(_to_group(unsuffixed))
-    if divided is None:
-        return request  # neither CPUs nor memory, as for bare metal
-    host, rest = divided
-    suffixes = tuple(filter(None, request._rg_by_id))
-    unsuffixed.resources = dict(rest.resources)
-    unsuffixed.required_traits = set(rest.required)
-    unsuffixed.forbidden_traits = set(rest.forbidden)
-    group = _add(request, host)
-    group.in_tree = unsuffixed.in_tree
-    group.aggregates = unsuffixed.aggregates
-    group.forbidden_aggregates = unsuffixed.forbidden_aggregates
-    _settle_rest(request)
-    request._root_forbidden = {*request._root_forbidden, *root_traits}
-    # With "isolate" Placement would also keep the groups of the flavor off the provider of
-    # _HOST, which may serve them. The groups of the flavor are told apart in the answer.
-    apart = suffixes if request.group_policy == "isolate" else ()
-    if suffixes or DISK in request._rg_by_id:
-        # Placement answers 400 to two groups with a suffix and no policy.
-        request.group_policy = "none"
-    custom_names.need(request, [host, RequestGroup(forbidden=frozenset(root_traits))])
-    setattr(request, _NUMA, NumaRequest(apart=apart))
+    avoided = root_avoided(root_traits)
+    request._root_forbidden = {*request._root_forbidden, *avoided}
+    custom_names.need(request, [RequestGroup(forbidden=avoided)])
+    setattr(request, _NUMA, NumaRequest())
     return request
 
 
@@ -124,11 +104,12 @@ def request_nodes(
         check_group(server.flavor.name, group, nodes.in_subtrees)
         _add(request, group)
     request._same_subtree = [*request._same_subtree, *map(list, nodes.same_subtree)]
+    request._root_required = request._root_required | nodes.root_required
     _settle_unsuffixed(request, server)
     if any(not group.resources for group in request._rg_by_id.values()):
         _leave_out_empty_resources(request)
-    apart = _set_policy(request, [group.suffix for group in nodes.groups])
-    custom_names.need(request, nodes.groups)
+    apart = _set_policy(request, [group.suffix for group in nodes.groups if group.suffix])
+    custom_names.need(request, [*nodes.groups, RequestGroup(required=nodes.root_required)])
     numa_request = NumaRequest(
         apart=apart,
         fallbacks=tuple(fallbacks),
@@ -147,21 +128,16 @@ def _set_policy(request: Any, node_suffixes: Iterable[str]) -> tuple[str, ...]:
     :returns: the suffixes of groups to tell apart in the answer, because ``isolate`` for all
         groups would exclude too much.
     """
-    on_root = {DISK, ROOT} & request._rg_by_id.keys()
-    suffixes = tuple(suffix for suffix in request._rg_by_id if suffix and suffix not in on_root)
+    suffixes = tuple(filter(None, request._rg_by_id))
     only_nodes = set(suffixes) == set(node_suffixes)
-    # A root provider may serve both _DISK and _ROOT.
-    if only_nodes and len(on_root) < 2:
+    if only_nodes:
         request.group_policy = "isolate"
         return ()
     # Ports and devices may share a provider, unless the flavor says "isolate".
-    if only_nodes or request.group_policy != "isolate":
-        request.group_policy = "none"
-        return tuple(suffix for suffix in node_suffixes if suffix.startswith("_PROC"))
-    if not on_root:
+    if request.group_policy == "isolate":
         return ()
-    request.group_policy = "none"  # the root provider may serve a group of the flavor, too
-    return suffixes
+    request.group_policy = "none"
+    return tuple(suffix for suffix in node_suffixes if suffix.startswith("_PROC"))
 
 
 def _node_groups(server: ServerRequest, *, without_pcpu: bool) -> CandidateQuery:
@@ -194,10 +170,10 @@ def _remove_claimed(request: Any, server: ServerRequest) -> None:
 
 
 def _settle_unsuffixed(request: Any, server: ServerRequest) -> None:
-    """Move traits, forced host and aggregates of the unsuffixed group to the root or to a node.
+    """Move the traits of the unsuffixed group to the root, and its forced host to a node.
 
     Nova's unsuffixed group assumes that the root provider serves CPUs and memory. Now
-    only disk, devices and the like are left in the group, or nothing.
+    only the anchor, disk, devices and the like are left in the group.
 
     :raises ConflictingExtraSpecs: a trait is required and forbidden of the root.
     """
@@ -209,33 +185,8 @@ def _settle_unsuffixed(request: Any, server: ServerRequest) -> None:
     request._root_required = request._root_required | required
     request._root_forbidden = request._root_forbidden | forbidden
     check_traits(f"flavor {server.flavor.name}", request._root_required & request._root_forbidden)
-    request.get_request_group("_PROC1").in_tree = group.in_tree
-    if group.aggregates or group.forbidden_aggregates:
-        _require_root(request, group)
-    _settle_rest(request)
-
-
-def _settle_rest(request: Any) -> None:
-    """Give the unsuffixed group a suffix if it requests only a disk; remove an empty group."""
-    unsuffixed = request._rg_by_id[None]
-    # Placement answers 400 to in_tree or traits of an unsuffixed group without resources.
-    rest = with_disk_apart(_to_group(unsuffixed))
-    if rest.suffix:
-        _add(request, rest)
-    if rest.suffix or not rest.resources:
-        del request._rg_by_id[None]
-
-
-def _require_root(request: Any, group: objects.RequestGroup) -> None:
-    """Require a root provider in the aggregates of ``group``.
-
-    Nova puts the root provider of a host into aggregates, and Placement compares the
-    aggregates of a group with a suffix with the provider of that group only.
-    """
-    root = _add(request, RequestGroup(ROOT, required=frozenset({"COMPUTE_NODE"})))
-    root.aggregates = group.aggregates
-    root.forbidden_aggregates = group.forbidden_aggregates
-    request._same_subtree = [*request._same_subtree, [ROOT, "_PROC1"]]
+    # Placement would look for a pool of disks in the tree, too.
+    request.get_request_group("_PROC1").in_tree, group.in_tree = group.in_tree, None
 
 
 def _leave_out_empty_resources(request: Any) -> None:
@@ -264,7 +215,7 @@ def _to_group(group: objects.RequestGroup) -> RequestGroup:
 
 def _add(request: Any, added: RequestGroup) -> Any:
     """Add a group to the group of Nova with the same suffix; return the group of Nova."""
-    group = request.get_request_group(added.suffix)
+    group = request.get_request_group(added.suffix or None)
     group.resources = {**group.resources, **added.resources}
     group.required_traits = group.required_traits | added.required
     group.forbidden_traits = group.forbidden_traits | added.forbidden

@@ -18,8 +18,7 @@ from nova import exception
 
 from cpu_tiers.model.excess import Excess, find_excesses
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.nova import candidate_cells
-from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ MOST_CLAIMS = 3
 _TRIES = 4
 """How often the allocations are given back, as often as Nova's ``retries`` tries a claim."""
 
-_FAILED = (*NO_ANSWER, candidate_cells.NodesUnknown, ArithmeticError)
+_FAILED = (*NO_ANSWER, ArithmeticError)
 """Placement does not answer, or answers with other JSON, such as an infinite ratio."""
 
 _VERSION = "1.28"
@@ -131,7 +130,7 @@ class _Claim:
             yield from find_excesses(provider, by_class, used, amounts)
 
     def _read(self, url: str) -> Mapping[str, Any]:
-        return candidate_cells.read(self._client, self._context, url, version=_VERSION)
+        return read(self._client, self._context, url, version=_VERSION)
 
     def give_back(self) -> bool:
         """Write the allocations of before the claim; tell whether Placement has certainly done so.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from nova import objects
 
 from cpu_tiers.nova.candidate_cells import Candidate, has_nodes
-from cpu_tiers.nova.scheduler.candidate_order import put_best_first, sort_seam
+from cpu_tiers.nova.scheduler.candidate_order import LEFT, put_best_first, sort_seam
 
 _REFUSED = "cpu_tiers_refused"
 """The attribute of a host state with the candidates that the filters have refused."""
@@ -24,12 +24,12 @@ _REFUSED = "cpu_tiers_refused"
 class _Refused(NamedTuple):
     """The candidates of a host that the filters refused for a server.
 
-    :param summaries: the provider summaries of the host at that time. Another object takes their
+    :param left: the provider summaries that the server before had left. Another object takes their
         place when a server of the request takes a part of the host.
     """
 
     candidates: list[Candidate]
-    summaries: Mapping[str, Any] | None
+    left: Mapping[str, Any] | None
 
 
 def _judge_anew(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,7 +60,7 @@ def _judge_anew(original: Callable[..., Any]) -> Callable[..., Any]:
 def _give_back(host: Any, spec_obj: objects.RequestSpec) -> None:
     """Add the refused candidates that Placement still has room for, if the host has changed."""
     refused: _Refused | None = getattr(host, _REFUSED, None)
-    if refused is None or host.provider_summaries is refused.summaries:
+    if refused is None or getattr(host, LEFT, None) is refused.left:
         return
     host.allocation_candidates = [*host.allocation_candidates, *refused.candidates]
     put_best_first(host, spec_obj)
@@ -75,7 +75,7 @@ def _keep_refused(host: Any, candidates: list[Candidate]) -> None:
     if former is not None:
         refused += former.candidates
     if refused:
-        setattr(host, _REFUSED, _Refused(refused, getattr(host, "provider_summaries", None)))
+        setattr(host, _REFUSED, _Refused(refused, getattr(host, LEFT, None)))
 
 
 SEAM = sort_seam(

@@ -77,8 +77,8 @@ def test_a_plan_is_carried_out_once(
         *("compute1_NUMA0", "compute1_NUMA1"),
         *("compute1_NUMA0_PAGES_4", "compute1_NUMA1_PAGES_4"),
     ]
-    assert held(client) == {"compute1": {"DISK_GB": 5}, **GOES_TO}
-    assert client.inventories(root).by_class.keys() == {"DISK_GB"}
+    assert held(client) == {"compute1": {"DISK_GB": 5, "CUSTOM_NUMA_SERVER": 1}, **GOES_TO}
+    assert client.inventories(root).by_class.keys() == {"DISK_GB", "CUSTOM_NUMA_SERVER"}
     assert writes(seen)[-1] == "POST /reshaper"
     seen.clear()
     second = apply({SERVER: plan()})
@@ -131,7 +131,7 @@ def test_what_is_written_and_what_is_not(
     assert said in error
     faults.clear()
     apply({SERVER: plan()})  # finishes it
-    assert held(client) == {"compute1": {"DISK_GB": 5}, **GOES_TO}
+    assert held(client) == {"compute1": {"DISK_GB": 5, "CUSTOM_NUMA_SERVER": 1}, **GOES_TO}
 
 
 def test_a_host_that_placement_does_not_know(

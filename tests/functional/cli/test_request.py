@@ -98,9 +98,10 @@ def test_request_show_with_numa_nodes(run: Command, save: Command, flavor: Comma
     spec = {*memory, "resources_PROC1=VCPU:8", *roots, "group_policy=none"}
     assert shown(numa) == (spec, fallback)
     fast = {"required_PROC1=HW_NUMA_ROOT", "same_subtree=_MEM1,_PROC1", "group_policy=isolate"}
+    fast |= {"resources=CUSTOM_NUMA_SERVER:1", "root_required=CUSTOM_NUMA_NODES_1"}
     fallback = {
-        *("resources_HOST=MEMORY_MB:8192,VCPU:8", "required_HOST=!HW_NUMA_ROOT"),
-        f"root_required=!{non_numa}",
+        "resources=MEMORY_MB:8192,VCPU:8",
+        f"root_required=!{non_numa},!CUSTOM_NUMA_NODES_1",
     }
     assert shown(numa, "--form", "fast") == (
         {*memory, "resources_PROC1=VCPU:8", *fast},

@@ -106,7 +106,7 @@ def test_dedicated_cpus_on_a_host_without_pcpu(embedded: PlacementClient) -> Non
 
 
 def test_no_request_that_could_add_a_host_is_left_out(embedded: PlacementClient) -> None:
-    embedded.ensure_names(classes=[CARD], traits=NAMES)
+    embedded.ensure_names(classes=[CARD, "CUSTOM_NUMA_SERVER"], traits=NAMES)
     empty = made_once.copy_of_placement()
     more = 0
     for number in clouds(10):

@@ -128,7 +128,7 @@ def names_and_totals(client: PlacementClient, name: str) -> dict[str, dict[str, 
 
 
 NODES = {
-    "cn": {"DISK_GB": 100},
+    "cn": {"DISK_GB": 100, "CUSTOM_NUMA_SERVER": 10_000},
     "cn_NUMA0": {"VCPU": 8},
     "cn_NUMA0_PAGES_4": {"MEMORY_MB": 12288},
     "cn_NUMA0_PAGES_2048": {"MEMORY_MB": 4096},
@@ -153,7 +153,8 @@ def test_an_empty_host_becomes_numa_aware_and_its_other_children_stay(
     assert root is not None
     assert card is not None
     assert card.parent_uuid == root.uuid
-    assert client.traits(root.uuid).names == frozenset()  # no longer HW_NON_NUMA
+    # no longer HW_NON_NUMA
+    assert client.traits(root.uuid).names == {"CUSTOM_NUMA_NODES_1", "CUSTOM_NUMA_NODES_2"}
 
 
 def test_the_operator_changes_their_mind(client: PlacementClient) -> None:

@@ -27,6 +27,7 @@ from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.placement.records import Inventories
 from cpu_tiers.placement.sync import sync
 
+ANCHOR = "CUSTOM_NUMA_SERVER"
 GIB_KB = 2**20
 PLAIN, NUMA, HUGE, MOVING, MIGRATION = (
     f"{n}a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11" for n in range(5)
@@ -127,29 +128,34 @@ def check(client: PlacementClient) -> None:
     """See that all of it is where it belongs."""
     # NUMA and MIGRATION hold 2560 MiB of node 0 and 1024 of node 1: more is left there
     assert held(client, PLAIN) == {
-        "cn": {"DISK_GB": 10},
+        "cn": {"DISK_GB": 10, ANCHOR: 1},
         "cn_NUMA1": {"VCPU": 4, VCPU_SHARES: 400},
         "cn_NUMA1_PAGES_4": {"MEMORY_MB": 4096},
     }
     assert held(client, NUMA) == {
+        "cn": {ANCHOR: 1},
         "cn_NUMA1": {"VCPU": 1},
         "cn_NUMA1_PAGES_4": {"MEMORY_MB": 1024},
         "cn_NUMA0": {"VCPU": 2},
         "cn_NUMA0_PAGES_4": {"MEMORY_MB": 2048},
     }
     assert held(client, HUGE) == {
+        "cn": {ANCHOR: 1},
         "cn_NUMA1": {"PCPU": 2},
         "cn_NUMA1_PAGES_2048": {"MEMORY_MB": 1024},
     }
     assert held(client, MIGRATION) == {
-        "cn": {"DISK_GB": 5},
+        "cn": {"DISK_GB": 5, ANCHOR: 1},
         "cn_NUMA0": {"VCPU": 1},
         "cn_NUMA0_PAGES_4": {"MEMORY_MB": 512},
     }
     assert held(client, MOVING) == {"other": {"VCPU": 1, "MEMORY_MB": 512}}
     assert client.consumer(MIGRATION).consumer_type == "MIGRATION"
-    assert client.inventories(uuid_of(client, "cn")).by_class.keys() == {"DISK_GB"}
-    assert client.traits(uuid_of(client, "cn_NUMA0")).names == {"HW_NUMA_ROOT"}
+    assert client.inventories(uuid_of(client, "cn")).by_class.keys() == {"DISK_GB", ANCHOR}
+    assert client.traits(uuid_of(client, "cn_NUMA0")).names == {
+        "HW_NUMA_ROOT",
+        "CUSTOM_NUMA_CELL_0",
+    }
 
 
 def writes(seen: list[str]) -> list[str]:
@@ -285,6 +291,7 @@ def test_a_claim_in_between_costs_four_requests(
     ]
     check(client)
     assert set(held(client, LATE)) < {
+        "cn",
         "cn_NUMA0",
         "cn_NUMA0_PAGES_4",
         "cn_NUMA1",

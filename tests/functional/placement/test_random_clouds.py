@@ -10,7 +10,7 @@ from tests.random_clouds.queries import check_forms
 
 
 def test_no_placement_is_missed_and_none_is_infeasible(embedded: PlacementClient) -> None:
-    embedded.ensure_names(classes=[CARD], traits=NAMES)
+    embedded.ensure_names(classes=[CARD, "CUSTOM_NUMA_SERVER"], traits=NAMES)
     empty = made_once.copy_of_placement()
     counts: Counter[str] = Counter()
     for number in clouds(100):

@@ -29,7 +29,7 @@ MOST = 24
 
 
 def test_random_trees_take_as_many_claims_and_no_more(embedded: PlacementClient) -> None:
-    embedded.ensure_names(classes=[CARD], traits=NAMES)
+    embedded.ensure_names(classes=[CARD, "CUSTOM_NUMA_SERVER"], traits=NAMES)
     empty = made_once.copy_of_placement()
     claimed = 0
     for number in clouds(20):

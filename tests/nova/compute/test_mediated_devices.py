@@ -6,17 +6,14 @@ with RPs", Proposed change). So a server on any node can have any of them, befor
 
 from collections.abc import Mapping
 from importlib.metadata import version
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from nova.compute.provider_tree import ProviderTree
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api.client import OpenStackApiException
 from nova.tests.functional.libvirt import base
 
 from cpu_tiers.nova import seams
-from cpu_tiers.nova.compute import mediated_devices
 from tests.nova.computes import Computes
 from tests.nova.numa.agreement import check_agreement, held_beside_nodes, held_of_nodes
 from tests.nova.numa.devices import MIGRATES_GPUS, Gpus, gpus_of
@@ -35,52 +32,6 @@ def flavor_with(
     """Make a flavor with dedicated CPUs; return its id."""
     name = f"flavor {len(cloud.api.get_flavors())}"
     return cloud.flavor(name, {**PINNED, **specs}, vcpus=vcpus, disk_gb=disk_gb)
-
-
-NODE, GPU_HERE = {"resources": {"MEMORY_MB": 512}}, {"resources": {"VGPU": 1}}
-
-
-@pytest.mark.parametrize(
-    ("allocations", "chosen_by"),
-    [
-        pytest.param({}, {}, id="none"),
-        pytest.param(None, None, id="not known"),
-        pytest.param(
-            {"node": NODE, "gpu": GPU_HERE}, {"node": NODE, "gpu": GPU_HERE}, id="this host"
-        ),
-        pytest.param(
-            {"their node": NODE, "their gpu": GPU_HERE, "node": NODE, "gpu": GPU_HERE},
-            {"node": NODE, "gpu": GPU_HERE},
-            id="both hosts",
-        ),
-        pytest.param(
-            {"their node": {"resources": {"PCPU": 2}}, "their gpu": GPU_HERE, "gpu": GPU_HERE},
-            {"gpu": GPU_HERE},
-            id="both hosts, with a flavor of MEMORY_MB=0",
-        ),
-        pytest.param(
-            {"node": NODE, "vanished": GPU_HERE},
-            {"node": NODE, "vanished": GPU_HERE},
-            id="a GPU that this host does not have any more: Nova refuses the server",
-        ),
-    ],
-)
-def test_by_which_allocations_nova_chooses(allocations: Any, chosen_by: Any) -> None:
-    tree = ProviderTree()
-    tree.new_root("host", "root")
-    for name in ("node", "gpu"):
-        tree.new_child(name, "root", uuid=name)
-    assert given_to_nova(tree, allocations) == chosen_by
-
-
-def test_before_the_first_report_nova_chooses_by_all() -> None:
-    assert given_to_nova(None, {"their node": NODE}) == {"their node": NODE}
-
-
-def given_to_nova(tree: ProviderTree | None, allocations: Any) -> Any:
-    """Return by which allocations Nova chooses, on a host with a provider tree."""
-    wrapped = mediated_devices._choose_here(lambda _, given: given)
-    return wrapped(SimpleNamespace(provider_tree=tree), allocations)
 
 
 class Vgpus(base.LibvirtMigrationMixin, Computes):

@@ -61,7 +61,7 @@ def placement() -> Iterator[Empty]:
         http.hooks["response"].append(_no_failure)
         session = Session(auth=Token(_URL, "admin"), session=http)
         client = PlacementClient(Adapter(session, service_type="placement"))
-        client.ensure_names(classes=[CARD], traits=NAMES)
+        client.ensure_names(classes=[CARD, "CUSTOM_NUMA_SERVER"], traits=NAMES)
         adapter = Adapter(
             session, service_type="placement", default_microversion="1.36", raise_exc=False
         )

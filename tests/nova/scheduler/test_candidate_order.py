@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from nova import objects
 
+from cpu_tiers.nova.candidate_cells import with_places
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.candidate_order import by_host, put_best_first
+from cpu_tiers.nova.scheduler.candidate_order import put_best_first
 from tests.nova.faults import no_bad_query
 from tests.nova.scheduler.reporting_hosts import ONE, TWO, ReportingHosts
 
@@ -36,7 +37,7 @@ class TestBoot(ReportingHosts):
         self.start_host("one")
         with no_bad_query():
             server = self.boot(self.flavor("two", TWO, vcpus=4))
-        assert self.placed(server) == {
+        assert self.placed(server) == {"one": {"CUSTOM_NUMA_SERVER": 1}} | {
             f"one_NUMA{cell}{pages}": amounts
             for cell in (0, 1)
             for pages, amounts in (("", {"VCPU": 2}), ("_PAGES_4", {"MEMORY_MB": 256}))
@@ -50,7 +51,7 @@ class TestBoot(ReportingHosts):
         placed = self.placed(self.boot(flavor))
         (node,) = (name for name, held in placed.items() if "VCPU" in held)
         assert placed == {
-            "one": {"DISK_GB": 1},
+            "one": {"DISK_GB": 1, "CUSTOM_NUMA_SERVER": 1},
             node: {"VCPU": 2},
             f"{node}_PAGES_2048": {"MEMORY_MB": 512},
         }
@@ -88,33 +89,10 @@ class TestMany(ReportingHosts):
 
 def order_of(candidates: list[Any], summaries: dict[str, Any]) -> list[str]:
     """Return the nodes of the candidates of a host without PCI devices, the best first."""
-    host = SimpleNamespace(
-        allocation_candidates=candidates, provider_summaries=summaries, pci_stats=None
-    )
+    placed = [with_places(candidate, summaries) for candidate in candidates]
+    host = SimpleNamespace(allocation_candidates=placed, pci_stats=None)
     put_best_first(host, objects.RequestSpec())
     return [each["mappings"]["_PROC1"][0] for each in host.allocation_candidates]
-
-
-def test_candidates_are_found_under_the_root_of_their_nodes() -> None:
-    """The disk is a pool's, which shares it; its root is no host."""
-    roots = {"n0": "cn", "n1": "cn", "cn": "cn", "pool": "storage"}
-    cpus = {"VCPU": {"capacity": 4, "used": 0}}
-    summaries = {
-        uuid: {"root_provider_uuid": root, "resources": cpus if uuid in ("n0", "n1") else {}}
-        for uuid, root in roots.items()
-    }
-    summaries["n1"]["resources"] = {"VCPU": {"capacity": 4, "used": 2}}
-
-    def on(node: str) -> dict[str, Any]:
-        held = {"pool": {"resources": {"DISK_GB": 1}}, node: {"resources": {"VCPU": 2}}}
-        return {"allocations": held, "mappings": {"": ["pool"], "_PROC1": [node]}}
-
-    plain = {"allocations": {"cn": {"resources": {"VCPU": 2}}}, "mappings": {"": ["cn"]}}
-    first, second = on("n0"), on("n1")
-    found = by_host([first, plain, second], summaries)
-    assert found == {"cn": [first, second]}
-    # 2 of 4 CPUs are taken of n1: the second way leaves no node partly taken
-    assert order_of(found["cn"], summaries) == ["n1", "n0"]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +105,7 @@ def test_novas_strategy_counts(pack: bool, order: list[str]) -> None:
         node: {
             "root_provider_uuid": "cn",
             "resources": {"VCPU": {"capacity": 8, "used": used}},
+            "traits": [f"CUSTOM_NUMA_CELL_{used}"],
         }
         for node, used in (("n0", 1), ("n1", 2))
     }

@@ -5,20 +5,16 @@ A host has two NUMA nodes, each of 4 CPUs and 2 GiB, half of it in pages of 2 Mi
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import pytest
-from fixtures import MonkeyPatch
 from keystoneauth1.exceptions import ConnectFailure
 from nova import context, objects
 from nova.scheduler import utils
 from nova.scheduler.client import report
 
-from cpu_tiers.nova import candidate_cells
-from cpu_tiers.nova.scheduler import disk_of_host
 from cpu_tiers.nova.scheduler.joined_answers import SEAM
 from cpu_tiers.nova.scheduler.numa_groups import NumaRequest
 from tests.nova.computes import SHARES
@@ -32,7 +28,6 @@ from tests.nova.networks import (
     bandwidth,
     placement_of,
 )
-from tests.nova.numa.agreement import check_agreement
 from tests.nova.scheduler.reporting_hosts import ONE, TWO, ReportingHosts
 
 CLIENT = report.SchedulerReportClient
@@ -84,33 +79,23 @@ class TestJoined(ReportingHosts):
         assert self.candidates(TWO) == ({"unset", "off", "on"},) * 2  # as Nova asks
 
     def test_the_disk_of_a_host_or_of_a_pool(self) -> None:
-        """Both hosts have a disk, and later one shares a larger pool with other hosts."""
-        self.nodes_reported(None)
-        one, _ = self.start_host("one"), self.start_host("two")
-        most = self._get_provider_inventory(one)["DISK_GB"]["max_unit"]
+        """All hosts have a disk, and later two of them share a larger pool with other hosts."""
+        roots = {}
+        for name, value in (("on", True), ("off", False), ("alone", True)):
+            self.nodes_reported(value)
+            roots[name] = self.start_host(name)
+        most = self._get_provider_inventory(roots["on"])["DISK_GB"]["max_unit"]
         pool = self._post_resource_provider("pool")["uuid"]
         disk = {"DISK_GB": {"total": most + 1}}
         self._update_inventory(pool, {"resource_provider_generation": 0, "inventories": disk})
-        send, sent = CLIENT.get, list[str]()
-
-        def get(client: Any, url: str, *arguments: Any, **named: Any) -> Any:
-            sent.append(url.replace("%3A", ":").replace("%2C", ","))
-            return send(client, url, *arguments, **named)
-
-        self.useFixture(MonkeyPatch("nova.scheduler.client.report.SchedulerReportClient.get", get))
-        assert self.candidates({}, disk_gb=most)[0] == {"one", "two"}
-        assert self.candidates({}, disk_gb=most + 1)[0] == set()
-        assert f"resources_HOST=DISK_GB:{most + 1},MEMORY_MB:512,VCPU:2" in sent[-1]
-        assert "_DISK" not in sent[-1]
-        assert len(sent) == 3  # once for the pools
+        for specs, aware in (({}, {"off"}), (ONE, {"on", "alone"})):
+            assert self.candidates(specs, disk_gb=most)[0] == aware
+            assert self.candidates(specs, disk_gb=most + 1)[0] == set()
         self._set_provider_traits(pool, ["MISC_SHARES_VIA_AGGREGATE"])
-        for uuid in (pool, one):
-            self._set_aggregate(uuid, one)  # any uuid is the name of an aggregate
-        later = monotonic() + disk_of_host.KEPT_SECONDS
-        with mock.patch.object(disk_of_host, "monotonic", return_value=later):
-            assert self.candidates({}, disk_gb=most + 1)[0] == {"one", "pool"}
-            assert self.candidates({}, disk_gb=most)[0] == {"one", "two", "pool"}
-        assert f"resources_DISK=DISK_GB:{most}" in sent[-1]
+        for uuid in (pool, roots["on"], roots["off"]):
+            self._set_aggregate(uuid, pool)  # any uuid is the name of an aggregate
+        for specs, host in (({}, "off"), (ONE, "on")):
+            assert self.candidates(specs, disk_gb=most + 1)[0] == {host, "pool"}
 
     def test_a_host_that_could_only_put_two_nodes_on_one_is_left_out(self) -> None:
         self.start_host("one")
@@ -156,7 +141,7 @@ class TestOthers(ReportingHosts):
         specs = {f"resources1:{SHARES}": "10", "group_policy": "isolate"}
         with no_bad_query():
             server = self.boot(self.flavor("own", {**TWO, **specs}, vcpus=2), az="az1")
-        assert self.placed(server)["one"] == {SHARES: 10}
+        assert self.placed(server)["one"] == {SHARES: 10, "CUSTOM_NUMA_SERVER": 1}
 
 
 class TestFailure(ReportingHosts):
@@ -191,30 +176,17 @@ class TestFailure(ReportingHosts):
         assert self.boot_with_failures(two, {1}, "ERROR") == 1
         assert self.boot_with_failures(two, {2}, "ACTIVE") == 2
 
-    def test_placement_does_not_tell_the_names_of_nodes(self) -> None:
-        """nova-compute knows the names of its own nodes."""
+    def test_a_host_whose_report_does_not_tell_the_cells(self) -> None:
+        """Of a nova-compute with an older cpu-tiers, which reports the host again when it starts."""
         self.start_host("one")
-        candidate_cells._CELLS.clear()
+        node = self._get_provider_uuid_by_name("one_NUMA1")
+        self._set_provider_traits(node, ["HW_NUMA_ROOT"])
         two = self.flavor("two", TWO, vcpus=2)
-        self.boot_with_failures(two, {1, 2}, "ACTIVE", path="/resource_providers")
-        assert not candidate_cells._CELLS
-        assert sorted(check_agreement(self, self.server["id"])) == [("one", 0), ("one", 1)]
-
-    def test_the_names_of_nodes_are_asked_for_again(self) -> None:
-        self.start_host("one")
-        candidate_cells._CELLS.clear()
-        self.boot_with_failures(
-            self.flavor("two", TWO, vcpus=2), {1}, "ACTIVE", path="/resource_providers"
-        )
-        assert set(candidate_cells._CELLS.values()) == {0, 1}
-
-    def test_placement_does_not_tell_the_number_of_nodes(self) -> None:
-        """The query for the nodes is sent, too."""
-        self.start_host("one")
-        four = self.flavor("four", {"hw:numa_nodes": "4"}, vcpus=4)
-        assert self.boot_with_failures(four, {1, 2}, "ERROR", path="/resource_providers") == 2
-        assert self.boot_with_failures(four, {1}, "ERROR", path="/resource_providers") == 1
-        assert self.boot_with_failures(four, (), "ERROR") == 1
+        with self.assertLogs("cpu_tiers", "WARNING") as logged:
+            self.boot(two, state="ERROR")
+        assert any("No trait of the NUMA nodes of" in line for line in logged.output)
+        self.restart("one")
+        self.boot(two)
 
     def test_placement_does_not_tell_the_pages(self) -> None:
         self.start_host("one")
@@ -223,7 +195,7 @@ class TestFailure(ReportingHosts):
         assert self.fault_of(self.server) == "No valid host was found. "
 
     def test_more_nodes_than_any_host_reports(self) -> None:
-        """Placement would try every combination in vain, so it is not asked for them."""
+        """The root provider tells the number of nodes, so Placement tries no combination."""
         self.start_host("one")
         asked = []
         get = CLIENT.get
@@ -234,7 +206,8 @@ class TestFailure(ReportingHosts):
 
         with mock.patch.object(CLIENT, "get", seen):
             self.boot(self.flavor("four", {"hw:numa_nodes": "4"}, vcpus=4), state="ERROR")
-        (fallback,) = (url for url in asked if url.startswith("/allocation_candidates"))
+        of_nodes, fallback = (url for url in asked if url.startswith("/allocation_candidates"))
+        assert "CUSTOM_NUMA_NODES_4" in of_nodes
         assert "_PROC" not in fallback
 
     def test_pages_that_no_host_has(self) -> None:

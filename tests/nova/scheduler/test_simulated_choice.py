@@ -24,7 +24,7 @@ from oslo_utils import uuidutils
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.numa import node_trait, page_traits
+from cpu_tiers.model.numa import count_traits, node_trait, page_traits
 from cpu_tiers.nova.scheduler import scores
 from cpu_tiers.simulation import Allocations, CloudProvider, SimulatedCloud
 from cpu_tiers.simulation.hosts import HostStates
@@ -73,7 +73,9 @@ def draw_states(rng: random.Random) -> list[CloudProvider]:
         name = f"cn{rng.getrandbits(32):08x}-{number}"
         cpus, memory = rng.choice([8, 12, 16]), rng.choice([16, 24, 32])
         if number % 3 == 2:
-            root = provider(rng, name, None, {"DISK_GB": 20})
+            root = provider(
+                rng, name, None, {"DISK_GB": 20, "CUSTOM_NUMA_SERVER": 99}, *count_traits(2)
+            )
             states += [root, *nodes(rng, root, cpus // 2, memory // 2)]
             continue
         root = provider(rng, name, None, {"VCPU": cpus, "MEMORY_MB": memory, "DISK_GB": 20})
@@ -89,7 +91,8 @@ def nodes(
 ) -> Iterator[CloudProvider]:
     for number in range(2):
         name = f"{root.name}_NUMA{number}"
-        node = provider(rng, name, root.uuid, {"VCPU": cpus}, node_trait())
+        traits = frozenset({node_trait(), f"CUSTOM_NUMA_CELL_{number}"})
+        node = provider(rng, name, root.uuid, {"VCPU": cpus}, *traits)
         yield node
         traits = page_traits(4, smallest=True)
         yield provider(rng, f"{name}_PAGES_4", node.uuid, {"MEMORY_MB": memory}, *traits)

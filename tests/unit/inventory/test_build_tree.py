@@ -128,7 +128,7 @@ def test_more_reserved_than_there_is() -> None:
 
 
 def test_what_is_ours_to_remove() -> None:
-    ours = {"VCPU", "PCPU", "MEMORY_MB", VCPU_SHARES}
+    ours = {"VCPU", "PCPU", "MEMORY_MB", VCPU_SHARES, "CUSTOM_NUMA_SERVER"}
     assert build_tree(host(disk_gb=None), InventoryOptions()).managed_classes == ours
     without_disk = build_tree(host(disk_gb=0), InventoryOptions())
     assert without_disk.managed_classes == ours | {"DISK_GB"}

@@ -6,9 +6,10 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.names import VCPU_SHARES, trait
+from cpu_tiers.model.names import NUMA_SERVER, VCPU_SHARES, trait
 from tests.unit.inventory.hosts import GIB_KB, cell, host, options, reserved, totals
 
+MANY = 10_000
 NUMA_ROOT = "HW_NUMA_ROOT"  # os-traits has it
 SMALL, LARGE = trait("MEMORY_PAGE_SIZE_SMALL"), trait("MEMORY_PAGE_SIZE_LARGE")
 
@@ -40,16 +41,16 @@ def test_the_specs_picture() -> None:
         "PAGES_1048576": {"MEMORY_MB": 10240},
     }
     assert totals(tree) == {
-        "cn": {"DISK_GB": 5},
+        "cn": {"DISK_GB": 5, NUMA_SERVER: MANY},
         "cn_NUMA0": {"VCPU": 8, "PCPU": 16},
         "cn_NUMA1": {"VCPU": 8, "PCPU": 8},
         **{f"cn_NUMA0_{name}": memory for name, memory in pages.items()},
         **{f"cn_NUMA1_{name}": memory for name, memory in pages.items()},
     }
     assert {p.name: p.traits for p in tree.providers if not p.name.startswith("cn_NUMA1_")} == {
-        "cn": frozenset(),
-        "cn_NUMA0": {NUMA_ROOT},
-        "cn_NUMA1": {NUMA_ROOT},
+        "cn": {"CUSTOM_NUMA_NODES_1", "CUSTOM_NUMA_NODES_2"},
+        "cn_NUMA0": {NUMA_ROOT, "CUSTOM_NUMA_CELL_0"},
+        "cn_NUMA1": {NUMA_ROOT, "CUSTOM_NUMA_CELL_1"},
         "cn_NUMA0_PAGES_4": {SMALL, "CUSTOM_MEMORY_PAGE_SIZE_4"},
         "cn_NUMA0_PAGES_2048": {LARGE, "CUSTOM_MEMORY_PAGE_SIZE_2048"},
         "cn_NUMA0_PAGES_1048576": {LARGE, "CUSTOM_MEMORY_PAGE_SIZE_1048576"},
@@ -93,7 +94,7 @@ def test_cells_that_lack_something() -> None:
         options(cpu_shared_set=CpuSet.parse("0-5", where=""), reserved_host_memory_mb=512),
     )
     assert totals(tree) == {
-        "cn": {"DISK_GB": 5},
+        "cn": {"DISK_GB": 5, NUMA_SERVER: MANY},
         "cn_NUMA0": {"VCPU": 4},
         "cn_NUMA1": {"VCPU": 2},
         "cn_NUMA2": {},
@@ -102,6 +103,10 @@ def test_cells_that_lack_something() -> None:
         "cn_NUMA2_PAGES_4": {"MEMORY_MB": 2048},
         "cn_NUMA8_PAGES_2048": {"MEMORY_MB": 1024},
     }
+    # a server needs CPUs of each node, and one number is not the next
+    nodes = {f"CUSTOM_NUMA_NODES_{number}" for number in (1, 2, 3)}
+    assert tree.root.traits == nodes
+    assert "CUSTOM_NUMA_CELL_8" in next(p.traits for p in tree.providers if p.name == "cn_NUMA8")
     # the host's own processes run on CPUs, which node 2 has not
     assert reserved(tree)["cn_NUMA0_PAGES_4"] == {"MEMORY_MB": 512}
     assert reserved(tree)["cn_NUMA2_PAGES_4"] == {"MEMORY_MB": 0}
@@ -118,7 +123,7 @@ def test_what_is_reserved() -> None:
         ),
     )
     assert reserved(tree) == {
-        "cn": {"DISK_GB": 0},
+        "cn": {"DISK_GB": 0, NUMA_SERVER: 0},
         "cn_NUMA0": {"VCPU": 2},
         "cn_NUMA1": {"VCPU": 1},
         "cn_NUMA0_PAGES_4": {"MEMORY_MB": 503},  # 257 x 4 kB are 2 MiB, and 501 of the host
@@ -168,7 +173,8 @@ def test_a_host_that_is_not_numa_aware_is_reported_whole(
     tree = build_tree(SPEC, options(enable_numa_reporting_to_placement=value))
     assert totals(tree) == {"cn": {"VCPU": 40, "MEMORY_MB": 24576, "DISK_GB": 5}}
     assert tree.root.traits == traits
-    assert tree.managed_traits == (trait("HW_NON_NUMA"),)
+    ours = (trait("HW_NON_NUMA"), "CUSTOM_NUMA_CELL_", "CUSTOM_NUMA_NODES_")
+    assert tree.managed_traits == ours
 
 
 def test_a_name_that_is_too_long_for_placement() -> None:

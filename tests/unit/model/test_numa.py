@@ -1,22 +1,16 @@
 """What the names and traits of a host's nodes tell."""
 
-import pytest
-
-from cpu_tiers.model.numa import cell_of, page_size_of
+from cpu_tiers.model.numa import cell_of, count_traits, page_size_of
 
 
-@pytest.mark.parametrize(
-    ("name", "cell"),
-    [
-        pytest.param("cn1_NUMA0", 0, id="a node"),
-        pytest.param("rack_NUMA1_NUMA12", 12, id="of a host with such a name"),
-        pytest.param("cn1", None, id="a root"),
-        pytest.param("cn1_NUMA0_PAGES_4", None, id="pages of a node"),
-        pytest.param("_NUMA0", None, id="of no host"),
-    ],
-)
-def test_the_cell_of_a_node(name: str, cell: int | None) -> None:
-    assert cell_of(name) == cell
+def test_the_cell_of_a_node() -> None:
+    assert cell_of(["HW_NUMA_ROOT", "CUSTOM_NUMA_CELL_12"]) == 12
+    assert cell_of(["HW_NUMA_ROOT", "CUSTOM_NUMA_CELL_", "CUSTOM_NUMA_CELL_1_OF_2"]) is None
+
+
+def test_how_many_nodes_a_host_has() -> None:
+    assert count_traits(0) == frozenset()
+    assert count_traits(2) == {"CUSTOM_NUMA_NODES_1", "CUSTOM_NUMA_NODES_2"}
 
 
 def test_the_page_size_of_a_provider() -> None:

@@ -5,12 +5,14 @@ from cpu_tiers.model.port import Port
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.server_queries import server_queries
-from tests.unit.translators.queries import LARGE, ONE, SMALL, Query, read, server
+from tests.unit.translators.queries import ONE, SMALL, Query, read, server
 
 NODE = (
     f"resources_MEM1=MEMORY_MB:8192&required_MEM1={SMALL}&resources_PROC1=VCPU:8"
     "&required_PROC1=HW_NUMA_ROOT&same_subtree=_MEM1,_PROC1"
 )
+ANCHOR = "resources=CUSTOM_NUMA_SERVER:1"
+OF_ONE = "root_required=CUSTOM_NUMA_NODES_1"
 PORT = Port(id="p", resource_request={"resources": {"CUSTOM_BW": 9}, "required": []})
 
 
@@ -20,71 +22,62 @@ def cheap(specs: dict[str, str], *, disk_gb: int = 0, ports: tuple[Port, ...] = 
 
 
 def test_the_trait_stands_beside_the_cpus_and_nodes_are_isolated() -> None:
-    assert cheap(ONE) == read(f"{NODE}&group_policy=isolate")
-    assert cheap(ONE, disk_gb=9) == read(f"resources_DISK=DISK_GB:9&{NODE}&group_policy=isolate")
+    assert cheap(ONE) == read(f"{ANCHOR}&{NODE}&group_policy=isolate&{OF_ONE}")
 
 
-def test_a_root_provider_may_serve_the_disk_and_be_in_the_aggregates() -> None:
+def test_the_root_provider_serves_the_anchor_and_the_disk() -> None:
+    assert cheap(ONE, disk_gb=9) == read(
+        f"resources=CUSTOM_NUMA_SERVER:1,DISK_GB:9&{NODE}&group_policy=isolate&{OF_ONE}"
+    )
+
+
+def test_aggregates_are_those_of_the_root_provider() -> None:
     asked = server_queries(server(ONE, disk_gb=9), member_of=frozenset({frozenset({"a"})}))
-    assert cheaper(asked.first[0]).group_policy == "none"
+    sent = cheaper(asked.first[0])
+    assert sent.group_policy == "isolate"
+    assert [group.suffix for group in sent.groups if group.member_of] == [""]
+
+
+def test_the_root_provider_has_as_many_nodes_as_the_server() -> None:
+    asked = translate(server({"hw:numa_nodes": "2"}))
+    assert cheaper(asked).root_required == {"CUSTOM_NUMA_NODES_2"}
 
 
 def test_other_groups_are_not_isolated_with_them() -> None:
     port = "resourcesp=CUSTOM_BW:9"
-    assert cheap(ONE, ports=(PORT,)) == read(f"{NODE}&{port}&group_policy=none")
+    assert cheap(ONE, ports=(PORT,)) == read(
+        f"{ANCHOR}&{NODE}&{port}&group_policy=none&{OF_ONE}"
+    )
 
 
-def test_what_is_cheap_stays() -> None:
+def test_nodes_that_are_isolated_already() -> None:
     query = translate(server(ONE | {"group_policy": "isolate"}))
-    assert cheaper(query) == query
+    assert cheaper(query).groups[1:] == query.groups
+    assert cheaper(query).group_policy == "isolate"
+
+
+def test_a_query_without_numa_nodes_stays() -> None:
     plain = translate(server({}, query_numa=False))
     assert cheaper(plain) == plain
 
 
 def test_nothing_is_forbidden_in_the_unsuffixed_group() -> None:
-    host = "resources_HOST=VCPU:8,MEMORY_MB:8192&required_HOST=!HW_NUMA_ROOT"
-    assert cheap({}) == read(host)
+    """PostgreSQL: docs/numa-queries.rst."""
+    host = "resources=VCPU:8,MEMORY_MB:8192"
+    assert cheap({}) == read(f"{host}&root_required=!CUSTOM_NUMA_NODES_1")
     assert cheap({}, disk_gb=9, ports=(PORT,)) == read(
-        f"resources_DISK=DISK_GB:9&{host}&resourcesp=CUSTOM_BW:9&group_policy=none"
+        f"{host},DISK_GB:9&resourcesp=CUSTOM_BW:9&root_required=!CUSTOM_NUMA_NODES_1"
     )
     other = fallback(server(ONE))
     assert other is not None
     assert read(cheaper(other).to_query_string()) == read(
-        f"{host}&root_required=!{trait('HW_NON_NUMA')}"
+        f"{host}&root_required=!{trait('HW_NON_NUMA')},!CUSTOM_NUMA_NODES_1"
     )
 
 
 def test_other_resources_keep_their_traits() -> None:
     specs = {"resources:VGPU": "1", "trait:CUSTOM_A": "required"}
-    pages = f"!{SMALL},!{LARGE}"
     assert cheap(specs, disk_gb=9) == read(
-        "resources=VCPU:8,VGPU:1,DISK_GB:9&required=CUSTOM_A"
-        f"&resources_HOST=MEMORY_MB:8192&required_HOST={pages}"
+        "resources=VCPU:8,MEMORY_MB:8192,VGPU:1,DISK_GB:9&required=CUSTOM_A"
+        "&root_required=!CUSTOM_NUMA_NODES_1"
     )
-    no_memory = specs | {"resources:MEMORY_MB": "0"}
-    assert cheap(no_memory) == read(
-        "resources=VGPU:1&required=CUSTOM_A&resources_HOST=VCPU:8&required_HOST=!HW_NUMA_ROOT"
-    )
-
-
-def test_traits_that_may_be_a_pools_stay_with_the_disk() -> None:
-    specs = {"trait:CUSTOM_SSD": "required", "trait:HW_CPU_X86_AVX2": "forbidden"}
-    assert cheap(specs, disk_gb=9) == read(
-        "resources=VCPU:8,DISK_GB:9&required=CUSTOM_SSD&resources_HOST=MEMORY_MB:8192"
-        f"&required_HOST=!HW_CPU_X86_AVX2,!{SMALL},!{LARGE}"
-    )
-    assert cheap(specs) == read(
-        "resources_HOST=VCPU:8,MEMORY_MB:8192"
-        "&required_HOST=CUSTOM_SSD,!HW_CPU_X86_AVX2,!HW_NUMA_ROOT"
-    )
-
-
-def test_memory_alone_is_not_that_of_pages() -> None:
-    specs = {"resources:VCPU": "0"}
-    assert cheap(specs) == read(f"resources_HOST=MEMORY_MB:8192&required_HOST=!{SMALL},!{LARGE}")
-
-
-def test_what_takes_nothing_of_nodes_stays() -> None:
-    specs = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:CUSTOM_A": "1"}
-    query = translate(server(specs))
-    assert cheaper(query) == query

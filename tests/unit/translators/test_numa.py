@@ -268,6 +268,7 @@ def on_nodes(*nodes: tuple[range, int]) -> ServerRequest:
 def test_nodes_that_only_a_server_that_exists_has(it: ServerRequest, second: str) -> None:
     query = cheaper(claims(it, {"numa": numa.translate}))
     assert read(query.to_query_string()) == read(
-        f"resources_MEM1=MEMORY_MB:4096&required_MEM1={SMALL}&resources_PROC1=VCPU:8"
+        f"resources=CUSTOM_NUMA_SERVER:1&root_required=CUSTOM_NUMA_NODES_2"
+        f"&resources_MEM1=MEMORY_MB:4096&required_MEM1={SMALL}&resources_PROC1=VCPU:8"
         f"&required_PROC1=HW_NUMA_ROOT&same_subtree=_MEM1,_PROC1&{second}&group_policy=isolate"
     )
