@@ -125,10 +125,18 @@ class Checks(UpgradeCommands):
 
 
 def check_numa(hosts: Sequence[HostSurvey]) -> Result:
-    """Warn about hosts where the option for NUMA reporting is not set.
+    """Warn about hosts where the option is not set, or whose report an older cpu-tiers has made.
 
     Spec: numa-topology-with-rps, "Optionally configured NUMA resources".
     """
+    old = [host.name for host in hosts if host.is_numa_aware and not host.tells_nodes]
+    if old:
+        return Result(
+            Code.WARNING,
+            f"{of_all(old, hosts)} reported by an older cpu-tiers: start nova-compute on"
+            f" {names(old)} before nova-scheduler, which finds these hosts for no server with"
+            " NUMA nodes until then, and run cpu-tiers allocation heal",
+        )
     undecided = [host.name for host in hosts if host.is_numa_aware is None]
     if not undecided:
         return Result(Code.SUCCESS)

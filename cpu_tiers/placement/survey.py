@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.model.numa import no_numa_trait, node_trait
+from cpu_tiers.model.numa import count_trait, no_numa_trait, node_trait
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.reading import ReadProgress, untold
 from cpu_tiers.placement.records import Provider
@@ -18,6 +18,7 @@ class HostSurvey:
 
     :param is_numa_aware: the value of ``enable_numa_reporting_to_placement`` on the
         host, read from the traits; ``None`` if the option is not set there.
+    :param tells_nodes: a host with NUMA nodes tells their number, as nova-scheduler requires.
     :param has_pcpu: the host has an inventory of ``PCPU``, on its root or on NUMA nodes.
     :param has_vcpu: the host has an inventory of ``VCPU``, on its root or on NUMA nodes.
     :param has_shares: the host has an inventory of ``VCPU_SHARES``.
@@ -29,13 +30,14 @@ class HostSurvey:
     has_pcpu: bool
     has_vcpu: bool
     has_shares: bool
+    tells_nodes: bool = False
     functions: frozenset[str] = frozenset()
 
 
 def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[HostSurvey, ...]:
     """Return the compute hosts, sorted by name.
 
-    It takes a request for each root provider and each NUMA node, and up to fifteen more.
+    It takes a request for each root provider and each NUMA node, and up to sixteen more.
     Storage pools and other providers without CPUs are left out.
     """
     providers = {provider.uuid: provider for provider in client.providers()}
@@ -43,6 +45,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     for node in client.providers_with_trait(node_trait()):
         nodes.setdefault(_root(node, providers), []).append(node.uuid)
     declined = {provider.uuid for provider in client.providers_with_trait(no_numa_trait())}
+    telling = {provider.uuid for provider in client.providers_with_trait(count_trait(1))}
     functions: dict[ProviderId, set[str]] = {}
     for trait in (multiplier_trait(), *policy_traits()):
         for provider in client.providers_with_trait(trait):
@@ -64,6 +67,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
                     has_pcpu=PCPU in classes,
                     has_vcpu=VCPU in classes,
                     has_shares=VCPU_SHARES in classes,
+                    tells_nodes=provider.uuid in telling,
                     functions=frozenset(functions.get(provider.uuid, ())),
                 )
             )

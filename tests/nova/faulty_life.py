@@ -10,7 +10,6 @@ from typing import Any
 from nova.context import get_admin_context
 from nova.scheduler.client import report
 
-from cpu_tiers.nova import candidate_cells
 from tests import draws
 from tests.nova import script
 from tests.nova.broken_answers import DATABASE_FAULTS, BrokenAnswers, Case, cases_of
@@ -114,7 +113,6 @@ class FaultyLife(script.Script):
     def faulty(self, name: str) -> Iterator[None]:
         """Have the fault of an operation in the context, and count the requests without one."""
         case = self.cases.get(name)
-        candidate_cells._CELLS.clear()  # as after a start of nova-scheduler
         self.broken.begin(case)
         yield
         self.traffic.settle()

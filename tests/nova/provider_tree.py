@@ -9,6 +9,9 @@ from uuid import uuid4
 if TYPE_CHECKING:
     from tests.nova.computes import Computes
 
+ANCHOR = "CUSTOM_NUMA_SERVER"
+ANCHORS = 10_000
+"""The total that a host with NUMA nodes reports."""
 SHARES = "CUSTOM_VCPU_SHARES"
 
 
@@ -63,10 +66,19 @@ class ProviderTree:
         return {provider["uuid"]: provider["name"] for provider in providers}
 
     def held(self, consumer: str) -> dict[str, dict[str, int]]:
-        """Return all that a consumer holds, by the name of the provider."""
+        """Return what a consumer holds beside the anchor, by the name of the provider.
+
+        Check that the consumer holds the anchor of each host of whose NUMA nodes it holds CPUs or
+        memory, and no other anchor.
+        """
         names = self.names()
         allocations = self.cloud.placement.get(f"/allocations/{consumer}").body["allocations"]
-        return {names[uuid]: body["resources"] for uuid, body in allocations.items()}
+        held = {names[uuid]: dict(body["resources"]) for uuid, body in allocations.items()}
+        anchors = {
+            name: amounts.pop(ANCHOR) for name, amounts in held.items() if ANCHOR in amounts
+        }
+        assert anchors == {name.partition("_NUMA")[0]: 1 for name in held if "_NUMA" in name}, held
+        return {name: amounts for name, amounts in held.items() if amounts}
 
     def used(self) -> dict[str, dict[str, int]]:
         """Return what is used of each provider of the cloud, by name; nothing is left out."""

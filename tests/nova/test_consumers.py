@@ -17,9 +17,7 @@ def flavor(name: str) -> Any:
     return objects.Flavor(flavorid=name, name=name, extra_specs={}, **sizes)
 
 
-def record(
-    consumer: ConsumerId, move: str = "", *, keeps_source: bool = False, **flavors: Any
-) -> ConsumerRecord:
+def record(consumer: ConsumerId, move: str = "", **flavors: Any) -> ConsumerRecord:
     known = {name: value and flavor(value) for name, value in flavors.items()}
     server = SimpleNamespace(
         uuid=SERVER,
@@ -30,9 +28,7 @@ def record(
         **{"flavor": flavor("now"), "old_flavor": None, "new_flavor": None, **known},
     )
     migration = SimpleNamespace(migration_type=move, uuid=MIGRATION) if move else None
-    return ConsumerRecord(
-        consumer=consumer, server=server, move=migration, keeps_source=keeps_source
-    )
+    return ConsumerRecord(consumer=consumer, server=server, move=migration)
 
 
 BOTH: dict[str, Any] = {"old_flavor": "old", "new_flavor": "new"}
@@ -45,11 +41,6 @@ BOTH: dict[str, Any] = {"old_flavor": "old", "new_flavor": "new"}
         pytest.param(record(SERVER, "live-migration", **BOTH), "now", id="a move has one flavor"),
         pytest.param(record(SERVER, "resize", **BOTH), "new", id="the destination of a resize"),
         pytest.param(record(MIGRATION, "resize", **BOTH), "old", id="the source of a resize"),
-        pytest.param(
-            record(SERVER, "resize", keeps_source=True, **BOTH),
-            "old",
-            id="a source that the server itself holds",
-        ),
         pytest.param(record(MIGRATION, "resize"), "now", id="a source before the old one is kept"),
         pytest.param(record(SERVER, "resize"), None, id="a destination that has not heard of it"),
     ],

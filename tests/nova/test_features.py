@@ -141,12 +141,9 @@ def switch_on(*names: str) -> None:
             SCORES
             | PINS
             | {
-                "nova.pci.stats.PciDeviceStats.apply_requests",
-                "nova.scheduler.client.report.SchedulerReportClient.claim_resources",
                 "nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates",
                 "nova.scheduler.manager.SchedulerManager._get_alternate_hosts",
                 "nova.scheduler.manager.SchedulerManager._get_sorted_hosts",
-                "nova.scheduler.manager.SchedulerManager._select_destinations",
                 "nova.scheduler.utils.claim_resources",
                 "nova.scheduler.utils.resources_from_request_spec",
             },
@@ -162,11 +159,8 @@ def switch_on(*names: str) -> None:
             DRIVER
             | PINS
             | {
-                "nova.compute.manager.ComputeManager._delete_allocation_after_move",
-                "nova.compute.manager.ComputeManager._revert_allocation",
                 "nova.compute.resource_tracker.ResourceTracker._move_claim",
                 "nova.compute.resource_tracker.ResourceTracker.instance_claim",
-                "nova.virt.libvirt.driver.LibvirtDriver._allocate_mdevs",
             },
             id="nova-compute, NUMA reporting",
         ),
@@ -226,7 +220,6 @@ def test_the_order_of_several_seams_around_one_function() -> None:
         for function in (
             HostState.consume_from_request,
             SchedulerManager._get_sorted_hosts,
-            SchedulerManager._select_destinations,
             SchedulerReportClient.get_allocation_candidates,
             ResourceRequest.from_request_spec.__func__,
             scheduler_utils.claim_resources,
@@ -238,12 +231,7 @@ def test_the_order_of_several_seams_around_one_function() -> None:
             "next_candidate",
             "refused_candidates",
         ],
-        "SchedulerManager._select_destinations": [
-            "unread_names",
-            "candidate_order",
-            "same_host_resize",
-        ],
-        "claim_resources": ["source_allocations", "next_candidate", "decisions"],
+        "claim_resources": ["next_candidate", "decisions"],
         "SchedulerReportClient.get_allocation_candidates": [
             "lacking_constraints",
             "lack_of_shares",

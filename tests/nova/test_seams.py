@@ -287,7 +287,6 @@ CPUS = (
     "nova.virt.hardware.numa_get_constraints",
 )
 PINS = (
-    "nova.pci.stats.PciDeviceStats.support_requests",
     "nova.virt.hardware._numa_cells_support_network_metadata",
     "nova.virt.hardware.numa_fit_instance_to_host",
 )
@@ -318,7 +317,6 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
             "nova.scheduler.manager.SchedulerManager._get_all_host_states",
             "nova.scheduler.manager.SchedulerManager._get_alternate_hosts",
             "nova.scheduler.manager.SchedulerManager._get_sorted_hosts",
-            "nova.scheduler.manager.SchedulerManager._select_destinations",
             "nova.scheduler.manager.SchedulerManager.select_destinations",
             "nova.scheduler.utils.ResourceRequest.from_request_spec",
             "nova.scheduler.utils.claim_resources",
@@ -331,19 +329,15 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
         (
             *CPUS,
             *PINS,
-            "nova.compute.manager.ComputeManager._delete_allocation_after_move",
-            "nova.compute.manager.ComputeManager._revert_allocation",
+            "nova.pci.stats.PciDeviceStats.apply_requests",
             "nova.compute.resource_tracker.ResourceTracker._move_claim",
             "nova.compute.resource_tracker.ResourceTracker._update_to_placement",
             "nova.compute.resource_tracker.ResourceTracker.instance_claim",
-            "nova.scheduler.client.report.SchedulerReportClient."
-            "remove_provider_tree_from_instance_allocation",
             "nova.scheduler.client.report.SchedulerReportClient."
             "remove_resources_from_instance_allocation",
             "nova.scheduler.client.report.SchedulerReportClient.get_providers_in_tree",
             "nova.scheduler.utils.fill_provider_mapping_based_on_allocation",
             "nova.virt.libvirt.driver.LibvirtDriver.__init__",
-            "nova.virt.libvirt.driver.LibvirtDriver._allocate_mdevs",
             "nova.virt.libvirt.driver.LibvirtDriver._get_pcpu_available",
             "nova.virt.libvirt.driver.LibvirtDriver._get_vcpu_available",
             "nova.virt.libvirt.driver.LibvirtDriver._update_guest_cputune",

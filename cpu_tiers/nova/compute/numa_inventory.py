@@ -14,7 +14,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import ResourceProvider
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
-from cpu_tiers.model.numa import no_numa_trait
+from cpu_tiers.model.numa import OF_TREE, no_numa_trait
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.start_refusal import ReportRefused
 from cpu_tiers.nova.no_answer import NO_ANSWER
@@ -75,7 +75,11 @@ def warn_of_pinned_servers(host: HostReport, options: InventoryOptions) -> None:
 
 
 def mark(host: HostReport, *, no_numa: bool) -> None:
-    """Set or remove the trait by which servers with a NUMA topology stay away from the host."""
+    """Set or remove the trait by which servers with a NUMA topology stay away from the host.
+
+    The traits that tell the number of its NUMA nodes are removed; :func:`put_nodes` adds them.
+    """
+    host.tree.remove_traits(host.name, *(t for t in host.root.traits if t.startswith(OF_TREE)))
     if no_numa:
         host.tree.add_traits(host.name, no_numa_trait())
     else:
@@ -120,9 +124,6 @@ def put_nodes(
         if name not in ours.managed_classes
     }
     host.tree.update_inventory(host.name, classes_of_nova | _records(root))
-    # A host may have fewer nodes than before.
-    ours_before = {name for name in host.root.traits if name.startswith(ours.managed_traits)}
-    host.tree.remove_traits(host.name, *(ours_before - root.traits))
     host.tree.add_traits(host.name, *root.traits)
     for part in parts:
         if not host.tree.exists(part.name):

@@ -52,9 +52,7 @@ def numa_host(draw: random.Random, name: str) -> ProviderTree:
         node = node_name(name, cell)
         cpus = inventories(VCPU=draw.choice([0, 2, 4, 8]), PCPU=draw.choice([0, 4, 6]))
         traits = frozenset({node_trait(), f"CUSTOM_NUMA_CELL_{cell}"})
-        providers.append(
-            ResourceProvider(name=node, parent=name, inventories=cpus, traits=traits)
-        )
+        providers.append(ResourceProvider(name=node, parent=name, inventories=cpus, traits=traits))
         for size_kb in (4, 2048, 1048576)[: draw.choice([1, 2, 3])]:
             providers.append(
                 ResourceProvider(
@@ -113,7 +111,7 @@ def server(nodes: int, specs: dict[str, str], disk_gb: int = 1) -> ServerRequest
     return ServerRequest(flavor=flavor, query_numa=True)
 
 
-def ways(answer: CandidatesAnswer) -> Counter[tuple[object, ...]]:
+def ways(answer: CandidatesAnswer) -> Counter[str]:
     """Return what can be claimed beside the anchor; two ways that claim alike count twice."""
     portions = (
         Portion({uuid: {**claimed, NUMA_SERVER: 0} for uuid, claimed in r.allocations.items()})

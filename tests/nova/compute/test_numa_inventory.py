@@ -20,6 +20,7 @@ from cpu_tiers.nova.seams import is_installed, remove
 from tests.nova.computes import ProcessEnded
 from tests.nova.faults import placement_away
 from tests.nova.numa.hosts import ROOT, SHARES, Hosts, hardware
+from tests.nova.provider_tree import ANCHOR, ANCHORS
 
 REFUSED = "one reports its NUMA nodes (one_NUMA1_PAGES_4, one_NUMA1, one_NUMA0_PAGES_4, one_NUMA0)"
 
@@ -38,7 +39,7 @@ class TestTree(Hosts):
         self.flags(reserved_host_cpus=1, reserved_host_memory_mb=1000)
         self.start_host("one")
         assert self.tree.inventories("one") == {
-            "one": {"DISK_GB": record(128)},
+            "one": {"DISK_GB": record(128), ANCHOR: record(ANCHORS, max_unit=1)},
             "one_NUMA0": {
                 "VCPU": record(4, reserved=1, allocation_ratio=2.0),  # the first takes what is odd
                 SHARES: record(400, reserved=100, allocation_ratio=2.0),  # x 100
@@ -57,8 +58,9 @@ class TestTree(Hosts):
             "one_NUMA1": "one",
             "one_NUMA1_PAGES_4": "one_NUMA1",
         }
-        for node in ("one_NUMA0", "one_NUMA1"):
-            assert self.tree.traits("one", node) == {node_trait()}
+        for cell in (0, 1):
+            node = f"one_NUMA{cell}"
+            assert self.tree.traits("one", node) == {node_trait(), f"CUSTOM_NUMA_CELL_{cell}"}
             assert self.tree.traits("one", f"{node}_PAGES_4") == {
                 small_pages_trait(),
                 "CUSTOM_MEMORY_PAGE_SIZE_4",
@@ -71,12 +73,12 @@ class TestTree(Hosts):
         self.nodes(True)
         self.start_host("one", nodes=1)
         assert self.tree.totals("one") == {
-            "one": {"DISK_GB": 128},
+            "one": {"DISK_GB": 128, ANCHOR: ANCHORS},
             "one_NUMA0": {"VCPU": 8},
             "one_NUMA0_PAGES_4": {"MEMORY_MB": 16384},
         }
         self.start_host("four", nodes=4)
-        parts: dict[str, dict[str, int]] = {"four": {"DISK_GB": 128}}
+        parts: dict[str, dict[str, int]] = {"four": {"DISK_GB": 128, ANCHOR: ANCHORS}}
         for cell in range(4):
             parts[f"four_NUMA{cell}"] = {"VCPU": 2}
             parts[f"four_NUMA{cell}_PAGES_4"] = {"MEMORY_MB": 4096}
@@ -90,7 +92,7 @@ class TestTree(Hosts):
         sizes = [(4, 1310720), (2048, 512), (1048576, 2)], [(4, 2097152)]
         self.start_host("one", mempages=[fakelibvirt.create_mempages(cell) for cell in sizes])
         assert self.tree.inventories("one") == {
-            "one": {"DISK_GB": record(128)},
+            "one": {"DISK_GB": record(128), ANCHOR: record(ANCHORS, max_unit=1)},
             "one_NUMA0": {"VCPU": record(4)},
             "one_NUMA0_PAGES_4": {"MEMORY_MB": record(5120, allocation_ratio=1.5)},
             "one_NUMA0_PAGES_2048": {"MEMORY_MB": record(1024, reserved=128, step_size=2)},
@@ -115,7 +117,7 @@ class TestTree(Hosts):
         totals = self.tree.totals("one")
         assert totals["one_NUMA0"] == {"VCPU": 2, SHARES: 200, "PCPU": 2}
         assert totals["one_NUMA1"] == {"VCPU": 2, SHARES: 200}
-        assert totals["one"] == {"DISK_GB": 128}
+        assert totals["one"] == {"DISK_GB": 128, ANCHOR: ANCHORS}
         before = self.tree.generations("one")
         self._run_periodics()
         self.restart("one")
@@ -160,7 +162,7 @@ class TestTree(Hosts):
         with mock.patch.object(extensions, "load", loaded):
             self.start_host("one")
         totals = self.tree.totals("one")
-        assert totals["one"] == {"DISK_GB": 128, "CUSTOM_SLOT": 3}
+        assert totals["one"] == {"DISK_GB": 128, "CUSTOM_SLOT": 3, ANCHOR: ANCHORS}
         assert totals["one_NUMA1"] == {"VCPU": 4, "CUSTOM_SLOT": 3}
 
 
@@ -277,19 +279,25 @@ class TestVanished(Hosts):
         self.computes["one"].driver._host.get_connection().host_info = info
         self.restart("one")
 
+    def counts(self) -> set[str]:
+        """Return the traits that tell how many NUMA nodes the host has."""
+        return {t for t in self.tree.traits("one", "one") if t.startswith("CUSTOM_NUMA_NODES_")}
+
     def test_a_node_that_is_gone(self) -> None:
         self.nodes(True)
         self.start_host("one")
+        assert self.counts() == {"CUSTOM_NUMA_NODES_1", "CUSTOM_NUMA_NODES_2"}
         pages = self.tree.providers("one")["one_NUMA1_PAGES_4"]["uuid"]
         stranger = self.tree.claim({pages: {"MEMORY_MB": 1}})
         self.rebuild(1)
         assert self.tree.totals("one") == {
-            "one": {"DISK_GB": 128},
+            "one": {"DISK_GB": 128, ANCHOR: ANCHORS},
             "one_NUMA0": {"VCPU": 8},
             "one_NUMA0_PAGES_4": {"MEMORY_MB": 16384},
             "one_NUMA1": {"VCPU": 4},
             "one_NUMA1_PAGES_4": {"MEMORY_MB": 8192},
         }
+        assert self.counts() == {"CUSTOM_NUMA_NODES_1"}
         for name in ("one_NUMA1_PAGES_4", "one_NUMA1"):
             assert f"one has no {name} any more, but it is in use" in self.stdlog.logger.output
         self.placement.delete(f"/allocations/{stranger}")
@@ -303,7 +311,7 @@ class TestVanished(Hosts):
         assert "one_NUMA0_PAGES_2048" in self.tree.totals("one")
         self.rebuild(1)
         assert self.tree.totals("one") == {
-            "one": {"DISK_GB": 128},
+            "one": {"DISK_GB": 128, ANCHOR: ANCHORS},
             "one_NUMA0": {"VCPU": 8},
             "one_NUMA0_PAGES_4": {"MEMORY_MB": 16384},
         }
@@ -362,7 +370,7 @@ class TestProviderYaml(Hosts):
         self.restart("one")
         before = self.tree.generations("one")
         self._run_periodics()
-        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, SHARES: 640}
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, SHARES: 640, ANCHOR: ANCHORS}
         assert self.tree.generations("one") == before
         held = self.held(server)
         assert held["one"] == {SHARES: 70}

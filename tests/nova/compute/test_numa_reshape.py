@@ -15,6 +15,7 @@ from cpu_tiers.model.numa import node_trait
 from tests.nova.computes import MULTIPLIER, OURS, Computes
 from tests.nova.faults import placement_away
 from tests.nova.numa.hosts import NODES, ROOT, SHARES
+from tests.nova.provider_tree import ANCHOR, ANCHORS
 from tests.nova.reshapes import (
     CLIENT,
     POWER_OFF,
@@ -85,7 +86,7 @@ class TestAtRest(Moves):
         held = self.held(disk)
         assert held.pop("one") == {"DISK_GB": 20}  # 10 and as much ephemeral
         assert held in (self.on_node(0, VCPU=1), self.on_node(1, VCPU=1))
-        assert self.tree.totals("one")["one"] == {"DISK_GB": 128}
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, ANCHOR: ANCHORS}
         before = self.tree.generations("one")
         assert count_reshapes(self, "one") == 0
         self._run_periodics()
@@ -105,7 +106,7 @@ class TestAtRest(Moves):
     def test_an_empty_host_just_reports(self) -> None:
         self.start_host("one")
         assert self.switch("one") == 0
-        assert self.tree.totals("one")["one"] == {"DISK_GB": 128}
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, ANCHOR: ANCHORS}
 
     def test_a_consumer_that_nova_does_not_know_moves_too(self) -> None:
         one = self.start_host("one")
@@ -120,13 +121,14 @@ class TestAtRest(Moves):
         assert self.held(first) == self.on_node(0, VCPU=3)
         self.flags(compute_driver="libvirt.LibvirtDriver")
         self.restart("one")
-        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, **ROOT}  # beside the nodes
+        # beside the nodes
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, **ROOT}
         second = self.tree.claim({self.compute_rp_uuids["one"]: {"VCPU": 2, "MEMORY_MB": 64}})
         self.flags(compute_driver=OURS)
         assert count_reshapes(self, "one") == 1
         assert self.held(first) == self.on_node(0, VCPU=3)  # 1 of 4 is left there
         assert self.held(second) == self.on_node(1, memory_mb=64, VCPU=2)
-        assert self.tree.totals("one")["one"] == {"DISK_GB": 128}
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, ANCHOR: ANCHORS}
 
 
 class TestDoesNotFit(Moves):
@@ -347,7 +349,7 @@ class TestKilled(Moves):
 
     def finished(self, server: str) -> None:
         assert self.held(server) == self.on_node(0, VCPU=1)
-        assert self.tree.totals("one")["one"] == {"DISK_GB": 128}
+        assert self.tree.totals("one")["one"] == {"DISK_GB": 128, ANCHOR: ANCHORS}
         for node in ("one_NUMA0", "one_NUMA1"):
             assert self.tree.traits("one", node) == {node_trait()}
         assert count_reshapes(self, "one") == 0

@@ -177,7 +177,7 @@ class TestFailure(ReportingHosts):
         assert self.boot_with_failures(two, {2}, "ACTIVE") == 2
 
     def test_a_host_whose_report_does_not_tell_the_cells(self) -> None:
-        """Of a nova-compute with an older cpu-tiers, which reports the host again when it starts."""
+        """Of a nova-compute with an older cpu-tiers; a start reports the host again."""
         self.start_host("one")
         node = self._get_provider_uuid_by_name("one_NUMA1")
         self._set_provider_traits(node, ["HW_NUMA_ROOT"])

@@ -9,10 +9,20 @@ from cpu_tiers.placement.survey import HostSurvey
 
 
 def host(
-    name: str, aware: bool | None = None, *, vcpu: bool = True, shares: bool = False
+    name: str,
+    aware: bool | None = None,
+    *,
+    vcpu: bool = True,
+    shares: bool = False,
+    tells_nodes: bool = True,
 ) -> HostSurvey:
     return HostSurvey(
-        name=name, is_numa_aware=aware, has_pcpu=False, has_vcpu=vcpu, has_shares=shares
+        name=name,
+        is_numa_aware=aware,
+        has_pcpu=False,
+        has_vcpu=vcpu,
+        has_shares=shares,
+        tells_nodes=tells_nodes,
     )
 
 
@@ -25,6 +35,14 @@ def test_undecided_hosts_are_named() -> None:
 def test_decided_hosts_are_fine_and_so_is_none() -> None:
     assert check_numa([host("a", True), host("b", False)]).code == Code.SUCCESS
     assert check_numa([]).code == Code.SUCCESS
+
+
+def test_hosts_that_an_older_release_has_reported() -> None:
+    old, new = host("a", True, tells_nodes=False), host("b", True)
+    result = check_numa([old, new, host("c", False, tells_nodes=False)])
+    assert result.code == Code.WARNING
+    assert str(result.details).startswith("1 of 3 hosts reported by an older cpu-tiers: ")
+    assert "start nova-compute on a before nova-scheduler" in str(result.details)
 
 
 def test_many_hosts_are_counted() -> None:

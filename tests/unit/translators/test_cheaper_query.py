@@ -45,9 +45,7 @@ def test_the_root_provider_has_as_many_nodes_as_the_server() -> None:
 
 def test_other_groups_are_not_isolated_with_them() -> None:
     port = "resourcesp=CUSTOM_BW:9"
-    assert cheap(ONE, ports=(PORT,)) == read(
-        f"{ANCHOR}&{NODE}&{port}&group_policy=none&{OF_ONE}"
-    )
+    assert cheap(ONE, ports=(PORT,)) == read(f"{ANCHOR}&{NODE}&{port}&group_policy=none&{OF_ONE}")
 
 
 def test_nodes_that_are_isolated_already() -> None:

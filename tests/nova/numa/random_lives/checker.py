@@ -138,7 +138,7 @@ class Checker:
         Nova does so with a server whose evacuation finds no host. There is none if Placement
         answers no query for candidates (Nova's only query would have failed), or if no host has
         room. And the revert of a resize of a server with ports ends so if Placement does not tell
-        what is allocated (tests/nova/compute/test_leftover_faults.py).
+        what is allocated (docs/upstream).
 
         :param fault: of the server, as an administrator sees it.
         """

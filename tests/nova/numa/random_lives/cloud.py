@@ -172,7 +172,6 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
     @contextmanager
     def faulty(self, case: Case | None) -> Iterator[None]:
         """Have one request of cpu-tiers fail, or all from one on; or the API refuse the step."""
-        candidate_cells._CELLS.clear()  # as after a start of nova-scheduler
         self.broken.begin(case)
         try:
             yield
