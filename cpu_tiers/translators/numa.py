@@ -17,7 +17,7 @@ from cpu_tiers.model.numa import no_numa_trait, node_trait, page_trait
 from cpu_tiers.model.request import RequestGroup, SameSubtree
 from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
-OF_A_NODE = (VCPU, PCPU, MEMORY_MB)
+OF_A_NODE = frozenset({VCPU, PCPU, MEMORY_MB})
 """The resource classes of NUMA nodes: no other group of such a query requests them."""
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.request import RequestGroup
 
 Amounts = tuple[tuple[str, int], ...]
@@ -49,7 +50,9 @@ class ServerShape(NamedTuple):
         avoided = frozenset[str]()
         counts: Counter[GroupShape] = Counter()
         for group in groups:
-            amounts = tuple(sorted(group.resources.items()))
+            # The anchor decides about no host: no host ever lacks it.
+            resources = {c: n for c, n in group.resources.items() if c != NUMA_SERVER}
+            amounts = tuple(sorted(resources.items()))
             if not group.suffix:
                 anywhere, avoided = amounts, group.forbidden
             elif amounts:

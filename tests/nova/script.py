@@ -7,7 +7,7 @@ import fixtures
 from nova.objects import ec2
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from cpu_tiers.nova import candidate_cells, seams
+from cpu_tiers.nova import seams
 from tests.nova.computes import MULTIPLIER, Computes
 from tests.nova.kinds import OURS, WEIGHER, Kind
 from tests.nova.numa.hosts import hardware
@@ -86,7 +86,6 @@ class Script(LibvirtMigrationMixin, Computes):
     def setUp(self) -> None:
         self.flags(periodic_enable=False, report_interval=0, service_down_time=3600)
         super().setUp()
-        self.useFixture(fixtures.MockPatchObject(candidate_cells, "_CELLS", {}))
         # The first boot of a process from an image writes the image to Nova's database.
         self.useFixture(fixtures.MockPatchObject(ec2, "_CACHE", None))
         self.addCleanup(seams.remove, all_seams())

@@ -50,7 +50,7 @@ def test_a_decision_record_is_complete(number: str) -> None:
     (status,) = (line.removeprefix(":Status: ") for line in text if line.startswith(":Status:"))
     replaced = re.fullmatch(r"replaced by (D\d+)", status)
     assert status == "accepted" or (replaced and replaced[1] in records())
-    # Of a replaced decision only the decision itself is left: the new one says what was considered.
+    # Of a replaced decision only a sentence is left.
     parts = [part for line in text for part in PARTS if line.startswith(part)]
     assert parts == list(PARTS) or (replaced and parts == [])
 

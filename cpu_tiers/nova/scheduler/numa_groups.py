@@ -75,6 +75,9 @@ def avoid_nodes(request: Any, *root_traits: str) -> Any:
 
     :param root_traits: traits of root providers; hosts with the traits are excluded, too.
     """
+    unsuffixed = request._rg_by_id.get(None)
+    if unsuffixed is None or numa.OF_A_NODE.isdisjoint(unsuffixed.resources):
+        return request  # neither CPUs nor memory, as for bare metal
     avoided = root_avoided(root_traits)
     request._root_forbidden = {*request._root_forbidden, *avoided}
     custom_names.need(request, [RequestGroup(forbidden=avoided)])

@@ -12,6 +12,7 @@ from nova.scheduler.utils import ResourceRequest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.numa import no_numa_trait
 from cpu_tiers.nova.scheduler import numa_groups
 from cpu_tiers.translators import ServerRequest
 
@@ -55,14 +56,11 @@ def test_a_copy_is_changed_separately() -> None:
     assert resources(original) == {None: SIZES}
 
 
-def test_only_cpus_and_memory_move_to_the_group_of_the_host() -> None:
-    made = numa_groups.avoid_nodes(request({None: {**SIZES, "DISK_GB": 1}}))
-    assert resources(made) == {"_DISK": {"DISK_GB": 1}, "_HOST": SIZES}
-    assert made.group_policy == "none"
-    others = numa_groups.avoid_nodes(request({None: {**SIZES, "DISK_GB": 1, GPU: 1}}))
-    assert resources(others)[None] == {"VCPU": 4, "DISK_GB": 1, GPU: 1}
-    alone = numa_groups.avoid_nodes(request({None: SIZES}))
-    assert resources(alone) == {"_HOST": SIZES}
+def test_a_host_without_nodes_is_told_by_its_root() -> None:
+    made = numa_groups.to_fallback(request({None: {**SIZES, "DISK_GB": 1}}))
+    assert resources(made) == {None: {**SIZES, "DISK_GB": 1}}
+    assert made._root_forbidden == {"CUSTOM_NUMA_NODES_1", no_numa_trait()}
+    assert made.group_policy is None
 
 
 @pytest.mark.parametrize(
@@ -92,10 +90,9 @@ def test_the_sets_of_the_request_spec_are_not_edited() -> None:
     numa_groups.request_nodes(made, server(), [])
     assert (root_required, root_forbidden) == ({"CUSTOM_A"}, {"CUSTOM_B"})
     assert same_subtree == [["1", "2"]]
-    assert made._root_required == {"CUSTOM_A", "COMPUTE_NODE"}
+    assert made._root_required == {"CUSTOM_A", "COMPUTE_NODE", "CUSTOM_NUMA_NODES_2"}
 
 
-NODES = ("_PROC1", "_MEM1", "_PROC2", "_MEM2")
 DISK = {**SIZES, "DISK_GB": 1}
 
 
@@ -103,22 +100,9 @@ DISK = {**SIZES, "DISK_GB": 1}
     ("before", "groups", "aggregates", "policy", "apart"),
     [
         pytest.param(None, {}, [], "isolate", (), id="only NUMA nodes: Placement does it"),
-        pytest.param(None, {None: DISK}, [], "isolate", (), id="no node serves the disk"),
+        pytest.param(None, {None: DISK}, [["aggregate"]], "isolate", (), id="beside the anchor"),
         pytest.param(
-            None,
-            {None: DISK},
-            [["aggregate"]],
-            "none",
-            ("_PROC1", "_PROC2"),
-            id="the root may serve the disk and be in the aggregate",
-        ),
-        pytest.param(
-            "isolate",
-            {None: DISK, "1": {GPU: 1}},
-            [],
-            "none",
-            ("1", *NODES),
-            id="the root may serve the disk and the flavor's group",
+            "isolate", {None: DISK, "1": {GPU: 1}}, [], "isolate", (), id="the disk, too"
         ),
         pytest.param(
             None,
@@ -132,14 +116,6 @@ DISK = {**SIZES, "DISK_GB": 1}
             "none", {"1": {GPU: 1}}, [], "none", ("_PROC1", "_PROC2"), id="the flavor says none"
         ),
         pytest.param("isolate", {"1": {GPU: 1}}, [], "isolate", (), id="the flavor says isolate"),
-        pytest.param(
-            "isolate",
-            {"1": {GPU: 1}},
-            [["aggregate"]],
-            "none",
-            ("1", *NODES),
-            id="the root may serve the flavor's group, too",
-        ),
     ],
 )
 def test_the_group_policy(
@@ -157,16 +133,6 @@ def test_the_group_policy(
     assert made.group_policy == policy
     assert sorted(numa_request.apart) == sorted(apart)
     assert numa_request.fallbacks == ("another request",)
-
-
-def test_a_root_in_aggregates_has_no_empty_resources() -> None:
-    """Placement answers 400 to ``resources_ROOT=``."""
-    made = request({None: SIZES})
-    made.get_request_group(None).aggregates = [["aggregate"]]
-    numa_groups.request_nodes(made, server(), [])
-    text = made.to_querystring()
-    assert "member_of_ROOT=in%3Aaggregate" in text
-    assert "resources_ROOT" not in text
 
 
 def test_a_group_of_the_flavor_with_only_traits_left_is_refused() -> None:

@@ -93,26 +93,42 @@ def queries(spec: objects.RequestSpec) -> list[Query]:
     return [read(sent.to_querystring()) for sent in requests_of(spec)]
 
 
-def expected(text: str, forbidden: str = "!COMPUTE_STATUS_DISABLED") -> Query:
-    return read(f"limit=1000&root_required={forbidden}{text}")
+DISABLED = "!COMPUTE_STATUS_DISABLED"
+WITHOUT_NODES = f"{DISABLED},!CUSTOM_NUMA_NODES_1"
+ANCHOR = "&resources=CUSTOM_NUMA_SERVER:1"
+
+
+def expected(text: str, of_root: str = DISABLED) -> Query:
+    return read(f"limit=1000&root_required={of_root}{text}")
+
+
+def on_nodes(text: str, nodes: int = 2, of_root: str = DISABLED, beside: str = ANCHOR) -> Query:
+    """Return the query for a host with at least so many NUMA nodes."""
+    return expected(beside + text, f"CUSTOM_NUMA_NODES_{nodes},{of_root}")
+
+
+def plain(text: str) -> Query:
+    """Return the query of a server without NUMA nodes."""
+    return expected(text, WITHOUT_NODES)
 
 
 def elsewhere(text: str) -> Query:
     """Return the query for a host that may have the server and does not report its nodes."""
-    return expected(text, f"!COMPUTE_STATUS_DISABLED,!{NON_NUMA}")
+    return expected(text, f"{WITHOUT_NODES},!{NON_NUMA}")
 
 
-ON_A_HOST = "&resources_HOST=VCPU:8,MEMORY_MB:8192&required_HOST=!HW_NUMA_ROOT"
+ON_A_HOST = "&resources=VCPU:8,MEMORY_MB:8192"
 ISOLATE, NONE = "&group_policy=isolate", "&group_policy=none"
 
 
 @pytest.mark.parametrize(
-    ("specs", "nodes"),
+    ("specs", "count", "nodes"),
     [
-        pytest.param({"hw:numa_nodes": "1"}, node(1, 8192, "VCPU:8"), id="1 node"),
-        pytest.param(TWO, TWO_NODES, id="2 nodes"),
+        pytest.param({"hw:numa_nodes": "1"}, 1, node(1, 8192, "VCPU:8"), id="1 node"),
+        pytest.param(TWO, 2, TWO_NODES, id="2 nodes"),
         pytest.param(
             {"hw:numa_nodes": "4"},
+            4,
             "".join(node(number, 2048, "VCPU:2") for number in (1, 2, 3, 4)),
             id="4 nodes",
         ),
@@ -124,50 +140,46 @@ ISOLATE, NONE = "&group_policy=isolate", "&group_policy=none"
                 "hw:numa_cpus.1": "2-7",
                 "hw:numa_mem.1": "7168",
             },
+            2,
             node(1, 1024, "VCPU:2") + node(2, 7168, "VCPU:6"),
             id="nodes of unequal size",
         ),
         pytest.param(
             {**TWO, "hw:mem_page_size": "2MB"},
+            2,
             node(1, 4096, "VCPU:4", "CUSTOM_MEMORY_PAGE_SIZE_2048")
             + node(2, 4096, "VCPU:4", "CUSTOM_MEMORY_PAGE_SIZE_2048"),
             id="pages of a size",
         ),
         pytest.param(
-            {"hw:mem_page_size": "large"}, node(1, 8192, "VCPU:8", LARGE), id="large pages"
+            {"hw:mem_page_size": "large"}, 1, node(1, 8192, "VCPU:8", LARGE), id="large pages"
         ),
-        pytest.param({"hw:mem_page_size": "any"}, node(1, 8192, "VCPU:8", None), id="any pages"),
+        pytest.param({"hw:mem_page_size": "any"}, 1, node(1, 8192, "VCPU:8", None), id="any size"),
     ],
 )
-def test_shared_nodes(specs: dict[str, str], nodes: str) -> None:
-    assert queries(spec(specs)) == [expected(nodes + ISOLATE), elsewhere(ON_A_HOST)]
+def test_shared_nodes(specs: dict[str, str], count: int, nodes: str) -> None:
+    assert queries(spec(specs)) == [on_nodes(nodes + ISOLATE, count), elsewhere(ON_A_HOST)]
 
 
-def test_the_disk_has_a_group_of_its_own() -> None:
-    disk = "&resources_DISK=DISK_GB:20"
+DISK = "&resources=CUSTOM_NUMA_SERVER:1,DISK_GB:20"
+
+
+def test_the_disk_stands_beside_the_anchor() -> None:
     assert queries(spec(TWO, disk_gb=20)) == [
-        expected(disk + TWO_NODES + ISOLATE),
-        elsewhere(disk + ON_A_HOST + NONE),
+        on_nodes(TWO_NODES + ISOLATE, beside=DISK),
+        elsewhere(f"{ON_A_HOST},DISK_GB:20"),
     ]
-
-
-def test_the_root_may_serve_the_disk_and_be_in_the_aggregates() -> None:
-    first, second = requests_of(spec(TWO, disk_gb=20, **in_aggregates()))
-    assert first.group_policy == second.group_policy == "none"
-    assert first.cpu_tiers_numa.apart == ("_PROC1", "_PROC2")
-    disk = first.get_request_group("_DISK")
-    assert (disk.aggregates, disk.forbidden_aggregates) == ([], set())
 
 
 def test_pinned_servers_ask_once_more_for_hosts_that_do_not_tell_pinned_cpus() -> None:
     specs = {**TWO, "hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"}
     nodes = node(1, 4096, "PCPU:5") + node(2, 4096, "PCPU:4")
-    pcpus = "&resources_HOST=PCPU:9,MEMORY_MB:8192&required_HOST=!HW_NUMA_ROOT"
+    pcpus = "&resources=PCPU:9,MEMORY_MB:8192"
     asked = spec(specs)
     assert queries(asked) == [
-        expected(nodes + ISOLATE),
+        on_nodes(nodes + ISOLATE),
         elsewhere(pcpus),
-        expected(node(1, 4096, "VCPU:4") + node(2, 4096, "VCPU:4") + ISOLATE),
+        on_nodes(node(1, 4096, "VCPU:4") + node(2, 4096, "VCPU:4") + ISOLATE),
         elsewhere(ON_A_HOST),
     ]
     first, *_ = requests_of(asked)
@@ -178,16 +190,16 @@ def test_pinned_servers_ask_once_more_for_hosts_that_do_not_tell_pinned_cpus() -
 
 def test_mixed_servers() -> None:
     specs = {**TWO, "hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-2"}
-    both = "&resources_HOST=PCPU:3,VCPU:5,MEMORY_MB:8192&required_HOST=!HW_NUMA_ROOT"
+    both = "&resources=PCPU:3,VCPU:5,MEMORY_MB:8192"
     nodes = node(1, 4096, "PCPU:3,VCPU:1") + node(2, 4096, "VCPU:4")
-    assert queries(spec(specs)) == [expected(nodes + ISOLATE), elsewhere(both)]
+    assert queries(spec(specs)) == [on_nodes(nodes + ISOLATE), elsewhere(both)]
 
 
 def test_mixed_servers_by_amounts() -> None:
     # 3 shared, 5 dedicated: 0, 4 and 1 are shared, one by one from each node
     specs = {**TWO, "resources:VCPU": "3", "resources:PCPU": "5"}
     nodes = node(1, 4096, "PCPU:2,VCPU:2") + node(2, 4096, "PCPU:3,VCPU:1")
-    assert queries(spec(specs))[0] == expected(nodes + ISOLATE)
+    assert queries(spec(specs))[0] == on_nodes(nodes + ISOLATE)
 
 
 def test_thread_policies_are_the_roots() -> None:
@@ -199,9 +211,9 @@ def test_thread_policies_are_the_roots() -> None:
     first, second, *_ = queries(spec(specs))
     nodes = node(1, 8192, "PCPU:8")
     of_root = "HW_CPU_HYPERTHREADING,!COMPUTE_STATUS_DISABLED,!CUSTOM_GOLD"
-    assert first == expected(nodes + ISOLATE, of_root)
-    required = "&required_HOST=HW_CPU_HYPERTHREADING,!CUSTOM_GOLD,!HW_NUMA_ROOT"
-    assert second == elsewhere(f"&resources_HOST=PCPU:8,MEMORY_MB:8192{required}")
+    assert first == on_nodes(nodes + ISOLATE, 1, of_root)
+    required = "&required=HW_CPU_HYPERTHREADING,!CUSTOM_GOLD"
+    assert second == elsewhere(f"&resources=PCPU:8,MEMORY_MB:8192{required}")
 
 
 def test_traits_of_devices_stay_with_them() -> None:
@@ -209,11 +221,10 @@ def test_traits_of_devices_stay_with_them() -> None:
     specs["trait:HW_CPU_X86_AVX2"] = "required"
     first, second = queries(spec(specs))
     of_root = "HW_CPU_X86_AVX2,!COMPUTE_STATUS_DISABLED"
-    gpu = "&resources=VGPU:1&required=CUSTOM_NVIDIA_11"
-    assert first == expected(gpu + TWO_NODES + ISOLATE, of_root)
+    gpu = "&resources=CUSTOM_NUMA_SERVER:1,VGPU:1&required=CUSTOM_NVIDIA_11"
+    assert first == on_nodes(TWO_NODES + ISOLATE, of_root=of_root, beside=gpu)
     assert second == elsewhere(
-        "&resources=VCPU:8,VGPU:1&required=CUSTOM_NVIDIA_11"
-        f"&resources_HOST=MEMORY_MB:8192&required_HOST=HW_CPU_X86_AVX2,!{SMALL},!{LARGE}"
+        "&resources=VCPU:8,MEMORY_MB:8192,VGPU:1&required=CUSTOM_NVIDIA_11,HW_CPU_X86_AVX2"
     )
 
 
@@ -223,14 +234,13 @@ def forced() -> dict[str, Any]:
 
 def test_a_forced_host() -> None:
     tree = f"&in_tree_PROC1={HOST_UUID}"
-    in_tree = f"&in_tree_HOST={HOST_UUID}"
     assert queries(spec(TWO, **forced())) == [
-        expected(TWO_NODES + tree + ISOLATE),
-        elsewhere(ON_A_HOST + in_tree),
+        on_nodes(TWO_NODES + tree + ISOLATE),
+        elsewhere(f"{ON_A_HOST}&in_tree={HOST_UUID}"),
     ]
-    disk = "&resources_DISK=DISK_GB:20"
-    assert queries(spec(TWO, disk_gb=20, **forced()))[0] == expected(
-        disk + TWO_NODES + tree + ISOLATE
+    # Not in the unsuffixed group: a pool is in no tree of a host.
+    assert queries(spec(TWO, disk_gb=20, **forced()))[0] == on_nodes(
+        TWO_NODES + tree + ISOLATE, beside=DISK
     )
 
 
@@ -240,11 +250,10 @@ def in_aggregates() -> dict[str, Any]:
 
 
 def test_aggregates_are_those_of_the_root() -> None:
-    members = f"&member_of_ROOT=in:{AZ}&member_of_ROOT=!in:{OTHER}"
-    root = f"&required_ROOT=COMPUTE_NODE{members}&same_subtree=_PROC1,_ROOT"
+    members = f"&member_of=in:{AZ}&member_of=!in:{OTHER}"
     assert queries(spec(TWO, **in_aggregates())) == [
-        expected(TWO_NODES + root + ISOLATE),
-        elsewhere(ON_A_HOST + members.replace("_ROOT", "_HOST")),
+        on_nodes(TWO_NODES + members + ISOLATE),
+        elsewhere(ON_A_HOST + members),
     ]
 
 
@@ -258,8 +267,8 @@ def test_a_port_beside_nodes() -> None:
     bandwidth = f"&resources{PORT}=NET_BW_EGR_KILOBIT_PER_SEC:1000"
     asked = spec(TWO, **port())
     assert queries(asked) == [
-        expected(TWO_NODES + bandwidth + NONE),
-        elsewhere(ON_A_HOST + bandwidth + NONE),
+        on_nodes(TWO_NODES + bandwidth + NONE),
+        elsewhere(ON_A_HOST + bandwidth),
     ]
     first, second = (one.cpu_tiers_numa for one in requests_of(asked))
     assert (first.apart, second.apart) == (("_PROC1", "_PROC2"), ())
@@ -270,23 +279,19 @@ def test_groups_of_the_flavor() -> None:
     groups = "&resources1=CUSTOM_A:1&resources2=CUSTOM_A:1"
     none = spec({**own, "group_policy": "none"})
     assert queries(none) == [
-        expected(TWO_NODES + groups + NONE),
+        on_nodes(TWO_NODES + groups + NONE),
         elsewhere(ON_A_HOST + groups + NONE),
     ]
     isolate = spec({**own, "group_policy": "isolate"}, **in_aggregates())
     first, second = requests_of(isolate)
-    assert first.group_policy == second.group_policy == "none"
-    # The root may serve the flavor's groups, too; all others are told apart in the answer.
-    assert [sorted(one.cpu_tiers_numa.apart) for one in (first, second)] == [
-        ["1", "2", "_MEM1", "_MEM2", "_PROC1", "_PROC2"],
-        ["1", "2"],
-    ]
+    assert first.group_policy == second.group_policy == "isolate"
+    assert first.cpu_tiers_numa.apart == second.cpu_tiers_numa.apart == ()
 
 
 def test_isolated_groups_of_the_flavor() -> None:
     own = {"resources1:CUSTOM_A": "1", **TWO, "group_policy": "isolate"}
     first, _ = queries(spec(own))
-    assert first == expected(f"{TWO_NODES}&resources1=CUSTOM_A:1{ISOLATE}")
+    assert first == on_nodes(f"{TWO_NODES}&resources1=CUSTOM_A:1{ISOLATE}")
 
 
 def test_shares_are_divided() -> None:
@@ -295,21 +300,22 @@ def test_shares_are_divided() -> None:
     specs |= {"hw:numa_cpus.0": "0,1", "hw:numa_cpus.1": "2-7"}
     specs |= {"hw:numa_mem.0": "4096", "hw:numa_mem.1": "4096"}
     nodes = node(1, 4096, f"VCPU:2,{SHARES}:200") + node(2, 4096, f"VCPU:6,{SHARES}:600")
-    host = f"&resources_HOST=VCPU:8,MEMORY_MB:8192,{SHARES}:800&required_HOST=!HW_NUMA_ROOT"
-    assert queries(spec(specs)) == [expected(nodes + ISOLATE), elsewhere(host)]
+    host = f"&resources=VCPU:8,MEMORY_MB:8192,{SHARES}:800"
+    assert queries(spec(specs)) == [on_nodes(nodes + ISOLATE), elsewhere(host)]
     stated = {**TWO, f"resources:{SHARES}": "50"}
-    assert queries(spec(stated))[0] == expected(f"&resources={SHARES}:50{TWO_NODES}{ISOLATE}")
+    assert queries(spec(stated))[0] == on_nodes(
+        TWO_NODES + ISOLATE, beside=f"&resources=CUSTOM_NUMA_SERVER:1,{SHARES}:50"
+    )
 
 
 def test_no_shares_where_the_cloud_does_not_ask_for_them() -> None:
-    assert queries(spec({**TWO, MULTIPLIER: "100"}))[0] == expected(TWO_NODES + ISOLATE)
+    assert queries(spec({**TWO, MULTIPLIER: "100"}))[0] == on_nodes(TWO_NODES + ISOLATE)
 
 
 def test_servers_without_nodes_stay_away_from_them() -> None:
-    disk = "&resources_DISK=DISK_GB:20"
-    assert queries(spec({})) == [expected(ON_A_HOST)]
-    assert queries(spec({}, disk_gb=20)) == [expected(disk + ON_A_HOST + NONE)]
-    assert queries(spec({}, **forced())) == [expected(f"{ON_A_HOST}&in_tree_HOST={HOST_UUID}")]
+    assert queries(spec({})) == [plain(ON_A_HOST)]
+    assert queries(spec({}, disk_gb=20)) == [plain(f"{ON_A_HOST},DISK_GB:20")]
+    assert queries(spec({}, **forced())) == [plain(f"{ON_A_HOST}&in_tree={HOST_UUID}")]
 
 
 @pytest.mark.parametrize(
@@ -336,7 +342,7 @@ def test_the_name_of_the_flavor_is_not_read() -> None:
     """Nova does not read the name; Nova's own tests pass flavors without a name."""
     asked = spec({})
     del asked.flavor._obj_name
-    assert queries(asked) == [expected(ON_A_HOST)]
+    assert queries(asked) == [plain(ON_A_HOST)]
 
 
 def test_the_request_spec_is_not_changed() -> None:

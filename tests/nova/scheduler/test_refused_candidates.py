@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from nova import objects
 
+from cpu_tiers.nova.candidate_cells import with_places
 from cpu_tiers.nova.scheduler import refused_candidates
+from cpu_tiers.nova.scheduler.candidate_order import LEFT
 from tests.nova.scheduler import plain_hosts
 from tests.nova.scheduler.plain_hosts import cell
 from tests.nova.scheduler.random_checks import placement
@@ -43,11 +45,20 @@ def test_the_second_server_takes_the_farther_device(policy: str) -> None:
     ]
 
 
+def summaries(used: int) -> dict[str, Any]:
+    vcpus = {"capacity": 3, "used": used}
+    node = {"root_provider_uuid": "cn", "resources": {"VCPU": vcpus}}
+    return {"n0": {**node, "traits": ["CUSTOM_NUMA_CELL_0"]}}
+
+
 NEAR, FAR, FULL = (
-    {
-        "allocations": {node: {"resources": {"VCPU": vcpus}}},
-        "mappings": {"_PROC1": [node], "card": [device]},
-    }
+    with_places(
+        {
+            "allocations": {node: {"resources": {"VCPU": vcpus}}},
+            "mappings": {"_PROC1": [node], "card": [device]},
+        },
+        summaries(0),
+    )
     for node, vcpus, device in (("n0", 1, "near"), ("n0", 1, "far"), ("n0", 2, "far"))
 )
 
@@ -77,15 +88,13 @@ class Filters:
         return [host for host in hosts if host.allocation_candidates]
 
 
-def summaries(used: int) -> dict[str, Any]:
-    vcpus = {"capacity": 3, "used": used}
-    return {"n0": {"root_provider_uuid": "cn", "resources": {"VCPU": vcpus}}}
-
-
 def state() -> SimpleNamespace:
-    return SimpleNamespace(
-        allocation_candidates=[NEAR, FAR, FULL], provider_summaries=summaries(0), pci_stats=None
-    )
+    return SimpleNamespace(allocation_candidates=[NEAR, FAR, FULL], pci_stats=None)
+
+
+def place_a_server(host: SimpleNamespace, used: int) -> None:
+    """Have a host what a server of the request leaves."""
+    setattr(host, LEFT, summaries(used))
 
 
 WITH_DEVICES = Request(pci_requests=SimpleNamespace(requests=["card"]))
@@ -95,7 +104,8 @@ def test_a_host_that_a_server_was_placed_on_gets_the_candidates_with_room_back()
     filters, host = Filters(), state()
     assert filters.sort(None, WITH_DEVICES, [host], 0) == [host]
     assert host.allocation_candidates == [NEAR]
-    host.provider_summaries, filters.device = summaries(2), "far"  # room for 1 VCPU
+    place_a_server(host, 2)  # room for 1 VCPU
+    filters.device = "far"
     assert filters.sort(None, WITH_DEVICES, [host], 1) == [host]
     assert host.allocation_candidates == [FAR]
 
@@ -105,7 +115,8 @@ def test_another_host_keeps_its_candidates() -> None:
     for index in range(3):
         assert filters.sort(None, WITH_DEVICES, [host], index) == [host]
         assert host.allocation_candidates == [NEAR]
-    host.provider_summaries, filters.device = summaries(0), "far"
+    place_a_server(host, 0)
+    filters.device = "far"
     assert filters.sort(None, WITH_DEVICES, [host], 3) == [host]
     assert FAR in host.allocation_candidates
     assert FULL in host.allocation_candidates
@@ -122,4 +133,4 @@ def test_another_host_keeps_its_candidates() -> None:
 def test_nothing_is_stored_for_a_server_without_devices(spec: Any) -> None:
     filters, host = Filters(), state()
     filters.sort(None, spec, [host], 0)
-    assert set(vars(host)) == {"allocation_candidates", "provider_summaries", "pci_stats"}
+    assert set(vars(host)) == {"allocation_candidates", "pci_stats"}

@@ -211,7 +211,12 @@ def nova_scheduler(
 
 
 def amounts_of(candidate: Mapping[str, Any]) -> Allocations:
-    return {uuid: of["resources"] for uuid, of in candidate["allocations"].items()}
+    """Return what a candidate claims beside the anchor, of which the simulation knows nothing."""
+    allocations = {
+        uuid: {name: n for name, n in of["resources"].items() if name != "CUSTOM_NUMA_SERVER"}
+        for uuid, of in candidate["allocations"].items()
+    }
+    return {uuid: amounts for uuid, amounts in allocations.items() if amounts}
 
 
 def text_of(allocations: Allocations) -> str:

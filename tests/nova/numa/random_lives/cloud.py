@@ -13,7 +13,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api.client import OpenStackApiException
 from nova.tests.functional.libvirt.base import LibvirtMigrationMixin
 
-from cpu_tiers.nova import candidate_cells, seams
+from cpu_tiers.nova import seams
 from cpu_tiers.nova.compute.driver import LibvirtDriver
 from tests.nova.broken_answers import BrokenAnswers, Case
 from tests.nova.computes import Computes, ProcessEnded
@@ -72,7 +72,6 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
         super().setUp()
         self.configure(pci_in_placement=True)
         self.flags(shelved_offload_time=0, allow_resize_to_same_host=True)
-        self.useFixture(fixtures.MockPatchObject(candidate_cells, "_CELLS", {}))
         self.useFixture(fixtures.MockPatchObject(ec2, "_CACHE", None))
         self.addCleanup(seams.remove, all_seams())
         self.useFixture(Interfaces())
