@@ -23,8 +23,8 @@ from measure import Ratio, report
 from oslo_config import cfg
 
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.names import standard_traits
-from cpu_tiers.model.numa import node_trait, page_traits
+from cpu_tiers.model.names import NUMA_SERVER, standard_traits
+from cpu_tiers.model.numa import CELL_TRAIT, count_traits, node_trait, page_traits
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.translators.cheaper_query import cheaper
@@ -114,10 +114,11 @@ def _rows(hosts: int, nodes: int, ids: Mapping[str, int]) -> dict[str, list[dict
         return number
 
     for host in range(hosts):
-        root = add(f"cn{host}", None, {"DISK_GB": 1000}, frozenset())
+        of_root = {"DISK_GB": 1000, NUMA_SERVER: 10_000}
+        root = add(f"cn{host}", None, of_root, count_traits(nodes))
         for cell in range(nodes):
             name, cpus = f"cn{host}_NUMA{cell}", {"VCPU": 16, "PCPU": 16}
-            node = add(name, root, cpus, frozenset({node_trait()}))
+            node = add(name, root, cpus, frozenset({node_trait(), f"{CELL_TRAIT}{cell}"}))
             for size_kb, total in ((4, 32768), (2048, 16384)):
                 pages = page_traits(size_kb, smallest=size_kb == 4)
                 add(f"{name}_PAGES_{size_kb}", node, {"MEMORY_MB": total}, pages)
@@ -128,12 +129,12 @@ def _rows(hosts: int, nodes: int, ids: Mapping[str, int]) -> dict[str, list[dict
     }
 
 
-def _server(nodes: int) -> CandidateQuery:
+def _server(nodes: int, disk_gb: int) -> CandidateQuery:
     flavor = Flavor(
         name="f",
         vcpus=4 * nodes,
         memory_mb=4096 * nodes,
-        root_gb=10,
+        root_gb=disk_gb,
         ephemeral_gb=0,
         swap_mb=0,
         extra_specs={"hw:numa_nodes": str(nodes)},
@@ -141,11 +142,14 @@ def _server(nodes: int) -> CandidateQuery:
     return translate(ServerRequest(flavor=flavor, query_numa=True))
 
 
-def _trait_on_cpus(query: CandidateQuery) -> CandidateQuery:
-    return cheaper(query)._replace(group_policy="none")
+def _without_anchor(query: CandidateQuery) -> CandidateQuery:
+    """Return the fast form as it was before decision D105: the disk has a group of its own."""
+    fast = cheaper(query)
+    disk = tuple(group for group in query.groups if group.suffix == "_DISK")
+    return fast._replace(groups=(*disk, *fast.groups[1:]), root_required=query.root_required)
 
 
-FORMS = {"spec": lambda query: query, "trait on _PROC": _trait_on_cpus, "fast": cheaper}
+FORMS = {"spec": lambda query: query, "without anchor": _without_anchor, "fast": cheaper}
 
 
 def _found(body: Any) -> tuple[int, int, int]:
@@ -161,9 +165,9 @@ def _found(body: Any) -> tuple[int, int, int]:
     return len(body["allocation_requests"]), len(hosts), len(usable)
 
 
-def measure(placement: Placement, guest_nodes: int, rounds: int) -> Iterator[Ratio]:
+def measure(placement: Placement, guest_nodes: int, disk_gb: int, rounds: int) -> Iterator[Ratio]:
     """Print a line for each strategy and form; yield the ratios to the form of the spec."""
-    query = _server(guest_nodes)
+    query = _server(guest_nodes, disk_gb)
     for strategy, options in STRATEGIES.items():
         if not options and guest_nodes > MOST_NODES_UNBOUNDED:
             continue
@@ -205,18 +209,22 @@ def main() -> int:
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--nodes", type=int, default=2, choices=(2, 4))
     parser.add_argument("--guest-nodes", type=int, nargs="*")
+    parser.add_argument("--disk-gb", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     placement = Placement(arguments.connection)
+    placement.ask("PUT", f"/resource_classes/{NUMA_SERVER}")
     traits = page_traits(4, smallest=True) | page_traits(2048, smallest=False)
+    traits |= count_traits(arguments.nodes)
+    traits |= {f"{CELL_TRAIT}{cell}" for cell in range(arguments.nodes)}
     for name in sorted(traits - standard_traits()):
         placement.ask("PUT", f"/traits/{name}")
     placement.fill(arguments.hosts, arguments.nodes)
     ratios: list[Ratio] = []
     for nodes in arguments.guest_nodes or range(1, arguments.nodes + 1):
         print(f"  {arguments.hosts} hosts of {arguments.nodes} nodes, a guest of {nodes}")
-        ratios += measure(placement, nodes, arguments.rounds)
+        ratios += measure(placement, nodes, arguments.disk_gb, arguments.rounds)
     return report("fast / spec", ratios)
 
 

@@ -15,7 +15,7 @@ from tests.nova.networks import BRIDGE, EGRESS, PORT_IDS, Neutron, add_devices, 
 from tests.nova.networks import placement_of as client_of
 from tests.nova.numa.hosts import SHARES
 from tests.nova.numa.moves import MOVING, NUMA, PINNED, MoveCommands
-from tests.nova.reshapes import POWER_OFF
+from tests.nova.provider_tree import ANCHOR
 
 ODD = {**NUMA, MULTIPLIER: "12.5"}
 """With 2 vCPUs 25 shares: 12.5 of each node, and the first takes what is odd."""
@@ -34,6 +34,11 @@ class Heals(Computes):
         self.nodes(True)
         self.restart("one")
 
+    def whole(self, server: str) -> dict[str, dict[str, int]]:
+        """Return what a server on NUMA nodes of the host holds, with the anchor."""
+        held = self.held(server)
+        return {**held, "one": {**held.get("one", {}), ANCHOR: 1}}
+
     def heal(self, mode: str, *arguments: str, status: int = 0) -> dict[str, Mapping[str, Any]]:
         """Return where what is added goes, by consumer."""
         self.said = self.commands.run(
@@ -41,11 +46,13 @@ class Heals(Computes):
         )
         return {row["consumer"]: row["goes_to"] for row in self.said.rows}
 
-    def without_shares(self, server: str) -> None:
-        """Have a server hold what it holds but for its shares."""
+    def without(self, server: str, resource_class: str) -> None:
+        """Have a server hold what it holds but for a resource class."""
         body = self.placement.get(f"/allocations/{server}", version="1.28").body
         for allocation in body["allocations"].values():
-            allocation["resources"].pop(SHARES, None)
+            allocation["resources"].pop(resource_class, None)
+        left = body["allocations"].items()
+        body["allocations"] = {uuid: of for uuid, of in left if of["resources"]}
         assert self.placement.put(f"/allocations/{server}", body, version="1.28").status == 204
 
 
@@ -59,15 +66,15 @@ class TestHeal(Heals):
             self.boot_on("one", self.flavor("disk", {MULTIPLIER: "3"}, disk_gb=1)),
         ]
         self.become_aware()
-        held = {server: self.held(server) for server in servers}
-        assert [len(found) for found in held.values()] == [4, 2, 3]
+        held = {server: self.whole(server) for server in servers}
+        assert [len(found) for found in held.values()] == [5, 3, 3]
         for server in servers:
             self.placement.delete(f"/allocations/{server}")
         assert self.heal("--plan") == held
         assert self.held(servers[0]) == {}
         assert self.heal("--apply", "--server", servers[0]) == {servers[0]: held[servers[0]]}
         assert self.heal("--apply", "--host", "one").keys() == set(servers[1:])
-        assert {server: self.held(server) for server in servers} == held
+        assert {server: self.whole(server) for server in servers} == held
         with mock.patch.object(PlacementClient, "set_consumers") as written:
             assert self.heal("--apply") == {}
         written.assert_not_called()
@@ -80,7 +87,7 @@ class TestHeal(Heals):
         self.become_aware()
         held = {server: self.held(server) for server in (odd, gold)}
         for server in held:
-            self.without_shares(server)
+            self.without(server, SHARES)
         found = self.heal("--plan")
         assert sorted(found[odd].items()) == [
             (name, {SHARES: held[odd][name][SHARES]}) for name in ("one_NUMA0", "one_NUMA1")
@@ -92,32 +99,33 @@ class TestHeal(Heals):
         assert self.heal("--apply") == found
         assert {server: self.held(server) for server in held} == held
 
-    def test_a_server_that_holds_the_source_of_its_resize(self) -> None:
-        """It holds nothing of the root provider, so Nova hands nothing to the migration.
-
-        By the new flavor, 25 shares would be missing on the source (random life 20262027).
-        """
+    def test_a_server_without_its_anchor(self) -> None:
+        """As one of which the allocations were made by an older cpu-tiers."""
         self.start_host("one")
-        server = self.boot_on("one", self.flavor("no tier", NUMA, vcpus=2))
+        servers = [self.boot_on("one", self.flavor(f"odd {n}", ODD, vcpus=2)) for n in range(2)]
+        plain = self.boot_on("one", self.flavor("plain", disk_gb=1))
         self.become_aware()
-        held = self.held(server)
-        assert held.keys() == {"one_NUMA0", "one_NUMA0_PAGES_4", "one_NUMA1", "one_NUMA1_PAGES_4"}
-        self.nodes(None)
-        self.start_host("two")
-        with mock.patch(POWER_OFF, return_value="{}"):
-            self._resize_server({"id": server}, self.flavor("odd", ODD, vcpus=2))
-        assert self.held(server).items() > held.items()
-        assert self.heal("--plan", "--host", "one") == {}
+        held = {server: self.held(server) for server in (*servers, plain)}
+        for server in held:
+            self.without(server, ANCHOR)
+        self.without(servers[1], SHARES)
+        found = self.heal("--plan")
+        assert found.keys() == held.keys()
+        assert found[servers[0]] == found[plain] == {"one": {ANCHOR: 1}}
+        assert found[servers[1]]["one_NUMA0"] == {SHARES: 13}
+        assert self.heal("--apply") == found
+        assert {server: self.held(server) for server in held} == held
+        assert self.heal("--apply") == {}
 
     def test_without_shares_on_the_host(self) -> None:
         self.reporting(False)
         self.start_host("one")
         server = self.boot_on("one", self.flavor("odd", ODD, vcpus=2))
         self.become_aware()
-        held = self.held(server)
+        held = self.whole(server)
         self.placement.delete(f"/allocations/{server}")
         assert self.heal("--apply", "--host", "one") == {server: held}
-        assert self.held(server) == held
+        assert self.whole(server) == held
         assert self.heal("--apply", "--host", "one") == {}
 
     def test_what_does_not_fit_is_named_and_nothing_is_written(self) -> None:
@@ -170,7 +178,7 @@ class TestPorts(Heals):
             rows = self.commands.run("allocation", "heal", mode).rows
             found = {row["port"]: row["goes_to"] for row in rows}
             assert found.pop(PORT_IDS[0]) == {BRIDGE.format("one"): {EGRESS: 10}}
-            assert found[""].keys() == held.keys()
+            assert found[""].keys() == {"one", *held}
         assert self.held(server)[BRIDGE.format("one")] == {EGRESS: 10}
 
 

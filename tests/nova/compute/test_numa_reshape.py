@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
-from nova import context, objects
+from nova import context, exception, objects
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from cpu_tiers.model.numa import node_trait
@@ -114,20 +114,30 @@ class TestAtRest(Moves):
         assert self.switch("one") == 1
         assert self.held(stranger) == self.on_node(0, memory_mb=64, VCPU=1)
 
-    def test_what_was_claimed_while_novas_own_driver_ran(self) -> None:
+    def test_novas_own_driver_on_a_host_with_servers(self) -> None:
+        """It would promise the CPUs of the nodes on the root, too: the anchor forbids it."""
         self.start_host("one")
         first = self.boot_on("one", self.flavor("first", vcpus=3))
         assert self.switch("one") == 1
+        before = self.tree.inventories("one")
+        self.flags(compute_driver="libvirt.LibvirtDriver")
+        self.restart_refused("one", exception.NovaException)
+        self.flags(compute_driver=OURS)
+        assert count_reshapes(self, "one") == 0
+        assert self.tree.inventories("one") == before
         assert self.held(first) == self.on_node(0, VCPU=3)
+
+    def test_what_was_claimed_while_novas_own_driver_ran(self) -> None:
+        self.nodes(True)
+        self.start_host("one")
         self.flags(compute_driver="libvirt.LibvirtDriver")
         self.restart("one")
         # beside the nodes
         assert self.tree.totals("one")["one"] == {"DISK_GB": 128, **ROOT}
-        second = self.tree.claim({self.compute_rp_uuids["one"]: {"VCPU": 2, "MEMORY_MB": 64}})
+        claimed = self.tree.claim({self.compute_rp_uuids["one"]: {"VCPU": 2, "MEMORY_MB": 64}})
         self.flags(compute_driver=OURS)
         assert count_reshapes(self, "one") == 1
-        assert self.held(first) == self.on_node(0, VCPU=3)  # 1 of 4 is left there
-        assert self.held(second) == self.on_node(1, memory_mb=64, VCPU=2)
+        assert self.held(claimed) == self.on_node(0, memory_mb=64, VCPU=2)
         assert self.tree.totals("one")["one"] == {"DISK_GB": 128, ANCHOR: ANCHORS}
 
 
@@ -350,8 +360,9 @@ class TestKilled(Moves):
     def finished(self, server: str) -> None:
         assert self.held(server) == self.on_node(0, VCPU=1)
         assert self.tree.totals("one")["one"] == {"DISK_GB": 128, ANCHOR: ANCHORS}
-        for node in ("one_NUMA0", "one_NUMA1"):
-            assert self.tree.traits("one", node) == {node_trait()}
+        for cell in (0, 1):
+            traits = self.tree.traits("one", f"one_NUMA{cell}")
+            assert traits == {node_trait(), f"CUSTOM_NUMA_CELL_{cell}"}
         assert count_reshapes(self, "one") == 0
 
     def test_before_the_transaction(self) -> None:

@@ -23,7 +23,7 @@ class TestRebuiltImages(Computes):
         super().setUp()
         root = self.start_host("one")
         self._create_trait(TRUSTED)
-        self._set_provider_traits(root, [TRUSTED])
+        self._set_provider_traits(root, [*self._get_provider_traits(root), TRUSTED])
         image = copy.deepcopy(self.glance.show(None, IMAGE))
         image |= {"id": OTHER_IMAGE, "properties": {f"trait:{TRUSTED}": "required"}}
         self.glance.create(None, image)
