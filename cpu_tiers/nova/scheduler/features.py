@@ -7,7 +7,7 @@ weigher of cpu-tiers, which Nova creates when nova-scheduler starts.
 from oslo_config import cfg
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.nova import numa_fit
+from cpu_tiers.nova import custom_names, numa_fit
 from cpu_tiers.nova.attributes import (
     CANDIDATES,
     GROUPS,
@@ -18,7 +18,6 @@ from cpu_tiers.nova.attributes import (
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
 from cpu_tiers.nova.scheduler import (
     candidate_order,
-    custom_names,
     decisions,
     host_traits,
     joined_answers,
