@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from cpu_tiers.inventory.contract import Host, InventoryOptions
 from cpu_tiers.inventory.cpu_providers import cpu_providers
 from cpu_tiers.model.inventory import ResourceProvider
+from cpu_tiers.model.names import names_of_trait
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 
 
@@ -23,7 +24,7 @@ def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     if options.enable_numa_reporting_to_placement is None:
         return []
     if not options.enable_numa_reporting_to_placement:
-        return [ResourceProvider(name=host.name, traits=frozenset({no_numa_trait()}))]
+        return [ResourceProvider(name=host.name, traits=names_of_trait(no_numa_trait()))]
     traits = frozenset({node_trait()})
     return [
         ResourceProvider(name=provider.name, parent=provider.parent, traits=traits)

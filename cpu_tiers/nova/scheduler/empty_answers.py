@@ -3,9 +3,11 @@
 import logging
 from typing import Any
 
+from cpu_tiers.model.names import by_each_name
 from cpu_tiers.nova import candidate_cells
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler import share_names
 from cpu_tiers.nova.scheduler.joined_answers import MOST_UNCHECKED
 from cpu_tiers.nova.scheduler.numa_groups import numa_request_of
 
@@ -66,9 +68,13 @@ def has_host(client: Any, context: Any, query: str, question: str) -> bool | Non
     :param question: what the answer would tell, for the log.
     """
     try:
-        url = f"/allocation_candidates?{query}"
+        ours = by_each_name(query)[0]
+        url = f"/allocation_candidates?{ours}"
         answer = candidate_cells.read(client, context, url, version="1.36")
-        return bool(answer["allocation_requests"])
+        return bool(
+            answer["allocation_requests"]
+            or share_names.read_further(client, context, ours, "1.36")["allocation_requests"]
+        )
     except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
         LOG.warning("Placement does not tell whether %s: %r", question, error)
         return None
