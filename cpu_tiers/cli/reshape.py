@@ -23,10 +23,12 @@ from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.short_lists import shortened
 from cpu_tiers.cli.shortfall_rows import COLUMNS, refusals, rows
 from cpu_tiers.cli.snapshot_argument import WRITES, refuse_snapshot_argument
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.numa_reshape import reshape
 from cpu_tiers.placement.plan_file import SavedPlan, read_plan
+from cpu_tiers.placement.share_rename import plan_rename, rename_shares
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.commands.cloud import Cloud
@@ -154,6 +156,42 @@ class ReshapeApply(NovaConfCommand, ListCommand):
             changes = reshape(client, tree, plan)
         if not changes:
             LOG.info("Placement is up to date: nothing was changed.")
+        return CHANGE_COLUMNS, change_rows(changes)
+
+
+class ReshapeRename(NovaConfCommand, ListCommand):
+    """Give the shares of a host the name that os-resource-classes has, in one transaction.
+
+    A host keeps the name CUSTOM_VCPU_SHARES when os-resource-classes begins to contain
+    VCPU_SHARES. The command changes the name in the inventories of the host and in all
+    allocations of the host; the amounts stay. It needs Placement and the nova.conf of the host;
+    nova-compute may run, and no server needs another place. A second run changes nothing.
+    """
+
+    needs_nova_conf = True
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the host."""
+        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
+        parser.add_argument("--host", required=True, help="host, named as its root provider")
+        parser.add_argument("--dry-run", action="store_true", help="write nothing")
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Write the new name and list the changes."""
+        conf = self.nova_conf()
+        if not conf.libvirt.report_vcpu_shares:
+            raise InvalidInput.of(
+                "nova.conf, [libvirt] report_vcpu_shares",
+                "not true, so a provider.yaml reports the shares of the host, if it has any",
+                "give the nova.conf of the host; Nova accepts only CUSTOM_VCPU_SHARES in a"
+                " provider.yaml",
+            )
+        write = plan_rename if parsed_args.dry_run else rename_shares
+        with ProgressLine("asking Placement"), self.placement(conf) as client:
+            changes = write(client, parsed_args.host)
+        if not changes:
+            LOG.info("No provider of the host has the name %s.", OTHER_SHARES)
         return CHANGE_COLUMNS, change_rows(changes)
 
 

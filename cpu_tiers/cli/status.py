@@ -21,6 +21,7 @@ from cpu_tiers.cli.trait_report import check_host_traits, register
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.excess import Excess
+from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.placement.excesses import read_excesses
 from cpu_tiers.placement.session import connect
 from cpu_tiers.placement.survey import HostSurvey, survey
@@ -75,6 +76,16 @@ class Checks(UpgradeCommands):
     def _shares(self) -> Result:
         return self._on_hosts(check_shares)
 
+    def _share_names(self) -> Result:
+        return self._on_hosts(self._check_share_names)
+
+    def _check_share_names(self, hosts: Sequence[HostSurvey]) -> Result:
+        try:
+            with connect(self._conf) as client:
+                return check_share_names(hosts, client.has_resource_class("VCPU_SHARES"))
+        except CpuTiersError as error:
+            return Result(Code.FAILURE, str(error))
+
     def _traits(self) -> Result:
         return self._on_hosts(lambda hosts: check_host_traits(hosts, self._conf))
 
@@ -116,6 +127,7 @@ class Checks(UpgradeCommands):
     _upgrade_checks = (
         ("NUMA reporting", _numa),
         ("VCPU_SHARES reporting", _shares),
+        ("Name of VCPU_SHARES", _share_names),
         ("Traits of hosts", _traits),
         ("Capacity of providers", _capacity),
         ("Weigher of nova-scheduler", _weigher),
@@ -163,6 +175,35 @@ def check_shares(hosts: Sequence[HostSurvey]) -> Result:
         " [libvirt] report_vcpu_shares = true before you set [filter_scheduler]"
         " query_placement_for_vcpu_shares",
     )
+
+
+def check_share_names(hosts: Sequence[HostSurvey], is_standard: bool) -> Result:
+    """Warn if a step of the change from CUSTOM_VCPU_SHARES to VCPU_SHARES is open.
+
+    :param is_standard: whether Placement knows VCPU_SHARES, by its os-resource-classes.
+    """
+    with_shares = [host for host in hosts if host.has_shares]
+    others = [host.name for host in with_shares if host.has_other_name]
+    is_standard_here = VCPU_SHARES == "VCPU_SHARES"
+    if not with_shares or (is_standard == is_standard_here and not others):
+        return Result(Code.SUCCESS)
+    if not is_standard:
+        text = (
+            "os-resource-classes contains VCPU_SHARES here and not beside Placement: upgrade it"
+            " beside Placement, and restart Placement, before any nova-compute has it"
+        )
+    elif not is_standard_here:
+        text = (
+            "Placement knows VCPU_SHARES, which os-resource-classes does not contain here: upgrade"
+            " os-resource-classes beside nova-scheduler before any nova-compute has it"
+        )
+    else:
+        text = (
+            f"{of_all(others, with_shares)} with the name {OTHER_SHARES}: for {names(others)}, run"
+            " cpu-tiers reshape rename. Until then nova-scheduler sends two queries for a server"
+            " with shares"
+        )
+    return Result(Code.WARNING, text)
 
 
 def check_capacity(excesses: Sequence[Excess]) -> Result:

@@ -103,8 +103,9 @@ understand.
 nova-scheduler reads this option if it has loaded the weigher of cpu-tiers, and
 nova-compute if it has loaded the driver of cpu-tiers. Turn the option on
 first on every compute host and then for nova-scheduler: on a host without the
-option, the revert of a resize puts a server with such a port into ERROR, and
-detaching the port fails. Placement must have microversion 1.39 for ``in:``.
+option, the revert of a resize puts a server with such a port into ERROR,
+detaching the port fails, and a port with ``in:`` cannot be attached. Placement
+must have microversion 1.39 for ``in:``.
 """,
     ),
     cfg.BoolOpt(

@@ -111,8 +111,10 @@ def _add_resource(where: str, name: str, value: str, draft: GroupDraft, faults: 
         )
     if amount is None:
         faults.add(where, f"got {value!r}", f"give a whole number from 0 to {MAX_AMOUNT}")
+    elif as_known(name) in draft.resources:
+        faults.add(where, "states the shares a second time", "leave out one of the two names")
     elif is_known:
-        draft.resources[name] = amount
+        draft.resources[as_known(name)] = amount
 
 
 def _amount(text: str) -> int | None:

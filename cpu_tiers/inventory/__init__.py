@@ -11,7 +11,15 @@ from cpu_tiers.errors import ExtensionError, FaultList
 from cpu_tiers.inventory import cpus, disk, memory, numa, shares
 from cpu_tiers.inventory.contract import AllocationRatio, Host, InventoryOptions, Reporter
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
-from cpu_tiers.model.names import DISK_GB, MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.names import (
+    DISK_GB,
+    MEMORY_MB,
+    NUMA_SERVER,
+    PCPU,
+    VCPU,
+    VCPU_SHARES,
+    names_of_trait,
+)
 from cpu_tiers.model.numa import OF_TREE, no_numa_trait
 
 __all__ = ["BUILT_IN", "AllocationRatio", "Host", "InventoryOptions", "Reporter", "build_tree"]
@@ -55,7 +63,7 @@ def build_tree(
     return ProviderTree(
         providers=_parents_first(providers),
         managed_classes=managed,
-        managed_traits=(no_numa_trait(), *OF_TREE),
+        managed_traits=(*names_of_trait(no_numa_trait()), *OF_TREE),
     )
 
 

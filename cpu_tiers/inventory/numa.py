@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from cpu_tiers.inventory.contract import Host, InventoryOptions
 from cpu_tiers.inventory.cpu_providers import cpu_providers
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
-from cpu_tiers.model.names import NUMA_SERVER
+from cpu_tiers.model.names import NUMA_SERVER, names_of_trait
 from cpu_tiers.model.numa import CELL_TRAIT, count_traits, no_numa_trait, node_trait
 
 ANCHOR = Inventory(total=10_000, max_unit=1)
@@ -28,7 +28,7 @@ def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     if options.enable_numa_reporting_to_placement is None:
         return []
     if not options.enable_numa_reporting_to_placement:
-        return [ResourceProvider(name=host.name, traits=frozenset({no_numa_trait()}))]
+        return [ResourceProvider(name=host.name, traits=names_of_trait(no_numa_trait()))]
     nodes = cpu_providers(host, options)
     with_cpus = sum(bool(node.cpus) for node in nodes)
     root = ResourceProvider(

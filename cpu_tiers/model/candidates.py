@@ -86,6 +86,13 @@ class CandidatesAnswer:
             allocation_requests=tuple(map(_request, requests)), provider_summaries=summaries
         )
 
+    def joined(self, other: "CandidatesAnswer", limit: int | None = None) -> "CandidatesAnswer":
+        """Return the candidates of this answer and of another answer, up to ``limit``."""
+        return CandidatesAnswer(
+            allocation_requests=(*self.allocation_requests, *other.allocation_requests)[:limit],
+            provider_summaries={**self.provider_summaries, **other.provider_summaries},
+        )
+
     @classmethod
     def of(
         cls,

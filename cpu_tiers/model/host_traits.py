@@ -4,22 +4,20 @@ The traits are on the root provider. nova-compute reports the traits, and nova-s
 the traits for servers that need the functions.
 """
 
-from cpu_tiers.model import names
-
 
 def multiplier_trait() -> str:
     """Return the trait of a host that gives guests the weight of their multiplier."""
-    return names.trait("COMPUTE_CPU_SHARES_MULTIPLIER")
+    return "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER"
 
 
 def amounts_trait() -> str:
     """Return the trait of a host that accepts amounts of both VCPU and PCPU on one flavor."""
-    return names.trait("COMPUTE_CPU_AMOUNTS")
+    return "CUSTOM_COMPUTE_CPU_AMOUNTS"
 
 
 def emulator_threads_trait() -> str:
     """Return the trait of a host that knows ``hw:cpu_emulator_threads``."""
-    return names.trait("COMPUTE_CPU_EMULATOR_THREADS")
+    return "CUSTOM_COMPUTE_CPU_EMULATOR_THREADS"
 
 
 def realtime_mask_trait() -> str:
@@ -27,7 +25,7 @@ def realtime_mask_trait() -> str:
 
     An unmodified Nova accepts such a mask in a mixed server only beside ``hw:cpu_realtime``.
     """
-    return names.trait("COMPUTE_CPU_REALTIME_MASK")
+    return "CUSTOM_COMPUTE_CPU_REALTIME_MASK"
 
 
 def even_memory_trait() -> str:
@@ -35,7 +33,7 @@ def even_memory_trait() -> str:
 
     An unmodified Nova refuses ``hw:numa_cpus.N`` without ``hw:numa_mem.N``.
     """
-    return names.trait("COMPUTE_NUMA_EVEN_MEMORY")
+    return "CUSTOM_COMPUTE_NUMA_EVEN_MEMORY"
 
 
 def policy_traits() -> tuple[str, ...]:

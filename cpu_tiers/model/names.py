@@ -1,9 +1,12 @@
 """The names of resource classes and traits in Placement (decision D1).
 
-A name of the specs that the installed os-resource-classes or os-traits contains is
-used unchanged. Otherwise the name becomes ``CUSTOM_…``, and cpu-tiers creates it in
-Placement before its first use. Every other module takes the names of resource classes
-and traits from this module.
+VCPU_SHARES has this name if the installed os-resource-classes contains the name, and else
+becomes ``CUSTOM_VCPU_SHARES``. A host that has the other of the two names keeps it until its
+reshape, so whatever is read from Placement is read under either name. The traits of the specs that
+no os-traits contained are ``CUSTOM_…`` in every request; a host also reports the standard name of
+a trait once the installed os-traits contains it. cpu-tiers creates custom names in Placement
+before their first use. Every other module takes the names of resource classes and traits from
+this module.
 
 os-traits is imported at its first use: importing os-traits takes longer than
 importing all translators.
@@ -11,7 +14,8 @@ importing all translators.
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import os_resource_classes as orc
 
@@ -45,20 +49,48 @@ def resource_class(name: str) -> str:
 
 VCPU_SHARES: str = resource_class("VCPU_SHARES")
 
-NUMA_SERVER: str = resource_class("NUMA_SERVER")
+NUMA_SERVER = "CUSTOM_NUMA_SERVER"
 """The anchor: each server with NUMA nodes claims 1 of the root provider of its host.
 Nova's moves look for the allocations of a server on the root provider."""
 
-# A flavor may have the name of the specs, which is not the name in Placement.
-_OURS = {"VCPU_SHARES": VCPU_SHARES}
+OTHER_SHARES = "CUSTOM_VCPU_SHARES" if VCPU_SHARES == "VCPU_SHARES" else "VCPU_SHARES"
+"""The name of VCPU_SHARES by another os-resource-classes, which a host may still have."""
 
 
 def as_known(name: str) -> str:
-    """Return the name in Placement of a resource class that the specs name.
+    """Return the name that cpu-tiers gives a resource class: VCPU_SHARES has two names.
 
     Other names are returned unchanged.
     """
-    return _OURS.get(name, name)
+    return VCPU_SHARES if name == OTHER_SHARES else name
+
+
+# Between CUSTOM_… and VCPU_SHARES alone, and not in the midst of another name. "%2C" is a comma.
+_SHARES = r"(?:(?<=%2C)|(?<![A-Z0-9_]))(?:CUSTOM_)?VCPU_SHARES(?![A-Z0-9_])"
+
+
+def by_each_name(query: str) -> tuple[str, ...]:
+    """Return a query for allocation candidates under each name of VCPU_SHARES that hosts may have.
+
+    :returns: the query alone, if it requests no shares, or if the installed os-resource-classes
+        does not contain VCPU_SHARES. Then no host has this name yet.
+    """
+    if VCPU_SHARES != "VCPU_SHARES":
+        return (query,)
+    by_name = (re.sub(_SHARES, name, query) for name in (VCPU_SHARES, OTHER_SHARES))
+    return tuple(dict.fromkeys(by_name))
+
+
+def with_shares_named(document: Any, shares: str = VCPU_SHARES) -> Any:
+    """Return a JSON document in which VCPU_SHARES has this name, wherever a key is its name."""
+    if isinstance(document, Mapping):
+        return {
+            shares if key in (VCPU_SHARES, OTHER_SHARES) else key: with_shares_named(value, shares)
+            for key, value in document.items()
+        }
+    if isinstance(document, list):
+        return [with_shares_named(item, shares) for item in document]
+    return document
 
 
 @functools.cache
@@ -69,9 +101,14 @@ def standard_traits() -> frozenset[str]:
     return frozenset(os_traits.get_traits())
 
 
-def trait(name: str) -> str:
-    """Return ``name`` if os-traits contains it, else ``CUSTOM_name``."""
-    return name if name in standard_traits() else f"CUSTOM_{name}"
+def names_of_trait(custom: str) -> frozenset[str]:
+    """Return the names by which a host reports a trait of the specs.
+
+    :param custom: the name in requests. A host has this name whatever its os-traits contains, so
+        that one request finds the hosts of a cloud whose hosts have different releases.
+    """
+    standard = custom.removeprefix("CUSTOM_")
+    return frozenset({custom, standard} if standard in standard_traits() else {custom})
 
 
 def custom_trait(text: str) -> str:

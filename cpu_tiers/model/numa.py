@@ -71,22 +71,22 @@ def count_trait(nodes: int) -> str:
 
 def node_trait() -> str:
     """Return the trait of every NUMA node."""
-    return names.trait("HW_NUMA_ROOT")
+    return "HW_NUMA_ROOT"
 
 
 def no_numa_trait() -> str:
     """Return the trait of a host that does not accept servers with a NUMA topology."""
-    return names.trait("HW_NON_NUMA")
+    return "CUSTOM_HW_NON_NUMA"
 
 
 def small_pages_trait() -> str:
     """Return the trait of memory in pages of the host's smallest size."""
-    return names.trait("MEMORY_PAGE_SIZE_SMALL")
+    return "CUSTOM_MEMORY_PAGE_SIZE_SMALL"
 
 
 def large_pages_trait() -> str:
     """Return the trait of memory in pages of a larger size."""
-    return names.trait("MEMORY_PAGE_SIZE_LARGE")
+    return "CUSTOM_MEMORY_PAGE_SIZE_LARGE"
 
 
 def page_trait(requested: PageSize | None) -> str | None:
@@ -118,4 +118,4 @@ def page_traits(size_kb: int, *, smallest: bool) -> frozenset[str]:
     :param smallest: whether this is the smallest page size of the host.
     """
     kind = small_pages_trait() if smallest else large_pages_trait()
-    return frozenset({kind, f"{SIZE_TRAIT}{size_kb}"})
+    return names.names_of_trait(kind) | {f"{SIZE_TRAIT}{size_kb}"}

@@ -17,11 +17,12 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.http.settings import NOVA_CONF, Settings
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.model.names import is_custom
+from cpu_tiers.model.names import by_each_name, is_custom
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
 from cpu_tiers.placement.exchange import Exchange, Transport
 from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits, read_amounts
+from cpu_tiers.placement.share_names import ShareNames
 
 
 class PlacementClient:
@@ -53,6 +54,11 @@ class PlacementClient:
         """Return the microversion in use, such as ``(1, 39)``."""
         return self._exchange.microversion
 
+    @property
+    def share_names(self) -> ShareNames:
+        """Return which of the providers that were read have the other name of VCPU_SHARES."""
+        return self._exchange.share_names
+
     # Queries
 
     def candidates(self, query: CandidateQuery, *, limit: int | None = None) -> CandidatesAnswer:
@@ -65,10 +71,23 @@ class PlacementClient:
         :raises PlacementVersionTooOld: the query needs a newer microversion.
         """
         self._exchange.require_microversion(query.microversion)
-        path = f"/allocation_candidates?{query.to_query_string()}"
+        first, *others = by_each_name(query.to_query_string())
+        answer = self._candidates(first, limit)
+        for other in others:
+            # Placement answers 400 as soon as no provider has the other name of VCPU_SHARES, and
+            # an operator has deleted it.
+            answer = answer.joined(self._candidates(other, limit, expected=(400,)), limit)
+        return answer
+
+    def _candidates(
+        self, query: str, limit: int | None, expected: Collection[int] = ()
+    ) -> CandidatesAnswer:
+        path = f"/allocation_candidates?{query}"
         if limit is not None:
             path += f"&limit={limit}"
-        response = self._exchange.request("GET", path)
+        response = self._exchange.request("GET", path, expected=expected)
+        if response.status in expected:
+            return CandidatesAnswer(allocation_requests=(), provider_summaries={})
         try:
             return CandidatesAnswer.parse(response.body(), where="allocation candidates")
         except InvalidInput as error:
@@ -94,6 +113,10 @@ class PlacementClient:
                 names=unknown,
             )
         return absent_classes, absent_traits
+
+    def has_resource_class(self, name: str) -> bool:
+        """Tell whether Placement knows a resource class."""
+        return name in self._known("resource_classes", wanted=True)
 
     def traits_in_use(self) -> frozenset[str]:
         """Return the traits of all providers."""

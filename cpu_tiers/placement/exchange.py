@@ -18,6 +18,7 @@ from cpu_tiers.placement.errors import (
     PlacementVersionTooOld,
 )
 from cpu_tiers.placement.response import PlacementResponse
+from cpu_tiers.placement.share_names import ShareNames
 
 OLDEST = (1, 36)
 """The oldest usable microversion: it has ``same_subtree`` and request groups without resources."""
@@ -44,6 +45,7 @@ class Exchange:
         """Keep the transport; nothing is sent yet."""
         self._transport = transport
         self._settings = settings
+        self.share_names = ShareNames()
         self._retrying = retrying(
             retry_policy,
             _may_pass,
@@ -118,7 +120,7 @@ class Exchange:
         json: object,
         expected: Collection[int],
     ) -> PlacementResponse:
-        body = {} if json is None else {"json": json}
+        body = {} if json is None else {"json": self.share_names.written(path, json)}
         try:
             http_response = self._transport.request(
                 path,
@@ -141,7 +143,7 @@ class Exchange:
             status=http_response.status_code,
             content_type=http_response.headers.get("Content-Type", ""),
             retry_after=http_response.headers.get("Retry-After", ""),
-            content=http_response.content,
+            content=self.share_names.read(path, http_response.content),
         )
         if response.status >= 400 and response.status not in expected:
             raise error_of_response(response, self._settings)

@@ -19,6 +19,7 @@ from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.exchange import NEWEST, Exchange
 from cpu_tiers.placement.records import Inventories, Provider, Traits
 from cpu_tiers.placement.response import PlacementResponse
+from cpu_tiers.placement.share_names import ShareNames
 from cpu_tiers.simulation.cloud import SimulatedCloud
 from cpu_tiers.simulation.provider import CloudProvider
 from cpu_tiers.simulation.snapshot import Snapshot
@@ -140,6 +141,7 @@ class _NoRequests(Exchange):
 
     def __init__(self) -> None:
         """Need no transport."""
+        self.share_names = ShareNames()
 
     @property
     def microversion(self) -> tuple[int, int]:

@@ -22,6 +22,7 @@ class HostSurvey:
     :param has_pcpu: the host has an inventory of ``PCPU``, on its root or on NUMA nodes.
     :param has_vcpu: the host has an inventory of ``VCPU``, on its root or on NUMA nodes.
     :param has_shares: the host has an inventory of ``VCPU_SHARES``.
+    :param has_other_name: the host has VCPU_SHARES under the name of another os-resource-classes.
     :param functions: the traits of the root provider that are about functions of cpu-tiers.
     """
 
@@ -31,6 +32,7 @@ class HostSurvey:
     has_vcpu: bool
     has_shares: bool
     tells_nodes: bool = False
+    has_other_name: bool = False
     functions: frozenset[str] = frozenset()
 
 
@@ -68,6 +70,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
                     has_vcpu=VCPU in classes,
                     has_shares=VCPU_SHARES in classes,
                     tells_nodes=provider.uuid in telling,
+                    has_other_name=not client.share_names.others.isdisjoint(uuids),
                     functions=frozenset(functions.get(provider.uuid, ())),
                 )
             )

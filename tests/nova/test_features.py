@@ -170,8 +170,10 @@ def switch_on(*names: str) -> None:
             (PORTS,),
             DRIVER
             | {
+                "nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates",
                 "nova.scheduler.client.report.SchedulerReportClient"
                 ".remove_resources_from_instance_allocation",
+                "nova.scheduler.utils.ResourceRequest.from_request_groups",
                 "nova.scheduler.utils.fill_provider_mapping_based_on_allocation",
             },
             id="nova-compute, ports",
@@ -237,7 +239,7 @@ def test_the_order_of_several_seams_around_one_function() -> None:
             "lack_of_shares",
             "joined_answers",
             "custom_names",
-            "port_traits",
+            "port_queries",
         ],
         "ResourceRequest.from_request_spec": ["port_traits", "host_traits", "resource_request"],
     }

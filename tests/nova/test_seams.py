@@ -336,6 +336,9 @@ SERVICES: Mapping[str, tuple[Callable[[], object], Sequence[str]]] = {
             "nova.scheduler.client.report.SchedulerReportClient."
             "remove_resources_from_instance_allocation",
             "nova.scheduler.client.report.SchedulerReportClient.get_providers_in_tree",
+            "nova.scheduler.client.report.SchedulerReportClient.get",
+            "nova.scheduler.client.report.SchedulerReportClient.get_allocation_candidates",
+            "nova.scheduler.utils.ResourceRequest.from_request_groups",
             "nova.scheduler.utils.fill_provider_mapping_based_on_allocation",
             "nova.virt.libvirt.driver.LibvirtDriver.__init__",
             "nova.virt.libvirt.driver.LibvirtDriver._get_pcpu_available",

@@ -15,7 +15,6 @@ from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.model.names import trait
 from cpu_tiers.model.network_agent import NetworkAgent
 from tests.random_clouds.brute_force import Placement
 from tests.random_clouds.hosts import Device, Host, Port
@@ -26,9 +25,9 @@ SOCKET = "COMPUTE_SOCKET_PCI_NUMA_AFFINITY"
 NAMES = (
     *(f"CUSTOM_NUMA_CELL_{cell}" for cell in range(16)),
     *(f"CUSTOM_NUMA_NODES_{nodes}" for nodes in range(1, 17)),
-    trait("HW_NON_NUMA"),
-    trait("MEMORY_PAGE_SIZE_SMALL"),
-    trait("MEMORY_PAGE_SIZE_LARGE"),
+    "CUSTOM_HW_NON_NUMA",
+    "CUSTOM_MEMORY_PAGE_SIZE_SMALL",
+    "CUSTOM_MEMORY_PAGE_SIZE_LARGE",
     *(f"CUSTOM_MEMORY_PAGE_SIZE_{size}" for size in (4, 2048, 1048576)),
     *(
         f"CUSTOM_{name}"

@@ -31,6 +31,7 @@ from cpu_tiers.nova.compute import (
     host_traits,
     numa_inventory,
     numa_reshape,
+    share_names,
     shares_inventory,
     tracker_run,
 )
@@ -93,6 +94,13 @@ class LibvirtDriver(driver.LibvirtDriver):
             super().update_provider_tree(provider_tree, nodename, allocations=allocations)
             return
         host = HostReport(run=run, name=nodename, tree=provider_tree, allocations=allocations)
+        with share_names.ours(host):
+            self._update(host)
+        # Nova's function has kept a copy of the tree, for spawn() and others; now it is old.
+        self.provider_tree = copy.deepcopy(provider_tree)
+
+    def _update(self, host: HostReport) -> None:
+        """Edit the tree and the allocations of a host, in which VCPU_SHARES has our name."""
         decision = decide(host)
         consumers = read_consumers(host, decision)
         if consumers is None:
@@ -105,14 +113,12 @@ class LibvirtDriver(driver.LibvirtDriver):
         with _root_as_before(host, decision):
             if decision.nodes:
                 numa_inventory.show_pcpus(host)
-            super().update_provider_tree(provider_tree, nodename, allocations=allocations)
-            if host.is_starting and allocations is None:
+            super().update_provider_tree(host.tree, host.name, allocations=host.allocations)
+            if host.is_starting and host.allocations is None:
                 self._ask_for_reshape(host, decision, before, consumers)
         nodes = self._report(host, decision, before)
-        if host.is_starting and allocations is not None:
-            _reshape(host, decision, nodes, allocations)
-        # Nova's function has kept a copy of the tree, for spawn() and others; now it is old.
-        self.provider_tree = copy.deepcopy(provider_tree)
+        if host.is_starting and host.allocations is not None:
+            _reshape(host, decision, nodes, host.allocations)
 
     def _ask_for_reshape(
         self,

@@ -9,7 +9,7 @@ run of the resource tracker whether the host has reported NUMA nodes or shares b
 from oslo_config import cfg
 
 from cpu_tiers.conf import compute, filter_scheduler
-from cpu_tiers.nova import options
+from cpu_tiers.nova import custom_names, options
 from cpu_tiers.nova.attributes import OF_HOST_REPORT, OF_NUMA_REPORTING
 from cpu_tiers.nova.compute import (
     numa_pinning,
@@ -59,7 +59,7 @@ NUMA_REPORTING = Feature(
 PORT_TRAITS = Feature(
     name="port traits",
     switch="``[filter_scheduler] query_placement_for_port_traits``",
-    seams=port_traits.SEAMS,
+    seams=(*port_traits.SEAMS, custom_names.SEAM),
     is_on=_queries_port_traits,
 )
 

@@ -1,6 +1,7 @@
 """The traits by which a host reports the functions of cpu-tiers that are on (decision D76)."""
 
 from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
+from cpu_tiers.model.names import names_of_trait
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.options import CONF, extends_cpu_policies
 
@@ -17,6 +18,6 @@ def mark(host: HostReport, *, keeps_shares: bool) -> None:
     switches |= dict.fromkeys(policy_traits(), extends_cpu_policies())
     for trait, is_on in switches.items():
         if is_on:
-            host.tree.add_traits(host.name, trait)
+            host.tree.add_traits(host.name, *names_of_trait(trait))
         else:
-            host.tree.remove_traits(host.name, trait)
+            host.tree.remove_traits(host.name, *names_of_trait(trait))

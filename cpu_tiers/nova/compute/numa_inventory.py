@@ -13,7 +13,7 @@ from cpu_tiers.inventory import Host, InventoryOptions, Reporter, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import ResourceProvider
-from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
+from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, names_of_trait
 from cpu_tiers.model.numa import OF_TREE, no_numa_trait
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.start_refusal import ReportRefused
@@ -81,9 +81,9 @@ def mark(host: HostReport, *, no_numa: bool) -> None:
     """
     host.tree.remove_traits(host.name, *(t for t in host.root.traits if t.startswith(OF_TREE)))
     if no_numa:
-        host.tree.add_traits(host.name, no_numa_trait())
+        host.tree.add_traits(host.name, *names_of_trait(no_numa_trait()))
     else:
-        host.tree.remove_traits(host.name, no_numa_trait())
+        host.tree.remove_traits(host.name, *names_of_trait(no_numa_trait()))
 
 
 def show_pcpus(host: HostReport) -> None:

@@ -1,7 +1,8 @@
 """Seams for ports that request only traits, or any one of several traits (decision D88).
 
-Two functions of Nova in nova-compute look for the provider of a port in the allocations of the
-server. A port that requests no amounts has no part in the allocations:
+nova-compute sends the query for a port that is attached to a running server. And two functions of
+Nova in nova-compute look for the provider of a port in the allocations of the server. A port that
+requests no amounts has no part in the allocations:
 
 * When a resize is reverted, Nova maps each port to a provider of the source host by the
   allocations and the traits. Without a provider for each port the server goes to ERROR.
@@ -16,12 +17,36 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from nova import objects
+from nova import exception, objects
 
 from cpu_tiers.model.port_request import split_requirement
+from cpu_tiers.nova import port_queries
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
+
+
+def _mark_attached(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Note in the request for an attached port which groups Placement would not understand.
+
+    Placement answers no query without an amount.
+    """
+
+    @functools.wraps(original)
+    def from_request_groups(
+        cls: type, request_groups: Any, request_level_params: Any, group_policy: str
+    ) -> Any:
+        request = original(cls, request_groups, request_level_params, group_policy)
+        if not any(group.resources for group in request._rg_by_id.values()):
+            raise exception.InterfaceAttachResourceAllocationFailed(
+                "The port requests only traits, and cannot be attached to a server that exists:"
+                " create the server with the port, or give the QoS policy of the port a minimum"
+                " bandwidth above 0"
+            )
+        port_queries.mark(request, request._rg_by_id)
+        return request
+
+    return from_request_groups
 
 
 def _map_all_ports(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -148,5 +173,17 @@ SEAMS = (
         why="Lists the devices of the host to which a resize is reverted.",
         unseen="If the form of the answer changes, the revert of a resize fails.",
     ),
+    Seam(
+        module="nova.scheduler.utils",
+        path="ResourceRequest.from_request_groups",
+        parameters=("cls", "request_groups", "request_level_params", "group_policy"),
+        wrap=_mark_attached,
+        why=(
+            "Makes the request for a port that is attached to a running server; the wrapper notes "
+            "the groups with any one of several traits."
+        ),
+        unseen="If the request is made elsewhere, attaching a port with ``in:`` is refused.",
+    ),
+    *port_queries.SEAMS,
 )
 """The seams for nova-compute."""

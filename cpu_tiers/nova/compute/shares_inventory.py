@@ -76,9 +76,9 @@ def refuse_two_reporters(host: HostReport) -> None:
         if file is not None:
             raise ReportRefused(
                 f"The provider configuration file {file} gives {data.name} an inventory of"
-                f" {VCPU_SHARES}, and so does [libvirt] report_vcpu_shares = true: Nova accepts a"
-                f" resource class from only one of them. Remove {VCPU_SHARES} from the file, and"
-                " start nova-compute again"
+                " CUSTOM_VCPU_SHARES, and so does [libvirt] report_vcpu_shares = true: Nova"
+                " accepts a resource class from only one of them. Remove CUSTOM_VCPU_SHARES from"
+                " the file, and start nova-compute again"
             )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from nova import exception
 
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.nova.compute.start_refusal import MoveRefused, refusals_end_process
 from cpu_tiers.nova.seams import Seam
 
@@ -41,7 +41,7 @@ class TrackerRun:
         allocations: dict[str, dict[str, Any]] = client.get_allocations_for_provider_tree(
             self.context, nodename
         )
-        return allocations
+        return with_shares_named(allocations)  # type: ignore[no-any-return]  # as it was
 
     def file_with_shares(self, name: str, uuid: str, *, is_root: bool = True) -> str | None:
         """Return the path of a provider.yaml with shares of a provider, or ``None``."""
@@ -125,6 +125,6 @@ def file_with_shares(
     default = [configs["$COMPUTE_NODE"]] if is_root and "$COMPUTE_NODE" in configs else []
     for config in own or default:
         for inventories in config.get("inventories", {}).get("additional", ()):
-            if VCPU_SHARES in inventories:
+            if not {VCPU_SHARES, OTHER_SHARES}.isdisjoint(inventories):
                 return str(config["__source_file"])
     return None

@@ -3,8 +3,10 @@
 import logging
 from typing import Any
 
+from cpu_tiers.model.names import by_each_name
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler import share_names
 from cpu_tiers.nova.scheduler.numa_groups import numa_request_of
 
 LOG = logging.getLogger(__name__)
@@ -67,9 +69,12 @@ def has_host(client: Any, context: Any, query: str, question: str) -> bool | Non
     :param question: what the answer would tell, for the log.
     """
     try:
-        url = f"/allocation_candidates?{query}"
-        answer = read(client, context, url, version="1.36")
-        return bool(answer["allocation_requests"])
+        ours = by_each_name(query)[0]
+        answer = read(client, context, f"/allocation_candidates?{ours}", version="1.36")
+        return bool(
+            answer["allocation_requests"]
+            or share_names.read_further(client, context, ours, "1.36")["allocation_requests"]
+        )
     except NO_ANSWER as error:
         LOG.warning("Placement does not tell whether %s: %r", question, error)
         return None

@@ -7,7 +7,8 @@ weigher of cpu-tiers, which Nova creates when nova-scheduler starts.
 from oslo_config import cfg
 
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.nova import numa_fit
+from cpu_tiers.model import names
+from cpu_tiers.nova import custom_names, numa_fit
 from cpu_tiers.nova.attributes import (
     CANDIDATES,
     GROUPS,
@@ -18,7 +19,6 @@ from cpu_tiers.nova.attributes import (
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
 from cpu_tiers.nova.scheduler import (
     candidate_order,
-    custom_names,
     decisions,
     host_traits,
     joined_answers,
@@ -31,12 +31,17 @@ from cpu_tiers.nova.scheduler import (
     refused_candidates,
     resource_request,
     scores,
+    share_names,
 )
 
 
 def _queries_shares(conf: cfg.ConfigOpts) -> bool:
     is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_vcpu_shares
     return is_on
+
+
+def _queries_both_names(conf: cfg.ConfigOpts) -> bool:
+    return names.VCPU_SHARES == "VCPU_SHARES" and _queries_shares(conf)
 
 
 def _queries_numa(conf: cfg.ConfigOpts) -> bool:
@@ -92,6 +97,15 @@ VCPU_SHARES = Feature(
     seams=(resource_request.CLAIMS, custom_names.SEAM, lack_of_shares.SEAM),
     attributes=(SAME_SUBTREE,),
     is_on=_queries_shares,
+)
+SHARE_NAMES = Feature(
+    name="both names of vCPU shares",
+    switch=(
+        "``[filter_scheduler] query_placement_for_vcpu_shares``, and os-resource-classes contains"
+        " VCPU_SHARES"
+    ),
+    seams=(share_names.SEAM,),
+    is_on=_queries_both_names,
 )
 TRANSLATORS = Feature(
     name="further translators",
@@ -154,6 +168,7 @@ SCHEDULER = Service(
     features=(
         WEIGHER,
         VCPU_SHARES,
+        SHARE_NAMES,
         TRANSLATORS,
         HOST_TRAITS,
         PORT_TRAITS,

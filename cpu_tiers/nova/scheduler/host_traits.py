@@ -17,9 +17,9 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.convert import name_of, to_flavor, to_image
 from cpu_tiers.nova.options import CONF, extends_cpu_policies
-from cpu_tiers.nova.scheduler import custom_names
 from cpu_tiers.nova.scheduler.admission import is_admission
 from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam

@@ -21,7 +21,7 @@ from nova import objects
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import no_numa_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.nova.scheduler import custom_names
+from cpu_tiers.nova import custom_names
 from cpu_tiers.translators import ServerRequest, numa, shares
 from cpu_tiers.translators.cheaper_query import cheaper, root_avoided
 from cpu_tiers.translators.compose import check_group, check_traits, claimed, traits_of_root

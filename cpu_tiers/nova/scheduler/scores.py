@@ -17,6 +17,7 @@ from nova import objects
 from nova.scheduler import utils
 
 from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.model.names import as_known, with_shares_named
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import numa_query
@@ -116,12 +117,12 @@ class RequestScores:
             groups = _groups_of(request, numa_query.avoided_traits(self._request_spec))
         return Forest(
             self._summaries,
-            request.merged_resources(),
+            with_shares_named(request.merged_resources()),
             request.all_required_traits
             | self._request_spec.root_required
             | numa_query.node_traits(self._request_spec),
             scoring=SCORINGS[options.resource_provider_scoring],
-            only_resources=options.resource_provider_resources,
+            only_resources=list(map(as_known, options.resource_provider_resources)),
             only_traits=options.resource_provider_traits,
             groups=groups,
             history=_HISTORY,
@@ -151,14 +152,16 @@ class RequestScores:
         for provider, allocation in allocations.items():
             # A sharing provider, such as a disk pool, is not a part of the host's tree.
             if self._summaries[provider]["root_provider_uuid"] == root:
-                for name, amount in allocation["resources"].items():
+                for name, amount in with_shares_named(allocation["resources"]).items():
                     amounts[name] = amounts.get(name, 0) + amount
         return amounts
 
 
 def _amounts_of(candidate: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
     """Return the amounts of a candidate by provider uuid and resource class."""
-    return {uuid: of["resources"] for uuid, of in candidate["allocations"].items()}
+    return {
+        uuid: with_shares_named(of["resources"]) for uuid, of in candidate["allocations"].items()
+    }
 
 
 def _groups_of(
@@ -171,7 +174,7 @@ def _groups_of(
     return tuple(
         RequestGroup(
             suffix=suffix or "",
-            resources=dict(group.resources),
+            resources=with_shares_named(group.resources),
             required=frozenset(group.required_traits),
             forbidden=frozenset(group.forbidden_traits).union(() if suffix else avoided),
         )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
 
-from cpu_tiers.model.names import VCPU_SHARES, trait
+from cpu_tiers.model.names import VCPU_SHARES
 
 Command = Callable[..., Any]
 
@@ -85,7 +85,7 @@ def test_shares_are_asked_for_only_where_nova_conf_says_so(
 
 
 def test_request_show_with_numa_nodes(run: Command, save: Command, flavor: Command) -> None:
-    small, non_numa = trait("MEMORY_PAGE_SIZE_SMALL"), trait("HW_NON_NUMA")
+    small, non_numa = "CUSTOM_MEMORY_PAGE_SIZE_SMALL", "CUSTOM_HW_NON_NUMA"
     numa = flavor({"hw:numa_nodes": "1"}, vcpus=8, ram=8192, disk=0)
 
     def shown(*arguments: str) -> tuple[set[str], set[str]]:

@@ -1,11 +1,7 @@
 """``cpu-tiers-status upgrade check`` as nova-status is run, on a real Placement over HTTP."""
 
-import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,6 +14,7 @@ from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.placement.sync import sync
+from tests.functional.cli.upgrade_check import check, results
 
 CELLS = tuple(
     NumaCell(id=n, cpus=CpuSet(range(4 * n, 4 * n + 4)), memory_kb=2**20) for n in (0, 1)
@@ -28,23 +25,6 @@ def report(client: PlacementClient, name: str, value: bool | None, *, shares: bo
     host = Host(name=name, topology=HostTopology(arch="x86_64", cells=CELLS))
     options = InventoryOptions(enable_numa_reporting_to_placement=value, report_vcpu_shares=shares)
     sync(client, build_tree(host, options))
-
-
-def check(conf: Path, *arguments: str) -> tuple[int, str]:
-    command = [str(Path(sys.executable).with_name("cpu-tiers-status"))]
-    result = subprocess.run(
-        [*command, "--config-file", str(conf), "upgrade", "check", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert "Traceback" not in result.stdout + result.stderr
-    return result.returncode, result.stdout
-
-
-def results(text: str) -> dict[str, tuple[int, Any]]:
-    return {c["check"]: (c["result"], c["details"]) for c in json.loads(text)["checks"]}
 
 
 def test_hosts_of_every_kind(client: PlacementClient, placement_conf: Path) -> None:
@@ -107,14 +87,14 @@ def test_nothing_to_decide(client: PlacementClient, placement_conf: Path) -> Non
     report(client, "plain", False, shares=True)
     status, text = check(placement_conf)
     # The tests of this folder have no Nova, whose flavors therefore cannot be checked.
-    assert (status, text.count("Result: Success")) == (2, 5)
+    assert (status, text.count("Result: Success")) == (2, 6)
     assert "Check: Flavors and servers" in text
     assert "needs Nova" in text
 
 
 def test_an_empty_placement(placement_conf: Path) -> None:
     _, text = check(placement_conf, "--json")
-    assert [result for result, _ in results(text).values()] == [0, 0, 0, 0, 0, 2, 2]
+    assert [result for result, _ in results(text).values()] == [0, 0, 0, 0, 0, 0, 2, 2]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.model.names import trait
 from cpu_tiers.placement.allocations import claim
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InventoryInUse, ReportingCannotBeDisabled
@@ -33,8 +32,8 @@ CELLS = tuple(
 )
 VALUES = {"none": None, "false": False, "true": True}
 
-NON_NUMA, NUMA_ROOT = trait("HW_NON_NUMA"), "HW_NUMA_ROOT"
-SMALL, LARGE = trait("MEMORY_PAGE_SIZE_SMALL"), trait("MEMORY_PAGE_SIZE_LARGE")
+NON_NUMA, NUMA_ROOT = "CUSTOM_HW_NON_NUMA", "HW_NUMA_ROOT"
+SMALL, LARGE = "CUSTOM_MEMORY_PAGE_SIZE_SMALL", "CUSTOM_MEMORY_PAGE_SIZE_LARGE"
 AGNOSTIC = f"resources=VCPU:8,MEMORY_MB:8192&required=!{NUMA_ROOT}"
 TWO_NODES = (
     f"resources_MEM1=MEMORY_MB:4096&required_MEM1={SMALL}&resources_PROC1=VCPU:4"

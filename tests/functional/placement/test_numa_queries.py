@@ -14,7 +14,7 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.model.names import NUMA_SERVER, trait
+from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.numa import node_name, node_trait, page_traits, pages_name
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.embedded import embedded_placement
@@ -25,15 +25,15 @@ from cpu_tiers.translators.server_queries import server_queries
 from tests.functional.placement.providing import provide, put_into_aggregate
 
 CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_NUMA_SERVER"})
-NON_NUMA = trait("HW_NON_NUMA")
+NON_NUMA = "CUSTOM_HW_NON_NUMA"
 NAMES = [
     NON_NUMA,
     *(f"CUSTOM_NUMA_NODES_{nodes}" for nodes in (1, 2, 3, 4)),
     *(f"CUSTOM_NUMA_CELL_{cell}" for cell in (0, 1, 2)),
     "CUSTOM_FAST",
     "CUSTOM_GOLD",
-    trait("MEMORY_PAGE_SIZE_SMALL"),
-    trait("MEMORY_PAGE_SIZE_LARGE"),
+    "CUSTOM_MEMORY_PAGE_SIZE_SMALL",
+    "CUSTOM_MEMORY_PAGE_SIZE_LARGE",
     *(f"CUSTOM_MEMORY_PAGE_SIZE_{size}" for size in (4, 2048, 1048576)),
 ]
 

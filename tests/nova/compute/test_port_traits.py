@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from nova import objects
+from nova.tests.functional.api.client import OpenStackApiException
 
 from cpu_tiers.nova.compute import port_traits
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from tests.nova.best_effort import P1, P2, BestEffort
 from tests.nova.networks import BRIDGE, EGRESS, held_of_devices
 
-MAP, FREE, _ = port_traits.SEAMS
+MAP, FREE, *_ = port_traits.SEAMS
 TREE = {
     "root": {"COMPUTE_NODE"},
     "agent": {"CUSTOM_VNIC_TYPE_NORMAL"},
@@ -120,3 +121,31 @@ class TestPortTraits(BestEffort):
         assert held == {BRIDGE.format("one"): {EGRESS: 500}}
         self._detach_interface(self.server, P2)
         assert held_of_devices(self.client, self.server["id"]) == {}
+
+    def test_a_port_on_any_of_two_networks_is_attached(self) -> None:
+        self.server = self.server_of(host="one", networks="none")
+        # Placement does not know CUSTOM_PHYSNET_NOWHERE before.
+        self._attach_interface(self.server, P2)
+        device = held_of_devices(self.client, self.server["id"])
+        assert device == {BRIDGE.format("one"): {EGRESS: 500}}
+        bound = self.neutron.show_port(P2)["port"]["binding:profile"]["allocation"]
+        assert list(bound.values()) == [self.device_of("one")]
+        self._detach_interface(self.server, P2)
+        assert held_of_devices(self.client, self.server["id"]) == {}
+
+    def test_a_port_without_room_is_not_attached(self) -> None:
+        self.server = self.server_of(host="none", networks="none")
+        assert "Failed to allocate additional resources" in self.refusal_of(P2)
+
+    def test_a_port_that_requests_only_traits_is_not_attached(self) -> None:
+        self.server = self.server_of(host="one", networks="none")
+        assert "The port requests only traits" in self.refusal_of(P1)
+        assert self.neutron.show_port(P1)["port"]["binding:profile"] == {}
+
+    def refusal_of(self, port: str) -> str:
+        """Return the message of the API, which does not attach a port."""
+        with pytest.raises(OpenStackApiException) as refusal:
+            self._attach_interface(self.server, port)
+        assert refusal.value.response.status_code == 400
+        assert held_of_devices(self.client, self.server["id"]) == {}
+        return str(refusal.value)

@@ -1,10 +1,18 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
-from cpu_tiers.cli.status import Checks, check_numa, check_shares, check_weigher
+from cpu_tiers.cli import status
+from cpu_tiers.cli.status import (
+    Checks,
+    check_numa,
+    check_share_names,
+    check_shares,
+    check_weigher,
+)
 from cpu_tiers.placement.survey import HostSurvey
 
 
@@ -96,3 +104,51 @@ def test_an_option_with_a_wrong_value(tmp_path: Path) -> None:
     result = check_weigher(scheduler(tmp_path, "query_placement_for_numa = perhaps"))
     assert result.code == Code.FAILURE
     assert "perhaps" in str(result.details)
+
+
+def named(name: str, *, other: bool, shares: bool = True) -> HostSurvey:
+    return replace(host(name, shares=shares), has_other_name=other)
+
+
+@pytest.mark.parametrize(
+    ("ours", "placement_has", "hosts", "beginning"),
+    [
+        pytest.param("CUSTOM_VCPU_SHARES", False, [named("a", other=False)], None, id="today"),
+        pytest.param("CUSTOM_VCPU_SHARES", True, [host("a")], None, id="a cloud without shares"),
+        pytest.param(
+            "CUSTOM_VCPU_SHARES",
+            True,
+            [named("a", other=False)],
+            "Placement knows VCPU_SHARES, which os-resource-classes does not contain here",
+            id="Placement was upgraded first",
+        ),
+        pytest.param(
+            "VCPU_SHARES",
+            False,
+            [named("a", other=True)],
+            "os-resource-classes contains VCPU_SHARES here and not beside Placement",
+            id="Placement was forgotten",
+        ),
+        pytest.param(
+            "VCPU_SHARES",
+            True,
+            [named("a", other=True), named("b", other=False), host("c")],
+            "1 of 2 hosts with the name CUSTOM_VCPU_SHARES: for a, run cpu-tiers reshape rename",
+            id="a host has the old name",
+        ),
+        pytest.param("VCPU_SHARES", True, [named("a", other=False)], None, id="all are renamed"),
+    ],
+)
+def test_the_open_step_to_the_standard_name(
+    monkeypatch: pytest.MonkeyPatch,
+    ours: str,
+    placement_has: bool,
+    hosts: list[HostSurvey],
+    beginning: str | None,
+) -> None:
+    (other,) = {"VCPU_SHARES", "CUSTOM_VCPU_SHARES"} - {ours}
+    monkeypatch.setattr(status, "VCPU_SHARES", ours)
+    monkeypatch.setattr(status, "OTHER_SHARES", other)
+    result = check_share_names(hosts, placement_has)
+    assert result.code == (Code.WARNING if beginning else Code.SUCCESS)
+    assert str(result.details).startswith(str(beginning))

@@ -6,12 +6,12 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import AllocationRatio, Host, InventoryOptions, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.names import NUMA_SERVER, VCPU_SHARES, trait
+from cpu_tiers.model.names import NUMA_SERVER, VCPU_SHARES
 from tests.unit.inventory.hosts import GIB_KB, cell, host, options, reserved, totals
 
 MANY = 10_000
 NUMA_ROOT = "HW_NUMA_ROOT"  # os-traits has it
-SMALL, LARGE = trait("MEMORY_PAGE_SIZE_SMALL"), trait("MEMORY_PAGE_SIZE_LARGE")
+SMALL, LARGE = "CUSTOM_MEMORY_PAGE_SIZE_SMALL", "CUSTOM_MEMORY_PAGE_SIZE_LARGE"
 
 
 # The picture of the spec: 8 shared and 16 dedicated CPUs on node 0, 8 and 8 on node
@@ -165,7 +165,7 @@ def test_more_reserved_than_there_is(given: InventoryOptions, message: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("value", "traits"), [(None, frozenset()), (False, frozenset({trait("HW_NON_NUMA")}))]
+    ("value", "traits"), [(None, frozenset()), (False, frozenset({"CUSTOM_HW_NON_NUMA"}))]
 )
 def test_a_host_that_is_not_numa_aware_is_reported_whole(
     value: bool | None, traits: frozenset[str]
@@ -173,7 +173,7 @@ def test_a_host_that_is_not_numa_aware_is_reported_whole(
     tree = build_tree(SPEC, options(enable_numa_reporting_to_placement=value))
     assert totals(tree) == {"cn": {"VCPU": 40, "MEMORY_MB": 24576, "DISK_GB": 5}}
     assert tree.root.traits == traits
-    ours = (trait("HW_NON_NUMA"), "CUSTOM_NUMA_CELL_", "CUSTOM_NUMA_NODES_")
+    ours = ("CUSTOM_HW_NON_NUMA", "CUSTOM_NUMA_CELL_", "CUSTOM_NUMA_NODES_")
     assert tree.managed_traits == ours
 
 

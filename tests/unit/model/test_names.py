@@ -3,6 +3,7 @@ import os_traits
 import pytest
 
 from cpu_tiers.model import names
+from cpu_tiers.model.numa import node_trait
 
 
 @pytest.mark.parametrize("name", ["VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"])
@@ -20,17 +21,60 @@ def test_a_later_os_resource_classes_has_it(monkeypatch: pytest.MonkeyPatch) -> 
     assert names.resource_class("VCPU_SHARES") == "VCPU_SHARES"
 
 
-@pytest.mark.parametrize("name", ["HW_NUMA_ROOT", "HW_CPU_HYPERTHREADING"])
-def test_a_standard_trait_keeps_its_name(name: str) -> None:
-    assert name in os_traits.get_traits()
-    assert names.trait(name) == name
+def test_a_trait_that_os_traits_lacks_has_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    custom = "CUSTOM_MEMORY_PAGE_SIZE_SMALL"
+    assert names.names_of_trait(custom) == {custom}
+    monkeypatch.setattr(names, "standard_traits", lambda: {"MEMORY_PAGE_SIZE_SMALL"})
+    assert names.names_of_trait(custom) == {custom, "MEMORY_PAGE_SIZE_SMALL"}
 
 
-@pytest.mark.parametrize(
-    "name", ["HW_NON_NUMA", "MEMORY_PAGE_SIZE_SMALL", "MEMORY_PAGE_SIZE_LARGE"]
-)
-def test_a_trait_that_os_traits_lacks_is_custom(name: str) -> None:
-    assert names.trait(name) == f"CUSTOM_{name}"
+def test_the_trait_of_a_numa_node_is_standard() -> None:
+    assert node_trait() == "HW_NUMA_ROOT"
+    assert node_trait() in os_traits.get_traits()
+
+
+OURS, OTHER = names.VCPU_SHARES, names.OTHER_SHARES
+
+
+def test_vcpu_shares_has_two_names() -> None:
+    assert {OURS, OTHER} == {"VCPU_SHARES", "CUSTOM_VCPU_SHARES"}
+    assert names.as_known(OURS) == names.as_known(OTHER) == OURS
+    assert names.as_known("VCPU") == "VCPU"
+
+
+def test_a_document_with_the_shares_named() -> None:
+    document = {"a": [{OTHER: 1}, {OURS: {"total": OTHER}}, 5], OTHER: {"VCPU": 2}}
+    assert names.with_shares_named(document) == {
+        "a": [{OURS: 1}, {OURS: {"total": OTHER}}, 5],
+        OURS: {"VCPU": 2},
+    }
+    assert names.with_shares_named(document, OTHER)["a"][1] == {OTHER: {"total": OTHER}}
+
+
+QUERIES = [
+    ("resources=VCPU%3A1%2C{}%3A5", "the last of several"),
+    ("resources_PROC1={}:5,VCPU:1&required=CUSTOM_VCPU_SHARES_X", "a trait with the name in it"),
+    ("resources={}:5&required=CUSTOM_NO_VCPU_SHARES", "a trait that ends with the name"),
+]
+
+
+@pytest.mark.parametrize("query", [pytest.param(query, id=name) for query, name in QUERIES])
+@pytest.mark.parametrize("given", ["VCPU_SHARES", "CUSTOM_VCPU_SHARES"])
+def test_queries_by_each_name(monkeypatch: pytest.MonkeyPatch, query: str, given: str) -> None:
+    monkeypatch.setattr(names, "VCPU_SHARES", "VCPU_SHARES")
+    monkeypatch.setattr(names, "OTHER_SHARES", "CUSTOM_VCPU_SHARES")
+    assert names.by_each_name(query.format(given)) == (
+        query.format("VCPU_SHARES"),
+        query.format("CUSTOM_VCPU_SHARES"),
+    )
+    assert names.by_each_name("resources=VCPU:1") == ("resources=VCPU:1",)
+
+
+def test_one_query_while_vcpu_shares_is_custom(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "VCPU_SHARES", "CUSTOM_VCPU_SHARES")
+    assert names.by_each_name("resources=CUSTOM_VCPU_SHARES:5") == (
+        "resources=CUSTOM_VCPU_SHARES:5",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,10 @@
 """Servers with NUMA nodes, and their queries as Placement reads them."""
 
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.names import trait
 from cpu_tiers.model.port import Port
 from cpu_tiers.translators import ServerRequest, translate
 
-SMALL, LARGE = trait("MEMORY_PAGE_SIZE_SMALL"), trait("MEMORY_PAGE_SIZE_LARGE")
+SMALL, LARGE = "CUSTOM_MEMORY_PAGE_SIZE_SMALL", "CUSTOM_MEMORY_PAGE_SIZE_LARGE"
 TWO, ONE = {"hw:numa_nodes": "2"}, {"hw:numa_nodes": "1"}
 
 Query = set[tuple[str, frozenset[str]]]

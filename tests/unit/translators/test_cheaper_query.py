@@ -1,6 +1,5 @@
 """The cheaper form of a query, by hand; that it is equal, a real Placement shows."""
 
-from cpu_tiers.model.names import trait
 from cpu_tiers.model.port import Port
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
@@ -69,7 +68,7 @@ def test_nothing_is_forbidden_in_the_unsuffixed_group() -> None:
     other = fallback(server(ONE))
     assert other is not None
     assert read(cheaper(other).to_query_string()) == read(
-        f"{host}&root_required=!{trait('HW_NON_NUMA')},!CUSTOM_NUMA_NODES_1"
+        f"{host}&root_required=!CUSTOM_HW_NON_NUMA,!CUSTOM_NUMA_NODES_1"
     )
 
 

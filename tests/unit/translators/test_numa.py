@@ -6,7 +6,7 @@ from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.names import VCPU_SHARES, trait
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.port import Port
 from cpu_tiers.translators import ServerRequest, claims, fallback, numa, translate
 from cpu_tiers.translators.cheaper_query import cheaper
@@ -22,7 +22,7 @@ from tests.unit.translators.queries import (
     two,
 )
 
-NON_NUMA = trait("HW_NON_NUMA")
+NON_NUMA = "CUSTOM_HW_NON_NUMA"
 UNEQUAL = TWO | {"hw:numa_cpus.0": "0,1", "hw:numa_cpus.1": "2,3,4,5,6,7"}
 DEDICATED = {"hw:cpu_policy": "dedicated"}
 MIXED = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-2"}

@@ -8,7 +8,7 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.nova.scheduler import custom_names
+from cpu_tiers.nova import custom_names
 from tests.nova.cloud import SHARES
 
 CONTEXT = SimpleNamespace(global_id="req-1")

@@ -17,7 +17,7 @@ from tests.nova.best_effort import ANY, P1, P2, BestEffort
 from tests.nova.networks import EGRESS
 
 TRAITS = ["CUSTOM_PHYSNET_PHYSNET0", "CUSTOM_VNIC_TYPE_NORMAL"]
-MARK, ASK, _ = port_traits.SEAMS
+MARK, ASK, *_ = port_traits.SEAMS
 
 
 def group(name: str, resources: Mapping[str, int], required: list[str]) -> dict[str, Any]:

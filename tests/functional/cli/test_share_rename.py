@@ -1,0 +1,9 @@
+"""Both names of VCPU_SHARES in a Placement whose os-resource-classes contains VCPU_SHARES."""
+
+from pathlib import Path
+
+from tests.later_libraries import run_later
+
+
+def test_the_day_on_which_the_name_is_standard(tmp_path: Path) -> None:
+    run_later(tmp_path, "tests/functional/cli/share_names.py")

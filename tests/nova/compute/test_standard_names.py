@@ -1,0 +1,9 @@
+"""Nova and Placement with the libraries in which the names of the specs are standard."""
+
+from pathlib import Path
+
+from tests.later_libraries import run_later
+
+
+def test_a_cloud_on_the_day_on_which_the_names_are_standard(tmp_path: Path) -> None:
+    run_later(tmp_path, "tests/nova/standard_names.py")
