@@ -3,10 +3,8 @@
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import permutations
 from typing import Any
 
 from nova import context, objects
@@ -14,7 +12,7 @@ from nova import context, objects
 from tests.nova.computes import SHARES
 from tests.nova.networks import BRIDGE, EGRESS
 from tests.nova.numa.agreement import cells_of, check_domain, check_pins, topology_of
-from tests.nova.numa.devices import DEVICE, SriovNeutron, gpus_of
+from tests.nova.numa.devices import DEVICE, gpus_of
 from tests.nova.numa.random_lives.cloud import REQUESTS, LifeCloud, Rows
 from tests.nova.numa.random_lives.guests import CARD, Guest
 
@@ -33,7 +31,6 @@ class Resident:
     :param held: what it held after the last step.
     :param source: what it held before a resize or a cold migration that waits for its user.
     :param left: what it held of a host that is down, from which it was evacuated.
-    :param attached: the ports that were attached to it after its boot.
     """
 
     uuid: str
@@ -44,7 +41,6 @@ class Resident:
     held: Rows = field(default_factory=dict)
     source: Rows = field(default_factory=dict)
     left: Rows = field(default_factory=dict)
-    attached: set[str] = field(default_factory=set)
 
     def look(self, server: dict[str, Any], guests: dict[str, Guest], down: set[str]) -> None:
         """Take over what the user sees after a step."""
@@ -58,15 +54,6 @@ class Resident:
             self.left = self.held
         self.guest = guests[server["flavor"]["original_name"]]
         self.status, self.host = status, host
-
-    def has_lost_device(self, message: str) -> bool:
-        """Tell whether nova-compute refused the server for lack of a device of an attached port.
-
-        Such a port is not in the PCI requests of Nova's request spec, so nova-scheduler does not
-        look for its device (tests/nova/numa/test_attached_devices.py).
-        """
-        direct = self.attached & {*SriovNeutron.PORTS}
-        return bool(direct) and "requested PCI devices cannot fit" in message
 
 
 class Checker:
@@ -129,49 +116,6 @@ class Checker:
         is_by_nova = source in resident.source
         is_ours = source == resident.host or not self.cloud.options[resident.host][0]
         assert (migration.uuid in rows) == (is_by_nova or is_ours), f"{resident}: {rows.keys()}"
-
-    def is_lost_by_nova(
-        self, resident: Resident, fault: Mapping[str, str], down: set[str]
-    ) -> bool:
-        """Tell whether Nova alone would leave a server in ERROR, too.
-
-        Nova does so with a server whose evacuation finds no host. There is none if Placement
-        answers no query for candidates (Nova's only query would have failed), or if no host has
-        room. And the revert of a resize of a server with ports ends so if Placement does not tell
-        what is allocated (tests/nova/compute/test_leftover_faults.py).
-
-        :param fault: of the server, as an administrator sees it.
-        """
-        if resident.has_lost_device(fault["message"]):
-            return True
-        if resident.host in down and "No valid host" in fault["message"]:
-            is_unanswered = self._has_failed("/allocation_candidates?")
-            return is_unanswered or not self._has_room(resident, down)
-        details = fault.get("details", "")
-        is_unmapped = "_fill_provider_mapping_based_on_allocs" in details
-        return is_unmapped and self._has_failed("/allocations/")
-
-    def _has_failed(self, path: str) -> bool:
-        """Tell whether a request of cpu-tiers for a path has failed in the step."""
-        return any(url.startswith(path) for url in self.cloud.broken.failed)
-
-    def _has_room(self, resident: Resident, down: set[str]) -> bool:
-        """Tell whether a host that runs has enough free dedicated CPUs for a server.
-
-        A server without a NUMA topology cannot be on a host that reports its NUMA nodes.
-        Pages and devices are not counted: if the server needs any, there may be too few.
-        """
-        guest, topology = resident.guest, topology_of(resident.uuid)
-        if guest.pages or guest.cards or self.cloud.ports_of(resident.uuid):
-            return False
-        needs = [len(cell.pcpuset) for cell in topology.cells] if topology else [0]
-        needs[0] += guest.isolates
-        return any(
-            all(need <= cpus for need, cpus in zip(needs, free, strict=True))
-            for host in self.cloud.computes.keys() - down
-            if topology or not self.cloud.options[host][0]
-            for free in permutations(_free_cpus(host), len(needs))
-        )
 
     def take_over(self, residents: list[Resident]) -> None:
         """Take over what migrations hold besides, after the hosts have begun to report shares."""
@@ -329,11 +273,6 @@ def without_shares(rows: Rows) -> Rows:
         for provider, amounts in rows.items()
     }
     return {provider: amounts for provider, amounts in others.items() if amounts}
-
-
-def _free_cpus(host: str) -> list[int]:
-    """Return the number of free dedicated CPUs of each NUMA node of a host."""
-    return [len(cell.pcpuset - cell.pinned_cpus) for cell in cells_of(host).values()]
 
 
 def pinned(topology: Any) -> list[int]:
