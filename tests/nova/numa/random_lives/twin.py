@@ -164,8 +164,8 @@ class Twin(RandomLife):
         for own, twin, before in zip(ours, twins, befores, strict=True):
             if own.rank(before) >= twin.rank(before):
                 continue
-            if step.is_refused_admission(own, before):
-                self.tell("step", self.number, "is refused with a fault, but not of the twin")
+            if step.may_refuse(own, before):
+                self.tell("step", self.number, "is refused, and may be so")
             else:
                 self.story.failure += f"step {self.number}, {step}: {own}, but the twin {twin}\n"
 
