@@ -31,6 +31,9 @@ LOG = logging.getLogger(__name__)
 Ways = Iterable[Sequence[CellPlace]]
 """Ways to place a guest. Each way has a place for every guest cell, in order."""
 
+Requests = Sequence[Any]
+"""The PCI requests of a guest, of Nova's class ``InstancePCIRequest``."""
+
 # A context variable, since Nova's callers pass no allocations through to
 # numa_fit_instance_to_host, and threads, native or green, fit guests at the same time.
 _FIND_WAYS: ContextVar[Callable[[objects.InstanceNUMATopology], Ways | None] | None] = ContextVar(
@@ -38,18 +41,34 @@ _FIND_WAYS: ContextVar[Callable[[objects.InstanceNUMATopology], Ways | None] | N
 )
 
 
+def _as_they_are(requests: Requests) -> Iterator[Requests]:
+    yield requests
+
+
+_VARY_REQUESTS: ContextVar[Callable[[Requests], Iterable[Requests]]] = ContextVar(
+    "cpu_tiers_vary_requests", default=_as_they_are
+)
+
+
 @contextmanager
-def allocated(find: Callable[[objects.InstanceNUMATopology], Ways | None]) -> Iterator[None]:
+def allocated(
+    find: Callable[[objects.InstanceNUMATopology], Ways | None],
+    vary: Callable[[Requests], Iterable[Requests]] = _as_they_are,
+) -> Iterator[None]:
     """Fit guests only in the ways that ``find`` returns, while the context is active.
 
     :param find: takes Nova's topology of a guest and returns the ways to place the guest,
         or ``None`` to let Nova choose.
+    :param vary: takes the PCI requests of a guest and returns them as often as they may be
+        checked, each time changed in place. After the first check that succeeds, the requests
+        stay as they are.
     """
-    token = _FIND_WAYS.set(find)
+    tokens = _FIND_WAYS.set(find), _VARY_REQUESTS.set(vary)
     try:
         yield
     finally:
-        _FIND_WAYS.reset(token)
+        _FIND_WAYS.reset(tokens[0])
+        _VARY_REQUESTS.reset(tokens[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +152,12 @@ class _Fitting:
         """
         if not self.pci_requests or not self.pci_stats:
             return True
-        requests = on_interfaces(self.pci_requests, self.provider_mapping)
+        return any(
+            self._give_devices(cells, on_interfaces(requests, self.provider_mapping))
+            for requests in _VARY_REQUESTS.get()(self.pci_requests)
+        )
+
+    def _give_devices(self, cells: Sequence[objects.InstanceNUMACell], requests: Requests) -> bool:
         stats = copy.deepcopy(self.pci_stats)
         left = _free(stats) - sum(request.count for request in requests)
         try:

@@ -14,7 +14,7 @@ import oslo_messaging
 from nova import exception
 from oslo_db.exception import DBConnectionError
 
-from tests.nova.traffic import Send
+from tests.nova.traffic import Send, path_of
 from tests.placement_faults import FAULTS, Fault
 
 
@@ -73,7 +73,7 @@ class BrokenAnswers:
         self.case: Case | None = None
         self.count = 0
         self.failed: list[str] = []
-        """The URLs of the requests that had the fault of the last case."""
+        """The methods and paths of the requests that had the fault of the last case."""
 
     def begin(self, case: Case | None) -> None:
         """Have the fault of a case from now on; ``None`` ends it."""
@@ -91,5 +91,5 @@ class BrokenAnswers:
             return send()
         if self.count > case.number and not case.for_ever:
             return send()
-        self.failed.append(url)
+        self.failed.append(path_of(method, url))
         return self.faults[case.kind](send)

@@ -125,14 +125,14 @@ class Traffic(fixtures.Fixture):
 
     def _recorded(self, method: str, send: Send) -> Send:
         def recorded(client: Any, url: str, *args: Any, **kwargs: Any) -> Any:
-            path = _UUID.sub("{uuid}", url.partition("?")[0])
-            self.requests.append(f"{method.upper()} {path}")
+            path = path_of(method, url)
+            self.requests.append(path)
             sent = method, url, repr(args[:1])
             self.sent.append(sent)
             is_novas = not is_ours(sys._getframe(1))
             if is_novas and (self.usual is None or sent in self.usual):
                 return send(client, url, *args, **kwargs)
-            self.ours.append(f"{method.upper()} {path}{BY_NOVA if is_novas else ''}")
+            self.ours.append(f"{path}{BY_NOVA if is_novas else ''}")
             if self.answer is None:
                 return send(client, url, *args, **kwargs)
             return self.answer(lambda: send(client, url, *args, **kwargs), method, url)
@@ -170,6 +170,11 @@ class Traffic(fixtures.Fixture):
             now = len(self.requests), len(self.statements)
             quiet = quiet + 1 if now == before else 0
             before = now
+
+
+def path_of(method: str, url: str) -> str:
+    """Return the method and the path of a request, such as ``GET /allocations/{uuid}``."""
+    return f"{method.upper()} {_UUID.sub('{uuid}', url.partition('?')[0])}"
 
 
 def _beginning(statement: str) -> str:

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from nova import exception, objects
+from nova.virt import hardware
 
 from cpu_tiers.guest.cell_places import NotAllocated, allocated_places
 from cpu_tiers.nova.convert_numa import to_guest_topology
 from cpu_tiers.nova.numa_fit import SEAMS as FIT
-from cpu_tiers.nova.numa_fit import Ways, allocated
+from cpu_tiers.nova.numa_fit import Requests, Ways, allocated
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 
@@ -42,7 +43,8 @@ def _pin(original: Callable[..., Any]) -> Callable[..., Any]:
                 " know the NUMA nodes of which the server has allocations"
             )
         ways = functools.partial(_ways, self.provider_tree, given["nodename"], allocations)
-        with allocated(ways):
+        policies = functools.partial(_with_policies, given["instance"], given.get("new_flavor"))
+        with allocated(ways, policies):
             return original(self, *args, **kwargs)
 
     return claim
@@ -61,6 +63,47 @@ def _ways(
         return allocated_places(to_guest_topology(guest), nodename, _by_name(tree, allocations))
     except NotAllocated as error:
         raise exception.ComputeResourcesUnavailable(reason=str(error)) from error
+
+
+def _with_policies(
+    instance: objects.Instance, new_flavor: objects.Flavor | None, requests: Requests
+) -> Iterator[Requests]:
+    """Yield the PCI requests with each NUMA affinity policy that nova-scheduler may have used.
+
+    nova-scheduler chooses NUMA nodes by the request spec, which has the policies of flavor and
+    image. nova-compute does not have the request spec, and Nova's ``_move_claim`` makes the
+    requests of the flavor anew, with the policies of ``[pci] alias``.
+    A live migration takes the devices by the requests of the server, so they change as well.
+    """
+    own = _of_flavor(instance.pci_requests.requests if instance.pci_requests else ())
+    changed = (*_of_flavor(requests), *own)
+    novas = [request.numa_policy for request in changed]
+    for find in _policies(instance, new_flavor, own):
+        for request, policy in zip(changed, novas, strict=True):
+            request.numa_policy = find(request.alias_name, policy)
+        yield requests
+    for request, policy in zip(changed, novas, strict=True):
+        request.numa_policy = policy
+
+
+def _policies(
+    instance: objects.Instance, new_flavor: objects.Flavor | None, own: Requests
+) -> Iterator[Callable[[str, str | None], str | None]]:
+    """Yield functions that take the alias and Nova's policy of a request, and return a policy."""
+    if new_flavor and new_flavor.id == instance.flavor.id:
+        # After a rebuild, the request spec still has the policy of the former image.
+        policies = {request.alias_name: request.numa_policy for request in own}
+        yield policies.get
+    yield lambda alias, policy: policy  # a resize makes the request spec anew, as _move_claim does
+    # A server may have lost the policy in a move before its host reported NUMA nodes.
+    flavor = new_flavor or instance.flavor
+    stated = hardware.get_pci_numa_policy_constraint(flavor, instance.image_meta)
+    if stated:
+        yield lambda alias, policy: stated
+
+
+def _of_flavor(requests: Requests) -> Requests:
+    return [request for request in requests if request.source == request.FLAVOR_ALIAS]
 
 
 def _by_name(tree: Any, allocations: Allocations) -> Iterator[tuple[str, Mapping[str, int]]]:

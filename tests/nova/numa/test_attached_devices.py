@@ -21,7 +21,7 @@ P1, P2 = SriovNeutron.PORTS
 
 
 class TestNovaAlone(Computes):
-    """All options of cpu-tiers are off; the random lives expect the same with cpu-tiers."""
+    """All options of cpu-tiers are off."""
 
     kind = OPTIONS_OFF
     microversion = "latest"

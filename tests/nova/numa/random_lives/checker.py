@@ -3,10 +3,8 @@
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import permutations
 from typing import Any
 
 from nova import context, objects
@@ -14,9 +12,10 @@ from nova import context, objects
 from tests.nova.computes import SHARES
 from tests.nova.networks import BRIDGE, EGRESS
 from tests.nova.numa.agreement import cells_of, check_domain, check_pins, topology_of
-from tests.nova.numa.devices import DEVICE, SriovNeutron, gpus_of
+from tests.nova.numa.devices import DEVICE, gpus_of
 from tests.nova.numa.random_lives.cloud import REQUESTS, LifeCloud, Rows
 from tests.nova.numa.random_lives.guests import CARD, Guest
+from tests.nova.provider_tree import ANCHOR
 
 PLACED = ("ACTIVE", "SHUTOFF", "VERIFY_RESIZE")
 """The states of a server that is on a host; in other states the server holds nothing."""
@@ -33,7 +32,6 @@ class Resident:
     :param held: what it held after the last step.
     :param source: what it held before a resize or a cold migration that waits for its user.
     :param left: what it held of a host that is down, from which it was evacuated.
-    :param attached: the ports that were attached to it after its boot.
     """
 
     uuid: str
@@ -44,7 +42,6 @@ class Resident:
     held: Rows = field(default_factory=dict)
     source: Rows = field(default_factory=dict)
     left: Rows = field(default_factory=dict)
-    attached: set[str] = field(default_factory=set)
 
     def look(self, server: dict[str, Any], guests: dict[str, Guest], down: set[str]) -> None:
         """Take over what the user sees after a step."""
@@ -58,15 +55,6 @@ class Resident:
             self.left = self.held
         self.guest = guests[server["flavor"]["original_name"]]
         self.status, self.host = status, host
-
-    def has_lost_device(self, message: str) -> bool:
-        """Tell whether nova-compute refused the server for lack of a device of an attached port.
-
-        Such a port is not in the PCI requests of Nova's request spec, so nova-scheduler does not
-        look for its device (tests/nova/numa/test_attached_devices.py).
-        """
-        direct = self.attached & {*SriovNeutron.PORTS}
-        return bool(direct) and "requested PCI devices cannot fit" in message
 
 
 class Checker:
@@ -93,14 +81,11 @@ class Checker:
         for resident in residents:
             held = rows.pop(resident.uuid, {})
             wanted = self._wanted(resident, held, pins) if resident.status in PLACED else {}
-            wanted |= resident.left | self._kept(resident, rows)
+            wanted |= resident.left
             if held != wanted and is_faulty:
                 held = self._repair(resident, held, wanted)
             assert held == wanted, f"{resident} holds {held}, not {wanted}"
             if resident.status == "VERIFY_RESIZE":
-                has_just_moved = resident.held == resident.source
-                if has_just_moved and not is_faulty:
-                    self._check_holder(resident, rows)
                 self._check_source(resident, rows, pins)
             resident.held = held
         for consumer in list(rows) if is_faulty else ():
@@ -111,76 +96,11 @@ class Checker:
         for host, cpus in pins.items():
             assert len(set(cpus)) == len(cpus), f"{host} has pinned twice: {sorted(cpus)}"
 
-    @staticmethod
-    def _kept(resident: Resident, rows: dict[str, Rows]) -> Rows:
-        """Return what a server itself still holds of the host from which it has moved."""
-        is_moving = resident.status == "VERIFY_RESIZE"
-        return resident.source if is_moving and migration_of(resident).uuid not in rows else {}
-
-    def _check_holder(self, resident: Resident, rows: dict[str, Rows]) -> None:
-        """Check whether the migration of a server holds the source, or the server itself.
-
-        nova-conductor hands to the migration only what a server has of the root provider, and what
-        it has of the other providers with it. nova-scheduler hands the rest over, unless the
-        destination is another host that reports its NUMA nodes.
-        """
-        migration = migration_of(resident)
-        source = migration.source_compute
-        is_by_nova = source in resident.source
-        is_ours = source == resident.host or not self.cloud.options[resident.host][0]
-        assert (migration.uuid in rows) == (is_by_nova or is_ours), f"{resident}: {rows.keys()}"
-
-    def is_lost_by_nova(
-        self, resident: Resident, fault: Mapping[str, str], down: set[str]
-    ) -> bool:
-        """Tell whether Nova alone would leave a server in ERROR, too.
-
-        Nova does so with a server whose evacuation finds no host. There is none if Placement
-        answers no query for candidates (Nova's only query would have failed), or if no host has
-        room. And the revert of a resize of a server with ports ends so if Placement does not tell
-        what is allocated (docs/upstream).
-
-        :param fault: of the server, as an administrator sees it.
-        """
-        if resident.has_lost_device(fault["message"]):
-            return True
-        if resident.host in down and "No valid host" in fault["message"]:
-            is_unanswered = self._has_failed("/allocation_candidates?")
-            return is_unanswered or not self._has_room(resident, down)
-        details = fault.get("details", "")
-        is_unmapped = "_fill_provider_mapping_based_on_allocs" in details
-        return is_unmapped and self._has_failed("/allocations/")
-
-    def _has_failed(self, path: str) -> bool:
-        """Tell whether a request of cpu-tiers for a path has failed in the step."""
-        return any(url.startswith(path) for url in self.cloud.broken.failed)
-
-    def _has_room(self, resident: Resident, down: set[str]) -> bool:
-        """Tell whether a host that runs has enough free dedicated CPUs for a server.
-
-        A server without a NUMA topology cannot be on a host that reports its NUMA nodes.
-        Pages and devices are not counted: if the server needs any, there may be too few.
-        """
-        guest, topology = resident.guest, topology_of(resident.uuid)
-        if guest.pages or guest.cards or self.cloud.ports_of(resident.uuid):
-            return False
-        needs = [len(cell.pcpuset) for cell in topology.cells] if topology else [0]
-        needs[0] += guest.isolates
-        return any(
-            all(need <= cpus for need, cpus in zip(needs, free, strict=True))
-            for host in self.cloud.computes.keys() - down
-            if topology or not self.cloud.options[host][0]
-            for free in permutations(_free_cpus(host), len(needs))
-        )
-
     def take_over(self, residents: list[Resident]) -> None:
         """Take over what migrations hold besides, after the hosts have begun to report shares."""
         rows = self.cloud.rows()
         for resident in residents:
-            held = rows.get(migration_of(resident).uuid)
-            if held is None:  # the server keeps it
-                names = resident.source
-                held = {name: rows[resident.uuid][name] for name in names}
+            held = rows[migration_of(resident).uuid]
             assert without_shares(held) == without_shares(resident.source)
             resident.source = held
 
@@ -208,7 +128,7 @@ class Checker:
     def _check_source(self, resident: Resident, rows: dict[str, Rows], pins: Any) -> None:
         """Check what the migration of a server holds that waits for its user."""
         migration = migration_of(resident)
-        held = rows.pop(migration.uuid, resident.source)
+        held = rows.pop(migration.uuid, {})
         assert held == resident.source, f"{resident}: the migration holds {held}"
         topology = migration_context(resident.uuid).old_numa_topology
         pins[migration.source_compute] += pinned(topology)
@@ -226,6 +146,8 @@ class Checker:
             pins[host] += pinned(topology)
             wanted = self._of_nodes(host, topology, nodes=nodes)
         assert sum(wanted.values(), Counter()) == guest.holds(), f"{topology} for {guest}"
+        if topology and nodes:
+            wanted.setdefault(host, Counter())[ANCHOR] = 1
         if guest.disk_gb and not resident.has_volume:
             wanted.setdefault(host, Counter())["DISK_GB"] += guest.disk_gb
         self._add_shares(resident, held, wanted, topology)
@@ -329,11 +251,6 @@ def without_shares(rows: Rows) -> Rows:
         for provider, amounts in rows.items()
     }
     return {provider: amounts for provider, amounts in others.items() if amounts}
-
-
-def _free_cpus(host: str) -> list[int]:
-    """Return the number of free dedicated CPUs of each NUMA node of a host."""
-    return [len(cell.pcpuset - cell.pinned_cpus) for cell in cells_of(host).values()]
 
 
 def pinned(topology: Any) -> list[int]:

@@ -1,6 +1,7 @@
 """The services of one random life: three hosts with NUMA nodes, devices and networks."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -69,6 +70,8 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
         self.options: dict[str, tuple[bool | None, bool]] = {}
         self.flavors: dict[Guest, str] = {}
         self.guests: dict[str, Guest] = {}
+        self.struck: frozenset[str] = frozenset()
+        """The requests of the last step of which none had an answer, by method and path."""
         super().setUp()
         self.configure(pci_in_placement=True)
         self.flags(shelved_offload_time=0, allow_resize_to_same_host=True)
@@ -152,9 +155,13 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
                 memory_mb=guest.parts * MEMORY_MB,
                 disk=guest.disk_gb,
                 ephemeral=0,
-                extra_spec=guest.specs(),
+                extra_spec=self.specs_of(guest),
             )
         return self.flavors[guest]
+
+    def specs_of(self, guest: Guest) -> dict[str, str]:
+        """Return the extra specs of a guest's flavor."""
+        return guest.specs()
 
     def boot_request(self, guest: Guest, ports: list[str], *, volume: bool) -> dict[str, Any]:
         """Return the body of a request for a server."""
@@ -172,6 +179,7 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
     def faulty(self, case: Case | None) -> Iterator[None]:
         """Have one request of cpu-tiers fail, or all from one on; or the API refuse the step."""
         self.broken.begin(case)
+        before = len(self.traffic.requests)
         try:
             yield
         except OpenStackApiException as error:
@@ -179,6 +187,8 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
                 raise
         self.traffic.settle()
         self.broken.end()
+        sent, failed = Counter(self.traffic.requests[before:]), Counter(self.broken.failed)
+        self.struck = frozenset(path for path, count in failed.items() if sent[path] == count)
 
     @staticmethod
     def correct_request(server: str) -> None:

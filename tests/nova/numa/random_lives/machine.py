@@ -9,7 +9,7 @@ import random
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from nova import context, exception, objects
 
 from tests.nova.broken_answers import Case
+from tests.nova.numa.agreement import topology_of
 from tests.nova.numa.moves import MoveCommands
 from tests.nova.numa.random_lives.checker import Checker, Resident, migration_of, without_shares
 from tests.nova.numa.random_lives.cloud import HOSTS, REQUESTS, LifeCloud
 from tests.nova.numa.random_lives.guests import Guest, guests
+from tests.nova.numa.random_lives.record import State, Step
 from tests.nova.patience import PATIENCE, wait_until
 from tests.nova.script import IMAGE
 from tests.placement_faults import FAULTS
@@ -49,12 +51,14 @@ class Story:
     :param count: the number of steps so far.
     :param steps: the number of steps by name.
     :param failure: what ended the life, empty if nothing did.
+    :param record: the steps for the twin.
     """
 
     lines: list[str] = field(default_factory=list)
     count: int = 0
     steps: Counter[str] = field(default_factory=Counter)
     failure: str = ""
+    record: list[Step] = field(default_factory=list)
 
     def tell(self, line: str) -> None:
         """Add a line, also to the file that the environment names."""
@@ -81,6 +85,10 @@ def told(function: Callable[..., None]) -> Callable[..., None]:
     return tell
 
 
+BODIES: dict[str, Callable[..., None]] = {}
+"""The steps by name, without the draws."""
+
+
 def step(*statuses: str, **strategies: Any) -> Callable[[Callable[..., None]], Any]:
     """Return a decorator for a step, which takes the server that was drawn and the other values.
 
@@ -93,11 +101,10 @@ def step(*statuses: str, **strategies: Any) -> Callable[[Callable[..., None]], A
             found = life.those(*statuses)
             if not life.is_alive or life.story.count >= STEPS or (statuses and not found):
                 return
-            before = life.story.count
             server = (found[number % len(found)],) if statuses else ()
-            told(function)(life, *server, **values)
-            life.story.steps[function.__name__] += life.story.count - before
+            life.take(function.__name__, *server, **values)
 
+        BODIES[function.__name__] = function
         # Hypothesis leaves some rules out of each life, by their names: of a single name, none.
         guarded.__name__ = "step"
         decorator: Any = rule(number=st.integers(0, MOST_SERVERS - 1), **strategies)
@@ -109,13 +116,16 @@ def step(*statuses: str, **strategies: Any) -> Callable[[Callable[..., None]], A
 class RandomLife(RuleBasedStateMachine):
     """One cloud, and the servers of a life."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: Story, hosts: Sequence[str] = HOSTS) -> None:
         super().__init__()
+        self.hosts = hosts
         self.story = story
         self.residents: list[Resident] = []
         self.down: set[str] = set()
         self.is_alive = False
         self.cloud: Any = None
+        self.now: tuple[str, int, dict[str, Any]] = "", -1, {}
+        self.states: dict[str, State] = {}
 
     def those(self, *statuses: str) -> list[Resident]:
         """Return the servers in some states on hosts that run, or on no host."""
@@ -124,6 +134,14 @@ class RandomLife(RuleBasedStateMachine):
             for resident in self.residents
             if resident.status in statuses and resident.host not in self.down and not resident.left
         ]
+
+    def take(self, name: str, *server: Resident, **values: Any) -> None:
+        """Take a step with a server, or without one."""
+        before = self.story.count
+        number = self.residents.index(server[0]) if server else -1
+        self.now = name, number, values
+        told(BODIES[name])(self, *server, **values)
+        self.story.steps[name] += self.story.count - before
 
     def tell(self, *words: object) -> None:
         self.story.tell(" ".join(map(str, words)))
@@ -157,34 +175,67 @@ class RandomLife(RuleBasedStateMachine):
         return all(migration.status == "finished" for migration in under_way)
 
     def check(self, case: Case | None, *, is_boot: bool = False) -> None:
-        """Check all servers; a server that has not booted, or that Nova has lost, is deleted.
+        """Check all servers, and delete those in ERROR: the twin tells whether Nova loses them.
 
-        If Placement does not tell the NUMA nodes or devices of the candidates, nova-compute
-        refuses those that do not fit, and a boot may end after three of them.
+        A server that has not booted must hold nothing.
         """
         self.story.count += 1
+        if case and self.cloud.broken.failed:
+            self.tell("    failed:", *self.cloud.broken.failed)
+        self.look()
+        self.record(case)
+        lost = [resident for resident in self.residents if resident.status == "ERROR"]
+        if is_boot:
+            self.checker.check(self.residents, is_faulty=case is not None)
+        for resident in lost:
+            self.tell("    lost:", self.states[resident.uuid].fault)
+            self.cloud._delete_server({"id": resident.uuid})
+            self.residents.remove(resident)
+        if not is_boot:
+            self.checker.check(self.residents, is_faulty=case is not None)
+
+    def look(self) -> None:
+        """See how all servers are."""
         shown = {server["id"]: server for server in self.cloud.api.get_servers()}
         for resident in self.residents:
             resident.look(shown[resident.uuid], self.cloud.guests, self.down)
         self.tell("   ", *(f"{one.status} {one.host}" for one in self.residents))
-        lost = [resident for resident in self.residents if resident.status == "ERROR"]
+
+    def record(self, case: Case | None) -> None:
+        """Record the step for the twin."""
+        before = [self.states[one.uuid] for one in self.residents if one.uuid in self.states]
+        self.states = {one.uuid: self.state_of(one) for one in self.residents}
+        name, number, values = self.now
+        step = Step(
+            name=name,
+            number=number,
+            values=values,
+            before=before,
+            after=list(self.states.values()),
+            struck=self.cloud.struck if case else frozenset(),
+            case=case,
+            has_failed=bool(case and self.cloud.broken.failed),
+            aware_only=frozenset(host for host, (nodes, _) in self.cloud.options.items() if nodes),
+        )
+        self.story.record.append(step)
+
+    def state_of(self, resident: Resident) -> State:
+        """Return how a server is."""
+        topology = topology_of(resident.uuid) if resident.host else None
         # The list of Nova 31 and 32 lacks the faults of servers that are in another cell.
-        faults = {one.uuid: self.cloud.api.get_server(one.uuid).get("fault") for one in lost}
-        for resident in () if is_boot else lost:
-            fault = faults[resident.uuid]
-            assert fault, f"{resident} has no fault"
-            is_novas = self.checker.is_lost_by_nova(resident, fault, self.down)
-            assert is_novas, f"{resident}: {fault}"
-            self.tell("    as with Nova alone:", fault["message"])
-            self.cloud._delete_server(shown[resident.uuid])
-            self.residents.remove(resident)
-        self.checker.check(self.residents, is_faulty=case is not None)
-        for resident in lost if is_boot else ():
-            message = faults[resident.uuid]["message"]
-            is_refused = case is not None and "Exceeded maximum number of retries" in message
-            assert is_refused or "No valid host" in message, message
-            self.cloud._delete_server({"id": resident.uuid})
-            self.residents.remove(resident)
+        is_lost = resident.status == "ERROR"
+        fault = self.cloud.api.get_server(resident.uuid)["fault"] if is_lost else {}
+        ports, names = self.cloud.ports_of(resident.uuid), self.cloud.tree.names()
+        providers = [self.cloud.neutron.profile(port).get("allocation") for port in ports]
+        return State(
+            status=resident.status,
+            host=resident.host,
+            guest=resident.guest,
+            cells=tuple(cell.id for cell in topology.cells) if topology else (),
+            ports=tuple(ports),
+            interfaces=frozenset(names[uuid] for uuid in providers if uuid in names),
+            fault=fault.get("message", ""),
+        )
 
     @initialize(number=st.integers(0, 99), guest=guests(), ports=PORTS, is_off=st.booleans())
     @told
@@ -195,6 +246,11 @@ class RandomLife(RuleBasedStateMachine):
         """
         if not number:
             return
+        self.start(is_off)
+        self.take("boot_one", guest=guest, ports=ports, volume=False, case=None)
+
+    def start(self, is_off: bool) -> None:
+        """Start the hosts."""
         random.seed()  # Hypothesis has seeded it, and Nova's fixtures draw their names from it
         self.cloud = LifeCloud("runTest")
         self.cloud.setUp()
@@ -204,10 +260,9 @@ class RandomLife(RuleBasedStateMachine):
         )
         self.checker = Checker(self.cloud, has_shares=not is_off)
         self.tell("options are", "off" if is_off else "on")
-        for host in HOSTS:
+        for host in self.hosts:
             nodes = None if is_off or host == "old" else True
             self.cloud.begin(host, nodes=nodes, shares=not is_off)
-        self.boot(guest, ports, volume=False, count=1, case=None)
 
     @step(guest=guests(), ports=PORTS, volume=st.booleans(), case=CASES)
     def boot_one(
@@ -286,7 +341,7 @@ class RandomLife(RuleBasedStateMachine):
         (docs/upstream/evacuated-gpu.rst). nova-compute of cpu-tiers evacuates it as soon as a host
         reports NUMA nodes: all hosts share this process.
         """
-        if resident.guest.gpus and not any(nodes for nodes, _ in self.cloud.options.values()):
+        if resident.guest.gpus and not self.evacuates_gpus():
             return
         busy = self.those("VERIFY_RESIZE")
         hosts = {one.host for one in busy} | {migration_of(one).source_compute for one in busy}
@@ -295,6 +350,10 @@ class RandomLife(RuleBasedStateMachine):
         self.cloud.go_down(resident.host)
         self.down.add(resident.host)
         self.act(resident, {"evacuate": {}}, case)
+
+    def evacuates_gpus(self) -> bool:
+        """Tell whether nova-compute is able to evacuate a server with a virtual GPU."""
+        return any(nodes for nodes, _ in self.cloud.options.values())
 
     @step(case=CASES)
     def come_back(self, case: Case | None) -> None:
@@ -352,9 +411,7 @@ class RandomLife(RuleBasedStateMachine):
                 self.cloud.api.detach_interface(server.uuid, port)
                 wait_until(lambda: port not in self.cloud.ports_of(server.uuid))
                 self.cloud.unplug(server.uuid, server.host, port)
-                server.attached.discard(port)
             else:
-                server.attached.add(port)
                 body = {"interfaceAttachment": {"port_id": port}}
                 self.cloud.api.attach_interface(server.uuid, body)
         self.check(case)
@@ -384,7 +441,7 @@ class RandomLife(RuleBasedStateMachine):
         if self.checker.has_shares or self.down:
             return
         self.tell("shares on")
-        for host in HOSTS:
+        for host in self.hosts:
             self.cloud.options[host] = (self.cloud.options[host][0], True)
             self.cloud.restart(host)
         self.cloud.restart_scheduler(query_placement_for_vcpu_shares=True)

@@ -11,15 +11,19 @@ shorter: each try would take as long as the life.
 
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from cpu_tiers.nova.compute import numa_pinning
 from tests import draws
+from tests.nova.numa.devices import SriovNeutron
 from tests.nova.numa.random_lives.guests import Guest
 from tests.nova.numa.random_lives.machine import RandomLife, Story
+from tests.nova.numa.random_lives.twin import Twin
 
 LIVES = int(os.environ.get("CPU_TIERS_LIVES") or 0)
 STEP = 10**8
@@ -45,9 +49,13 @@ def live(number: int) -> Story:
     seeded: Any = seed(number)(life)
     began = time.process_time()
     run_state_machine_as_test(seeded, settings=ONE_LIFE)
-    took, end = time.process_time() - began, "fails" if story.failure else "ends well"
+    took = time.process_time() - began
+    if not story.failure:
+        Twin(story).follow(story.record)
+    both, end = time.process_time() - began, "fails" if story.failure else "ends well"
     steps = dict(sorted(story.steps.items()))
-    story.tell(f"{story.failure}life {number} {end}, {took:.0f} s of CPU time: {steps}")
+    times = f"{took:.0f} s of CPU time and {both - took:.0f} s of the twin"
+    story.tell(f"{story.failure}life {number} {end}, {times}: {steps}")
     return story
 
 
@@ -61,6 +69,45 @@ def test_random_lives() -> None:
         if story.failure
     ]
     assert not failed, "\n\n".join(failed)
+
+
+SMALL = Guest(
+    policy="dedicated",
+    nodes=1,
+    vcpus_of_node=1,
+    is_uneven=False,
+    pages="",
+    isolates=False,
+    by_amounts=False,
+    multiplier="",
+    disk_gb=1,
+    cards=False,
+    gpus=False,
+    affinity="",
+)
+
+
+def unchanged(instance: Any, flavor: Any, requests: Any) -> list[Any]:
+    """Return PCI requests as Nova makes them."""
+    return [requests]
+
+
+def test_a_server_that_is_worse_off_than_its_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nova-compute refuses a cold migration, as it would without the policy of the flavor."""
+    monkeypatch.setattr(numa_pinning, "_with_policies", unchanged)
+    story = Story()
+    life = RandomLife(story, ("one", "two"))
+    life.start(is_off=False)
+    guest = replace(SMALL, cards=True, vcpus_of_node=2, affinity="socket")
+    for _ in range(4):
+        life.take("boot_one", guest=SMALL, ports=(), volume=False, case=None)
+    port = SriovNeutron.PORTS[0]
+    life.take("boot_one", guest=guest, ports=(port,), volume=False, case=None)
+    life.take("migrate", life.residents[4], case=None)
+    life.teardown()
+    Twin(story, life.hosts).follow(story.record)
+    assert "migrate" in story.failure, story.lines
+    assert "VERIFY_RESIZE" in story.failure
 
 
 def test_what_a_guest_holds() -> None:
