@@ -46,6 +46,9 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
         requests = (resources, *numa_request.fallbacks)
         for request in requests:
             answer = _ask(original, self, context, request)
+            if answer is None and request is not resources:
+                # Nova alone would not need this answer, so it is asked for once more.
+                answer = _ask(original, self, context, request)
             if answer is None:
                 if not joined:
                     return None

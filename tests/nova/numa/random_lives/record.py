@@ -10,6 +10,9 @@ from tests.nova.numa.devices import SriovNeutron
 from tests.nova.numa.random_lives.guests import Guest
 
 
+_MOVES = ("migrate", "migrate_live", "unshelve")
+
+
 @dataclass(frozen=True, kw_only=True)
 class State:
     """How a server is after a step, as its user sees it, and on which NUMA nodes it is.
@@ -64,7 +67,11 @@ class Step:
         that exists stays as it is, and is never kept from a move.
         For a direct port, Nova takes the first interface in Placement's order, which is not the
         same in the twin, and refuses the port if the interface is not on a node of the server.
+        Only a query of cpu-tiers finds the hosts that do not report their NUMA nodes, for a server
+        that fits on no other host. Asked twice without an answer, a server stays where it is.
         """
+        if self.has_failed and self.case and self.case.for_ever and self.name in _MOVES:
+            return after == before
         if self.name == "attach_or_detach":
             return self.values["port"] in SriovNeutron.PORTS and after == before
         is_boot = before is None and after.status == "ERROR"
