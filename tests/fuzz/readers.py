@@ -304,9 +304,6 @@ class _Kernel(Files):
     def target(self, path: str) -> str:
         return "/usr/bin/qemu"
 
-    def exists(self, path: str) -> bool:
-        return True
-
 
 _PATHS = (
     "/proc/self/mounts", "/proc/7/cmdline", "/proc/7/cgroup", "/proc/7/task/8/stat",
