@@ -4,12 +4,16 @@ import logging
 from typing import Any
 
 from cpu_tiers.nova import candidate_cells
+from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.joined_answers import MOST_UNCHECKED
 from cpu_tiers.nova.scheduler.numa_groups import numa_request_of
 
 LOG = logging.getLogger(__name__)
+
+REASONS = Beside("reason why a server gets no host", seconds=5.0)
+"""Bounds the time of the further queries for a server."""
 
 _SECOND = "cpu_tiers_second"
 """The attribute of Nova's ResourceRequest whose answer Nova adds to the answer of another one."""
