@@ -25,12 +25,13 @@ _SYNTAX = r"(\[(?P<v6>[0-9A-Fa-f:.%\w]+)\]|(?P<name>[^\[\]:]+)):(?P<port>[0-9]{1
 CLIENT_SECONDS = 5.0
 """The time of a client, from its connection to the end of its answer."""
 
-MOST_CLIENTS = 64
-"""So many clients are served at the same time. A further client takes the place of the oldest."""
+MOST_CLIENTS = 256
+"""So many clients are served at the same time. A further client takes the place of the client that
+has waited longest, since its connection or since its request was complete."""
 
 _MOST_REQUEST_BYTES = 2**14
-_BACKLOG = 1024
-"""So many connections wait in the kernel."""
+_BACKLOG = 100
+"""So many connections wait in the kernel, and as many are accepted before a client is served."""
 
 
 class Address(NamedTuple):
@@ -74,7 +75,7 @@ class MetricsServer:
     async def serve(self, end: asyncio.Event) -> None:
         """Answer requests until an event is set."""
         server = await asyncio.start_server(
-            self._serve_client, sock=self._listener, limit=_MOST_REQUEST_BYTES
+            self._serve_client, sock=self._listener, limit=_MOST_REQUEST_BYTES, backlog=_BACKLOG
         )
         await end.wait()
         server.close()
@@ -105,6 +106,9 @@ class MetricsServer:
             request = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError as error:
             raise ValueError("the request is too long") from error
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        if task in self._clients:
+            self._clients[task] = self._clients.pop(task)
         writer.transport.set_write_buffer_limits(high=0)
         for part in _answer_of(self._application, _environ(request.decode("latin-1"))):
             writer.write(part)

@@ -20,6 +20,7 @@ from cpu_tiers.cgroup.nova_compute import ConfigPaths, find_config
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.help_format import fit_help
 from cpu_tiers.cli.safe_files import check_owner
+from cpu_tiers.cli.secrets import hide
 from cpu_tiers.cli.short_lists import HINT
 from cpu_tiers.cli.termination import run_until_sigterm
 from cpu_tiers.conf.read import read_config
@@ -136,7 +137,9 @@ class NovaConfCommand(Command):
         :raises InvalidInput: a file cannot be read, see
             :func:`~cpu_tiers.conf.read.read_config`.
         """
-        return read_config(self.config_files, is_searched=not self.is_in_openstack_client)
+        conf = read_config(self.config_files, is_searched=not self.is_in_openstack_client)
+        hide(conf)
+        return conf
 
     def nova_compute_conf(self) -> cfg.ConfigOpts:
         """Return the configuration of the nova-compute of this machine, and log its files.
@@ -149,6 +152,7 @@ class NovaConfCommand(Command):
         """
         paths = None if self.config_files else self._paths_of_service()
         conf = read_config(paths.files, paths.folders) if paths else self.nova_conf()
+        hide(conf)
         read = ", ".join(_read_files(conf)) or "the defaults of all options"
         LOG.info("configuration: %s", read)
         return conf

@@ -108,7 +108,7 @@ def test_slow_clients_do_not_keep_prometheus_waiting(
     monkeypatch.setattr(metrics_server, "CLIENT_SECONDS", 3.0)
     with bound(Address("127.0.0.1", 0), Nothing()) as server, answering(server) as address:
         before = len(list(Path("/proc/self/fd").iterdir()))
-        with slow_clients(address, 300) as clients:
+        with slow_clients(address, 400) as clients:
             assert b"process_cpu_seconds_total" in scrape(address)
             assert sum(map(is_open, clients)) <= MOST_CLIENTS
             deadline = time.monotonic() + 30
