@@ -7,6 +7,7 @@ with the values. An input that is not valid has to end with a :class:`CpuTiersEr
 import atexit
 import io
 import json
+import logging
 import os
 import shutil
 import sys
@@ -347,10 +348,11 @@ def _run(*command: str) -> None:
 
     ``--debug`` prints a traceback of the error, which has to be one of cpu-tiers.
     """
-    output, sys.argv[1:] = io.StringIO(), []
+    output, handlers = io.StringIO(), logging.getLogger().handlers
     arguments = ["--debug", "--config-file", "/dev/null", *command]
     with redirect_stdout(output), redirect_stderr(output), suppress(SystemExit, CpuTiersError):
         main(arguments)
+    handlers.clear()  # cliff adds one in each run
     text = output.getvalue()
     if "Traceback (most" in text:
         after = text[text.rindex("Traceback (most") :].splitlines()[1:]
