@@ -62,10 +62,6 @@ class Files:
         """
         return str((self._root / path.lstrip("/")).readlink())
 
-    def exists(self, path: str) -> bool:
-        """Tell whether there is a file or a folder that the user may see."""
-        return (self._root / path.lstrip("/")).exists()
-
     @contextmanager
     def noted(self, path: str) -> Iterator[None]:
         """Suppress the error of a block that cannot read a file, and add a fault instead.

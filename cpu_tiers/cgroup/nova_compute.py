@@ -1,51 +1,79 @@
-"""Find the configuration files with which nova-compute was started, in /proc.
+"""Find the configuration files with which the nova-compute service was started, in /proc.
 
-A nova-compute in a container has a file system of its own, which ``/proc/PID/root`` shows.
+Every user may start a process with the name and the arguments of nova-compute. So the process
+must be a Python program of root, of the user ``nova`` or of the user of this command, or be in the
+cgroup of the unit of nova-compute, into which only root can put a process. The name of a process
+whose program is not Python proves nothing: sudo, for example, runs as root with any name.
 """
 
+import os
+import pwd
+import re
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from cpu_tiers.cgroup.files import Files
+from cpu_tiers.cgroup.processes import status_field
 from cpu_tiers.errors import InvalidInput
 
 _PROGRAM = "nova-compute"
-_FOLDER = "/etc/nova"
+_USER = "nova"
+_UNIT = re.compile(
+    r"^(?:0:|\d+:name=systemd):/system\.slice/(?:[^/]+\.slice/)?"
+    r"(?:[\w-]*nova[-_]compute(?:@[^/]*)?|devstack@n-cpu)\.service(?:/|$)",
+    re.MULTILINE,
+)
 
 
 class ConfigPaths(NamedTuple):
-    """The paths of ``--config-file`` and ``--config-dir``; empty for the default paths."""
+    """The paths of ``--config-file`` and ``--config-dir``; empty for the default paths.
+
+    :ivar owner: the user id of nova-compute.
+    """
 
     files: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    owner: int = 0
 
 
-def find_config(files: Files) -> ConfigPaths | None:
-    """Return the paths that the running nova-compute reads, or ``None`` if none is visible.
+class FoundConfig(NamedTuple):
+    """What the processes with the name nova-compute tell.
 
-    A nova-compute with another file system counts only if no nova-compute has the file system of
-    this process.
+    :ivar paths: the paths of the service; ``None`` if the service does not run.
+    :ivar strangers: the ids of the processes that are not the service of this machine: a process
+        of another user, or in a container.
+    """
 
-    :raises InvalidInput: several nova-compute run, with different paths.
+    paths: ConfigPaths | None
+    strangers: tuple[str, ...]
+
+
+def find_config(files: Files) -> FoundConfig:
+    """Return the paths that the running nova-compute reads.
+
+    A nova-compute with another file system than this process is a stranger.
+
+    :raises InvalidInput: nova-compute runs several times, with different paths.
     """
     own = files.target("/proc/self/ns/mnt")
-    here, elsewhere = set[ConfigPaths](), set[ConfigPaths]()
+    services, strangers = set[ConfigPaths](), list[str]()
     for pid in filter(str.isdigit, files.folders("/proc")):
         with files.noted(f"/proc/{pid}"):
             arguments = _arguments(files.read(f"/proc/{pid}/cmdline").split("\0"))
             if arguments is None:
                 continue
-            if files.target(f"/proc/{pid}/ns/mnt") == own:
-                here.add(_paths(files, pid, arguments))
+            user = _service_user(files, pid)
+            if user is None or files.target(f"/proc/{pid}/ns/mnt") != own:
+                strangers.append(pid)
             else:
-                elsewhere.add(_in_container(files, pid, _paths(files, pid, arguments)))
-    found = here or elsewhere
-    if len(found) > 1:
-        given = f"{len(found)} processes run, with different configuration files"
+                services.add(_paths(files, pid, arguments, user))
+    if len(services) > 1:
+        given = f"{len(services)} processes run, with different configuration files"
         raise InvalidInput.of(_PROGRAM, given, "give the files with --config-file")
-    return next(iter(found), None)
+    return FoundConfig(next(iter(services), None), tuple(strangers))
 
 
 def _arguments(command: Sequence[str]) -> Sequence[str] | None:
@@ -57,7 +85,26 @@ def _arguments(command: Sequence[str]) -> Sequence[str] | None:
     return None
 
 
-def _paths(files: Files, pid: str, arguments: Sequence[str]) -> ConfigPaths:
+def _service_user(files: Files, pid: str) -> int | None:
+    """Return the user id of a process of the service, or ``None`` for another process."""
+    if not PurePosixPath(files.target(f"/proc/{pid}/exe")).name.startswith("python"):
+        return None
+    # Real, effective, saved and file system user: they differ in a setuid program.
+    users = set(map(int, status_field(files.read(f"/proc/{pid}/status"), "Uid").split()))
+    if len(users) > 1:
+        return None
+    is_service = users <= _service_users() or _UNIT.search(files.read(f"/proc/{pid}/cgroup"))
+    return users.pop() if is_service else None
+
+
+def _service_users() -> set[int]:
+    users = {0, os.geteuid()}
+    with suppress(KeyError):
+        users.add(pwd.getpwnam(_USER).pw_uid)
+    return users
+
+
+def _paths(files: Files, pid: str, arguments: Sequence[str], owner: int) -> ConfigPaths:
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--config-file", action="append", default=[])
     parser.add_argument("--config-dir", action="append", default=[])
@@ -66,18 +113,5 @@ def _paths(files: Files, pid: str, arguments: Sequence[str]) -> ConfigPaths:
     return ConfigPaths(
         files=tuple(str(folder / path) for path in known.config_file),
         folders=tuple(str(folder / path) for path in known.config_dir),
-    )
-
-
-def _in_container(files: Files, pid: str, paths: ConfigPaths) -> ConfigPaths:
-    """Return the paths below the root of a container, with the default paths of nova-compute."""
-    names = ("nova", _PROGRAM)
-    root = f"/proc/{pid}/root"
-    default_files = [f"{root}{_FOLDER}/{name}.conf" for name in names]
-    default_folders = [f"{root}{_FOLDER}/{name}.conf.d" for name in names]
-    return ConfigPaths(
-        files=tuple(root + path for path in paths.files)
-        or tuple(filter(files.exists, default_files)),
-        folders=tuple(root + path for path in paths.folders)
-        or tuple(filter(files.exists, default_folders)),
+        owner=owner,
     )

@@ -8,11 +8,13 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, TextIO, cast
 
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
+from cpu_tiers.cli.secrets import MaskingStream, masked_output
 from cpu_tiers.cli.short_lists import width
 from cpu_tiers.cli.terminal import wrapped_errors, wrapped_lines
 from cpu_tiers.cli.termination import run_until_sigterm
@@ -67,6 +69,14 @@ class CpuTiersApp(App):
         )
         return parser
 
+    def configure_logging(self) -> None:
+        """Log to standard error and to ``--log-file``, without secrets of the configuration."""
+        super().configure_logging()
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.FileHandler):
+                stream = MaskingStream(cast(TextIO, handler.stream))
+                handler.setStream(cast(TextIOWrapper, stream))
+
     def print_help_if_requested(self) -> None:
         """Print the help, with the list of commands wrapped to the width of the terminal."""
         stdout, self.stdout = self.stdout, io.StringIO()
@@ -89,7 +99,7 @@ def _wrapped_entry(line: str) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status, which docs/cli.rst lists."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    with wrapped_errors():
+    with wrapped_errors(), masked_output():
         return _run(arguments)
 
 

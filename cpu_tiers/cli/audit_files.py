@@ -71,11 +71,12 @@ def _read_metrics(host: str, path: str) -> AuditedHost:
             "metrics need prometheus_client: pip install 'cpu-tiers[prometheus]'"
         ) from error
     try:
-        families = list(text_string_to_metric_families(read_bytes(path).decode()))
-    except (ValueError, KeyError, IndexError) as error:
+        families = text_string_to_metric_families(read_bytes(path).decode())
+        guests = tuple(_guests(families))
+    except (ValueError, KeyError, IndexError, OverflowError) as error:
         allowed = "give metrics of cpu-tiers host audit --prometheus or host watch"
         raise InvalidInput.of(path, f"no metrics ({error})", allowed) from error
-    return AuditedHost(host=host, guests=tuple(_guests(families)))
+    return AuditedHost(host=host, guests=guests)
 
 
 def _guests(families: Iterable[Any]) -> Iterable[GuestFigures]:

@@ -8,8 +8,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 
 from cpu_tiers.cli.nova_command import NovaCommand
-from cpu_tiers.cli.output_file import write_output
-from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.cli.safe_files import write_output
+from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.simulation.past_servers import to_requests, to_rows
 
@@ -52,8 +52,9 @@ class CloudRequests(NovaCommand):
         arrivals, flavors = to_requests(servers, is_masked=parsed_args.mask)
         table = io.StringIO()
         csv.writer(table, lineterminator="\n").writerows(to_rows(arrivals))
-        _write(parsed_args.requests, table.getvalue())
-        _write(parsed_args.flavors, json.dumps(list(_documents(flavors)), indent=1))
+        write_output(parsed_args.requests, table.getvalue().encode(), private=True)
+        documents = json.dumps(list(_documents(flavors)), indent=1)
+        write_output(parsed_args.flavors, documents.encode(), private=True)
         LOG.info("requests: %d, flavors: %d", len(arrivals), len(flavors))
 
 
@@ -69,10 +70,3 @@ def _documents(flavors: Iterable[Flavor]) -> Iterable[dict[str, object]]:
             "Swap": flavor.swap_mb,
             "Properties": dict(flavor.extra_specs),
         }
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        write_output(path, text.encode(), private=True)
-    except (OSError, ValueError) as error:
-        raise InvalidInput.of(path, f"cannot be written ({error})", "name another file") from error

@@ -10,8 +10,8 @@ from functools import partial
 from cpu_tiers.cli.audit_files import read_audit_file
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.page_file import write_page
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.safe_files import write_output
 from cpu_tiers.cli.short_lists import MOST_LINES
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument, moment, read_snapshot
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
@@ -199,4 +199,4 @@ def _write(path: str, cloud: SoldCloud, given: _Given, server_names: Mapping[str
         from cpu_tiers.page.cloud import cloud_page
     tiers = [tier.name for tier in given.tiers]
     page = cloud_page(cloud, tiers, given.reports, given.source, server_names)
-    write_page(path, page.html())
+    write_output(path, page.html().encode(), private=True)  # a page has names of a cloud

@@ -9,10 +9,10 @@ from functools import partial
 
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.output_file import write_output
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.safe_files import write_output
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
-from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.whole_cloud import read_whole_cloud
 from cpu_tiers.simulation.masking import masked
@@ -52,12 +52,7 @@ class CloudSnapshot(NovaConfCommand):
         if parsed_args.mask:
             snapshot = masked(snapshot)
         content = json.dumps(snapshot.to_json(), separators=(",", ":")).encode()
-        try:
-            write_output(parsed_args.file, content, private=True)
-        except (OSError, ValueError) as error:
-            raise InvalidInput.of(
-                parsed_args.file, f"cannot be written ({error})", "name another file"
-            ) from error
+        write_output(parsed_args.file, content, private=True)
         LOG.info(
             "providers: %d, consumers: %d, flavors: %d",
             len(snapshot.providers),

@@ -9,6 +9,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.cli.nova_command import quiet, require_nova
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.secrets import hide
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.survey import HostSurvey
 from cpu_tiers.translators.broken_rules import Move
@@ -35,6 +36,8 @@ def inspect(
         # own first.
         with warnings.catch_warnings(record=True):
             from cpu_tiers.nova.commands import flavor_findings
+            from cpu_tiers.nova.options import CONF
+        hide(CONF)
         with (
             ProgressLine("reading flavors and servers") as progress,
             flavor_findings.databases(files, folders),

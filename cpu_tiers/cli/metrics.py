@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from cpu_tiers.cli.output_file import write_output
+from cpu_tiers.cli.safe_files import write_output
 from cpu_tiers.cli.tier_arguments import tier_names
-from cpu_tiers.errors import CpuTiersError, InvalidInput
+from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.guest.audit import Evidence, Finding, Kind, deliveries
 from cpu_tiers.guest.tier import Tier
 
@@ -73,12 +73,7 @@ def write_metrics(
             if (value := values[domain.name].get(name)) is not None:
                 tier = labels[domain.name] or ""
                 gauge.labels(domain.name, domain.uuid or "", tier).set(value)
-    try:
-        write_output(path, generate_latest(registry))
-    except OSError as error:
-        raise InvalidInput.of(
-            path, f"cannot be written ({error.strerror})", "name a writable file"
-        ) from error
+    write_output(path, generate_latest(registry))
 
 
 def _plain(registry: "CollectorRegistry", name: str, help_text: str, value: float) -> None:

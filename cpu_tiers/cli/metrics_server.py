@@ -1,14 +1,18 @@
-"""A small HTTP server that answers Prometheus, in a thread beside the command."""
+"""A small HTTP server that answers Prometheus, in a thread beside the command.
 
+asyncio serves all clients in a single thread. The number of clients, the time of each and the
+length of a request are bounded: a client that sends a byte now and then is cut off.
+"""
+
+import asyncio
 import re
 import socket
 from argparse import ArgumentTypeError
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
-from socketserver import TCPServer
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
 from cpu_tiers.cli.metrics import PrometheusMissing
 from cpu_tiers.errors import InvalidInput
@@ -18,8 +22,16 @@ if TYPE_CHECKING:
 
 _SYNTAX = r"(\[(?P<v6>[0-9A-Fa-f:.%\w]+)\]|(?P<name>[^\[\]:]+)):(?P<port>[0-9]{1,5})"
 
-_CLIENT_SECONDS = 10
-"""How long the server waits for a client that neither asks nor reads."""
+CLIENT_SECONDS = 5.0
+"""The time of a client, from its connection to the end of its answer."""
+
+MOST_CLIENTS = 256
+"""So many clients are served at the same time. A further client takes the place of the client that
+has waited longest, since its connection or since its request was complete."""
+
+_MOST_REQUEST_BYTES = 2**14
+_BACKLOG = 100
+"""So many connections wait in the kernel, and as many are accepted before a client is served."""
 
 
 class Address(NamedTuple):
@@ -44,22 +56,107 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class _Server(ThreadingHTTPServer):
-    def server_bind(self) -> None:
-        # HTTPServer would ask the name service for the name of the address.
-        TCPServer.server_bind(self)
-        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+class MetricsServer:
+    """The server: a socket that listens, and the application that makes the answers.
+
+    :param application: a WSGI application.
+    """
+
+    def __init__(self, listener: socket.socket, application: Callable[..., Any]) -> None:
+        """Begin without clients; nothing is answered before :meth:`serve`."""
+        self._listener, self._application = listener, application
+        self._clients: dict[asyncio.Task[None], None] = {}  # the oldest first
+
+    @property
+    def address(self) -> Address:
+        """The address with the port that is in use."""
+        return Address(*self._listener.getsockname()[:2])
+
+    async def serve(self, end: asyncio.Event) -> None:
+        """Answer requests until an event is set."""
+        server = await asyncio.start_server(
+            self._serve_client, sock=self._listener, limit=_MOST_REQUEST_BYTES, backlog=_BACKLOG
+        )
+        await end.wait()
+        server.close()
+        for client in self._clients:
+            client.cancel()
+
+    async def _serve_client(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._clients[task] = None
+        if len(self._clients) > MOST_CLIENTS:
+            oldest = next(iter(self._clients))
+            del self._clients[oldest]
+            oldest.cancel()
+        with suppress(TimeoutError, asyncio.CancelledError, OSError, EOFError, ValueError):
+            async with asyncio.timeout(CLIENT_SECONDS):
+                await self._answer(reader, writer)
+        self._clients.pop(task, None)
+        writer.transport.abort()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, and wait until the kernel has the answer.
+
+        :raises EOFError, ValueError: the request is cut off, too long or no HTTP.
+        """
+        try:
+            request = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError as error:
+            raise ValueError("the request is too long") from error
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        if task in self._clients:
+            self._clients[task] = self._clients.pop(task)
+        writer.transport.set_write_buffer_limits(high=0)
+        for part in _answer_of(self._application, _environ(request.decode("latin-1"))):
+            writer.write(part)
+        await writer.drain()
+        writer.write_eof()
+
+
+def _environ(request: str) -> dict[str, str]:
+    """Return what prometheus_client reads of a request, as WSGI names it.
+
+    :raises ValueError: the request is no HTTP.
+    """
+    line, *lines = request.rstrip().split("\r\n")
+    method, target, _ = line.split(" ")
+    url = urlsplit(target)
+    headers = {name.lower(): value.strip() for name, _, value in (s.partition(":") for s in lines)}
+    return {
+        "REQUEST_METHOD": method,
+        "PATH_INFO": url.path,
+        "QUERY_STRING": url.query,
+        "HTTP_ACCEPT": headers.get("accept", ""),
+        "HTTP_ACCEPT_ENCODING": headers.get("accept-encoding", ""),
+    }
+
+
+def _answer_of(application: Callable[..., Any], environ: dict[str, str]) -> Iterable[bytes]:
+    """Yield the head and the body of an answer."""
+    lines: list[str] = []
+
+    def start(status: str, headers: Iterable[tuple[str, str]]) -> None:
+        lines.append(f"HTTP/1.1 {status}")
+        lines.extend(f"{name}: {value}" for name, value in headers)
+
+    body = b"".join(application(environ, start))
+    lines += [f"Content-Length: {len(body)}", "Connection: close", "", ""]
+    yield "\r\n".join(lines).encode("latin-1")
+    yield body
 
 
 @contextmanager
-def bound(address: Address, collector: "Collector") -> Iterator[ThreadingHTTPServer]:
+def bound(address: Address, collector: "Collector") -> Iterator[MetricsServer]:
     """Yield a server that has the port, and answers while :func:`answering` runs.
 
     :raises PrometheusMissing: prometheus_client is not installed.
     :raises InvalidInput: the address or the port cannot be used.
     """
     try:
-        from prometheus_client import CollectorRegistry, MetricsHandler, ProcessCollector
+        from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
     except ImportError as error:
         raise PrometheusMissing(
             "host watch needs prometheus_client: pip install 'cpu-tiers[prometheus]'"
@@ -67,25 +164,44 @@ def bound(address: Address, collector: "Collector") -> Iterator[ThreadingHTTPSer
     registry = CollectorRegistry()
     registry.register(collector)
     ProcessCollector(registry=registry)
-    handler = type("Handler", (MetricsHandler.factory(registry),), {"timeout": _CLIENT_SECONDS})
     try:
-        family = socket.getaddrinfo(address.host, address.port)[0][0]
-        server = type("Server", (_Server,), {"address_family": family})(address, handler)
+        listener = _listener(address)
     except OSError as error:
         given = f"cannot listen on {address} ({error.strerror or error})"
         allowed = "name another port, or end the program that listens there"
         raise InvalidInput.of("--listen", given, allowed) from error
+    with listener:
+        yield MetricsServer(listener, make_wsgi_app(registry))
+
+
+def _listener(address: Address) -> socket.socket:
+    """Return a socket that listens.
+
+    :raises OSError: the address or the port cannot be used.
+    """
+    listener = socket.socket(socket.getaddrinfo(address.host, address.port)[0][0])
     try:
-        yield server
-    finally:
-        server.server_close()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 @contextmanager
-def answering(server: ThreadingHTTPServer) -> Iterator[Address]:
+def answering(server: MetricsServer) -> Iterator[Address]:
     """Answer requests in the block, and yield the address with the port that is in use."""
-    Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    loop, end = asyncio.new_event_loop(), asyncio.Event()
+    thread = Thread(
+        target=loop.run_until_complete, args=[server.serve(end)], name="metrics", daemon=True
+    )
+    address = server.address
+    thread.start()
     try:
-        yield Address(server.server_name, server.server_port)
+        yield address
     finally:
-        server.shutdown()
+        loop.call_soon_threadsafe(end.set)
+        thread.join()
+        loop.close()

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.cli.formatting import FormattedValue
 from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
-from cpu_tiers.cli.output_file import write_output
+from cpu_tiers.cli.safe_files import write_output
 from cpu_tiers.cli.shortfall_rows import going_to, resource_lines
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
@@ -98,10 +98,4 @@ def save(plan: "MovePlan", path: str) -> None:
     :raises InvalidInput: the file cannot be written.
     """
     text = json.dumps(plan_document(plan.host, plan.relocations), indent=2, ensure_ascii=False)
-    try:
-        write_output(path, f"{text}\n".encode(), private=True)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidInput.of(
-            f"--save {path}", f"cannot be written ({reason})", "name another file"
-        ) from error
+    write_output(path, f"{text}\n".encode(), private=True)

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
+from cpu_tiers.cli.secrets import hide
 from cpu_tiers.cli.snapshot_argument import refuse_snapshot_argument
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.placement.client import PlacementClient
@@ -66,6 +67,8 @@ class NovaCommand(NovaConfCommand):
                     port_plan,  # noqa: F401
                 )
                 from cpu_tiers.nova.commands.cloud import connect as connect_nova
+                from cpu_tiers.nova.options import CONF
+            hide(CONF)
             with connect_nova(self.config_files) as cloud:
                 yield cloud
 

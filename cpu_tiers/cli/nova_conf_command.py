@@ -6,6 +6,7 @@ the same class by :mod:`cpu_tiers.cli.openstack_plugin`. Only the session and th
 """
 
 import logging
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,9 +16,11 @@ from cliff.command import Command
 from oslo_config import cfg
 
 from cpu_tiers.cgroup.files import Files
-from cpu_tiers.cgroup.nova_compute import find_config
+from cpu_tiers.cgroup.nova_compute import ConfigPaths, find_config
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.help_format import fit_help
+from cpu_tiers.cli.safe_files import check_owner
+from cpu_tiers.cli.secrets import hide
 from cpu_tiers.cli.short_lists import HINT
 from cpu_tiers.cli.termination import run_until_sigterm
 from cpu_tiers.conf.read import read_config
@@ -27,6 +30,9 @@ from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.session import connect, opened_services, placement_client
 
 LOG = logging.getLogger(__name__)
+
+_MOST_STRANGERS = 3
+"""So many processes with the name of nova-compute are named."""
 
 
 class ShortenedRefusal(CpuTiersError):
@@ -131,23 +137,39 @@ class NovaConfCommand(Command):
         :raises InvalidInput: a file cannot be read, see
             :func:`~cpu_tiers.conf.read.read_config`.
         """
-        return read_config(self.config_files, is_searched=not self.is_in_openstack_client)
+        conf = read_config(self.config_files, is_searched=not self.is_in_openstack_client)
+        hide(conf)
+        return conf
 
     def nova_compute_conf(self) -> cfg.ConfigOpts:
-        """Return the configuration of the nova-compute that runs on this machine.
+        """Return the configuration of the nova-compute of this machine, and log its files.
 
         Without ``--config-file`` the files and folders are those with which nova-compute was
         started; without a running nova-compute they are the files of :meth:`nova_conf`.
 
-        :raises InvalidInput: a file cannot be read, or several nova-compute run with different
-            files.
+        :raises InvalidInput: a file cannot be read or belongs to another user than nova-compute,
+            or several nova-compute run with different files.
         """
-        paths = None if self.config_files else find_config(Files())
-        if paths is None:
-            return self.nova_conf()
-        if any(paths):
-            LOG.info("nova-compute was started with %s", ", ".join(paths.files + paths.folders))
-        return read_config(paths.files, paths.folders)
+        paths = None if self.config_files else self._paths_of_service()
+        conf = read_config(paths.files, paths.folders) if paths else self.nova_conf()
+        hide(conf)
+        read = ", ".join(_read_files(conf)) or "the defaults of all options"
+        LOG.info("configuration: %s", read)
+        return conf
+
+    def _paths_of_service(self) -> ConfigPaths | None:
+        found = find_config(Files())
+        for pid in () if found.paths else found.strangers[:_MOST_STRANGERS]:
+            LOG.warning(
+                "The configuration of process %s, named nova-compute, is not read: the process is"
+                " in a container, or is not the service of this machine. If the process runs the"
+                " guests of this machine, give its files with --config-file.",
+                pid,
+            )
+        if found.paths:
+            for path in (*found.paths.files, *found.paths.folders):
+                check_owner(path, {found.paths.owner})
+        return found.paths
 
     def services(self, conf: cfg.ConfigOpts) -> Services:
         """Return the services of the cloud, the same each time; the session ends with the command.
@@ -207,3 +229,8 @@ class NovaConfCommand(Command):
     @property
     def _options(self) -> Namespace:
         return cast(Namespace, self.app_args)  # cliff sets app_args before it runs a command.
+
+
+def _read_files(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the files and the folders from which a configuration was read."""
+    return [*conf.config_file, *filter(os.path.isdir, conf.config_dir)]

@@ -16,9 +16,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cpu_tiers.cli.output_file import write_output
+from cpu_tiers.cli.safe_files import write_output
 from cpu_tiers.cli.tier_arguments import tier_names
-from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.guest.audit import Delivery
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.guest.tier import NO_TIER, Tier, multiplier_of, unnamed_tier
@@ -120,11 +120,7 @@ def draw(parsed_args: Namespace, host: str, guests: Sequence[Bar]) -> None:
                 date = {"Date": None} if kind == "svg" else {}
                 content = io.BytesIO()
                 figure.savefig(content, format=kind, dpi=150, metadata=date)
-                try:
-                    write_output(path, content.getvalue())
-                except OSError as error:
-                    reason = f"cannot be written ({error.strerror})"
-                    raise InvalidInput.of(path, reason, "name a writable file") from error
+                write_output(path, content.getvalue())
 
 
 def _figure(host: str, guests: Sequence[Bar]) -> "Figure":

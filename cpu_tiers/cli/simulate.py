@@ -13,8 +13,8 @@ from cpu_tiers.cli.documents import read_bytes
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.formatting import ListCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.page_file import write_page
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.safe_files import write_output
 from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_nodes
 from cpu_tiers.cli.simulation_report import COLUMNS, row
 from cpu_tiers.cli.snapshot_argument import read_snapshot
@@ -102,7 +102,8 @@ class Simulate(NovaConfCommand, ListCommand):
         results = _run(parsed_args, snapshot, policies, streams, demands)
         if parsed_args.html:
             tiers = {name: demand.tier or "none" for name, demand in demands.items()}
-            write_page(parsed_args.html, simulation_page(results, tiers).html())
+            page = simulation_page(results, tiers).html()
+            write_output(parsed_args.html, page.encode(), private=True)
         return COLUMNS, [row(name, outcomes, demands) for name, outcomes in results.items()]
 
 

@@ -16,6 +16,7 @@ from oslo_upgradecheck.upgradecheck import main as run
 from cpu_tiers.cli.flavor_report import check_flavors, check_pinned, inspect
 from cpu_tiers.cli.host_names import names, of_all
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.secrets import hide, masked_output
 from cpu_tiers.cli.terminal import wrapped_errors
 from cpu_tiers.cli.trait_report import check_host_traits, register
 from cpu_tiers.conf import filter_scheduler
@@ -241,5 +242,6 @@ def check_weigher(conf: cfg.ConfigOpts) -> Result:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``upgrade check`` and return its exit status."""
     conf = cfg.ConfigOpts()
-    with wrapped_errors():
+    with wrapped_errors(), masked_output():
+        hide(conf)
         return run(conf, "nova", Checks(conf), list(sys.argv[1:] if argv is None else argv))

@@ -175,10 +175,12 @@ selected host, or the fault. ``cpu-tiers explain --server UUID --decisions FILE`
 reads the file. If the option is not set, nothing is recorded.
 
 The folder must exist, and the user of nova-scheduler must be allowed to create
-files in the folder. All processes of nova-scheduler on a machine write the same
-file. If the file cannot be written, the log has a warning, and servers are
-placed nevertheless. The file has the ids of servers, and the names of flavors
-and of hosts, so only the user of nova-scheduler may read the file.
+files in the folder. The file must be no link. All processes of nova-scheduler on
+a machine write the same file, without waiting for each other. If the file cannot
+be written within a second, the decision is not recorded, the log has at most one
+warning in a minute, and servers are placed nevertheless. The file has the ids of
+servers, and the names of flavors and of hosts, so only the user of nova-scheduler
+may read the file.
 
 nova-scheduler reads this option if nova-scheduler has loaded the weigher of
 cpu-tiers.

@@ -107,6 +107,8 @@ class _Row(DocumentPlace):
         }
 
     def check_classes(self, allocation: Mapping[str, int], present: Mapping[str, Any]) -> None:
+        for name, amount in allocation.items():
+            (self / name).amount(amount, 1)
         for name in allocation.keys() - present.keys():
             self.wrong(name, f"name a resource class that the column {INVENTORY} has")
 

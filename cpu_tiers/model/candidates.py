@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.document import DocumentPlace
+from cpu_tiers.model.inventory import MAX_CAPACITY
 from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
 
 T = TypeVar("T")
@@ -196,9 +197,10 @@ class _AnswerPlace(DocumentPlace):
             self.faults.add((self / key).path, "it is missing", allowed)
         return super().get(body, key, kind)
 
-    def check_amount(self, amount: object) -> None:
-        if type(amount) is not int or amount < 0:  # isinstance(True, int) is true
-            self.wrong(amount, "give a whole number of at least 0")
+    def check_capacity(self, amount: object) -> None:
+        # isinstance(True, int) is true
+        if type(amount) is not int or not 0 <= amount <= MAX_CAPACITY:
+            self.wrong(amount, "give a whole number of at least 0, as Placement does")
 
     def check_class(self, name: str, summary: object) -> None:
         # A summary of another form has its own fault.
@@ -220,7 +222,7 @@ def _check_summary(at: _AnswerPlace, body: object, summaries: Mapping[str, Any])
         if place.of(amounts, dict) is amounts:
             for key in ("capacity", "used"):
                 # A missing key is None here, which is not an amount either.
-                (place / key).check_amount(amounts.get(key))
+                (place / key).check_capacity(amounts.get(key))
     for trait in at.get(summary, "traits", list):
         (at / "traits").of(trait, str)
     (at / "root_provider_uuid").check_provider(summary.get("root_provider_uuid"), summaries)
@@ -238,7 +240,7 @@ def _check_request(at: _AnswerPlace, body: object, summaries: Mapping[str, Any])
         place.check_provider(uuid, summaries)
         if place.of(allocation, dict) is allocation:
             for name, amount in place.get(allocation, "resources", dict).items():
-                (place / name).check_amount(amount)
+                (place / name).amount(amount, 1)
                 (place / name).check_class(name, summaries.get(uuid))
     mappings = (at / "mappings").of(request.get("mappings", {}), dict)
     for suffix, uuids in mappings.items():

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Self, TypeVar
 
 from cpu_tiers.errors import FaultList
+from cpu_tiers.model.names import MAX_AMOUNT
 
 T = TypeVar("T")
 
@@ -73,6 +74,13 @@ class DocumentPlace:
     def get(self, body: Mapping[str, Any], key: str, kind: type[T]) -> T:
         """Return ``body[key]``, or an empty value if the key is missing."""
         return (self / key).of(body[key], kind) if key in body else kind()
+
+    def amount(self, value: object, least: int) -> int:
+        """Return a whole number that Placement accepts as an amount, or ``least`` and a fault."""
+        if type(value) is int and least <= value <= MAX_AMOUNT:  # isinstance(True, int) is true
+            return value
+        self.wrong(value, f"give a whole number from {least} to {MAX_AMOUNT}")
+        return least
 
     def check_keys(self, body: Mapping[str, Any], known: Collection[str]) -> None:
         """Add a fault for every key of ``body`` that is not in ``known``."""

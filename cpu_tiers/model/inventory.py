@@ -12,6 +12,9 @@ from cpu_tiers.model.names import MAX_AMOUNT
 MAX_RATIO = 3.40282e38
 """The largest allocation ratio that Placement accepts."""
 
+MAX_CAPACITY = int(MAX_AMOUNT * MAX_RATIO)
+"""No capacity, and no sum of amounts, of Placement is larger."""
+
 MAX_NAME = 200
 """The largest length of a provider's name in Placement."""
 

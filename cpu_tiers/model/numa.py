@@ -20,6 +20,9 @@ CELL_TRAIT = "CUSTOM_NUMA_CELL_"
 COUNT_TRAIT = "CUSTOM_NUMA_NODES_"
 """The beginning of the traits of a root provider with NUMA nodes; a number of nodes follows."""
 
+_MOST_NODES = 128
+"""More NUMA nodes than a host has."""
+
 OF_TREE = (CELL_TRAIT, COUNT_TRAIT)
 """The beginnings of the traits that only describe the provider tree of a host."""
 
@@ -66,7 +69,8 @@ def count_traits(nodes: int) -> frozenset[str]:
 
 def count_trait(nodes: int) -> str:
     """Return the trait of the root provider of a host with at least this number of NUMA nodes."""
-    return f"{COUNT_TRAIT}{nodes}"
+    # An image may name any number of nodes, and every name is created in Placement.
+    return f"{COUNT_TRAIT}{min(nodes, _MOST_NODES)}"
 
 
 def node_trait() -> str:

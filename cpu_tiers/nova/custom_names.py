@@ -1,20 +1,23 @@
 """Seam that creates custom resource classes and traits in Placement before a query uses them.
 
-Placement answers 400 to a query with an unknown name. Only the names that
-translators return are created. A name in the extra specs of a flavor may be a
-typing error, and stays an error.
+Placement answers 400 to a query with an unknown name. Only names of cpu-tiers, and names that
+installed translators return, are created. A trait in the extra specs of a flavor may be a typing
+error, and a trait of an image is chosen by a project: both stay an error.
 """
 
 import functools
 import logging
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from keystoneauth1.exceptions import ClientException
 
+from cpu_tiers.model import host_traits, numa
 from cpu_tiers.model.names import is_custom
 from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
@@ -23,18 +26,50 @@ _NEEDED = "cpu_tiers_needed"
 """The attribute of Nova's ResourceRequest with the names to create, as URLs of Placement."""
 
 
-def need(request: Any, groups: Iterable[RequestGroup]) -> None:
+_OF_PORTS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
+"""The beginnings of the traits that Neutron gives to devices and requests for ports."""
+
+_CREATION = Beside("new names in Placement", seconds=5.0, pause=0.0)
+
+
+def need(request: Any, groups: Iterable[RequestGroup], *, translated: bool = False) -> None:
     """Have the custom names of ``groups`` created before ``request`` is sent to Placement.
 
     :param request: Nova's ``ResourceRequest``.
+    :param translated: the groups are those of installed translators, whose traits are created,
+        too. Otherwise a trait of another name comes from the flavor or the image.
     """
-    setattr(request, _NEEDED, getattr(request, _NEEDED, frozenset()) | _urls(groups))
-
-
-def _urls(groups: Iterable[RequestGroup]) -> frozenset[str]:
-    """Return the URL in Placement of each custom class and trait of the groups."""
     classes = {name for group in groups for name in group.resources}
     traits = {name for group in groups for name in group.required | group.forbidden}
+    traits = {name for name in traits if translated or _is_ours(name)}
+    setattr(request, _NEEDED, getattr(request, _NEEDED, frozenset()) | _urls(classes, traits))
+
+
+def _is_ours(trait: str) -> bool:
+    """Tell whether cpu-tiers or Neutron has made the name of a trait."""
+    size = re.fullmatch(rf"{numa.SIZE_TRAIT}([1-9][0-9]{{0,7}})", trait)
+    if size:  # an image may name any number: pages have a power of two kB, 4 kB to 16 GB
+        size_kb = int(size[1])
+        return size_kb.bit_count() == 1 and 2**2 <= size_kb <= 2**24
+    return trait.startswith((*_OF_PORTS, numa.COUNT_TRAIT)) or trait in _our_traits()
+
+
+@functools.cache
+def _our_traits() -> frozenset[str]:
+    return frozenset(
+        {
+            host_traits.multiplier_trait(),
+            *host_traits.policy_traits(),
+            numa.node_trait(),
+            numa.no_numa_trait(),
+            numa.small_pages_trait(),
+            numa.large_pages_trait(),
+        }
+    )
+
+
+def _urls(classes: Iterable[str], traits: Iterable[str]) -> frozenset[str]:
+    """Return the URL in Placement of each custom class and trait."""
     return frozenset(
         f"/{kind}/{name}"
         for kind, names in (("resource_classes", classes), ("traits", traits))
@@ -52,7 +87,9 @@ def _ensure_names(original: Callable[..., Any]) -> Callable[..., Any]:
         needed: frozenset[str] = getattr(resources, _NEEDED, frozenset())
         if needed:
             known = created.setdefault(self, set())
-            known |= {url for url in sorted(needed - known) if _create(self, context, url)}
+            unknown = sorted(needed - known)
+            if unknown:
+                _CREATION.do(lambda: known.update(u for u in unknown if _create(self, context, u)))
         return original(self, context, resources)
 
     return get_allocation_candidates

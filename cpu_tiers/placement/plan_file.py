@@ -28,7 +28,7 @@ from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, Provider
 from cpu_tiers.accounting.relocation import OF_NODES, Relocation, ServersDoNotFit
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.names import MAX_AMOUNT, VCPU_SHARES
 
 _AGAIN = "make the plan again"
 
@@ -140,7 +140,7 @@ def _relocation(uuid: ConsumerId, body: Any, where: str) -> Relocation:
 
 def _amounts(body: Any) -> dict[str, int]:
     for name, amount in body.items():
-        if name not in OF_NODES or type(amount) is not int or amount < 1:
+        if name not in OF_NODES or type(amount) is not int or not 1 <= amount <= MAX_AMOUNT:
             raise ValueError(f"{amount!r} {name!r}")
     return dict(body)
 

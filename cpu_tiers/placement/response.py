@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from cpu_tiers.model.document import MAX_BYTES, claims_json, load_json
+from cpu_tiers.model.inventory import MAX_CAPACITY
 from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
 
 T = TypeVar("T")
@@ -75,6 +76,8 @@ class PlacementResponse:
         value = container[key]
         if not _is(value, kind):
             raise self.invalid(f"JSON whose {key!r} is not of type {kind.__name__}")
+        if kind is int and abs(value) > MAX_CAPACITY:
+            raise self.invalid(f"JSON whose {key!r} is larger than any amount of Placement")
         return value  # type: ignore[no-any-return]  # _is() made sure
 
     def invalid(

@@ -16,6 +16,7 @@ from fractions import Fraction
 from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
+from cpu_tiers.model.cpu_set import MAX_CPU
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.simulation.cloud import Allocations, SimulatedCloud
 from cpu_tiers.simulation.reach import Reach
@@ -99,7 +100,10 @@ def tier_floors(
 
 
 class _Host:
-    """The pools of CPUs of a host: one for each provider of VCPU."""
+    """The pools of CPUs of a host: one for each provider of VCPU.
+
+    A host of more CPUs than Linux can have, such as the host of a fake driver, has no floors.
+    """
 
     def __init__(self, reach: Reach) -> None:
         self._pools: dict[str, frozenset[int]] = {}
@@ -107,7 +111,7 @@ class _Host:
         for provider in reach.own():
             if stock := provider.stocks.get(VCPU):
                 last = cpus + stock.inventory.total
-                self._pools[provider.uuid] = frozenset(range(cpus, last))
+                self._pools[provider.uuid] = frozenset(range(cpus, min(last, MAX_CPU + 2)))
                 cpus = last
             if stock := provider.stocks.get(VCPU_SHARES):
                 shares += int(stock.inventory.total * Fraction(stock.inventory.allocation_ratio))
@@ -116,7 +120,9 @@ class _Host:
 
     def parts(self, servers: Iterable[PlacedServer]) -> Iterable[tuple[str, Fraction, Fraction]]:
         """Yield the tier, the floor and the fair share of servers, as parts of the promise."""
-        if self._cpus_per_share is None:
+        servers = list(servers)
+        dedicated = sum(a.get(PCPU, 0) for s in servers for a in s.allocations.values())
+        if self._cpus_per_share is None or self._cpus + dedicated > MAX_CPU + 1:
             return
         contenders: dict[str, Contender] = {}
         promises: dict[str, tuple[str, Fraction]] = {}

@@ -20,6 +20,9 @@ from cpu_tiers.simulation.provider import CloudProvider
 FORMAT = "cpu-tiers cloud snapshot"
 VERSION = 1
 _KEYS = ("format", "version", "taken", "masked", "providers", "consumers", "flavors")
+_MOST_ABOVE = 64
+"""Trees of Nova, Neutron and Cyborg have 4 levels; Placement has no bound."""
+
 _LEAST = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
 
 
@@ -151,13 +154,6 @@ class _Place(DocumentPlace):
         (self / key).wrong(body[key], "give a time as 2026-11-23T08:00:00Z")
         return None
 
-    def amount(self, value: object, least: int) -> int:
-        """Return a whole number."""
-        if type(value) is int and value >= least:  # isinstance(True, int) is true
-            return value
-        self.wrong(value, f"give a whole number of at least {least}")
-        return least
-
 
 def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[CloudProvider]:
     states: dict[str, CloudProvider] = {}
@@ -176,8 +172,10 @@ def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[CloudProvider]:
     for state in states.values():
         above, parent = {state.uuid}, state.parent
         while parent is not None:
-            if parent not in states or parent in above:
+            if parent not in states or parent in above or len(above) > _MOST_ABOVE:
                 allowed = "name a provider of this document that is not below the provider"
+                if parent in states and parent not in above:
+                    allowed = f"a provider has at most {_MOST_ABOVE} providers above"
                 (at / state.uuid / "parent_uuid").wrong(parent, allowed)
                 break
             above.add(parent)

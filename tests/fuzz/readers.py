@@ -4,11 +4,16 @@ A function does with an input what a command or a service does: it reads the inp
 with the values. An input that is not valid has to end with a :class:`CpuTiersError`.
 """
 
+import atexit
 import io
 import json
+import logging
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +26,8 @@ from cpu_tiers.cgroup.host import read_host as read_cgroups
 from cpu_tiers.cgroup.load import load_between, read_load
 from cpu_tiers.cgroup.nova_compute import find_config
 from cpu_tiers.cgroup.vcpus import read_cpu_times
+from cpu_tiers.cli.app import main
+from cpu_tiers.cli.audit_files import read_audit_file
 from cpu_tiers.cli.documents import read_image, read_json, read_port
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.metrics import write_metrics
@@ -304,9 +311,6 @@ class _Kernel(Files):
     def target(self, path: str) -> str:
         return "/usr/bin/qemu"
 
-    def exists(self, path: str) -> bool:
-        return True
-
 
 _PATHS = (
     "/proc/self/mounts", "/proc/7/cmdline", "/proc/7/cgroup", "/proc/7/task/8/stat",
@@ -325,6 +329,68 @@ def kernel(content: bytes) -> None:
     load_between(files, read_load(files), 1.0)
     find_config(files)
     _audit(guest, found)
+
+
+def _file(name: str) -> str:
+    """Return the path of a file in memory."""
+    return f"/proc/self/fd/{os.memfd_create(name)}"
+
+
+# The processes of all readers have these files in common, so each reader has files of its own.
+_SNAPSHOT_FILE, _RECORD_FILE = _file("snapshot"), _file("record")
+_REQUESTS_FILE, _REQUESTED_FILE = _file("requests"), _file("requested")
+_AUDIT_FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-audit-"))
+atexit.register(shutil.rmtree, _AUDIT_FOLDER, ignore_errors=True)
+
+
+def _run(*command: str) -> None:
+    """Run a whole command, without its output.
+
+    ``--debug`` prints a traceback of the error, which has to be one of cpu-tiers.
+    """
+    output, handlers = io.StringIO(), logging.getLogger().handlers
+    arguments = ["--debug", "--config-file", "/dev/null", *command]
+    with redirect_stdout(output), redirect_stderr(output), suppress(SystemExit, CpuTiersError):
+        main(arguments)
+    handlers.clear()  # cliff adds one in each run
+    text = output.getvalue()
+    if "Traceback (most" in text:
+        after = text[text.rindex("Traceback (most") :].splitlines()[1:]
+        error = next(line for line in after if not line.startswith(" "))
+        assert error.startswith("cpu_tiers."), text
+
+
+def snapshot(content: bytes) -> None:
+    """Run every command that reads a snapshot."""
+    Path(_SNAPSHOT_FILE).write_bytes(content)
+    given = ("--snapshot", _SNAPSHOT_FILE)
+    _run("cloud", "show", *given)
+    _run("capacity", "--flavor", "gold", *given)
+    _run("explain", "--flavor", "gold", *given)
+    _run("weigh", "--flavor", "gold", *given)
+    _run("simulate", _SNAPSHOT_FILE, "--draw", "3")
+
+
+def requests(content: bytes) -> None:
+    """Run a simulation of a table of requests."""
+    Path(_REQUESTED_FILE).write_bytes(_json(_SNAPSHOT))
+    Path(_REQUESTS_FILE).write_bytes(content)
+    _run("simulate", _REQUESTED_FILE, "--requests", _REQUESTS_FILE)
+
+
+def record(content: bytes) -> None:
+    """Read the record of decisions about a server."""
+    Path(_RECORD_FILE).write_bytes(content)
+    _run("explain", "--server", UUID, "--decisions", _RECORD_FILE)
+
+
+def audit_file(content: bytes) -> None:
+    """Read the findings and the metrics of a host, for the page of the cloud."""
+    for suffix in ("json", "prom"):
+        path = _AUDIT_FOLDER / f"compute1.{suffix}"
+        path.write_bytes(content)
+        with _refused():
+            read_audit_file(str(path))
 
 
 def _json(document: object) -> bytes:
@@ -475,7 +541,54 @@ _CANDIDATE_LIST = [
     }
 ]
 
+_SNAPSHOT = {
+    "format": "cpu-tiers cloud snapshot", "version": 1, "taken": "2026-11-23T08:00:00Z",
+    "masked": False,
+    "providers": [
+        {
+            "uuid": uuid, "name": uuid, "parent_uuid": parent, "traits": ["CUSTOM_A"],
+            "aggregates": ["g"],
+            "inventories": {
+                name: {**_INVENTORY, "total": 4096, "max_unit": 4096}
+                for name in ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_VCPU_SHARES")
+            },
+        }
+        for uuid, parent in (("a", None), ("b", "a"))
+    ],
+    "consumers": {"server": {"a": {"VCPU": 2, "PCPU": 1, "CUSTOM_VCPU_SHARES": 100}}},
+    "flavors": [
+        {
+            "name": "gold", "vcpus": 2, "memory_mb": 512, "root_gb": 1,
+            "extra_specs": {"quota:cpu_shares_multiplier": "50"},
+        }
+    ],
+}  # fmt: skip
+_CHOSEN = {"number": 1, "names": ["a"]}
+_DECISION = {
+    "time": "2026-11-23T08:00:00.000+00:00", "seconds": 0.1, "request_id": "req-1",
+    "servers": [UUID], "flavor": "gold", "queries": ["resources=VCPU:1"], "candidates": _CHOSEN,
+    "rounds": [
+        {
+            "server": UUID, "filters": [{"filter": "F", "left": 1, "removed": _CHOSEN}],
+            "weights": [{"host": "a", "weight": 1.0, "parts": {"W": 1.0}}],
+            "claims": [{"providers": ["p"], "granted": True}],
+        }
+    ],
+    "selected": [{"host": "a", "alternates": ["b"]}], "fault": None,
+}  # fmt: skip
+_FOUND = {"kind": "weight", "where": "guest a", "found": "1", "do": "fix", "fixed": False}
+_METRICS_OF_AUDIT = b"""# HELP cpu_tiers_guest_floor_cpus x
+# TYPE cpu_tiers_guest_floor_cpus gauge
+cpu_tiers_guest_floor_cpus{guest="a",uuid="u",tier="gold"} 1.5
+"""
+
 READERS: Mapping[str, Reader] = {
+    "audit_file": Reader(read=audit_file, seeds=(_json([_FOUND]), _METRICS_OF_AUDIT)),
+    "record": Reader(read=record, seeds=(_json(_DECISION) + b"\n",), weight=0.02),
+    "requests": Reader(
+        read=requests, seeds=(b"time,flavor,lifetime\n1,gold,5\n2.5,gold,\n",), weight=0.01
+    ),
+    "snapshot": Reader(read=snapshot, seeds=(_json(_SNAPSHOT),), weight=0.005),
     "agents": Reader(read=agents, seeds=(_json(_AGENT),)),
     "candidates": Reader(read=candidates, seeds=(_json(_ANSWER), _json(_CANDIDATE_LIST))),
     "capabilities": Reader(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from cpu_tiers.guest.audit.evidence import Evidence
 from cpu_tiers.guest.audit.finding import Finding, Kind
 from cpu_tiers.guest.occupancy import Occupancy
-from cpu_tiers.model.cgroup import HostCgroups
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 
@@ -71,7 +71,10 @@ def _names(cpus: CpuSet, users: dict[int, set[str]], excluded: Domain) -> str:
 
 
 def _outweighed(cgroups: HostCgroups) -> Iterator[Finding]:
-    """Yield each cgroup above guests that has a heavier sibling cgroup without guests."""
+    """Yield each cgroup above guests that has a heavier sibling, or less than the default weight.
+
+    A process in the parent, and each cgroup that is made there, has the default weight.
+    """
     above_guests = {
         "/".join(guest.path.split("/")[:depth])
         for guest in cgroups.guests.values()
@@ -79,14 +82,19 @@ def _outweighed(cgroups: HostCgroups) -> Iterator[Finding]:
     }
     for path in sorted(above_guests & set(cgroups.above)):
         parent, weight = path.rpartition("/")[0], cgroups.above[path]
-        for sibling, sibling_weight in cgroups.above.items():
-            is_beside = sibling.rpartition("/")[0] == parent and sibling not in above_guests
-            if is_beside and sibling_weight > weight:
-                text = (
-                    f"the guests' cgroup has weight {weight}, its sibling {sibling} has"
-                    f" weight {sibling_weight}"
-                )
-                yield Finding(kind=Kind.OUTWEIGHED, where=f"cgroup {path}", found=text)
+        heavier = [
+            f"its sibling {sibling} has weight {sibling_weight}"
+            for sibling, sibling_weight in cgroups.above.items()
+            if sibling.rpartition("/")[0] == parent and sibling not in above_guests
+            if sibling_weight > weight
+        ]
+        default = DEFAULT_WEIGHT[cgroups.version]
+        # The kernel shows another weight while cpu.idle is on, which is a finding of its own.
+        if not heavier and weight < default and path not in cgroups.idle:
+            heavier = [f"a process beside it, in {parent or '/'}, has weight {default}"]
+        for other in heavier:
+            text = f"the guests' cgroup has weight {weight}, {other}"
+            yield Finding(kind=Kind.OUTWEIGHED, where=f"cgroup {path}", found=text)
 
 
 def _policy(

@@ -90,8 +90,8 @@ _SAYS = {
         " less than a tenth of a CPU took the time (systemd-cgtop)",
     ),
     Kind.OUTWEIGHED: (
-        "processes of the sibling cgroup get more CPU time than all guests together while both"
-        " want to run",
+        "processes beside the cgroup get more CPU time than all guests together while both want"
+        " to run",
         "raise CPUWeight of the guests' slice (systemctl set-property), or lower CPUWeight of"
         " the sibling",
     ),

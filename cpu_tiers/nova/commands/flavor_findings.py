@@ -18,7 +18,6 @@ from nova import context, objects
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Image
 from cpu_tiers.nova.commands.cloud import CONF, NovaUnavailable, asking, configure, reason_of
-from cpu_tiers.nova.commands.in_time import each_in_time
 from cpu_tiers.nova.commands.stored_flavors import (
     Properties,
     StoredServer,
@@ -27,6 +26,7 @@ from cpu_tiers.nova.commands.stored_flavors import (
     server_pages,
     to_flavor,
 )
+from cpu_tiers.nova.in_time import each_in_time
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.broken_rules import BrokenRules, Read, broken_rules
 

@@ -13,6 +13,7 @@ import oslo_messaging
 from nova import objects, weights
 
 from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import next_candidate
 from cpu_tiers.nova.scheduler.decision import MOST_HOSTS, Decision, Round, named
@@ -20,6 +21,8 @@ from cpu_tiers.nova.scheduler.decision_file import append
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
+
+_RECORD = Beside("record of a decision", seconds=1.0)
 
 _DECISION = "cpu_tiers_decision"
 """The attribute of a request specification with the decision that is being made."""
@@ -61,11 +64,13 @@ def _write(decision: Decision, selections: Any, fault: str | None) -> None:
     group = CONF[filter_scheduler.GROUP]
     # An old nova-conductor wants dictionaries in place of lists of selections.
     made = [own for own in selections if isinstance(own, list)]
-    file = Path(group.decision_record_file)
-    try:
-        append(file, decision.document(made, fault), max_mb=group.decision_record_max_mb)
-    except Exception as error:  # the record must not cost a server its host
-        LOG.warning("The decision about %s is not recorded: %r", decision.servers, error)
+    _RECORD.do(
+        lambda: append(
+            Path(group.decision_record_file),
+            decision.document(made, fault),
+            max_mb=group.decision_record_max_mb,
+        )
+    )
 
 
 def _decision_of(spec_obj: Any) -> Decision | None:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 from nova import exception
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.nova.scheduler.empty_answers import has_host, is_empty, is_explained
+from cpu_tiers.nova.scheduler.empty_answers import REASONS, has_host, is_empty, is_explained
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +29,8 @@ def _name_shares(original: Callable[..., Any]) -> Callable[..., Any]:
         if not (shares and is_empty(answer) and is_explained(resources)):
             return answer
         query = urlencode(list(_without_shares(resources.to_querystring())))
-        if has_host(self, context, query, f"only {VCPU_SHARES} are lacking"):
+        question = f"only {VCPU_SHARES} are lacking"
+        if REASONS.do(lambda: has_host(self, context, query, question)):
             reason = (
                 f"No host with room for the other resources of the server has {shares}"
                 f" {VCPU_SHARES} left"

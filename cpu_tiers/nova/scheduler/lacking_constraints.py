@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from nova import exception
 
 from cpu_tiers.nova.scheduler.empty_answers import (
+    REASONS,
     has_host,
     is_empty,
     is_explained,
@@ -55,8 +56,8 @@ def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
             is_reason = is_explained(resources)
         if not is_empty(answer) or not is_reason:
             return answer
-        names = _lacking(self, context, [first, resources] if is_second else [resources])
-        if names:
+        requests = [first, resources] if is_second else [resources]
+        if names := REASONS.do(lambda: _lacking(self, context, requests)):
             reason = f"A host would have room without one of these: {', '.join(names)}"
             LOG.info("Got no allocation candidates from Placement. %s", reason)
             raise exception.NoValidHost(reason=reason)

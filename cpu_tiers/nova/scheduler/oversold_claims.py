@@ -18,6 +18,7 @@ from nova import exception
 
 from cpu_tiers.model.excess import Excess, find_excesses
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.seams import Seam
 
@@ -28,6 +29,9 @@ LONGEST_PAUSE = 0.5
 
 MOST_CLAIMS = 3
 """So many times a host is claimed before nova-scheduler claims the next host."""
+
+_LOOK = Beside("look for oversold claims", seconds=5.0)
+"""Bounds the requests that only read. A write is not left alone: its claim would be in doubt."""
 
 _TRIES = 4
 """How often the allocations are given back, as often as Nova's ``retries`` tries a claim."""
@@ -58,7 +62,7 @@ def _give_back_oversold(original: Callable[..., Any]) -> Callable[..., Any]:
         **kwargs: Any,
     ) -> Any:
         # An evacuated server keeps the allocations of its source host, and gets more.
-        before = _held(self, context, consumer_uuid)
+        before = _LOOK.do(lambda: _held(self, context, consumer_uuid))
         claimed = original(self, context, consumer_uuid, alloc_request, *args, **kwargs)
         if not claimed or before is None:
             return claimed
@@ -99,8 +103,11 @@ class _Claim:
     def is_oversold(self) -> bool:
         """Tell whether a provider of the claim has an excess, also after a pause.
 
-        ``False`` if Placement does not tell.
+        ``False`` if Placement does not tell, or not in time.
         """
+        return bool(_LOOK.do(self._look_twice))
+
+    def _look_twice(self) -> bool:
         try:
             if not list(self._excesses()):
                 return False

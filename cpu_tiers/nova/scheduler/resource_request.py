@@ -99,7 +99,7 @@ def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
                 _add(request, group, flavor)
             # A new list, since Nova's list belongs to the request spec, which is saved.
             request._same_subtree = [*request._same_subtree, *map(list, claimed.same_subtree)]
-            custom_names.need(request, claimed.groups)
+            custom_names.need(request, claimed.groups, translated=True)
         if not enable_pinning_translate:
             empty_answers.leave_unexplained(request)
         return request

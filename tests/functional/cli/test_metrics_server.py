@@ -2,15 +2,19 @@
 
 import socket
 import sys
+import time
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from prometheus_client import Metric
 
+from cpu_tiers.cli import metrics_server
 from cpu_tiers.cli.metrics import PrometheusMissing
-from cpu_tiers.cli.metrics_server import Address, answering, bound
+from cpu_tiers.cli.metrics_server import MOST_CLIENTS, Address, answering, bound
 from cpu_tiers.errors import InvalidInput
 
 
@@ -68,3 +72,88 @@ def test_without_prometheus_client(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = pytest.raises(PrometheusMissing, match="host watch needs prometheus_client")
     with refused, bound(Address("127.0.0.1", 0), Nothing()):
         pass
+
+
+@contextmanager
+def slow_clients(address: Address, number: int) -> Iterator[list[socket.socket]]:
+    """Connect clients that have sent a part of a request, and send a byte now and then."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(socket.create_connection(address)) for _ in range(number)]
+        for client in clients:
+            client.sendall(b"GET /metrics HTTP/1.1\r\n")
+        yield clients
+
+
+def is_open(client: socket.socket) -> bool:
+    """Send a byte, and tell whether the server still listens to the client."""
+    client.setblocking(False)
+    try:
+        client.send(b"X")
+        return client.recv(10) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def scrape(address: Address) -> bytes:
+    with urlopen(f"http://{address}/metrics", timeout=10) as answer:
+        content: bytes = answer.read()
+        return content
+
+
+def test_slow_clients_do_not_keep_prometheus_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(metrics_server, "CLIENT_SECONDS", 3.0)
+    with bound(Address("127.0.0.1", 0), Nothing()) as server, answering(server) as address:
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        with slow_clients(address, 400) as clients:
+            assert b"process_cpu_seconds_total" in scrape(address)
+            assert sum(map(is_open, clients)) <= MOST_CLIENTS
+            deadline = time.monotonic() + 30
+            while any(list(map(is_open, clients))):  # also those that send a byte in time
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+            assert b"process_cpu_seconds_total" in scrape(address)
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    "request_", [b"", b"\r\n\r\n", b"GET\r\n\r\n", b"x" * 2**17, b"\0" * 100, b"GET /\xff["]
+)
+def test_what_is_no_request_is_not_answered(
+    request_: bytes, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with bound(Address("127.0.0.1", 0), Nothing()) as server, answering(server) as address:
+        with socket.create_connection(address, timeout=10) as client, suppress(OSError):
+            client.sendall(request_)
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(10) == b""
+        assert b"process_cpu_seconds_total" in scrape(address)
+    assert caplog.text == capfd.readouterr().err == ""
+
+
+def test_a_client_that_reads_nothing(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Much:
+        def collect(self) -> Iterator[Metric]:
+            yield Metric("m", "x" * 2**24, "gauge")
+
+    monkeypatch.setattr(metrics_server, "CLIENT_SECONDS", 0.5)
+    with (
+        bound(Address("127.0.0.1", 0), Much()) as server,
+        answering(server) as address,
+        socket.create_connection(address) as client,
+    ):
+        client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        time.sleep(1)
+        client.settimeout(10)
+        received = 0
+        with suppress(OSError):
+            while block := client.recv(2**20):
+                received += len(block)
+        assert received < 2**24
+    assert capfd.readouterr().err == ""

@@ -38,6 +38,7 @@ def test_a_signal_ends_the_watch(number: signal.Signals, status: int) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as in a terminal
     ) as process:
         assert process.stderr is not None
+        assert process.stderr.readline() == "configuration: /dev/null\n"
         match = re.fullmatch(r"Guests: 0; metrics: (http://\S+)\n", process.stderr.readline())
         assert match
         with urlopen(match[1], timeout=30) as answer:  # noqa: S310  # the URL of the program

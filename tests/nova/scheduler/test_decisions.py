@@ -105,7 +105,7 @@ class TestDecisions(Cloud):
         self.restart_scheduler(decision_record_file=str(Path(self.folder) / "none" / "file"))
         Path(self.folder, "none").write_text("no folder")
         assert self.host_of(self.boot(self.tier("gold", "100"))) == "plain"
-        assert "is not recorded: " in self.stdlog.logger.output
+        assert "no answer waits: record of a decision: NotADirectory" in self.stdlog.logger.output
 
 
 def test_a_weigher_that_works_in_another_way_costs_no_host(

@@ -1,5 +1,8 @@
 """The fault of a server without a host names what the hosts lack."""
 
+import threading
+import time
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -8,8 +11,12 @@ import pytest
 from nova.scheduler.client import report
 from nova.scheduler.client.report import SchedulerReportClient
 
+from cpu_tiers.nova.in_time import Beside
+from cpu_tiers.nova.scheduler import lack_of_shares, lacking_constraints
 from cpu_tiers.nova.scheduler.lacking_constraints import relaxations
 from tests.nova.cloud import Cloud
+
+DROPPED = "Dropped, so that no answer waits: "
 
 ONE = ("limit", "1")
 
@@ -207,3 +214,32 @@ class TestDedicated(Cloud):
     def test_only_the_second_query_is_empty(self) -> None:
         self.restart_scheduler(name_lacking_constraints=True)
         self.ends_in(6, "ACTIVE")
+
+
+@pytest.mark.parametrize("module", [lack_of_shares, lacking_constraints])
+def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
+    module: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "REASONS", Beside("The reason", seconds=0.1))
+    monkeypatch.setattr(module, "is_explained", lambda _: True)
+    monkeypatch.setattr(lacking_constraints, "is_first_of_two", lambda _: False)
+    ends = threading.Event()
+    client = SimpleNamespace(get=lambda *_, **__: ends.wait(60))
+    group = SimpleNamespace(resources={"CUSTOM_VCPU_SHARES": 100})
+    request = SimpleNamespace(
+        _rg_by_id={None: group},
+        to_querystring=lambda: "resources=CUSTOM_VCPU_SHARES%3A100%2CVCPU%3A1",
+    )
+    empty: tuple[Any, ...] = ([], {}, "1.36")
+    wrapped = module.SEAM.wrap(lambda *_: empty)
+    start = time.monotonic()
+    for _ in range(20):
+        assert wrapped(client, Context(), request) is empty
+    assert time.monotonic() - start < 2  # the budget once, not 20 times
+    warnings = [each.getMessage() for each in caplog.records if each.name.endswith("in_time")]
+    assert warnings == [DROPPED + "The reason: not done in 0.1 seconds (1 since the last warning)"]
+    ends.set()
+
+
+class Context:
+    global_id = "req-1"

@@ -73,7 +73,8 @@ def test_no_candidate() -> None:
 
 CHILD = "provider_summaries/child"
 REQUEST = "allocation_requests/0"
-WHOLE = "give a whole number of at least 0"
+WHOLE = "give a whole number of at least 0, as Placement does"
+AMOUNT = "give a whole number from 1 to 2147483647"
 KNOWN = "name a provider that has a provider summary here"
 OLD = "ask Placement with microversion 1.36 or newer"
 
@@ -176,7 +177,7 @@ OLD = "ask Placement with microversion 1.36 or newer"
         ),
         pytest.param(
             f"{REQUEST}/allocations/child/resources/VCPU", "2",
-            f"allocation_requests[0], allocations child, VCPU: got '2'; {WHOLE}",
+            f"allocation_requests[0], allocations child, VCPU: got '2'; {AMOUNT}",
             id="an allocation that is no number",
         ),
         pytest.param(

@@ -85,3 +85,13 @@ def test_a_resident_weighs_by_its_claim() -> None:
     # 50 + 50 beside 50, on a CPU: 1/3 of 1/2 promised
     floors = tier_floors(cloud(1, 100), [server(FIFTY), resident])
     assert floors["50"].least_fair == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("cpus", [65_537, 2**31 - 1])
+def test_a_host_of_more_cpus_than_linux_has_no_floors(cpus: int) -> None:
+    assert tier_floors(cloud(cpus, 100), [server(FIFTY)]) == {}
+
+
+def test_a_server_of_more_dedicated_cpus_than_linux_has_no_floors() -> None:
+    huge = PlacedServer(allocations={"a": {"PCPU": 2**31 - 1}})
+    assert tier_floors(cloud(4, 100), [server(FIFTY), huge]) == {}

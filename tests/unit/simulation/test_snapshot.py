@@ -98,7 +98,7 @@ def broken(*keys: Any, value: Any) -> dict[str, Any]:
         ),
         pytest.param(
             broken("providers", 0, "inventories", "VCPU", "total", value=0),
-            "s, providers, 0, inventories, VCPU, total: got 0; give a whole number of at least 1",
+            "inventories, VCPU, total: got 0; give a whole number from 1 to 2147483647",
             id="no total",
         ),
         pytest.param(
@@ -107,13 +107,23 @@ def broken(*keys: Any, value: Any) -> dict[str, Any]:
             id="a ratio",
         ),
         pytest.param(
+            broken("providers", 0, "inventories", "VCPU", "total", value=10**400),
+            "VCPU, total: got 1000",
+            id="more than Placement takes",
+        ),
+        pytest.param(
+            broken("consumers", "server", "a", "VCPU", value=2**31),
+            "VCPU: got 2147483648; give a whole number from 1 to 2147483647",
+            id="an amount above the bound",
+        ),
+        pytest.param(
             broken("consumers", "server", "x", value={}),
             "s, consumers server, x: got 'x'; name a provider of this document",
             id="an unknown provider",
         ),
         pytest.param(
             broken("consumers", "server", "a", "VCPU", value="3"),
-            "s, consumers server, a, VCPU: got '3'; give a whole number of at least 1",
+            "s, consumers server, a, VCPU: got '3'; give a whole number from 1 to 2147483647",
             id="an amount",
         ),
         pytest.param(
@@ -133,3 +143,19 @@ def test_all_faults_at_once() -> None:
         Snapshot.parse(document, where="s")
     # the key, the provider, the three providers of consumers and the size
     assert len(error.value.faults) == 5
+
+
+def test_a_chain_of_providers_ends() -> None:
+    """Provider 0 has 64 providers above and passes, as all above; the next provider has 65."""
+    document: Any = copy.deepcopy(SNAPSHOT.to_json())
+    first = document["providers"][0]
+    document["consumers"] = {}
+    document["providers"] = [
+        {**first, "uuid": str(n), "name": str(n), "parent_uuid": str(n - 1) if n else None}
+        for n in range(20_000)
+    ]
+    with pytest.raises(InvalidInput) as error:
+        Snapshot.parse(document, where="s")
+    assert len(error.value.faults) == 20_000 - 65
+    allowed = "a provider has at most 64 providers above"
+    assert str(error.value.faults[0]) == f"s, providers, 65, parent_uuid: got '0'; {allowed}"

@@ -9,7 +9,6 @@ from tests.nova.broken_answers import Case
 from tests.nova.numa.devices import SriovNeutron
 from tests.nova.numa.random_lives.guests import Guest
 
-
 _MOVES = ("migrate", "migrate_live", "unshelve")
 
 

@@ -54,7 +54,7 @@ def cgroups(
             )
             for name, weight in weights.items()
         },
-        above=above or {"/machine.slice": 100, "/system.slice": 100},
+        above=above or dict.fromkeys(("/machine.slice", "/system.slice"), DEFAULT_WEIGHT[version]),
         sched_ext=sched_ext,
         **(parts or {}),
     )

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from cpu_tiers.model.cgroup import Version
 from cpu_tiers.model.cpu_set import CpuSet
 from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, summary
 
@@ -40,6 +43,50 @@ def test_every_cpu_is_both_without_sets_in_nova_conf() -> None:
 def test_the_weight_of_machine_slice(above: dict[str, int], found: list[str]) -> None:
     host = evidence(FLOATS, found=cgroups(above=above, floats=100))
     assert summary(host) == [("outweighed", "cgroup /machine.slice", text) for text in found]
+
+
+@pytest.mark.parametrize(
+    ("version", "weight", "default"),
+    [
+        pytest.param(1, 2, 1024, id="the least weight of v1"),
+        pytest.param(1, 1023, 1024, id="just below"),
+        pytest.param(1, 1024, None, id="the default of v1"),
+        pytest.param(2, 1, 100, id="the least weight of v2"),
+        pytest.param(2, 100, None, id="the default of v2"),
+        pytest.param(2, 900, None, id="more"),
+    ],
+)
+def test_a_light_partition_without_a_neighbor(
+    version: Version, weight: int, default: int | None
+) -> None:
+    """Processes of the root cgroup have the default weight."""
+    found = cgroups(version, above={"/machine.slice": weight}, floats=100)
+    text = (
+        f"the guests' cgroup has weight {weight}, a process beside it, in /, has weight {default}"
+    )
+    expected = [("outweighed", "cgroup /machine.slice", text)] if default else []
+    assert summary(evidence(FLOATS, found=found)) == expected
+
+
+def test_a_partition_in_a_partition() -> None:
+    above = {"/machine.slice": 100, "/machine.slice/gold.slice": 2}
+    found = cgroups(above=above, floats=100)
+    inner = replace(found.guests["floats-uuid"], path="/machine.slice/gold.slice/floats.scope")
+    found = replace(found, guests={"floats-uuid": inner})
+    text = (
+        "the guests' cgroup has weight 2, a process beside it, in /machine.slice, has weight 100"
+    )
+    assert summary(evidence(FLOATS, found=found)) == [
+        ("outweighed", "cgroup /machine.slice/gold.slice", text)
+    ]
+
+
+def test_an_idle_partition_is_one_finding() -> None:
+    idle = {"idle": frozenset({"/machine.slice"})}
+    found = cgroups(above={"/machine.slice": 0}, parts=idle, floats=100)
+    assert [one[:2] for one in summary(evidence(FLOATS, found=found))] == [
+        ("idle", "cgroup /machine.slice")
+    ]
 
 
 def test_a_scheduler_that_ignores_weights() -> None:

@@ -1,0 +1,105 @@
+"""Bounds the time in which a service, a database or a disk must answer.
+
+oslo.messaging bounds neither the time to connect to a message bus, nor oslo.db the time to
+connect to a database, nor the kernel the time of a write to a disk. So a question is asked in a
+thread that does not keep the program from ending.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
+from threading import Thread
+from typing import TypeVar
+
+LOG = logging.getLogger(__name__)
+
+_Answer = TypeVar("_Answer")
+
+_END = object()
+_STEP_SECONDS = 2.0
+
+
+def in_time(
+    ask: Callable[[], _Answer], seconds: float, waiting: Callable[[], None] = lambda: None
+) -> _Answer:
+    """Return the answer of ``ask``, or raise its error.
+
+    :param waiting: is called every two seconds until the answer comes.
+    :raises TimeoutError: the answer did not come in time.
+    """
+    answer: Future[_Answer] = Future()
+
+    def answer_or_fail() -> None:
+        try:
+            answer.set_result(ask())
+        except Exception as error:
+            answer.set_exception(error)
+
+    Thread(target=answer_or_fail, daemon=True).start()
+    while seconds > _STEP_SECONDS and not wait([answer], _STEP_SECONDS).done:
+        seconds -= _STEP_SECONDS
+        waiting()
+    try:
+        return answer.result(timeout=seconds)
+    except TimeoutError as error:
+        raise TimeoutError("no answer in time") from error
+
+
+def each_in_time(
+    items: Iterable[_Answer], seconds: float, waiting: Callable[[], None]
+) -> Iterator[_Answer]:
+    """Yield items, each of which must come within some seconds after it was asked for.
+
+    :param waiting: is called every two seconds until an item comes.
+    :raises TimeoutError: the next item did not come in time.
+    """
+    source = iter(items)
+    while (item := in_time(lambda: next(source, _END), seconds, waiting)) is not _END:
+        yield item  # type: ignore[misc]  # mypy does not narrow by a sentinel
+
+
+class Beside:
+    """Work that a service of Nova does beside an answer, which costs the answer little time.
+
+    Work that fails, or is not done in time, is dropped. After work that was not done in time, all
+    such work is dropped for ``pause`` seconds without being tried: a disk or a service that hangs
+    costs the budget once in a while, and not once for each answer. In ``pause`` seconds, at most
+    one warning is logged.
+
+    :param what: the name of the work in the warning.
+    :param seconds: the budget, which docs/admin/scheduler.rst names.
+    """
+
+    def __init__(self, what: str, seconds: float, *, pause: float = 60.0) -> None:
+        """Begin without a pause."""
+        self._what, self._seconds, self._pause = what, seconds, pause
+        self._resumes_at = self._warns_at = 0.0
+        self._dropped = 0
+
+    def do(self, work: Callable[[], _Answer]) -> _Answer | None:
+        """Return the result of the work; ``None`` if the work is dropped."""
+        if time.monotonic() < self._resumes_at:
+            self._dropped += 1
+            return None
+        try:
+            return in_time(work, self._seconds)
+        except TimeoutError:
+            self._resumes_at = time.monotonic() + self._pause
+            self._drop(f"not done in {self._seconds:g} seconds")
+        except Exception as error:
+            self._drop(repr(error))
+        return None
+
+    def _drop(self, reason: str) -> None:
+        now = time.monotonic()
+        self._dropped += 1
+        if now >= self._warns_at:
+            self._warns_at = now + self._pause
+            dropped, self._dropped = self._dropped, 0
+            LOG.warning(
+                "Dropped, so that no answer waits: %s: %s (%d since the last warning)",
+                self._what,
+                reason,
+                dropped,
+            )

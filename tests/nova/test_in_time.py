@@ -1,0 +1,76 @@
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from cpu_tiers.nova import in_time as module
+from cpu_tiers.nova.in_time import Beside, each_in_time, in_time
+
+DROPPED = "Dropped, so that no answer waits: "
+
+
+def test_an_answer_and_an_error_pass() -> None:
+    assert in_time(lambda: 3, 10) == 3
+    with pytest.raises(ZeroDivisionError):
+        in_time(lambda: 1 // 0, 10)
+
+
+def test_each_item_has_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_STEP_SECONDS", 0.1)
+    waits: list[None] = []
+    never = threading.Event()
+
+    def slow() -> Iterator[int]:
+        for number in itertools.count():
+            time.sleep(0.25)
+            yield number
+            if number == 2:
+                never.wait()
+
+    items = each_in_time(slow(), 0.5, lambda: waits.append(None))
+    assert [next(items) for _ in range(3)] == [0, 1, 2]  # 0.75 s in all
+    with pytest.raises(TimeoutError, match="no answer in time"):
+        next(items)
+    never.set()
+    assert len(waits) >= 6  # two in each wait of 0.25 s, and more in the last
+    assert list(each_in_time([1, 2], 10, lambda: None)) == [1, 2]
+
+
+def test_work_that_hangs_is_dropped_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """The budget is spent once, and then not before the pause has ended."""
+    ends, tried = threading.Event(), list[int]()
+
+    def hang() -> None:
+        tried.append(1)
+        ends.wait(60)
+
+    beside = Beside("The record", seconds=0.2, pause=0.5)
+    start = time.monotonic()
+    for _ in range(10):
+        assert beside.do(hang) is None
+    assert time.monotonic() - start < 0.5  # 0.2 once, not 10 times
+    assert len(tried) == 1
+    assert caplog.messages == [
+        DROPPED + "The record: not done in 0.2 seconds (1 since the last warning)"
+    ]
+    time.sleep(0.6)
+    assert beside.do(lambda: 3) == 3
+    assert beside.do(hang) is None
+    assert caplog.messages[1:] == [
+        DROPPED + "The record: not done in 0.2 seconds (10 since the last warning)"
+    ]
+    ends.set()
+
+
+def test_work_that_fails_is_tried_each_time_and_warned_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    beside = Beside("The record", seconds=5)
+    for _ in range(10):
+        assert beside.do(lambda: 1 // 0) is None
+    assert beside.do(lambda: 3) == 3
+    (message,) = caplog.messages
+    assert message.startswith(DROPPED + "The record: ZeroDivisionError(")
+    assert message.endswith(" (1 since the last warning)")
