@@ -3,6 +3,7 @@
 import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from cpu_tiers.cli.cloud_source import CloudSource
@@ -13,6 +14,7 @@ from cpu_tiers.cli.live_request import (
     add_request_arguments,
     queries_of,
     server_of,
+    tell_unknown_additions,
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
@@ -66,10 +68,13 @@ class Capacity(NovaConfCommand, ListCommand):
         queries = []
         for flavor in flavors:
             with faults:
-                queries.append(queries_of(parsed_args, conf, server._replace(flavor=flavor)))
+                queries.append(
+                    queries_of(conf, server._replace(flavor=flavor), parsed_args.aggregate)
+                )
         faults.raise_if_any()
-        with ProgressLine("asking Placement"), cloud.placement() as client:
-            rooms = read_room(client, queries)
+        with ProgressLine("asking Placement") as progress, cloud.placement() as client:
+            rooms = read_room(client, queries, partial(progress.tell_number, "providers"))
+        tell_unknown_additions(conf)
         for flavor, room in zip(flavors, rooms, strict=True):
             if not room.is_exact:
                 LOG.warning(

@@ -20,7 +20,7 @@ from cpu_tiers.model.numa import (
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Provider
-from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.cheaper_query import fast_form
 
 COMPUTE_NODE = "COMPUTE_NODE"
 """The trait that nova-compute gives to the root provider of each host."""
@@ -123,7 +123,7 @@ class CandidateSurvey:
         return False
 
     def _answer(self, query: CandidateQuery) -> CandidatesAnswer:
-        sent = self._without_absent_names(_fast(query))
+        sent = self._without_absent_names(fast_form(query))
         if sent is None:
             return _NOTHING
         key = sent.to_query_string()
@@ -154,14 +154,3 @@ class CandidateSurvey:
             ),
             root_forbidden=query.root_forbidden - absent,
         )
-
-
-def _fast(query: CandidateQuery) -> CandidateQuery:
-    """Return the form that Placement answers fastest, where the form is equivalent.
-
-    The fast form moves the trait of a NUMA node to the group of its CPUs, so there must be one.
-    """
-    suffixes = {group.suffix for group in query.groups}
-    nodes = (suffix for suffix in suffixes if suffix.startswith("_NUMA"))
-    has_cpus = all(node.replace("_NUMA", "_PROC") in suffixes for node in nodes)
-    return cheaper(query) if has_cpus else query

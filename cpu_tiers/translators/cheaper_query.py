@@ -40,6 +40,17 @@ def cheaper(query: CandidateQuery) -> CandidateQuery:
     return _with_fewer_groups(query)
 
 
+def fast_form(query: CandidateQuery) -> CandidateQuery:
+    """Return the form that Placement answers fastest, where the form is equivalent.
+
+    The fast form moves the trait of a NUMA node to the group of its CPUs, so there must be one.
+    """
+    suffixes = {group.suffix for group in query.groups}
+    nodes = (suffix for suffix in suffixes if suffix.startswith("_NUMA"))
+    has_cpus = all(node.replace("_NUMA", "_PROC") in suffixes for node in nodes)
+    return cheaper(query) if query.groups and has_cpus else query
+
+
 def _with_fewer_groups(query: CandidateQuery) -> CandidateQuery:
     is_node = frozenset({node_trait()})
     # A group _PROC has no resources either if its node has no vCPUs.
