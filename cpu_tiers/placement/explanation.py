@@ -114,7 +114,9 @@ def read_reasons(
     return [Reasons(cloud, of_server) for of_server in servers]
 
 
-def _nearness(lacks: Collection[Lack]) -> tuple[bool, int]:
+def _nearness(lacks: Collection[Lack]) -> tuple[int, float, int]:
     """Return what sorts missing amounts before limits of a claim, which no free amount cures."""
+    limits = [lack for lack in lacks if isinstance(lack, ClaimLimit)]
     amounts = [lack for lack in lacks if not isinstance(lack, ClaimLimit)]
-    return len(amounts) < len(lacks), sum(amounts)
+    distance = sum(abs(limit.asked - limit.value) / limit.asked for limit in limits)
+    return len(limits), distance, sum(amounts)

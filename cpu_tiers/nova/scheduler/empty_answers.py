@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.nova import candidate_cells
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.nova.options import CONF
@@ -60,14 +61,18 @@ def tells_reason(request: Any) -> bool:
     return not numa_request.apart and len(nodes) <= MOST_UNCHECKED
 
 
-def has_host(client: Any, context: Any, query: str, question: str) -> bool | None:
+def has_host(
+    client: Any, context: Any, query: CandidateQuery, rest: str, question: str
+) -> bool | None:
     """Tell whether a query has a candidate; ``None`` if Placement does not answer.
 
+    :param rest: further parameters of the query string, each after its ``&``.
     :param question: what the answer would tell, for the log.
     """
     try:
-        url = f"/allocation_candidates?{query}"
-        answer = candidate_cells.read(client, context, url, version="1.36")
+        url = f"/allocation_candidates?{query.to_query_string()}{rest}&limit=1"
+        version = ".".join(map(str, query.microversion))
+        answer = candidate_cells.read(client, context, url, version=version)
         return bool(answer["allocation_requests"])
     except (*NO_ANSWER, candidate_cells.NodesUnknown) as error:
         LOG.warning("Placement does not tell whether %s: %r", question, error)

@@ -57,4 +57,7 @@ def test_a_cloud_as_if_it_had_no_servers(client: PlacementClient) -> None:
         Consumer(uuid=CONSUMER, allocations=allocations, project_id="p", user_id="u")
     )
     (reach,) = HostReader(client, {}, {"VCPU"}).empty_cloud(["HW_CPU_X86_AVX2"]).reaches
-    assert (reach.stocks[0].free, reach.providers[0].state.traits) == (8, {"HW_CPU_X86_AVX2"})
+    assert (reach.stocks[0].free, reach.providers[0].state.traits) == (
+        8,
+        frozenset({"HW_CPU_X86_AVX2"}),
+    )
