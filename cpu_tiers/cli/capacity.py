@@ -88,7 +88,7 @@ class Capacity(NovaConfCommand, ListCommand):
                 LOG.warning(
                     "flavor %s: the search was cut short, and more servers may fit", flavor.name
                 )
-        rows = [
+        rows: list[tuple[object, ...]] = [
             (
                 flavor.name,
                 room.more,

@@ -64,9 +64,8 @@ def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
         queries = [read_query(request.to_querystring()) for request in requests]
         alone, together = _lacking(self, context, queries)
         if alone or together:
-            reason = f"A host would have room without one of these: {', '.join(alone)}"
-            if together:
-                reason = f"A host would have room without these two: {', '.join(together)}"
+            which = "one of these" if alone else "these two"
+            reason = f"A host would have room without {which}: {', '.join(alone or together)}"
             LOG.info("Got no allocation candidates from Placement. %s", reason)
             raise exception.NoValidHost(reason=reason)
         return answer
