@@ -15,12 +15,13 @@ def limit_of(name: str, amount: int, inventory: Inventory | None, left: int) -> 
     """
     if inventory is None:
         return f"{amount} {name}: there is no inventory of it"
-    if amount > inventory.max_unit:
+    unit = inventory.units.refusing(amount)
+    if unit == "max_unit":
         return f"{amount} {name}: one server may have at most {inventory.max_unit} (max_unit)"
     if amount > left:
         return f"{amount} {name}: only {max(left, 0)} of {inventory.capacity} are left"
-    if amount < inventory.min_unit:
+    if unit == "min_unit":
         return f"{amount} {name}: less than min_unit {inventory.min_unit}"
-    if amount % inventory.step_size:
+    if unit == "step_size":
         return f"{amount} {name}: not a multiple of step_size {inventory.step_size}"
     return ""

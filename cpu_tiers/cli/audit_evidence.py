@@ -17,12 +17,11 @@ from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT
 from cpu_tiers.guest.audit import Allocated, Evidence, Finding, Kind, due_weight
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.inventory import Host
-from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus
+from cpu_tiers.inventory.cpus import check_cpu_sets, pinned_cpus, shared_cpus
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains, read_hostname
 from cpu_tiers.libvirt.domain_parser import parse_domain
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups
-from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.host_load import HostLoad
 from cpu_tiers.placement.errors import PlacementMisconfigured
@@ -77,12 +76,9 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
     measured = _measure(sources.interval, cgroups, unread)
     default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
     occupancy = promised_occupancy(host, sources.conf, domains, default)
-    # Without both options, dedicated vCPUs may be pinned to any CPU of the host.
-    has_no_sets = options.cpu_shared_set is None and options.cpu_dedicated_set is None
-    dedicated = host.topology.cpus if has_no_sets else options.cpu_dedicated_set
     evidence = Evidence(
         host=occupancy,
-        dedicated_cpus=dedicated or CpuSet(),
+        dedicated_cpus=pinned_cpus(host, options),
         cgroups=cgroups,
         allocated=allocated,
         spent=measured.spent if measured else {},

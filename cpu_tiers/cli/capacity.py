@@ -2,7 +2,10 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from cpu_tiers.cli.cloud_source import CloudSource
@@ -13,12 +16,15 @@ from cpu_tiers.cli.live_request import (
     add_request_arguments,
     queries_of,
     server_of,
+    tell_unknown_additions,
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
-from cpu_tiers.cli.short_lists import shortened
+from cpu_tiers.cli.short_lists import shortened, wrapped
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
-from cpu_tiers.errors import FaultList
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.extra_specs.shares import effective_shares
+from cpu_tiers.guest.tier import unnamed_tier
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.room import FlavorRoom, read_room
 
@@ -27,6 +33,8 @@ LOG = logging.getLogger(__name__)
 
 class Capacity(NovaConfCommand, ListCommand):
     """List how many more servers of each flavor the cloud takes, and what limits each host.
+
+    Without a flavor, the list has the smallest flavor of each tier of the cloud.
 
     The number of a flavor is exact for this flavor alone: Placement grants so many claims, and
     refuses one more. The number of a host is that of the host alone. The sum of the hosts is
@@ -56,29 +64,41 @@ class Capacity(NovaConfCommand, ListCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Ask Placement, and list the flavors."""
-        if not parsed_args.flavor_file and not parsed_args.flavor:
-            self._parser.error("name a file with flavors, or give --flavor")
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
-        flavors = _flavors(parsed_args, cloud)
+        if parsed_args.flavor_file or parsed_args.flavor:
+            flavors, tiers = _flavors(parsed_args, cloud), []
+        else:
+            tiers = _smallest_of_tiers(cloud)
+            flavors = [flavor for _, flavor in tiers]
         server = server_of(parsed_args, conf, cloud.services)
         faults = FaultList()
         queries = []
         for flavor in flavors:
             with faults:
-                queries.append(queries_of(parsed_args, conf, server._replace(flavor=flavor)))
+                queries.append(
+                    queries_of(conf, server._replace(flavor=flavor), parsed_args.aggregate)
+                )
         faults.raise_if_any()
-        with ProgressLine("asking Placement"), cloud.placement() as client:
-            rooms = read_room(client, queries)
+        with ProgressLine("asking Placement") as progress, cloud.placement() as client:
+            rooms = read_room(client, queries, partial(progress.tell_number, "providers"))
+        tell_unknown_additions(conf)
         for flavor, room in zip(flavors, rooms, strict=True):
             if not room.is_exact:
                 LOG.warning(
                     "flavor %s: the search was cut short, and more servers may fit", flavor.name
                 )
-        return ("flavor", "more", "hosts"), [
-            (flavor.name, room.more, _hosts(room, show_all=parsed_args.all))
+        rows: list[tuple[object, ...]] = [
+            (
+                flavor.name,
+                room.more,
+                _hosts(room, show_all=parsed_args.all, is_brief=bool(tiers)),
+            )
             for flavor, room in zip(flavors, rooms, strict=True)
         ]
+        if tiers:
+            rows = [(tier, *row) for (tier, _), row in zip(tiers, rows, strict=True)]
+        return (*(("tier",) if tiers else ()), "flavor", "more", "hosts"), rows
 
 
 def _flavors(parsed_args: Namespace, cloud: CloudSource) -> list[Flavor]:
@@ -88,10 +108,42 @@ def _flavors(parsed_args: Namespace, cloud: CloudSource) -> list[Flavor]:
     return [*flavors, *(cloud.flavors_named(parsed_args.flavor) if parsed_args.flavor else ())]
 
 
-def _hosts(room: FlavorRoom, *, show_all: bool) -> FormattedValue:
-    """Return the hosts; in a table, the hosts with the most servers first."""
+def _smallest_of_tiers(cloud: CloudSource) -> list[tuple[str, Flavor]]:
+    """Return the tiers of the cloud's flavors, each with its smallest flavor.
+
+    :raises InvalidInput: the cloud has no flavors.
+    """
+    faults = FaultList()
+    smallest: dict[Fraction | None, Flavor] = {}
+    for flavor in cloud.flavors(faults, lambda _: ()):
+        shares = effective_shares(flavor)
+        tier = None if shares is None else Fraction(shares.weight(flavor.vcpus), flavor.vcpus)
+        least = smallest.get(tier)
+        if least is None or _size(flavor) < _size(least):
+            smallest[tier] = flavor
+    for fault in faults.faults:
+        LOG.warning("A flavor is left out: %s", fault)
+    if not smallest:
+        raise InvalidInput.of(cloud.name, "no flavors", "name a file with flavors")
+    by_tier = sorted(smallest.items(), key=lambda item: -(item[0] or 0))
+    return [(unnamed_tier(tier), flavor) for tier, flavor in by_tier]
+
+
+def _size(flavor: Flavor) -> tuple[int, int, str]:
+    return flavor.vcpus, flavor.memory_mb, flavor.name
+
+
+def _hosts(room: FlavorRoom, *, show_all: bool, is_brief: bool) -> FormattedValue:
+    """Return the hosts; in a table, the hosts with the most servers first.
+
+    :param is_brief: a table only has the number of hosts by what limits them.
+    """
 
     def text(rows: Sequence[Mapping[str, Any]]) -> str:
+        if is_brief and not show_all:
+            limits = Counter(row["limited_by"] for row in rows).most_common(3)
+            parts = [f"{count} limited by {limit}" for limit, count in limits]
+            return wrapped(f"{len(rows)} hosts: {', '.join(parts)}" if rows else "no hosts")
         ordered = sorted(rows, key=lambda row: (-row["more"], row["host"]))
         lines = [
             f"{row['host']}: {row['more']}, limited by {row['limited_by']}" for row in ordered

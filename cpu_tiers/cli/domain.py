@@ -71,6 +71,7 @@ def _compute_host(topology: HostTopology, options: InventoryOptions) -> ComputeH
     check_cpu_sets(Host(name="this host", topology=topology), options)
     return ComputeHost.of(
         topology,
+        vcpu_pin_set=options.vcpu_pin_set,
         cpu_shared_set=options.cpu_shared_set,
         cpu_dedicated_set=options.cpu_dedicated_set,
     )

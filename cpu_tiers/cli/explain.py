@@ -19,15 +19,18 @@ from cpu_tiers.cli.live_request import (
     queries_of,
     read_source,
     server_of,
+    tell_unknown_additions,
+    unknown_additions,
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.recorded_decisions import decisions_about, text_of
 from cpu_tiers.cli.short_lists import shortened, wrapped
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
-from cpu_tiers.model.names import as_known
+from cpu_tiers.model.names import as_known, is_resource_class
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.explanation import Explanation, explain
+from cpu_tiers.simulation.reasons import ClaimLimit, HostReason, Lack
 from cpu_tiers.translators.novas_traits import UNKNOWN
 from cpu_tiers.weights import SCORINGS, Forest, HostScore
 from cpu_tiers.weights.ranking import (
@@ -92,13 +95,14 @@ class Explain(NovaConfCommand, ShowOne):
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
         server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
-        queries = queries_of(parsed_args, conf, server)
-        with ProgressLine("asking Placement"), cloud.placement() as client:
-            explanation = explain(client, queries)
+        queries = queries_of(conf, server, parsed_args.aggregate)
+        with ProgressLine("asking Placement") as progress, cloud.placement() as client:
+            explanation = explain(client, queries, partial(progress.tell_number, "providers"))
+        tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
         ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)
         shown = _Text(explanation, show_all=parsed_args.all)
-        unknown = [*UNKNOWN, *_unknown_options(conf), *(LEFT_OUT if ranking.rows else ())]
+        unknown = [*UNKNOWN, *unknown_additions(conf), *(LEFT_OUT if ranking.rows else ())]
         return (
             ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
             (
@@ -109,7 +113,7 @@ class Explain(NovaConfCommand, ShowOne):
                     lambda _: shown.without(),
                 ),
                 FormattedValue(
-                    [{"host": host, "lacks": dict(parts)} for host, parts in shown.nearest_hosts],
+                    [{"host": host, **_json(reason)} for host, reason in shown.nearest_hosts],
                     lambda _: shown.nearest(),
                 ),
                 FormattedValue(ranking.rows, lambda _: ranking.text(show_all=parsed_args.all)),
@@ -144,13 +148,13 @@ class _Text:
         """Return how many hosts have candidates, and how many lack what, in the first line."""
         if not self._explanation.names:
             return "Placement has no compute hosts."
-        lacking = Counter(name for parts in self._explanation.lacks.values() for name in parts)
-        several = sum(not parts for parts in self._explanation.lacks.values())
-        reasons = [f"{count} {_lack(name, count)}" for name, count in lacking.most_common()]
-        if several:
-            reasons.append(f"{several} because of several constraints together")
+        reasons = self._explanation.reasons.values()
+        lacking = Counter(_kind(*part) for reason in reasons for part in reason.lacks.items())
+        parts = [f"{count} {_predicate(kind, count)}" for kind, count in lacking.most_common()]
+        if changed := sum(not reason.lacks for reason in reasons):
+            parts.append(f"{changed} got room meanwhile")
         counts = f"{len(self._explanation.candidates)} of {len(self._explanation.names)} hosts"
-        return wrapped(f"{counts}: {', '.join(reasons)}" if reasons else f"{counts} can take it")
+        return wrapped(f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it")
 
     def without(self) -> str:
         """Return the number of hosts without each constraint that costs hosts."""
@@ -162,40 +166,56 @@ class _Text:
         ]
         if not lines:
             several = "No host gets a candidate if a single constraint is left out."
-            return several if self._explanation.lacks else ""
+            return several if self._explanation.reasons else ""
         return "\n".join(["Hosts with candidates if a constraint is left out:", *lines])
 
     def nearest(self) -> str:
         """Return the hosts that lack least."""
         lines = [
-            wrapped(f"{host} {', '.join(map(_amount, parts, parts.values()))}", indent="  ")
-            for host, parts in self.nearest_hosts
+            wrapped(f"{host} {_reason(reason)}", indent="  ")
+            for host, reason in self.nearest_hosts
         ]
         lines = shortened(lines, show_all=self._show_all)
         return "\n".join(["Hosts without candidates that lack least:", *lines]) if lines else ""
 
 
-def _lack(name: str, count: int) -> str:
+def _json(reason: HostReason) -> dict[str, object]:
+    lacks = {
+        name: lack.to_json() if isinstance(lack, ClaimLimit) else lack
+        for name, lack in reason.lacks.items()
+    }
+    return {"lacks": lacks, **({"instead": reason.instead} if reason.instead else {})}
+
+
+def _kind(name: str, lack: Lack) -> tuple[str, str]:
+    """Return what hosts are counted by: the constraint, and which limit refuses how much."""
+    if isinstance(lack, ClaimLimit):
+        return f"{lack.asked} {name}", lack.limit
+    return name, ""
+
+
+def _predicate(kind: tuple[str, str], count: int) -> str:
     """Return the predicate of hosts that a constraint excludes."""
+    (name, limit), is_one = kind, count == 1
+    if limit:
+        return f"{'refuses' if is_one else 'refuse'} {name} in one claim ({limit})"
     if name.startswith("!"):
-        return f"{'has' if count == 1 else 'have'} {name[1:]}"
-    return f"{'lacks' if count == 1 else 'lack'} {name}"
+        return f"{'has' if is_one else 'have'} {name[1:]}"
+    return f"{'lacks' if is_one else 'lack'} {name}"
 
 
-def _amount(name: str, amount: int) -> str:
-    return _lack(f"{amount} {name}" if amount > 1 else name, 1)
-
-
-def _unknown_options(conf: cfg.ConfigOpts) -> Iterable[str]:
-    """Yield the options of nova.conf that change the request in a way that is not known here."""
-    for name in (
-        "query_placement_for_image_type_support",
-        "query_placement_for_routed_network_aggregates",
-        "enable_isolated_aggregate_filtering",
-        "limit_tenants_to_placement_aggregate",
-    ):
-        if conf.scheduler[name]:
-            yield f"[scheduler] {name}, which is on"
+def _reason(reason: HostReason) -> str:
+    """Return why a host has no candidate, and which amounts would have helped as well."""
+    parts = []
+    for name, lack in reason.lacks.items():
+        text = _predicate(_kind(name, lack), 1)
+        if isinstance(lack, ClaimLimit):
+            text = f"{text[:-1]} {lack.value})"
+        elif lack > 1:
+            text = f"lacks {lack} {name}"
+        parts.append(text)
+    others = [name for name in reason.instead if is_resource_class(name)]
+    return ", ".join(parts) + (f" (or {', or '.join(others)})" if others else "")
 
 
 def _unknown_text(lines: Sequence[str], *, show_all: bool) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from oslo_config import cfg
+
 from cpu_tiers import extensions
-from cpu_tiers.accounting.empty_hosts import never_served
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import Check, read_flavors
 from cpu_tiers.cli.formatting import ListCommand
+from cpu_tiers.cli.live_request import queries_of, tell_unknown_additions
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_nodes
@@ -21,8 +23,9 @@ from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.placement.empty_cloud import read_empty_cloud
-from cpu_tiers.translators import ServerRequest, Translator, fallback, translate
+from cpu_tiers.placement.host_reader import HostReader
+from cpu_tiers.simulation.never_served import hosts_of, never_served
+from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.request_faults import request_faults
 
 LOG = logging.getLogger(__name__)
@@ -93,8 +96,9 @@ class FlavorCheck(NovaConfCommand, ListCommand):
                 checked.append(_Checked(source, faults))
                 for number, flavor in enumerate(flavors(faults, check), start=1):
                     progress.tell(f"flavors of {source}: {number}")
-                    checked.append(_check(source, server_of(flavor), translators))
+                    checked.append(_check(source, server_of(flavor), translators, conf))
             if parsed_args.hosts:
+                tell_unknown_additions(conf)
                 progress.tell("asking Placement for hosts")
                 _check_hosts(cloud, checked, progress)
         rows = [(c.source, *fault) for c in checked for fault in dict.fromkeys(c.faults.faults)]
@@ -122,32 +126,36 @@ def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: Prog
     """Add the faults of flavors that no host could take."""
     queries = [query for item in checked for query in item.queries]
     named = frozenset[str]().union(*(query.named_traits() for query in queries))
+    classes = frozenset(name for query in queries for name in query.resources())
     with cloud.placement() as client:
         present = client.traits_in_use()
-        empty = read_empty_cloud(client, named, partial(progress.tell_number, "providers"))
+        states = HostReader(client, {}, classes)
+        empty = states.empty_cloud(named, partial(progress.tell_number, "providers"))
     if page_size_of(present) is None:
         LOG.info("No host reports its page sizes, so page sizes are not checked.")
-    if not empty.hosts:
+    has_hosts = bool(hosts_of(empty))
+    if not has_hosts:
         LOG.info("Placement has no hosts, so sizes, classes and traits are not checked.")
     for _, faults, flavor, of_flavor in checked:
         if flavor is None:
             continue
         if absent := faults.read(absent_pages, flavor, None, present):
             faults.add(*absent)
-        if of_flavor and empty.hosts:
+        if of_flavor and has_hosts:
             for fault in never_served(f"flavor {flavor.name}", of_flavor, empty):
                 faults.add(*fault)
 
 
-def _check(source: str, server: ServerRequest, translators: Mapping[str, Translator]) -> _Checked:
+def _check(
+    source: str, server: ServerRequest, translators: Mapping[str, Translator], conf: cfg.ConfigOpts
+) -> _Checked:
     """Return the faults of a flavor, of its keys and of the query for its servers."""
     faults = FaultList()
     queries: tuple[CandidateQuery, ...] = ()
     faults.faults += _faults(server, translators)
     with faults:
-        query = translate(server, translators)
-        other_query = fallback(server, translators)
-        queries = (query,) if other_query is None else (query, other_query)
+        of_server = queries_of(conf, server)
+        queries = (*of_server.first, *of_server.otherwise)
     return _Checked(source, faults, server.flavor, queries)
 
 

@@ -1,7 +1,8 @@
 """The arguments of a server by files or by names, and the queries of nova-scheduler for it."""
 
+import logging
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from oslo_config import cfg
 
@@ -18,6 +19,15 @@ from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.server_queries import SchedulerOptions, ServerQueries, server_queries
+
+LOG = logging.getLogger(__name__)
+
+_UNKNOWN_OPTIONS = (
+    "query_placement_for_image_type_support",
+    "query_placement_for_routed_network_aggregates",
+    "enable_isolated_aggregate_filtering",
+    "limit_tenants_to_placement_aggregate",
+)
 
 UNKNOWN_FLAVOR = Flavor(name="unknown", vcpus=1, memory_mb=1)
 """The flavor of a request whose flavor is not read yet."""
@@ -108,10 +118,15 @@ def read_source(
 
 
 def queries_of(
-    parsed_args: Namespace, conf: cfg.ConfigOpts, server: ServerRequest
+    conf: cfg.ConfigOpts,
+    server: ServerRequest,
+    member_of: Iterable[frozenset[str]] = (),
 ) -> ServerQueries:
     """Return the queries that nova-scheduler sends for a server.
 
+    All commands ask this function, so that they answer for the same request.
+
+    :param member_of: sets of aggregates; the host must be in an aggregate of each set.
     :raises InvalidInput: with every fault of flavor, image and ports.
     """
     options = SchedulerOptions(
@@ -121,7 +136,22 @@ def queries_of(
         extend_cpu_policies=conf.compute.extend_cpu_policies,
     )
     translators = extensions.load(extensions.TRANSLATORS)
-    return server_queries(server, translators, options, frozenset(parsed_args.aggregate))
+    return server_queries(server, translators, options, frozenset(member_of))
+
+
+def unknown_additions(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the options of nova.conf by which nova-scheduler requests what is not known here."""
+    return [f"[scheduler] {name}" for name in _UNKNOWN_OPTIONS if conf.scheduler[name]]
+
+
+def tell_unknown_additions(conf: cfg.ConfigOpts) -> None:
+    """Say in a line of its own that nova-scheduler requests more than the command knows."""
+    if names := unknown_additions(conf):
+        LOG.warning(
+            "nova-scheduler also requests what this command does not know: %s of nova.conf is on."
+            " A host in the answer may be excluded by it.",
+            ", ".join(names),
+        )
 
 
 def _aggregates(text: str) -> frozenset[str]:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_config import cfg
 
-from cpu_tiers import extensions
 from cpu_tiers.cli.documents import read_bytes
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.formatting import ListCommand
+from cpu_tiers.cli.live_request import queries_of, tell_unknown_additions
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.safe_files import write_output
@@ -27,7 +27,7 @@ from cpu_tiers.simulation.requests import Arrival, draw_arrivals, read_arrivals
 from cpu_tiers.simulation.run import Outcome, simulate
 from cpu_tiers.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.simulation.snapshot import Snapshot
-from cpu_tiers.translators import ServerRequest, fallback, translate
+from cpu_tiers.translators import ServerRequest
 from cpu_tiers.weights import SCORINGS
 
 _POLICIES = (NOVA, *SCORINGS)
@@ -89,7 +89,8 @@ class Simulate(NovaConfCommand, ListCommand):
         if parsed_args.html:
             with page_libraries():  # before the simulation, which may take hours
                 from cpu_tiers.page.simulation import simulation_page
-        options = self.nova_conf().filter_scheduler
+        conf = self.nova_conf()
+        options = conf.filter_scheduler
         faults = FaultList()
         policies = list(_policies(parsed_args.policy, options, faults))
         snapshot = faults.read(read_snapshot, parsed_args.snapshot)
@@ -98,7 +99,8 @@ class Simulate(NovaConfCommand, ListCommand):
         assert snapshot is not None, "a fault was raised"  # noqa: S101  # narrows the type
         streams = _streams(parsed_args, flavors)
         wanted = {arrival.flavor for stream in streams for arrival in stream}
-        demands = _demands(parsed_args, options, [f for n, f in flavors.items() if n in wanted])
+        demands = _demands(parsed_args, conf, [f for n, f in flavors.items() if n in wanted])
+        tell_unknown_additions(conf)
         results = _run(parsed_args, snapshot, policies, streams, demands)
         if parsed_args.html:
             tiers = {name: demand.tier or "none" for name, demand in demands.items()}
@@ -192,10 +194,10 @@ def _shares(mix: Sequence[str], flavors: Mapping[str, Flavor]) -> Mapping[str, f
 
 
 def _demands(
-    parsed_args: Namespace, options: cfg.ConfigOpts, flavors: Iterable[Flavor]
+    parsed_args: Namespace, conf: cfg.ConfigOpts, flavors: Iterable[Flavor]
 ) -> Mapping[str, Demand]:
     """Return what servers of each flavor request, as nova-scheduler would ask for it."""
-    translators = extensions.load(extensions.TRANSLATORS)
+    options = conf.filter_scheduler
     faults = FaultList()
     demands = {}
     for flavor in flavors:
@@ -205,13 +207,14 @@ def _demands(
             query_numa=requests_numa_nodes(parsed_args, options, flavor),
         )
         with faults:
-            second = fallback(server, translators)
+            queries = queries_of(conf, server)
+            has_nodes = len(queries.first) > 1
+            plain = queries_of(conf, server._replace(query_numa=False)) if has_nodes else None
             demands[flavor.name] = Demand(
                 flavor=flavor.name,
-                queries=(translate(server, translators), *((second,) if second else ())),
-                weighed=translate(server._replace(query_numa=False), translators)
-                if second
-                else None,
+                queries=queries.first,
+                otherwise=queries.otherwise,
+                weighed=plain.first[0] if plain else None,
                 shares=effective_shares(flavor),
                 tier=flavor.extra_specs.get(MULTIPLIER) or flavor.extra_specs.get(SHARES) or "",
             )

@@ -16,6 +16,7 @@ from cpu_tiers.cli.live_request import (
     queries_of,
     read_source,
     server_of,
+    tell_unknown_additions,
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
@@ -101,8 +102,9 @@ class Weigh(NovaConfCommand, ListCommand):
         server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
         if parsed_args.candidates:
             return _in_file(parsed_args, conf, server)
+        tell_unknown_additions(conf)
         with ProgressLine("asking Placement"), cloud.placement() as client:
-            return read_candidates(client, queries_of(parsed_args, conf, server))
+            return read_candidates(client, queries_of(conf, server, parsed_args.aggregate))
 
 
 def _in_file(

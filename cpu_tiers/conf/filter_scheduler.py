@@ -140,17 +140,18 @@ Related options:
     ),
     cfg.BoolOpt(
         "name_lacking_constraints",
-        default=False,
         help="""
 Name in the fault of a server without a host the resource classes and the
-required traits without which a host would have room.
+required traits without which a host would have room. If the option is not
+set, it is on while ``query_placement_for_vcpu_shares`` is on.
 
 If Placement has no candidate for a server, nova-scheduler sends the query again
-without each resource class and without each required trait alone, at most 16
-queries for one candidate each. The fault of the server then says, for example,
-*No valid host was found. A host would have room without one of these: 2 VGPU,
-the trait CUSTOM_FAST*. The users of the cloud see the fault. If several constraints
-together leave no host, the fault has no reason, as with Nova alone.
+without each resource class and without each required trait alone, and then
+without two of them, at most 16 queries for one candidate each. The fault of the
+server then says, for example, *No valid host was found. A host would have room
+without one of these: 2 VGPU, the trait CUSTOM_FAST*. The users of the cloud see
+the fault. If more than two constraints together leave no host, the fault has no
+reason, as with Nova alone. A server that finds a host costs no further query.
 
 For a server with dedicated CPUs, nova-scheduler sends a second query, with VCPU
 in place of PCPU, while ``[workarounds] disable_fallback_pcpu_query`` is off. The
@@ -161,6 +162,7 @@ this option if nova-scheduler has loaded the weigher of cpu-tiers.
 
 Related options:
 
+* ``[filter_scheduler] query_placement_for_vcpu_shares``
 * ``[filter_scheduler] weight_classes``
 * ``[workarounds] disable_fallback_pcpu_query``
 """,

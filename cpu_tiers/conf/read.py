@@ -13,6 +13,12 @@ from cpu_tiers.model.cpu_set import CpuSet
 
 _GROUPS = (*nova.OPTIONS, *list_opts())
 
+_CPU_SETS = (
+    (None, "vcpu_pin_set"),
+    ("compute", "cpu_shared_set"),
+    ("compute", "cpu_dedicated_set"),
+)
+
 
 def read_config(
     files: Sequence[str], folders: Sequence[str] = (), *, is_searched: bool = True
@@ -67,14 +73,17 @@ def config_files(given: Sequence[str]) -> list[str]:
 def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
     """Return the options that decide about the inventories of a host.
 
-    :raises InvalidInput: a CPU set, a ratio or ``reserved_huge_pages`` is malformed.
+    :raises InvalidInput: a CPU set, a ratio or ``reserved_huge_pages`` is malformed, or Nova
+        refuses two options beside each other.
     """
     faults = FaultList()
     sets: dict[str, CpuSet | None] = {}
-    for name in ("cpu_shared_set", "cpu_dedicated_set"):
-        text = conf.compute[name]
+    for group, name in _CPU_SETS:
+        text = conf[group][name] if group else conf[name]
+        where = f"nova.conf, [{group or 'DEFAULT'}] {name}"
         with faults:
-            sets[name] = CpuSet.parse(text, where=f"nova.conf, [compute] {name}") if text else None
+            sets[name] = CpuSet.parse(text, where=where) if text else None
+    _refuse_together(conf, faults)
     ratios: dict[str, AllocationRatio] = {}
     for resource in ("cpu", "ram", "disk"):
         with faults:
@@ -84,6 +93,7 @@ def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
         reserved_pages = read_reserved_pages(conf.reserved_huge_pages or ())
     faults.raise_if_any()
     return InventoryOptions(
+        vcpu_pin_set=sets["vcpu_pin_set"],
         cpu_shared_set=sets["cpu_shared_set"],
         cpu_dedicated_set=sets["cpu_dedicated_set"],
         cpu_allocation_ratio=ratios["cpu"],
@@ -98,6 +108,27 @@ def inventory_options(conf: cfg.ConfigOpts) -> InventoryOptions:
         reserved_huge_pages=reserved_pages,
         enable_numa_reporting_to_placement=conf.compute.enable_numa_reporting_to_placement,
     )
+
+
+def _refuse_together(conf: cfg.ConfigOpts, faults: FaultList) -> None:
+    """Add faults of options with which nova-compute does not start beside each other.
+
+    Source: Nova, ``LibvirtDriver._check_cpu_set_configuration``.
+    """
+    sets = [name for name in ("cpu_shared_set", "cpu_dedicated_set") if conf.compute[name]]
+    if conf.vcpu_pin_set:
+        if conf.compute.cpu_dedicated_set:
+            faults.add(
+                "nova.conf, [DEFAULT] vcpu_pin_set and [compute] cpu_dedicated_set",
+                "both are set, and nova-compute does not start",
+                "unset vcpu_pin_set",
+            )
+    elif sets and conf.reserved_host_cpus:
+        faults.add(
+            f"nova.conf, [DEFAULT] reserved_host_cpus and [compute] {' and '.join(sets)}",
+            "both are set, and nova-compute does not start",
+            "unset reserved_host_cpus, and leave CPUs for the host out of the sets",
+        )
 
 
 def _ratio(conf: cfg.ConfigOpts, resource: str) -> AllocationRatio:

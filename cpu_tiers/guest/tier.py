@@ -11,6 +11,8 @@ from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 
+_OLD_DEFAULT = 1024
+
 NO_TIER = "no tier"
 """The name of what has no CPU shares."""
 
@@ -55,9 +57,19 @@ def multiplier_of(domain: Domain) -> Fraction | None:
     flavor = flavor_shares(domain)
     if flavor is not None and flavor.per_vcpu:
         return Fraction(flavor.amount)
-    if domain.shares is None or not domain.vcpu_sets:
+    if domain.shares is None or not domain.vcpu_sets or has_novas_old_default(domain):
         return None
     return Fraction(domain.shares, len(domain.vcpu_sets))
+
+
+def has_novas_old_default(domain: Domain) -> bool:
+    """Tell whether a guest has the weight that Nova 25 and older give each guest without a tier.
+
+    The weight is 1024 for each vCPU. It is in the domain XML as a weight of a flavor would be.
+    Source: Nova 25, ``LibvirtDriver._update_guest_cputune``.
+    """
+    default = _OLD_DEFAULT * len(domain.vcpu_sets)
+    return domain.extra_specs is None and bool(default) and domain.shares == default
 
 
 def unnamed_tier(multiplier: Fraction | float | None) -> str:

@@ -47,6 +47,8 @@ class AllocationRatio:
 class InventoryOptions:
     """The options of nova.conf that decide about inventories, under Nova's names.
 
+    :param vcpu_pin_set: takes the place of both sets of ``[compute]`` for the CPUs of guests;
+        ``cpu_shared_set`` then only says where emulator threads may run.
     :param reserved_huge_pages: by NUMA cell and page size in kB, a number of pages.
     :param enable_numa_reporting_to_placement: ``True``: report CPUs and memory on
         the NUMA nodes. ``False``: report CPUs and memory on the root provider, and
@@ -54,6 +56,7 @@ class InventoryOptions:
         decided; report on the root provider, and accept all servers.
     """
 
+    vcpu_pin_set: CpuSet | None = None
     cpu_shared_set: CpuSet | None = None
     cpu_dedicated_set: CpuSet | None = None
     cpu_allocation_ratio: AllocationRatio = AllocationRatio(value=4.0, is_initial=True)

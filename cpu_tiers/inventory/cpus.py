@@ -2,7 +2,8 @@
 
 The rules are Nova's (configuration guide, ``[compute] cpu_shared_set``). If
 neither set is configured, every CPU is shared. If only the dedicated set is
-configured, no CPU is shared.
+configured, no CPU is shared. With the older option ``vcpu_pin_set``, the CPUs
+of this set are shared, and Nova pins servers to the same CPUs.
 """
 
 from collections.abc import Iterable
@@ -61,9 +62,20 @@ def _vcpu(total: int, reserved: int, options: InventoryOptions) -> Inventory:
 
 def shared_cpus(host: Host, options: InventoryOptions) -> CpuSet:
     """Return the host CPUs on which shared vCPUs run."""
+    if options.vcpu_pin_set is not None:
+        return options.vcpu_pin_set
     if options.cpu_shared_set is not None:
         return options.cpu_shared_set
     return CpuSet() if options.cpu_dedicated_set is not None else host.topology.cpus
+
+
+def pinned_cpus(host: Host, options: InventoryOptions) -> CpuSet:
+    """Return the host CPUs to which Nova pins dedicated vCPUs."""
+    if options.cpu_dedicated_set is not None:
+        return options.cpu_dedicated_set
+    if options.cpu_shared_set is not None and options.vcpu_pin_set is None:
+        return CpuSet()
+    return shared_cpus(host, options)
 
 
 def check_cpu_sets(host: Host, options: InventoryOptions) -> None:
@@ -74,12 +86,18 @@ def check_cpu_sets(host: Host, options: InventoryOptions) -> None:
     """
     faults = FaultList()
     present = host.topology.cpus
-    shared = options.cpu_shared_set or CpuSet()
+    pinned = options.vcpu_pin_set
+    # Beside vcpu_pin_set, cpu_shared_set is only for emulator threads, which may run elsewhere.
+    shared = (options.cpu_shared_set if pinned is None else None) or CpuSet()
     dedicated = options.cpu_dedicated_set or CpuSet()
-    for name, cpus in (("cpu_shared_set", shared), ("cpu_dedicated_set", dedicated)):
+    for name, cpus in (
+        ("[DEFAULT] vcpu_pin_set", pinned or CpuSet()),
+        ("[compute] cpu_shared_set", shared),
+        ("[compute] cpu_dedicated_set", dedicated),
+    ):
         if cpus - present:
             faults.add(
-                f"nova.conf, [compute] {name}",
+                f"nova.conf, {name}",
                 f"host {host.name} has no CPU {CpuSet(cpus - present)}",
                 f"name CPUs of {present}",
             )

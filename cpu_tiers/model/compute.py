@@ -98,6 +98,7 @@ class ComputeHost:
         cls,
         topology: HostTopology,
         *,
+        vcpu_pin_set: CpuSet | None = None,
         cpu_shared_set: CpuSet | None = None,
         cpu_dedicated_set: CpuSet | None = None,
         reserved_pages: Mapping[int, Mapping[int, int]] | None = None,
@@ -107,14 +108,17 @@ class ComputeHost:
         :param reserved_pages: by NUMA cell and page size in kB, a number of pages.
         """
         every = topology.cpus if cpu_shared_set is None and cpu_dedicated_set is None else _NO_CPU
-        shared = every if cpu_shared_set is None else cpu_shared_set & topology.cpus
+        emulator = _NO_CPU if cpu_shared_set is None else CpuSet(cpu_shared_set & topology.cpus)
+        shared = every if cpu_shared_set is None else emulator
+        if vcpu_pin_set is not None:
+            shared = CpuSet(vcpu_pin_set & topology.cpus)
         dedicated = _NO_CPU if cpu_dedicated_set is None else cpu_dedicated_set
         return cls(
             cells=tuple(
                 _cell(cell, shared, dedicated, (reserved_pages or {}).get(cell.id, _NO_PAGES))
                 for cell in topology.cells
             ),
-            cpu_shared_set=CpuSet() if cpu_shared_set is None else CpuSet(shared),
+            cpu_shared_set=emulator,
         )
 
     def cell(self, number: int) -> ComputeCell:

@@ -5,6 +5,7 @@ Fields and limits are Placement's (API reference, "Resource provider inventories
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.names import MAX_AMOUNT
@@ -17,6 +18,25 @@ MAX_CAPACITY = int(MAX_AMOUNT * MAX_RATIO)
 
 MAX_NAME = 200
 """The largest length of a provider's name in Placement."""
+
+
+class ClaimUnits(NamedTuple):
+    """The amounts that a single claim of an inventory may have."""
+
+    min_unit: int = 1
+    max_unit: int = MAX_AMOUNT
+    step_size: int = 1
+
+    def refusing(self, amount: int) -> str:
+        """Return the name of the unit that refuses an amount; empty if the amount is allowed.
+
+        Source: Placement, ``objects/allocation.py``, ``_check_capacity_exceeded``.
+        """
+        if amount > self.max_unit:
+            return "max_unit"
+        if amount < self.min_unit:
+            return "min_unit"
+        return "step_size" if amount % self.step_size else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +62,11 @@ class Inventory:
         """Return the amount that can be claimed: ``(total - reserved) * allocation_ratio``."""
         # Truncated, as placement.objects.inventory.Inventory.capacity is.
         return int((self.total - self.reserved) * self.allocation_ratio)
+
+    @property
+    def units(self) -> ClaimUnits:
+        """Return the amounts that a single claim may have."""
+        return ClaimUnits(self.min_unit, self.max_unit, self.step_size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,6 +182,10 @@ class PlacementClient:
             return ()
         return self._providers({"required": name})
 
+    def providers_in_aggregate(self, aggregate: str) -> tuple[Provider, ...]:
+        """Return the providers in an aggregate."""
+        return self._providers({"member_of": aggregate})
+
     def _providers(self, filters: dict[str, str]) -> tuple[Provider, ...]:
         response = self._exchange.request("GET", f"/resource_providers?{urlencode(filters)}")
         items = response.read(response.body(), "resource_providers", list)

@@ -1,14 +1,16 @@
-"""Why a request has no candidate on a host: asks Placement without each constraint alone."""
+"""Why hosts have candidates for a server, or have none: Placement's answer, and the reasons."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cpu_tiers.accounting.constraints import constraints
-from cpu_tiers.accounting.missing_parts import HostProviders, missing_parts, read_hosts
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.candidate_survey import CandidateSurvey
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.host_reader import HostReader
+from cpu_tiers.placement.reading import ReadProgress, untold
+from cpu_tiers.simulation.cloud import SimulatedCloud
+from cpu_tiers.simulation.reasons import ClaimLimit, HostReason, Lack, Reasons
 from cpu_tiers.translators.server_queries import ServerQueries
 
 
@@ -20,34 +22,34 @@ class Explanation:
     :param answer: the usable candidates, and the state of their providers.
     :param candidates: the root providers of the hosts with candidates.
     :param without: the number of hosts that would have candidates without a constraint alone.
-    :param lacks: by the root provider, what each host without a candidate lacks: constraint to
-        amount. It is empty if several constraints exclude the host, and Placement does not tell
-        which.
+    :param reasons: by the root provider, why each other host has no candidate. The reason has no
+        constraints if the host has got room since Placement was asked for candidates.
     """
 
     names: Mapping[str, str]
     answer: CandidatesAnswer
     candidates: frozenset[str]
     without: Mapping[str, int]
-    lacks: Mapping[str, Mapping[str, int]]
+    reasons: Mapping[str, HostReason]
 
-    def nearest(self) -> list[tuple[str, Mapping[str, int]]]:
-        """Return the names of the hosts that lack the fewest constraints, with what they lack."""
-        lacks = [(self.names[host], parts) for host, parts in self.lacks.items() if parts]
-        fewest = min((len(parts) for _, parts in lacks), default=0)
+    def nearest(self) -> list[tuple[str, HostReason]]:
+        """Return the names of the hosts that lack the fewest constraints, with the reason."""
+        reasons = [(self.names[host], reason) for host, reason in self.reasons.items()]
+        reasons = [(name, reason) for name, reason in reasons if reason.lacks]
+        fewest = min((len(reason.lacks) for _, reason in reasons), default=0)
         return sorted(
-            ((name, parts) for name, parts in lacks if len(parts) == fewest),
-            key=lambda item: (sum(item[1].values()), item[0]),
+            ((name, reason) for name, reason in reasons if len(reason.lacks) == fewest),
+            key=lambda item: (_nearness(item[1].lacks.values()), item[0]),
         )
 
 
-def explain(client: PlacementClient, queries: ServerQueries) -> Explanation:
-    """Ask Placement why hosts have candidates for a server, or have none.
+def explain(
+    client: PlacementClient, queries: ServerQueries, progress: ReadProgress = untold
+) -> Explanation:
+    """Ask Placement for the hosts with candidates for a server, and say why others have none.
 
-    Placement is asked without a constraint only if a host might have a candidate then. The free
-    amounts and the traits of the hosts tell so, and the answers of Placement decide. So the number
-    of requests is at most the number of queries, times the number of constraints plus one, and
-    about seven more, for any number of hosts.
+    It takes a request for each query, about ten more, and a request for each provider of the
+    hosts without candidates that has a requested resource class.
 
     :raises PlacementError: Placement does not answer, or refuses.
     """
@@ -57,37 +59,19 @@ def explain(client: PlacementClient, queries: ServerQueries) -> Explanation:
     candidates = candidates or survey.hosts_with_candidates(effective)
     answer = survey.answer(effective)
     names = read_names(client, survey, candidates)
-    survey.read_state(names, (name for query in effective for name in query.resources()))
-    providers = read_hosts(survey.summaries)
     others = [host for host in names if host not in candidates]
-    without = {}
-    for name, relaxed in constraints(effective).items():
-        asked = [q for q in relaxed if any(_might_serve(providers.get(h), q) for h in others)]
-        more = survey.hosts_with_candidates(asked) & names.keys()
-        # A query without its only class requests nothing, and each host serves it.
-        without[name] = candidates | more if relaxed else frozenset(names)
+    (reasons,) = read_reasons(client, survey, [effective], others, progress)
+    alone = [reasons.alone(host) for host in others]
     return Explanation(
         names=names,
         answer=answer,
         candidates=candidates,
-        without={name: len(hosts) for name, hosts in without.items()},
-        lacks={
-            host: _lacks_of_host(
-                parts_of_host(providers.get(host), effective),
-                [name for name, hosts in without.items() if host in hosts],
-                effective[0].resources(),
-            )
-            for host in others
+        without={
+            name: len(candidates) + sum(name in of_host for of_host in alone)
+            for name in reasons.names
         },
+        reasons={host: reasons.of(host) for host in others},
     )
-
-
-def _might_serve(host: HostProviders | None, query: CandidateQuery) -> bool:
-    """Tell whether a host may have a candidate, as far as free amounts and traits tell.
-
-    :param host: ``None`` for a host that no answer of Placement has shown.
-    """
-    return host is None or not missing_parts(host, query)
 
 
 def read_names(
@@ -102,28 +86,37 @@ def read_names(
     return dict(sorted(names.items(), key=lambda item: item[1]))
 
 
-def parts_of_host(
-    host: HostProviders | None, queries: Sequence[CandidateQuery]
-) -> Mapping[str, int]:
-    """Return what a host lacks for the query of which the host lacks least.
+def read_reasons(
+    client: PlacementClient,
+    survey: CandidateSurvey,
+    servers: Sequence[Sequence[CandidateQuery]],
+    hosts: Collection[str],
+    progress: ReadProgress = untold,
+) -> list[Reasons]:
+    """Return what says why hosts have no candidates, for the queries of each of several servers.
 
-    :param host: ``None`` for a host of which nothing is free.
+    :param hosts: the root providers of the hosts that are asked about later.
     """
-    if host is None:
-        return queries[0].resources()
-    return min((missing_parts(host, query) for query in queries), key=len)
+    queries = [query for of_server in servers for query in of_server]
+    classes = frozenset(name for query in queries for name in query.resources())
+    aggregates = {
+        name
+        for query in queries
+        for group in query.groups
+        for names in group.member_of
+        for name in names
+    }
+    survey.read_state(hosts, classes)
+    if not hosts:
+        return [Reasons(SimulatedCloud(()), of_server) for of_server in servers]
+    states = HostReader(client, survey.summaries, classes, aggregates)
+    cloud = states.cloud(frozenset(hosts), progress)
+    return [Reasons(cloud, of_server) for of_server in servers]
 
 
-def _lacks_of_host(
-    parts: Mapping[str, int], single: Sequence[str], requested: Mapping[str, int]
-) -> Mapping[str, int]:
-    """Return what a host lacks.
-
-    :param parts: what the free amounts and the traits tell.
-    :param single: the constraints without which the host has candidates. Placement knows the
-        limits of a single claim and the aggregates, so its answer decides.
-    """
-    if not single:
-        return parts
-    name = next((name for name in single if name in parts), single[0])
-    return {name: parts.get(name, requested.get(name, 1))}
+def _nearness(lacks: Collection[Lack]) -> tuple[int, float, int]:
+    """Return what sorts missing amounts before limits of a claim, which no free amount cures."""
+    limits = [lack for lack in lacks if isinstance(lack, ClaimLimit)]
+    amounts = [lack for lack in lacks if not isinstance(lack, ClaimLimit)]
+    distance = sum(abs(limit.asked - limit.value) / limit.asked for limit in limits)
+    return len(limits), distance, sum(amounts)

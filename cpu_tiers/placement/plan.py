@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
+from cpu_tiers.model.names import OTHER_SHARES, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.placement.errors import (
     ProviderMismatch,
@@ -113,24 +113,24 @@ def _merged(
 def with_ratios(state: State, tree: ProviderTree) -> ProviderTree:
     """Return the tree with the allocation ratios that an operator has set through the API.
 
-    If a resource class moves from the root to a NUMA node, its ratio moves with it.
+    If a resource class moves from the root to a NUMA node, its ratio moves with it. The initial
+    ratio of VCPU_SHARES is the ratio of VCPU beside it, as nova-compute reports it.
     """
     root = _present(state, tree.root.name)
-    return replace(
-        tree,
-        providers=tuple(
-            replace(
-                provider,
-                inventories={
-                    name: _with_ratio(
-                        inventory, _present(state, provider.name).get(name) or root.get(name)
-                    )
-                    for name, inventory in provider.inventories.items()
-                },
-            )
-            for provider in tree.providers
-        ),
-    )
+
+    def with_ratios_of(provider: ResourceProvider) -> ResourceProvider:
+        present = {**root, **_present(state, provider.name)}
+        inventories = {
+            name: _with_ratio(inventory, present.get(name))
+            for name, inventory in provider.inventories.items()
+        }
+        vcpu, shares = inventories.get(VCPU), inventories.get(VCPU_SHARES)
+        if vcpu and shares and shares.ratio_is_initial:
+            ratio = vcpu.allocation_ratio
+            inventories[VCPU_SHARES] = replace(shares, allocation_ratio=ratio)
+        return replace(provider, inventories=inventories)
+
+    return replace(tree, providers=tuple(map(with_ratios_of, tree.providers)))
 
 
 def _present(state: State, name: str) -> Mapping[str, Inventory]:

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cpu_tiers.accounting.constraints import constraints
-from cpu_tiers.accounting.missing_parts import read_hosts
 from cpu_tiers.accounting.repeated_claims import HostRoom, more_servers
-from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.candidate_survey import CandidateSurvey
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.explanation import parts_of_host, read_names
+from cpu_tiers.placement.explanation import read_names, read_reasons
+from cpu_tiers.placement.reading import ReadProgress, untold
+from cpu_tiers.simulation.reasons import Reasons, named
 from cpu_tiers.translators.server_queries import ServerQueries
 
 
@@ -25,10 +24,16 @@ class FlavorRoom:
     is_exact: bool
 
 
-def read_room(client: PlacementClient, flavors: Sequence[ServerQueries]) -> list[FlavorRoom]:
+JUST_FREED = "nothing any more: room came free meanwhile"
+
+
+def read_room(
+    client: PlacementClient, flavors: Sequence[ServerQueries], progress: ReadProgress = untold
+) -> list[FlavorRoom]:
     """Return the room for servers of each flavor, as if the other flavors got no servers.
 
-    It takes a request for each query of a flavor, and about seven more.
+    It takes a request for each query of a flavor, about ten more, and a request for each provider
+    of the hosts without room that has a requested resource class.
 
     :raises PlacementError: Placement does not answer, or refuses.
     """
@@ -42,44 +47,22 @@ def read_room(client: PlacementClient, flavors: Sequence[ServerQueries]) -> list
             room = more_servers(survey.answer(flavor.otherwise))
         rooms.append((flavor.otherwise if is_second else flavor.first, room))
     names = read_names(client, survey, {host for _, room in rooms for host in room.hosts})
-    survey.read_state(names, (name for query in queries for name in query.resources()))
+    full = {host for host in names if any(host not in room.hosts for _, room in rooms)}
+    reasons = read_reasons(client, survey, [asked for asked, _ in rooms], full, progress)
     return [
         FlavorRoom(
             more=room.more,
-            hosts=_of_all(names, survey, asked, room.hosts),
+            hosts={
+                name: room.hosts.get(host) or _none(of_flavor, host)
+                for host, name in names.items()
+            },
             is_exact=room.is_exact,
         )
-        for asked, room in rooms
+        for (_, room), of_flavor in zip(rooms, reasons, strict=True)
     ]
 
 
-def _of_all(
-    names: Mapping[str, str],
-    survey: CandidateSurvey,
-    queries: Sequence[CandidateQuery],
-    rooms: Mapping[str, HostRoom],
-) -> dict[str, HostRoom]:
-    """Return the room of all hosts by name, also of the hosts without candidates."""
-    providers = read_hosts(survey.summaries)
-    limits = {
-        host: _largest(parts_of_host(providers.get(host), queries), queries[0])
-        for host in names
-        if host not in rooms
-    }
-    unexplained = {host for host, limit in limits.items() if not limit}
-    for name, relaxed in constraints(queries).items():
-        if not unexplained:
-            break
-        found = unexplained & survey.hosts_with_candidates(relaxed)
-        limits |= dict.fromkeys(found, name)
-        unexplained -= found
-    return {
-        name: rooms.get(host) or HostRoom(0, limits[host] or "several constraints")
-        for host, name in names.items()
-    }
-
-
-def _largest(parts: Mapping[str, int], query: CandidateQuery) -> str:
-    """Return the constraint of which a host lacks most, in proportion to the request."""
-    requested = query.resources()
-    return max(parts, key=lambda name: parts[name] / requested.get(name, 1), default="")
+def _none(reasons: Reasons, host: str) -> HostRoom:
+    """Return the room of a host without a candidate."""
+    lacks = reasons.of(host).lacks
+    return HostRoom(0, ", ".join(named(*lack) for lack in lacks.items()) or JUST_FREED)

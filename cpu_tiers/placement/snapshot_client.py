@@ -101,6 +101,11 @@ class SnapshotClient(PlacementClient):
         """Return the providers with a trait."""
         return tuple(self._records_by_trait.get(name, ()))
 
+    def providers_in_aggregate(self, aggregate: str) -> tuple[Provider, ...]:
+        """Return the providers in an aggregate."""
+        providers = self._snapshot.providers
+        return tuple(_record(each) for each in providers if aggregate in each.aggregates)
+
     def find_provider(self, name: str) -> Provider | None:
         """Return the provider with this name, or ``None`` if there is no such provider."""
         return next((provider for provider in self.providers() if provider.name == name), None)

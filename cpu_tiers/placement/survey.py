@@ -1,6 +1,5 @@
 """A survey of all compute hosts in Placement: their NUMA nodes, CPUs and shares."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.accounting.holdings import ProviderId
@@ -8,8 +7,7 @@ from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import count_trait, no_numa_trait, node_trait
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.reading import ReadProgress, untold
-from cpu_tiers.placement.records import Provider
+from cpu_tiers.placement.reading import ReadProgress, root_of, untold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +43,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     providers = {provider.uuid: provider for provider in client.providers()}
     nodes: dict[ProviderId, list[ProviderId]] = {}
     for node in client.providers_with_trait(node_trait()):
-        nodes.setdefault(_root(node, providers), []).append(node.uuid)
+        nodes.setdefault(root_of(node, providers), []).append(node.uuid)
     declined = {provider.uuid for provider in client.providers_with_trait(no_numa_trait())}
     telling = {provider.uuid for provider in client.providers_with_trait(count_trait(1))}
     functions: dict[ProviderId, set[str]] = {}
@@ -75,17 +73,3 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
                 )
             )
     return tuple(reports)
-
-
-def _root(provider: Provider, providers: Mapping[ProviderId, Provider]) -> ProviderId:
-    """Return the root of a provider; in a cycle of parents, the last provider of the cycle.
-
-    Placement makes no cycles, but a garbled answer must not keep a command busy for ever.
-    """
-    seen = {provider.uuid}
-    while (parent := provider.parent_uuid) is not None and parent not in seen:
-        if parent not in providers:
-            break
-        provider = providers[parent]
-        seen.add(parent)
-    return provider.uuid

@@ -43,11 +43,7 @@ class Stock:
 
     def allows(self, amount: int) -> bool:
         """Tell whether the smallest and the largest unit and the step size allow an amount."""
-        inventory = self.inventory
-        return (
-            inventory.min_unit <= amount <= inventory.max_unit
-            and amount % inventory.step_size == 0
-        )
+        return not self.inventory.units.refusing(amount)
 
 
 class SimulatedProvider:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.model.inventory import ClaimUnits
 from cpu_tiers.model.names import SHARING
 from cpu_tiers.simulation.provider import SimulatedProvider, Stock
 
@@ -16,34 +17,33 @@ class Place(NamedTuple):
     :param parent: the number of the parent provider within the reach; ``None`` if the parent is
         not within the reach.
     :param is_own: whether the provider is in the tree itself, and not shared by another tree.
-    :param stocks: by resource class, the number of the inventory within the reach, with the
-        smallest unit, the largest unit and the step size.
+    :param stocks: by resource class, the number of the inventory within the reach, and what a
+        single claim may have of it.
     """
 
     parent: int | None
     is_own: bool
     traits: frozenset[str]
     aggregates: frozenset[str]
-    stocks: tuple[tuple[str, tuple[int, int, int, int]], ...]
+    stocks: tuple[tuple[str, tuple[int, ClaimUnits]], ...]
 
 
 class Shape:
     """The form of a reach. Hosts of the same hardware share a shape.
 
     :ivar places: the providers, the root provider first.
-    :ivar limits: by the number of an inventory, the smallest unit, the largest unit and the step
-        size.
+    :ivar units: what a single claim may have of each inventory, by the number of the inventory.
     :ivar above: for each provider, the numbers of the provider itself and of its ancestors.
     """
 
-    __slots__ = ("_stocks", "above", "limits", "places")
+    __slots__ = ("_stocks", "above", "places", "units")
 
     def __init__(self, places: tuple[Place, ...]) -> None:
         self.places = places
         self._stocks: tuple[Mapping[str, int], ...] = tuple(
-            {name: numbers[0] for name, numbers in place.stocks} for place in places
+            {name: number for name, (number, _) in place.stocks} for place in places
         )
-        self.limits = {numbers[0]: numbers[1:] for place in places for _, numbers in place.stocks}
+        self.units = {number: units for place in places for _, (number, units) in place.stocks}
         self.above = tuple(frozenset(self._up(number)) for number in range(len(places)))
 
     def _up(self, number: int | None) -> Iterable[int]:
@@ -58,10 +58,7 @@ class Shape:
             class, or its units do not allow the amount.
         """
         stock = self._stocks[number].get(name)
-        if stock is None:
-            return None
-        least, most, step = self.limits[stock]
-        return stock if least <= amount <= most and amount % step == 0 else None
+        return None if stock is None or self.units[stock].refusing(amount) else stock
 
 
 class Solution(NamedTuple):
@@ -103,8 +100,7 @@ class Reach:
             state = provider.state
             units = []
             for name, inventory in state.inventories.items():
-                limits = inventory.min_unit, inventory.max_unit, inventory.step_size
-                units.append((name, (stock, *limits)))
+                units.append((name, (stock, inventory.units)))
                 stock += 1
             parent = None if state.parent is None else numbers.get(state.parent)
             is_own = provider.root == self.root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.model.candidates import AllocationRequest
@@ -23,6 +23,8 @@ class Demand:
 
     :param queries: the query, and the second query of a server with NUMA nodes, which is for hosts
         that do not report their nodes.
+    :param otherwise: the queries that nova-scheduler sends if no host has a candidate of
+        ``queries``.
     :param weighed: the query without the groups of NUMA nodes, whose request groups the weigher of
         nova-scheduler counts; ``None`` if it is the first query.
     :param shares: the CPU shares of the flavor; ``None`` without a tier.
@@ -31,6 +33,7 @@ class Demand:
 
     flavor: str
     queries: tuple[CandidateQuery, ...]
+    otherwise: tuple[CandidateQuery, ...] = ()
     weighed: CandidateQuery | None = None
     shares: Shares | None = None
     tier: str = ""
@@ -104,13 +107,12 @@ class Scheduler:
         self._states = HostStates(cloud)
         self._moment = cloud.moment
         self._order = {reach.root: number for number, reach in enumerate(cloud.reaches)}
-        self._candidates: dict[str, _Candidates] = {}
+        self._candidates: dict[str, tuple[_Candidates, ...]] = {}
         self._history = History()
 
     def choose(self, demand: Demand) -> tuple[str, AllocationRequest] | None:
         """Return the host and the candidate for a server; ``None`` if no host has room."""
-        candidates = self._of(demand)
-        hosts = candidates.hosts()
+        candidates, hosts = self._of(demand)
         if not hosts:
             return None
         if len(hosts) == 1:  # Nova does not weigh a single host
@@ -121,19 +123,25 @@ class Scheduler:
 
     def with_room(self, demand: Demand) -> list[str]:
         """Return the hosts that have room for a server."""
-        return self._of(demand).hosts()
+        return self._of(demand)[1]
 
     def count(self, root: str, servers: int) -> None:
         """Change the number of servers on a host."""
         self._states.count(root, servers)
 
-    def _of(self, demand: Demand) -> _Candidates:
+    def _of(self, demand: Demand) -> tuple[_Candidates, list[str]]:
+        """Return the candidates of the first queries, or of the others if no host has any."""
         known = self._candidates.get(demand.flavor)
         if known is None:
-            known = self._candidates[demand.flavor] = _Candidates(
-                self._cloud, demand, self._policy, self._history
+            second = replace(demand, queries=demand.otherwise, otherwise=(), weighed=None)
+            known = self._candidates[demand.flavor] = tuple(
+                _Candidates(self._cloud, each, self._policy, self._history)
+                for each in (demand, *((second,) if demand.otherwise else ()))
             )
-        return known
+        for candidates in known:
+            if hosts := candidates.hosts():
+                return candidates, hosts
+        return known[0], []
 
     def _best(self, hosts: list[str], scores: Scores | None) -> str:
         self._states.apply(self._cloud.changes(self._moment))

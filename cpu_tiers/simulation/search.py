@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, KeysView, Sequence
+from collections.abc import Collection, KeysView, Sequence
 from typing import Protocol
 
 from cpu_tiers.model.candidates import AllocationRequest
@@ -26,6 +26,49 @@ class Changing(Protocol):
         """Return the numbers of the reaches that have changed, and the moment that is now."""
 
 
+class Solvers:
+    """The solvers of a query, one for the hosts of a shape.
+
+    :ivar groups: the request groups. Placement has no group without resources and a suffix.
+    """
+
+    def __init__(
+        self,
+        cloud: Changing,
+        query: CandidateQuery,
+        *,
+        each_order: bool,
+        nodes_apart: bool = False,
+    ) -> None:
+        self.groups = tuple(group for group in query.groups if group.suffix or group.resources)
+        self._query = query._replace(groups=self.groups)
+        self._cloud = cloud
+        self._options = {"each_order": each_order, "nodes_apart": nodes_apart}
+        self._known: dict[tuple[Shape, tuple[Numbers, ...]], Solver] = {}
+
+    def of(self, reach: Reach, shape: Shape | None = None) -> Solver | None:
+        """Return the solver of a host; ``None`` for a host that could never serve the query.
+
+        :param shape: another shape than the host's own.
+        """
+        shape = shape or reach.shape
+        within = tuple(self._within(group, reach) for group in self.groups)
+        solver = self._known.get((shape, within))
+        if solver is None:
+            solver = Solver(self._query, shape, within, **self._options)
+            self._known[shape, within] = solver
+        return solver if solver.is_possible else None
+
+    def _within(self, group: RequestGroup, reach: Reach) -> Numbers:
+        """Return the providers that the group's ``in_tree`` allows."""
+        if group.in_tree is None:
+            return range(len(reach.providers))
+        root = self._cloud.root_of(group.in_tree)
+        if not group.suffix and root != reach.root:
+            return ()  # Placement takes no shared provider for an unsuffixed group in a tree
+        return tuple(n for n, provider in enumerate(reach.providers) if provider.root == root)
+
+
 class Search:
     """The candidates of a query on each host. Hosts are named by the uuid of the root provider.
 
@@ -36,12 +79,10 @@ class Search:
     """
 
     def __init__(self, cloud: Changing, query: CandidateQuery, *, each_order: bool) -> None:
-        # Placement has no group without resources and without a suffix.
-        self._groups = tuple(group for group in query.groups if group.suffix or group.resources)
-        self._query = query._replace(groups=self._groups)
-        self._suffixes = [group.suffix for group in self._groups]
+        solvers = Solvers(cloud, query, each_order=each_order)
+        self._suffixes = [group.suffix for group in solvers.groups]
         self._cloud = cloud
-        self._solvers = list(self._solvers_of(cloud.reaches, each_order=each_order))
+        self._solvers = [solvers.of(reach) for reach in cloud.reaches]
         self._numbers = {reach.root: number for number, reach in enumerate(cloud.reaches)}
         self._solutions: dict[str, tuple[Solution, ...]] = {}
         self._moment: int | None = None
@@ -91,28 +132,6 @@ class Search:
             for request in self.requests(root):
                 unique.setdefault(identity(request), request)
         return tuple(unique.values())
-
-    def _solvers_of(
-        self, reaches: Iterable[Reach], *, each_order: bool
-    ) -> Iterable[Solver | None]:
-        """Yield the solver of each host; ``None`` for a host that could never serve the query."""
-        known: dict[tuple[Shape, tuple[Numbers, ...]], Solver] = {}
-        for reach in reaches:
-            within = tuple(self._within(group, reach) for group in self._groups)
-            solver = known.get((reach.shape, within))
-            if solver is None:
-                solver = Solver(self._query, reach.shape, within, each_order=each_order)
-                known[reach.shape, within] = solver
-            yield solver if solver.is_possible else None
-
-    def _within(self, group: RequestGroup, reach: Reach) -> Numbers:
-        """Return the providers that the group's ``in_tree`` allows."""
-        if group.in_tree is None:
-            return range(len(reach.providers))
-        root = self._cloud.root_of(group.in_tree)
-        if not group.suffix and root != reach.root:
-            return ()  # Placement takes no shared provider for an unsuffixed group in a tree
-        return tuple(n for n, provider in enumerate(reach.providers) if provider.root == root)
 
 
 def identity(request: AllocationRequest) -> object:

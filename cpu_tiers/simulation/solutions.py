@@ -17,6 +17,8 @@ class Solver:
     :param each_order: whether groups that request the same swap their providers in further
         candidates, as in Placement; they leave the same host, and eight equal groups have
         40,320 orders.
+    :param nodes_apart: whether each node of the guest gets a NUMA node of its own. Placement
+        does not demand it, but no guest can be placed otherwise.
     """
 
     def __init__(
@@ -26,8 +28,21 @@ class Solver:
         within: Sequence[Numbers],
         *,
         each_order: bool = True,
+        nodes_apart: bool = False,
     ) -> None:
         self._query = query
+        self._apart = frozenset(
+            number
+            for number, group in enumerate(query.groups)
+            if nodes_apart and group.suffix.startswith("_PROC")
+        )
+        suffixes = [group.suffix for group in query.groups]
+        # By the last group of a same_subtree, the numbers of all groups of it.
+        self._subtrees: dict[int, list[tuple[int, ...]]] = {}
+        for together in query.same_subtree:
+            numbers = tuple(n for n, suffix in enumerate(suffixes) if suffix in together)
+            if numbers:
+                self._subtrees.setdefault(numbers[-1], []).append(numbers)
         self._shape = shape
         self._groups: list[Group] = [
             SameProvider(group, shape, numbers)
@@ -52,15 +67,28 @@ class Solver:
 
         :param stocks: the inventories of the host, in the order of its reach.
         """
+        options = self._options(stocks)
+        if options is None:
+            return ()
+        if len(options) == 1:
+            return self._alone(options[0])
+        return tuple(self._joined(options, (), {}, stocks))
+
+    def each(self, stocks: Sequence[Stock]) -> Iterator[Solution]:
+        """Yield the candidates on a host one by one, for who needs the first of them."""
+        options = self._options(stocks)
+        if options is not None:
+            yield from self._joined(options, (), {}, stocks)
+
+    def _options(self, stocks: Sequence[Stock]) -> list[list[GroupChoice]] | None:
+        """Return the ways to serve each group; ``None`` if there is no way for a group."""
         options = []
         for group in self._groups:
             choices = group.choices(stocks)
             if not choices:
-                return ()
+                return None
             options.append(choices)
-        if len(options) == 1:
-            return self._alone(options[0])
-        return tuple(self._joined(options, (), {}, stocks))
+        return options
 
     def _alone(self, choices: list[GroupChoice]) -> tuple[Solution, ...]:
         """Return the candidates of a query that has a single group."""
@@ -79,8 +107,7 @@ class Solver:
         """Yield the candidates that continue the providers of the first groups."""
         number = len(chosen)
         if number == len(options):
-            if self._are_in_subtrees(chosen):
-                yield Solution(tuple(claims.items()), chosen)
+            yield Solution(tuple(claims.items()), chosen)
             return
         for choice in options[number]:
             if not self._may_follow(number, choice, chosen):
@@ -88,8 +115,9 @@ class Solver:
             total = dict(claims)
             for stock, amount in choice.claims:
                 total[stock] = total.get(stock, 0) + amount
-            if self._fit(total, choice, stocks):
-                yield from self._joined(options, (*chosen, choice.providers), total, stocks)
+            extended = (*chosen, choice.providers)
+            if self._fit(total, choice, stocks) and self._are_in_subtrees(number, extended):
+                yield from self._joined(options, extended, total, stocks)
 
     def _may_follow(
         self, number: int, choice: GroupChoice, chosen: Sequence[tuple[int, ...]]
@@ -97,6 +125,10 @@ class Solver:
         """Tell whether the group policy, and the order of equal groups, allow a choice."""
         twin = self._twins[number]
         if twin is not None and choice.providers < chosen[twin]:
+            return False
+        if number in self._apart and any(
+            choice.providers == chosen[other] for other in self._apart if other < number
+        ):
             return False
         if self._query.group_policy != "isolate" or not self._query.groups[number].suffix:
             return True
@@ -109,21 +141,17 @@ class Solver:
         Placement compares the sum with the capacity and the largest unit only.
         """
         return all(
-            total[stock] <= stocks[stock].free and total[stock] <= self._shape.limits[stock][1]
+            total[stock] <= stocks[stock].free
+            and total[stock] <= self._shape.units[stock].max_unit
             for stock, _ in choice.claims
         )
 
-    def _are_in_subtrees(self, chosen: Sequence[tuple[int, ...]]) -> bool:
-        """Tell whether the providers obey each ``same_subtree``."""
-        for suffixes in self._query.same_subtree:
-            numbers = {
-                number
-                for group, providers in zip(self._query.groups, chosen, strict=True)
-                if group.suffix in suffixes
-                for number in providers
-            }
-            above = [self._shape.above[number] for number in numbers]
-            if above and numbers.isdisjoint(frozenset.intersection(*above)):
+    def _are_in_subtrees(self, number: int, chosen: Sequence[tuple[int, ...]]) -> bool:
+        """Tell whether the providers obey each ``same_subtree`` that ends with a group."""
+        for groups in self._subtrees.get(number, ()):
+            numbers = {provider for group in groups for provider in chosen[group]}
+            above = [self._shape.above[provider] for provider in numbers]
+            if numbers.isdisjoint(frozenset.intersection(*above)):
                 return False
         return True
 

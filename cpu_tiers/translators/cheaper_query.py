@@ -33,6 +33,8 @@ def cheaper(query: CandidateQuery) -> CandidateQuery:
     For a server without NUMA nodes, the root provider must not have any. No trait is forbidden in
     the unsuffixed group, because Placement answers 500 to such a query on PostgreSQL.
     """
+    if not query.groups:
+        return query
     unsuffixed = query.groups[0]
     if node_trait() in unsuffixed.forbidden and not unsuffixed.suffix:
         return _without_nodes(query)

@@ -236,7 +236,6 @@ def test_the_order_of_several_seams_around_one_function() -> None:
         "claim_resources": ["next_candidate", "decisions"],
         "SchedulerReportClient.get_allocation_candidates": [
             "lacking_constraints",
-            "lack_of_shares",
             "joined_answers",
             "custom_names",
             "port_queries",

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.skipif(
 # The section for the messages of a module: the longest name counts.
 SECTIONS = {
     "accounting": "Allocations of servers and ports",
-    "accounting.empty_hosts": "Flavors, images and ports",
     "cgroup": "Commands",
     "cli": "Commands",
     "compute_api": "Commands",
@@ -42,6 +41,7 @@ SECTIONS = {
     "page": "Commands",
     "placement": "Placement",
     "simulation": "Commands",
+    "simulation.never_served": "Flavors, images and ports",
     "translators": "Flavors, images and ports",
 }
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cpu_tiers.guest.occupancy import Occupancy
-from cpu_tiers.guest.tier import flavor_shares
+from cpu_tiers.guest.tier import flavor_shares, has_novas_old_default
 from cpu_tiers.model.cgroup import GuestCgroup, HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.cpu_time import CpuTime
@@ -70,12 +70,14 @@ def due_weight(domain: Domain, untiered_weight: int | None = None) -> int | None
     """Return the weight that a guest must have, or ``None`` for the default of the kernel.
 
     The weight comes from the extra specs of the flavor if Nova has written them into the domain
-    (release 32 and newer), otherwise from ``<shares>`` of the domain XML.
+    (release 32 and newer), otherwise from ``<shares>`` of the domain XML, unless these are the
+    default of Nova 25 and older.
 
     :param untiered_weight: the weight of a guest without a tier.
     """
     if domain.extra_specs is None:
-        return domain.shares or untiered_weight
+        own = None if has_novas_old_default(domain) else domain.shares
+        return own or untiered_weight
     shares = flavor_shares(domain)
     return untiered_weight if shares is None else shares.weight(len(domain.vcpu_sets))
 

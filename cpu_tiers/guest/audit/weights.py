@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cpu_tiers.guest.audit.evidence import Evidence, due_weight, right_weights
 from cpu_tiers.guest.audit.finding import Finding, Kind
-from cpu_tiers.guest.tier import shares_faults
+from cpu_tiers.guest.tier import has_novas_old_default, shares_faults
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, WEIGHTS, GuestCgroup, HostCgroups
 from cpu_tiers.model.domain import Domain
 
@@ -20,17 +20,21 @@ def check_weights(evidence: Evidence) -> Iterator[Finding]:
         faults = shares_faults(domain)
         for fault in faults:
             yield _finding(Kind.FLAVOR, domain, str(fault))
-        # On a host without tiers the default weight of all guests is right.
+        # On a host without tiers the default weight of all guests is right, also Nova's old one.
         if evidence.due_weight(domain) is None and tiers and not faults:
             text = f"it has no tier{_default(evidence)}; guests of this host with a tier: {tiers}"
             yield _finding(Kind.UNTIERED, domain, text)
         due, cgroup = evidence.due_weight(domain), evidence.cgroup(domain)
+        if due is None and not tiers and has_novas_old_default(domain):
+            continue
         deviations = [*_in_xml(domain, due)]
         if evidence.cgroups and cgroup:
             yield from _unusable(domain, due, evidence.cgroups, cgroup)
             deviations += _in_kernel(domain, due, evidence.cgroups, cgroup)
         if deviations:
-            yield _finding(Kind.WEIGHT, domain, "; ".join(deviations), weight=due)
+            is_old = due is None and has_novas_old_default(domain)
+            weight = evidence.host.default_weight if is_old else due
+            yield _finding(Kind.WEIGHT, domain, "; ".join(deviations), weight=weight)
 
 
 def _default(evidence: Evidence) -> str:
@@ -48,7 +52,8 @@ def _in_xml(domain: Domain, due: int | None) -> Iterator[str]:
         whose = (
             "its flavor" if due == due_weight(domain) else "nova.conf gives a guest without a tier"
         )
-        yield f"its XML has {_weight(domain.shares)}, {whose} {_weight(due)}"
+        old = ", Nova's default before Nova 26" if has_novas_old_default(domain) else ""
+        yield f"its XML has {_weight(domain.shares)}{old}, {whose} {_weight(due)}"
 
 
 def _in_kernel(

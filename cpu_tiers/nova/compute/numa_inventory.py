@@ -63,7 +63,8 @@ def warn_of_pinned_servers(host: HostReport, options: InventoryOptions) -> None:
     Without both CPU sets, Nova pins servers to any CPU of the host. With only
     ``cpu_shared_set``, Nova pins no server to the host.
     """
-    if options.cpu_dedicated_set is None and options.cpu_shared_set is None:
+    has_shared_set = options.cpu_shared_set is not None and options.vcpu_pin_set is None
+    if options.cpu_dedicated_set is None and not has_shared_set:
         LOG.warning(
             "%s reports its NUMA nodes without [compute] cpu_dedicated_set: servers with dedicated"
             " CPUs hold VCPU of the nodes, beside servers that float over the same CPUs, and find"

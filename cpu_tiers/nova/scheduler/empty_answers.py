@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from cpu_tiers.model.names import by_each_name
+from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.options import CONF
@@ -67,17 +68,22 @@ def tells_reason(request: Any) -> bool:
     return not numa_request.apart and len(nodes) <= _MOST_NODES
 
 
-def has_host(client: Any, context: Any, query: str, question: str) -> bool | None:
+def has_host(
+    client: Any, context: Any, query: CandidateQuery, rest: str, question: str
+) -> bool | None:
     """Tell whether a query has a candidate; ``None`` if Placement does not answer.
 
+    :param rest: further parameters of the query string, each after its ``&``.
     :param question: what the answer would tell, for the log.
     """
     try:
-        ours = by_each_name(query)[0]
-        answer = read(client, context, f"/allocation_candidates?{ours}", version="1.36")
+        text = f"{query.to_query_string()}{rest}&limit=1"
+        version = ".".join(map(str, query.microversion))
+        ours = by_each_name(text)[0]
+        answer = read(client, context, f"/allocation_candidates?{ours}", version=version)
         return bool(
             answer["allocation_requests"]
-            or share_names.read_further(client, context, ours, "1.36")["allocation_requests"]
+            or share_names.read_further(client, context, ours, version)["allocation_requests"]
         )
     except NO_ANSWER as error:
         LOG.warning("Placement does not tell whether %s: %r", question, error)

@@ -22,7 +22,6 @@ from cpu_tiers.nova.scheduler import (
     decisions,
     host_traits,
     joined_answers,
-    lack_of_shares,
     lacking_constraints,
     next_candidate,
     numa_query,
@@ -65,8 +64,8 @@ def _gives_back(conf: cfg.ConfigOpts) -> bool:
 
 
 def _names_constraints(conf: cfg.ConfigOpts) -> bool:
-    is_on: bool = conf[filter_scheduler.GROUP].name_lacking_constraints
-    return is_on
+    is_on: bool | None = conf[filter_scheduler.GROUP].name_lacking_constraints
+    return _queries_shares(conf) if is_on is None else is_on
 
 
 def _records_decisions(conf: cfg.ConfigOpts) -> bool:
@@ -94,7 +93,7 @@ WEIGHER = Feature(
 VCPU_SHARES = Feature(
     name="vCPU shares",
     switch="``[filter_scheduler] query_placement_for_vcpu_shares``",
-    seams=(resource_request.CLAIMS, custom_names.SEAM, lack_of_shares.SEAM),
+    seams=(resource_request.CLAIMS, custom_names.SEAM),
     attributes=(SAME_SUBTREE,),
     is_on=_queries_shares,
 )
@@ -152,7 +151,8 @@ OVERSOLD_CLAIMS = Feature(
 )
 LACKING_CONSTRAINTS = Feature(
     name="lacking constraints",
-    switch="``[filter_scheduler] name_lacking_constraints``",
+    switch="``[filter_scheduler] name_lacking_constraints``, on beside"
+    " ``query_placement_for_vcpu_shares``",
     seams=(lacking_constraints.SEAM,),
     is_on=_names_constraints,
 )

@@ -42,6 +42,43 @@ def test_servers_of_each_flavor(
     assert "host-11: 0, limited by VCPU" in run(*arguments, "--all").stdout
 
 
+def test_each_tier_of_the_cloud(run: Command, save: Command) -> None:
+    """Without a flavor, the smallest flavor of each tier stands for the tier."""
+    inventories = {
+        name: {"total": n, "reserved": 0, "min_unit": 1, "max_unit": n, "step_size": 1}
+        | {"allocation_ratio": 1.0}
+        for name, n in {"VCPU": 8, "MEMORY_MB": 4096, "CUSTOM_VCPU_SHARES": 800}.items()
+    }
+    host: dict[str, object] = {
+        "uuid": "h",
+        "name": "h",
+        "parent_uuid": None,
+        "traits": [],
+        "aggregates": [],
+    }
+    flavors = [
+        {"name": name, "vcpus": vcpus, "memory_mb": 512, "root_gb": 0, "extra_specs": specs}
+        for name, vcpus, specs in (
+            ("gold.2", 2, {"quota:cpu_shares_multiplier": "200"}),
+            ("gold.4", 4, {"quota:cpu_shares_multiplier": "200"}),
+            ("plain.9", 9, {}),
+        )
+    ]
+    cloud = {"format": "cpu-tiers cloud snapshot", "version": 1, "masked": False}
+    cloud |= {"providers": [{**host, "inventories": inventories}], "consumers": {}}
+    path = save({**cloud, "flavors": flavors}, "cloud.json")
+    conf = save("[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n", "nova.conf")
+    arguments = ("--config-file", conf, "capacity", "--snapshot", path)
+    rows = json.loads(run(*arguments, "-f", "json").stdout)
+    # 800 shares / (2 x 200) = 2 of gold.2; 9 of 8 VCPU never fit
+    assert [(row["tier"], row["flavor"], row["more"]) for row in rows] == [
+        ("multiplier 200", "gold.2", 2),
+        ("no tier", "plain.9", 0),
+    ]
+    assert rows[1]["hosts"] == [{"host": "h", "more": 0, "limited_by": "VCPU max_unit 8"}]
+    assert "1 hosts: 1 limited by CUSTOM_VCPU_SHARES" in run(*arguments).stdout
+
+
 def test_refusals(
     run: Command, flavor: Command, placement_conf: Path, faults: list[tuple[str, str]]
 ) -> None:
@@ -51,7 +88,7 @@ def test_refusals(
     faults.append(("GET /allocation_candidates", "JSON 403"))
     forbidden = run(*arguments, flavor({}), status=1)
     assert "policy does not allow it" in forbidden.stderr
-    assert "--flavor" in run(*arguments, status=2).stderr
+    assert "Nova's API cannot be asked for flavors" in run(*arguments, status=1).stderr
 
 
 @pytest.mark.usefixtures("hosts")

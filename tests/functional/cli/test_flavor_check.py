@@ -155,8 +155,8 @@ def test_flavors_that_no_host_could_take(
     assert json.loads(run(*check, path, "-f", "json").stdout) == []
     result = run(*check, path, "--hosts", "-f", "json", status=3)
     assert [(row["where"], row["allowed"]) for row in json.loads(result.stdout)] == [
-        ("flavor gold, MEMORY_MB", "no host has more than 8192 (host cn1)"),
-        ("flavor gold, VGPU", "no host has any of it"),
+        ("flavor gold, MEMORY_MB", "no host gives it in one claim: max_unit 8192 (host cn1)"),
+        ("flavor gold, VGPU", "no host has enough"),
         ("flavor gold, HW_CPU_X86_AVX2", "no host has this trait"),
     ]
     assert json.loads(run(*check, flavor({}, ram=8192), "--hosts", "-f", "json").stdout) == []

@@ -1,23 +1,15 @@
 """Why hosts have no candidate, asked of a real Placement."""
 
-import random
-
 import pytest
 
-from cpu_tiers.accounting.constraints import constraints
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.placement.candidate_survey import CandidateSurvey
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.explanation import Explanation, explain
+from cpu_tiers.simulation.reasons import ClaimLimit, HostReason
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.server_queries import ServerQueries, server_queries
-from tests import made_once
-from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide, put_into_aggregate
-from tests.random_clouds.drawing import draw_hosts, draw_server
-from tests.random_clouds.providers import CARD, NAMES, Providers
-from tests.random_clouds.queries import request_of
 
 SIZES = {"VCPU": 16, "MEMORY_MB": 8192, "DISK_GB": 100}
 
@@ -56,16 +48,17 @@ def test_one_missing_trait_among_forty_hosts(embedded: PlacementClient) -> None:
     }
     nearest = explanation.nearest()
     assert len(nearest) == 32
-    assert nearest[0] == ("host-07", {"VCPU": 1})
-    assert nearest[1] == ("host-09", {"HW_CPU_X86_AVX2": 1})
-    assert sorted(map(len, explanation.lacks.values())) == [*[1] * 32, *[2] * 8]
+    assert nearest[0] == ("host-07", HostReason({"VCPU": 1}))
+    assert nearest[1] == ("host-09", HostReason({"HW_CPU_X86_AVX2": 1}))
+    sizes = sorted(len(reason.lacks) for reason in explanation.reasons.values())
+    assert sizes == [*[1] * 32, *[2] * 8]
 
 
 def test_a_class_that_placement_does_not_know(embedded: PlacementClient) -> None:
     provide(embedded, "host", ["COMPUTE_NODE"], **SIZES)
     explanation = explain(embedded, queries({"quota:cpu_shares_multiplier": "100"}, shares=True))
     assert explanation.without["CUSTOM_VCPU_SHARES"] == 1
-    assert explanation.nearest() == [("host", {"CUSTOM_VCPU_SHARES": 400})]
+    assert explanation.nearest() == [("host", HostReason({"CUSTOM_VCPU_SHARES": 400}))]
     assert embedded.absent_names(["CUSTOM_VCPU_SHARES"], []) != (frozenset(), frozenset())
 
 
@@ -80,8 +73,8 @@ def test_limits_and_aggregates_that_only_placement_knows(embedded: PlacementClie
         member_of: 1,
     }
     assert dict(explanation.nearest()) == {
-        "inside": {"MEMORY_MB": 4096},
-        "outside": {member_of: 1},
+        "inside": HostReason({"MEMORY_MB": ClaimLimit("MEMORY_MB", "max_unit", 4095, 4096)}),
+        "outside": HostReason({member_of: 1}),
     }
 
 
@@ -93,7 +86,7 @@ def test_a_disabled_host_and_a_full_host(embedded: PlacementClient) -> None:
     explanation = explain(embedded, queries())
     assert names(explanation) == {"good"}
     assert set(explanation.names.values()) == {"disabled", "full", "good"}
-    lacks = {explanation.names[host]: parts for host, parts in explanation.lacks.items()}
+    lacks = {explanation.names[host]: r.lacks for host, r in explanation.reasons.items()}
     assert lacks == {
         "disabled": {"!COMPUTE_STATUS_DISABLED": 1},
         "full": {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 10},
@@ -105,33 +98,16 @@ def test_dedicated_cpus_on_a_host_without_pcpu(embedded: PlacementClient) -> Non
     assert names(explain(embedded, queries({"hw:cpu_policy": "dedicated"}))) == {"old"}
 
 
-def test_no_request_that_could_add_a_host_is_left_out(embedded: PlacementClient) -> None:
-    embedded.ensure_names(classes=[CARD, "CUSTOM_NUMA_SERVER"], traits=NAMES)
-    empty = made_once.copy_of_placement()
-    more = 0
-    for number in clouds(10):
-        made_once.copy_to_placement(empty)
-        with repeatable(number) as seed:
-            rng = random.Random(seed)
-            hosts = draw_hosts(rng, "cn")
-            Providers(hosts)
-            asked = server_queries(request_of(draw_server(rng, hosts)))
-            explanation = explain(embedded, asked)
-            survey = CandidateSurvey(embedded, asked.first)
-            for name, relaxed in constraints(asked.first).items():
-                found = explanation.candidates | survey.hosts_with_candidates(relaxed)
-                assert explanation.without[name] == len(found), name
-                more += len(found) - len(explanation.candidates)
-    assert more > 0
-
-
 REQUESTS = (
     "GET /resource_classes",
     "GET /traits",
     r"GET /allocation_candidates\?resources=CUSTOM",
-    r"GET /allocation_candidates\?resources=DISK_GB:10,MEMORY_MB:4096,VCPU:4",
     r"GET /allocation_candidates\?resources=MEMORY_MB:1$",
     r"GET /resource_providers\?required",
+    r"GET /resource_providers\??$",
+    r"GET /resource_providers/[-0-9a-f]{36}/inventories",
+    r"GET /resource_providers/[-0-9a-f]{36}/usages",
+    r"GET /resource_providers/[-0-9a-f]{36}/traits",
 )
 
 
@@ -154,7 +130,8 @@ def test_numa_nodes_where_placement_knows_no_trait_of_pages(embedded: PlacementC
     explanation = explain(embedded, queries({"hw:numa_nodes": "2"}, numa=True))
     # The fast form of the query without VCPU names traits that the query does not name.
     assert explanation.without["VCPU"] == 1
-    assert explanation.nearest() == [("host", {"VCPU": 2})]
+    ((host, reason),) = explanation.nearest()
+    assert (host, reason.lacks) == ("host", {"VCPU": 2})
 
 
 @pytest.mark.parametrize("numa", [False, True])

@@ -114,7 +114,7 @@ def test_a_limit_of_a_single_claim_is_no_limit_of_all_claims(embedded: Placement
     provide(embedded, "none", max_unit=1000, VCPU=64, MEMORY_MB=8192, DISK_GB=1000)
     room = read(embedded)
     assert {name: (host.more, host.limited_by) for name, host in room.hosts.items()} == {
-        "none": (0, "MEMORY_MB"),  # which only Placement knows: 8192 MB are free
+        "none": (0, "MEMORY_MB max_unit 1000"),  # though 8192 MB are free
         "small claims": (8, "MEMORY_MB"),
     }
 

@@ -8,20 +8,21 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.accounting.empty_hosts import EmptyCloud
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.empty_cloud import read_empty_cloud
 from cpu_tiers.placement.excesses import read_excesses
 from cpu_tiers.placement.explanation import Explanation, explain
+from cpu_tiers.placement.host_reader import HostReader
 from cpu_tiers.placement.reading import untold
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.placement.room import read_room
 from cpu_tiers.placement.snapshot_client import NotInSnapshot, SnapshotClient
 from cpu_tiers.placement.survey import survey
 from cpu_tiers.placement.whole_cloud import read_whole_cloud
+from cpu_tiers.simulation import SimulatedCloud
 from cpu_tiers.simulation.masking import masked
+from cpu_tiers.simulation.never_served import never_served
 from cpu_tiers.simulation.search import identity
 from cpu_tiers.simulation.snapshot import Snapshot
 from cpu_tiers.translators import ServerRequest, fallback, translate
@@ -68,17 +69,14 @@ def check_cloud(client: PlacementClient, rng: random.Random, *, is_flat: bool) -
     assert rooms[0] == rooms[1]
     for read in (survey, read_excesses):
         assert read(from_snapshot) == read(client)
-    traits = client.traits_in_use()
-    empty, expected = (by_name(read_empty_cloud(each, traits)) for each in (from_snapshot, client))
-    assert empty == expected
+    never = [never_served("f", queries.first, empty_cloud(c)) for c in (client, from_snapshot)]
+    assert never[0] == never[1]
     check_masked(snapshot, live, queries)
     return Counter(hosts=len(live.names), candidates=len(live.candidates))
 
 
-def by_name(cloud: EmptyCloud) -> list[Mapping[str, Any]]:
-    """Return the providers of each host and the shared providers, in any order."""
-    trees = sorted((tree.providers for tree in cloud.hosts), key=lambda tree: tree[0].name)
-    return [{provider.name: provider for provider in each} for each in (*trees, cloud.shared)]
+def empty_cloud(client: PlacementClient) -> SimulatedCloud:
+    return HostReader(client, {}, ()).empty_cloud(client.traits_in_use())
 
 
 def snapshot_of(client: PlacementClient) -> Snapshot:
@@ -102,8 +100,8 @@ def check_masked(snapshot: Snapshot, live: Explanation, queries: ServerQueries) 
     assert sorted(found.names.values()) == sorted(names[name] for name in live.names.values())
     # Without an aggregate, whose name is masked, too.
     assert sorted(found.without.items()) == sorted(live.without.items())
-    by_name = {names[live.names[host]]: parts for host, parts in live.lacks.items()}
-    assert {found.names[host]: parts for host, parts in found.lacks.items()} == by_name
+    by_name = {names[live.names[host]]: reason for host, reason in live.reasons.items()}
+    assert {found.names[host]: reason for host, reason in found.reasons.items()} == by_name
 
 
 def shown(explanation: Explanation) -> Mapping[str, Any]:

@@ -4,123 +4,111 @@ import threading
 import time
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import parse_qsl
 
 import fixtures
 import pytest
 from nova.scheduler.client import report
 from nova.scheduler.client.report import SchedulerReportClient
 
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova import options
 from cpu_tiers.nova.in_time import Beside
-from cpu_tiers.nova.scheduler import lack_of_shares, lacking_constraints
-from cpu_tiers.nova.scheduler.lacking_constraints import relaxations
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler import lacking_constraints
+from cpu_tiers.nova.scheduler.features import LACKING_CONSTRAINTS
+from cpu_tiers.nova.scheduler.lacking_constraints import read_query, relaxations
 from tests.nova.cloud import Cloud
 
 DROPPED = "Dropped, so that no answer waits: "
+A_PORT = "resources_PORT=NET_BW_EGR_KILOBIT_PER_SEC:5&required_PORT=CUSTOM_PHYSNET"
+NODES = (
+    "resources_A=PCPU:1,VCPU:1&required_A=CUSTOM_A,!CUSTOM_B&required_A=in:CUSTOM_X,CUSTOM_Y"
+    "&resources_B=VCPU:1&required_N=HW_NUMA_ROOT&root_required=COMPUTE_NODE,!CUSTOM_OFF"
+    "&same_subtree=_A,_N&group_policy=none"
+)
 
-ONE = ("limit", "1")
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "resources=MEMORY_MB:512,VCPU:2",
+        "resources=VCPU:2&in_tree=a&member_of=in:x,y&member_of=in:z",
+        f"resources=VCPU:2&{A_PORT}",
+        NODES,
+    ],
+)
+def test_a_query_is_read_as_it_was_written(text: str) -> None:
+    read = read_query(f"limit=1000&{text}")
+    assert (read.query.to_query_string(), read.others) == (text, "")
+
+
+def test_what_only_nova_requests_is_kept() -> None:
+    read = read_query("resources=VCPU:2&member_of=%21in%3Aa%2Cb&in_future=c&limit=9")
+    assert read.query.to_query_string() == "resources=VCPU:2"
+    assert read.others == "&member_of=!in:a,b&in_future=c"
+
+
+def test_numa_nodes_are_told_and_their_anchor_is_not() -> None:
+    nodes = (
+        "resources=CUSTOM_NUMA_SERVER:1&resources_PROC1=VCPU:1&root_required=CUSTOM_NUMA_NODES_3"
+    )
+    assert list(read_query(nodes).constraints().values()) == ["1 VCPU", "3 NUMA nodes"]
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
         pytest.param(
-            "resources=VCPU:2,MEMORY_MB:512&limit=1000",
-            {
-                "2 VCPU": [("resources", "MEMORY_MB:512"), ONE],
-                "512 MEMORY_MB": [("resources", "VCPU:2"), ONE],
-            },
+            "resources=VCPU:2,MEMORY_MB:512",
+            {"2 VCPU": "resources=MEMORY_MB:512", "512 MEMORY_MB": "resources=VCPU:2"},
             id="classes",
         ),
         pytest.param(
             "resources=VCPU:2&required=CUSTOM_A,!CUSTOM_B&member_of=in:x,y",
-            {
-                "the trait CUSTOM_A": [
-                    ("resources", "VCPU:2"),
-                    ("required", "!CUSTOM_B"),
-                    ("member_of", "in:x,y"),
-                    ONE,
-                ]
-            },
+            {"the trait CUSTOM_A": "resources=VCPU:2&required=!CUSTOM_B&member_of=in:x,y"},
             id="one class alone is no constraint to leave out, nor is what operators decide",
         ),
         pytest.param(
-            "resources=VCPU:2&resources_PORT=NET_BW_EGR_KILOBIT_PER_SEC:5"
-            "&required_PORT=CUSTOM_PHYSNET&group_policy=none",
+            f"resources=VCPU:2&{A_PORT}",
             {
-                "2 VCPU": [
-                    ("resources_PORT", "NET_BW_EGR_KILOBIT_PER_SEC:5"),
-                    ("required_PORT", "CUSTOM_PHYSNET"),
-                    ("group_policy", "none"),
-                    ONE,
-                ],
-                # The group has no resources any more, and Placement refuses its trait then.
-                "5 NET_BW_EGR_KILOBIT_PER_SEC": [
-                    ("resources", "VCPU:2"),
-                    ("group_policy", "none"),
-                    ONE,
-                ],
-                "the trait CUSTOM_PHYSNET": [
-                    ("resources", "VCPU:2"),
-                    ("resources_PORT", "NET_BW_EGR_KILOBIT_PER_SEC:5"),
-                    ("group_policy", "none"),
-                    ONE,
-                ],
+                "2 VCPU": A_PORT,
+                "5 NET_BW_EGR_KILOBIT_PER_SEC": "resources=VCPU:2",
+                "the trait CUSTOM_PHYSNET": "resources=VCPU:2"
+                "&resources_PORT=NET_BW_EGR_KILOBIT_PER_SEC:5",
+                "2 VCPU, the trait CUSTOM_PHYSNET": "resources_PORT=NET_BW_EGR_KILOBIT_PER_SEC:5",
+                "5 NET_BW_EGR_KILOBIT_PER_SEC, the trait CUSTOM_PHYSNET": "resources=VCPU:2",
             },
-            id="a port",
-        ),
-        pytest.param(
-            "resources_A=VCPU:1,PCPU:1&resources_B=VCPU:1&required_N=CUSTOM_T&same_subtree=_A,_N"
-            "&root_required=CUSTOM_R&required_A=in:X,Y",
-            {
-                "2 VCPU": [
-                    ("resources_A", "PCPU:1"),
-                    ("required_N", "CUSTOM_T"),
-                    ("same_subtree", "_A,_N"),
-                    ("root_required", "CUSTOM_R"),
-                    ("required_A", "in:X,Y"),
-                    ONE,
-                ],
-                "1 PCPU": [
-                    ("resources_A", "VCPU:1"),
-                    ("resources_B", "VCPU:1"),
-                    ("required_N", "CUSTOM_T"),
-                    ("same_subtree", "_A,_N"),
-                    ("root_required", "CUSTOM_R"),
-                    ("required_A", "in:X,Y"),
-                    ONE,
-                ],
-                "the trait CUSTOM_T": [
-                    ("resources_A", "VCPU:1,PCPU:1"),
-                    ("resources_B", "VCPU:1"),
-                    ("same_subtree", "_A"),
-                    ("root_required", "CUSTOM_R"),
-                    ("required_A", "in:X,Y"),
-                    ONE,
-                ],
-                "the trait CUSTOM_R": [
-                    ("resources_A", "VCPU:1,PCPU:1"),
-                    ("resources_B", "VCPU:1"),
-                    ("required_N", "CUSTOM_T"),
-                    ("same_subtree", "_A,_N"),
-                    ("required_A", "in:X,Y"),
-                    ONE,
-                ],
-                "the trait in:X,Y": [
-                    ("resources_A", "VCPU:1,PCPU:1"),
-                    ("resources_B", "VCPU:1"),
-                    ("required_N", "CUSTOM_T"),
-                    ("same_subtree", "_A,_N"),
-                    ("root_required", "CUSTOM_R"),
-                    ONE,
-                ],
-            },
-            id="nodes",
+            id="a port: one constraint at a time, then two",
         ),
     ],
 )
-def test_each_constraint_alone(query: str, expected: dict[str, Any]) -> None:
-    assert dict(relaxations(parse_qsl(query))) == expected
+def test_each_constraint_alone_and_each_two(query: str, expected: dict[str, str]) -> None:
+    relaxed = relaxations([read_query(query)])
+    assert {", ".join(words): r.query.to_query_string() for r, words in relaxed} == expected
+
+
+def test_constraints_of_nodes() -> None:
+    assert list(read_query(NODES).constraints().values()) == [
+        *("1 PCPU", "2 VCPU", "the trait COMPUTE_NODE", "the trait CUSTOM_A"),
+        *("the trait HW_NUMA_ROOT", "the trait in:CUSTOM_X,CUSTOM_Y"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "with_shares", "is_on"),
+    [(None, False, False), (None, True, True), (False, True, False), (True, False, True)],
+)
+def test_the_option_follows_the_shares(value: object, with_shares: bool, is_on: bool) -> None:
+    options.register(filter_scheduler)
+    group = filter_scheduler.GROUP
+    values = {"name_lacking_constraints": value, "query_placement_for_vcpu_shares": with_shares}
+    for name, given in values.items():
+        CONF.set_override(name, given, group)
+    try:
+        assert LACKING_CONSTRAINTS.is_on(CONF) is is_on
+    finally:
+        for name in values:
+            CONF.clear_override(name, group)
 
 
 class TestFault(Cloud):
@@ -152,6 +140,16 @@ class TestFault(Cloud):
     def test_two_constraints_together(self) -> None:
         self.placement.put("/traits/CUSTOM_RARE", None, version="1.36")
         specs = {"trait:CUSTOM_RARE": "required", "resources:CUSTOM_GPU": "9"}
+        assert self.fault(**specs) == (
+            "No valid host was found. A host would have room without these two: 9 CUSTOM_GPU,"
+            " the trait CUSTOM_RARE"
+        )
+
+    def test_three_constraints_together(self) -> None:
+        for name in ("CUSTOM_RARE", "CUSTOM_RARER"):
+            self.placement.put(f"/traits/{name}", None, version="1.36")
+        specs = {"trait:CUSTOM_RARE": "required", "trait:CUSTOM_RARER": "required"}
+        specs["resources:CUSTOM_GPU"] = "9"
         assert self.fault(**specs) == "No valid host was found. "
 
     def test_placement_fails_once_the_first_answer_is_there(self) -> None:
@@ -196,7 +194,7 @@ class TestDedicated(Cloud):
         assert fault.endswith("without one of these: the trait CUSTOM_RARE")
         # Without VCPU the trait is missing, and without the trait VCPU.
         fault = self.ends_in(8, "ERROR", **{"trait:CUSTOM_RARE": "required"})
-        assert fault == "No valid host was found. "
+        assert fault.endswith("without these two: 8 PCPU, the trait CUSTOM_RARE")
 
     def test_both_queries_are_empty(self) -> None:
         self.restart_scheduler(name_lacking_constraints=True)
@@ -216,12 +214,11 @@ class TestDedicated(Cloud):
         self.ends_in(6, "ACTIVE")
 
 
-@pytest.mark.parametrize("module", [lack_of_shares, lacking_constraints])
 def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
-    module: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "REASONS", Beside("The reason", seconds=0.1))
-    monkeypatch.setattr(module, "is_explained", lambda _: True)
+    monkeypatch.setattr(lacking_constraints, "REASONS", Beside("The reason", seconds=0.1))
+    monkeypatch.setattr(lacking_constraints, "is_explained", lambda _: True)
     monkeypatch.setattr(lacking_constraints, "is_first_of_two", lambda _: False)
     ends = threading.Event()
     client = SimpleNamespace(get=lambda *_, **__: ends.wait(60))
@@ -231,7 +228,8 @@ def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
         to_querystring=lambda: "resources=CUSTOM_VCPU_SHARES%3A100%2CVCPU%3A1",
     )
     empty: tuple[Any, ...] = ([], {}, "1.36")
-    wrapped = module.SEAM.wrap(lambda *_: empty)
+    assert lacking_constraints.SEAM.wrap is not None
+    wrapped = lacking_constraints.SEAM.wrap(lambda *_: empty)
     start = time.monotonic()
     for _ in range(20):
         assert wrapped(client, Context(), request) is empty

@@ -47,7 +47,7 @@ def query_of(conf: cfg.ConfigOpts, *arguments: str, cloud: Catalog | None = None
 
     source = CloudSource(services, nobody, None)
     server = read_source(parsed, server_of(parsed, conf, source.services), source)
-    return queries_of(parsed, conf, server).first[0].to_query_string()
+    return queries_of(conf, server, parsed.aggregate).first[0].to_query_string()
 
 
 def test_a_server_of_the_cloud(conf: cfg.ConfigOpts) -> None:

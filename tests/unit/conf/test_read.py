@@ -28,7 +28,6 @@ def test_every_option_of_inventories(write: Write) -> None:
 cpu_allocation_ratio = 3.5
 ram_allocation_ratio = 1.5
 disk_allocation_ratio = 2.0
-reserved_host_cpus = 2
 reserved_host_memory_mb = 1024
 reserved_host_disk_mb = 2048
 reserved_huge_pages = node:0,size:2048,count:64
@@ -50,7 +49,6 @@ vcpu_share_multiplier = 50
         cpu_allocation_ratio=AllocationRatio(value=3.5),
         ram_allocation_ratio=AllocationRatio(value=1.5),
         disk_allocation_ratio=AllocationRatio(value=2.0),
-        reserved_host_cpus=2,
         reserved_host_memory_mb=1024,
         reserved_host_disk_mb=2048,
         report_vcpu_shares=True,
@@ -58,6 +56,34 @@ vcpu_share_multiplier = 50
         reserved_huge_pages={0: {2048: 64}, 1: {1048576: 1, 2048: 3}},
         enable_numa_reporting_to_placement=True,
     )
+
+
+def test_the_older_option_for_cpus(write: Write) -> None:
+    text = "[DEFAULT]\nvcpu_pin_set = 2-15,^8\nreserved_host_cpus = 1\n"
+    options = inventory_options(read_config([write(text)]))
+    pinned = CpuSet({*range(2, 8), *range(9, 16)})
+    assert options == InventoryOptions(vcpu_pin_set=pinned, reserved_host_cpus=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        pytest.param(
+            "[DEFAULT]\nvcpu_pin_set = 2\n[compute]\ncpu_dedicated_set = 4\n",
+            "nova.conf, [DEFAULT] vcpu_pin_set and [compute] cpu_dedicated_set",
+            id="dedicated CPUs beside vcpu_pin_set",
+        ),
+        pytest.param(
+            "[DEFAULT]\nreserved_host_cpus = 2\n[compute]\ncpu_shared_set = 4\n",
+            "nova.conf, [DEFAULT] reserved_host_cpus and [compute] cpu_shared_set",
+            id="reserved CPUs beside a set",
+        ),
+    ],
+)
+def test_options_that_nova_refuses_beside_each_other(write: Write, text: str, where: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        inventory_options(read_config([write(text)]))
+    assert [fault.where for fault in caught.value.faults] == [where]
 
 
 def test_an_empty_file_gives_novas_defaults(write: Write) -> None:

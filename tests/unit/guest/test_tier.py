@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -78,3 +79,9 @@ TIERS = [
 def test_the_tier_of_allocations(allocations: list[dict[str, int]], tier: str) -> None:
     assert tier_of_amounts(allocations, TIERS) == tier
     assert tier_of_amounts(allocations, reversed(TIERS)) == tier
+
+
+def test_the_default_weight_of_old_releases_of_nova_is_no_tier() -> None:
+    old = Domain(name="old", shares=2048, vcpu_sets=(None, None))  # 2 x 1024
+    assert multiplier_of(old) is None
+    assert multiplier_of(replace(old, shares=2050)) == 1025

@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import AllocationRatio
-from cpu_tiers.inventory.cpus import report, shared_cpus, vcpu_inventories
+from cpu_tiers.inventory.cpus import pinned_cpus, report, shared_cpus, vcpu_inventories
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.inventory import Inventory
 from tests.unit.inventory.hosts import cell, host, options
@@ -33,6 +33,37 @@ def test_the_cpus_of_shared_vcpus(
         cpu_dedicated_set=cpus(dedicated) if dedicated else None,
     )
     assert str(shared_cpus(HOST, sets)) == expected
+
+
+@pytest.mark.parametrize(
+    ("shared", "dedicated", "pin_set", "expected"),
+    [
+        pytest.param(None, None, None, "0-7", id="no set: every CPU"),
+        pytest.param("1-2", None, None, "", id="only the shared set: none"),
+        pytest.param("1-2", "4-7", None, "4-7", id="the dedicated set"),
+        pytest.param(None, None, "2-5", "2-5", id="vcpu_pin_set"),
+        pytest.param("0-1", None, "2-5", "2-5", id="vcpu_pin_set beside the shared set"),
+    ],
+)
+def test_the_cpus_that_nova_pins_to(
+    shared: str | None, dedicated: str | None, pin_set: str | None, expected: str
+) -> None:
+    sets = options(
+        vcpu_pin_set=cpus(pin_set) if pin_set else None,
+        cpu_shared_set=cpus(shared) if shared else None,
+        cpu_dedicated_set=cpus(dedicated) if dedicated else None,
+    )
+    assert str(pinned_cpus(HOST, sets)) == expected
+
+
+def test_the_older_option_decides_about_shared_cpus() -> None:
+    # cpu_shared_set is then only for emulator threads, and may name CPUs that are offline
+    sets = options(vcpu_pin_set=cpus("2-5"), cpu_shared_set=cpus("0-1,99"))
+    assert str(shared_cpus(HOST, sets)) == "2-5"
+    totals = {p.name: p.inventories["VCPU"].total for p in report(HOST, sets)}
+    assert totals == {"cn_NUMA0": 2, "cn_NUMA1": 2}
+    with pytest.raises(InvalidInput, match=r"\[DEFAULT\] vcpu_pin_set: .* has no CPU 9"):
+        list(report(HOST, options(vcpu_pin_set=cpus("2,9"))))
 
 
 def test_each_node_reports_the_cpus_that_it_has() -> None:

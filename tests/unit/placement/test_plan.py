@@ -157,6 +157,30 @@ def test_parents_come_before_children() -> None:
 
 
 @pytest.mark.parametrize(
+    ("initial", "has_shares", "becomes"),
+    [
+        pytest.param(True, False, 10.0, id="a new inventory has the ratio of VCPU"),
+        pytest.param(True, True, 10.0, id="so has one that is there with another ratio"),
+        pytest.param(False, True, 4.0, id="a configured ratio wins"),
+    ],
+)
+def test_the_ratio_of_shares_is_that_of_vcpu(
+    initial: bool, has_shares: bool, becomes: float
+) -> None:
+    """As nova-compute reports it, where an operator has set the ratio of VCPU through the API."""
+    old = {"VCPU": Inventory(total=8, max_unit=8, allocation_ratio=10.0)}
+    if has_shares:
+        old[VCPU_SHARES] = Inventory(total=800, max_unit=800, allocation_ratio=2.0)
+    wanted = {
+        name: Inventory(total=n, max_unit=n, allocation_ratio=4.0, ratio_is_initial=initial)
+        for name, n in {"VCPU": 8, VCPU_SHARES: 800}.items()
+    }
+    (step,) = steps(state(c1=present(**old)), tree(host(**wanted)))
+    assert isinstance(step, SetInventories)
+    assert {step.after[name].allocation_ratio for name in wanted} == {becomes}
+
+
+@pytest.mark.parametrize(
     ("is_under", "belongs_under"),
     [
         pytest.param(None, "c1", id="a root that should be a child"),

@@ -139,3 +139,27 @@ def test_the_least_weight_without_a_tier() -> None:
     # turned off again: what is right then is for a person to decide, as a flavor has no weight
     off = audit(evidence(started, found=cgroups(started=2)))
     assert [(one.kind, one.weight) for one in off] == [(Kind.WEIGHT, None)]
+
+
+OLD_DEFAULT = guest("old", 4096, SHARED, SHARED, SHARED, SHARED)
+"""Nova 25 and older gave each guest without a tier 1024 for each vCPU: 4 x 1024."""
+
+
+@pytest.mark.parametrize(("version", "weight"), [(2, 100), (1, 1024)])
+def test_the_default_of_old_releases_of_nova_is_no_promise(version: Version, weight: int) -> None:
+    found = cgroups(version=version, old=4096, gold=100)
+    kinds = {f.kind: f for f in audit(evidence(GOLD, OLD_DEFAULT, found=found)) if f.uuid}
+    assert kinds.keys() >= {Kind.UNTIERED, Kind.WEIGHT}
+    assert kinds[Kind.UNTIERED].uuid == kinds[Kind.WEIGHT].uuid == "old-uuid"
+    assert kinds[Kind.WEIGHT].weight == weight  # what --fix gives the guest
+    assert "weight 4096, Nova's default before Nova 26" in kinds[Kind.WEIGHT].found
+
+
+def test_the_default_of_old_releases_on_a_host_without_tiers() -> None:
+    assert summary(evidence(OLD_DEFAULT, found=cgroups(old=4096))) == []
+
+
+def test_another_weight_of_an_old_guest_is_its_tier() -> None:
+    # 3 vCPUs x 1024 is the default of 3 vCPUs, not of 4
+    other = replace(OLD_DEFAULT, shares=3072)
+    assert summary(evidence(GOLD, other, found=cgroups(old=3072, gold=100))) == []

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cpu_tiers.accounting.constraints import constraints
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.translators.constraints import constraints, without
 
 PORT = "11111111-2222-4333-8444-555555555555"
 FLAT = CandidateQuery(
@@ -36,6 +36,10 @@ NODES = CandidateQuery(
 )
 
 
+def without_one(queries: list[CandidateQuery], name: str) -> tuple[CandidateQuery, ...]:
+    return without(queries, [constraints(queries)[name]])
+
+
 def text(queries: tuple[CandidateQuery, ...]) -> str:
     return " or ".join(query.to_query_string() for query in queries)
 
@@ -64,7 +68,7 @@ WHOLE = (
 )
 def test_without_one_constraint_of_a_query(constraint: str, removed: str, added: str) -> None:
     assert removed in WHOLE
-    assert text(constraints([FLAT])[constraint]) == WHOLE.replace(removed, added)
+    assert text(without_one([FLAT], constraint)) == WHOLE.replace(removed, added)
 
 
 def test_every_constraint_has_an_entry() -> None:
@@ -72,7 +76,7 @@ def test_every_constraint_has_an_entry() -> None:
     names |= {"!CUSTOM_OLD", "!COMPUTE_STATUS_DISABLED", "in:CUSTOM_BLUE,CUSTOM_RED"}
     names |= {"member_of=in:a,b", f"port {PORT}", "group_policy=isolate"}
     assert constraints([FLAT]).keys() == names
-    assert text(constraints([FLAT])[f"port {PORT}"]).count(PORT) == 0
+    assert text(without_one([FLAT], f"port {PORT}")).count(PORT) == 0
 
 
 def test_constraints_of_numa_nodes() -> None:
@@ -81,15 +85,17 @@ def test_constraints_of_numa_nodes() -> None:
         *("VCPU", "MEMORY_MB", "HW_NUMA_ROOT", "CUSTOM_PAGES", "NUMA node 0", "NUMA node 1"),
         "same_subtree=_MEM1,_PROC1,_NUMA1",
     }
-    assert text(found["NUMA node 0"]) == (
+    assert text(without_one([NODES], "NUMA node 0")) == (
         "resources_PROC2=VCPU:1&required_PROC2=HW_NUMA_ROOT&group_policy=none"
     )
     # _NUMA1 has no resources, and Placement accepts such a group only in a same-subtree parameter.
-    assert text(found["same_subtree=_MEM1,_PROC1,_NUMA1"]) == (
+    assert text(without_one([NODES], "same_subtree=_MEM1,_PROC1,_NUMA1")) == (
         "resources_PROC1=VCPU:1&resources_MEM1=MEMORY_MB:256&required_MEM1=CUSTOM_PAGES"
         "&resources_PROC2=VCPU:1&required_PROC2=HW_NUMA_ROOT&group_policy=none"
     )
-    assert text(found["HW_NUMA_ROOT"]).endswith("&same_subtree=_MEM1,_PROC1&group_policy=none")
+    assert text(without_one([NODES], "HW_NUMA_ROOT")).endswith(
+        "&same_subtree=_MEM1,_PROC1&group_policy=none"
+    )
 
 
 def test_traits_go_to_the_root_where_no_resources_are_left() -> None:
@@ -103,15 +109,17 @@ def test_traits_go_to_the_root_where_no_resources_are_left() -> None:
             RequestGroup("_1", {"VGPU": 1}),
         )
     )
-    assert text(constraints([query])["DISK_GB"]) == (
+    assert text(without_one([query], "DISK_GB")) == (
         "resources_1=VGPU:1&member_of_1=in:a&root_required=COMPUTE_NODE"
     )
 
 
-def test_a_query_that_requests_nothing_is_left_out_and_others_stay() -> None:
-    only, both = (
-        CandidateQuery(groups=(RequestGroup(resources=dict.fromkeys(names, 1)),))
-        for names in (["VCPU"], ["VCPU", "DISK_GB"])
+def test_several_constraints_of_several_queries() -> None:
+    first, second = (
+        CandidateQuery(groups=(RequestGroup(resources={"DISK_GB": 1, name: 2}),))
+        for name in ("PCPU", "VCPU")
     )
-    assert text(constraints([only, both])["VCPU"]) == "resources=DISK_GB:1"
-    assert constraints([only])["VCPU"] == ()
+    relaxations = constraints([first, second])
+    assert list(relaxations) == ["DISK_GB", "PCPU", "VCPU"]
+    left = without([first, second], [relaxations["VCPU"], relaxations["PCPU"]])
+    assert text(left) == "resources=DISK_GB:1 or resources=DISK_GB:1"

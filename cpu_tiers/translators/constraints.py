@@ -15,19 +15,28 @@ _OF_NODE = re.compile(r"_(?:PROC|MEM|NUMA)(\d+)")
 """The suffixes of the groups of a NUMA node of the guest: :mod:`cpu_tiers.translators.numa`."""
 
 
-def constraints(queries: Sequence[CandidateQuery]) -> Mapping[str, tuple[CandidateQuery, ...]]:
-    """Return the queries without each constraint alone, by the name of the constraint.
+def constraints(queries: Sequence[CandidateQuery]) -> Mapping[str, Relaxation]:
+    """Return the function that takes a constraint out of a query, by the constraint's name.
+
+    Resource classes come first, and whole request groups last: a class or a trait says more
+    about a host than the group does.
 
     :param queries: the queries for a server; a host with a candidate of any query is enough.
-    :return: without a query that requests no resources any more: Placement refuses such a query.
     """
     relaxations: dict[str, Relaxation] = {}
-    for query in queries:
-        relaxations |= dict(_relaxations(query))
-    return {
-        name: tuple(filter(_requests_resources, map(relax, queries)))
-        for name, relax in relaxations.items()
-    }
+    for of_kind in (_amounts, _traits, _aggregates, _groupings, _groups):
+        for query in queries:
+            relaxations |= dict(of_kind(query))
+    return relaxations
+
+
+def without(
+    queries: Iterable[CandidateQuery], relaxations: Iterable[Relaxation]
+) -> tuple[CandidateQuery, ...]:
+    """Return the queries without some constraints."""
+    for relax in relaxations:
+        queries = map(relax, queries)
+    return tuple(queries)
 
 
 def node_of(group: RequestGroup) -> int | None:
@@ -46,14 +55,12 @@ def any_of_name(traits: Iterable[str]) -> str:
     return f"in:{','.join(sorted(traits))}"
 
 
-def _requests_resources(query: CandidateQuery) -> bool:
-    return any(group.resources for group in query.groups)
-
-
-def _relaxations(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
-    """Yield the constraints of a query: what groups request, then groups as a whole."""
+def _amounts(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
     for name in query.resources():
         yield name, _without_class(name)
+
+
+def _traits(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
     groups = query.groups
     for name in sorted(query.root_required.union(*(group.required for group in groups))):
         yield name, _without_trait(required=name)
@@ -61,13 +68,23 @@ def _relaxations(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
         yield f"!{name}", _without_trait(forbidden=name)
     for traits in _sets(group.any_of for group in groups):
         yield any_of_name(traits), _without_any_of(frozenset(traits))
-    for aggregates in _sets(group.member_of for group in groups):
+
+
+def _aggregates(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
+    for aggregates in _sets(group.member_of for group in query.groups):
         yield f"member_of={any_of_name(aggregates)}", _without_aggregates(frozenset(aggregates))
-    yield from _relaxations_of_groups(query)
 
 
-def _relaxations_of_groups(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
-    """Yield ports, NUMA nodes, the group policy and the same-subtree parameters."""
+def _groupings(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
+    if query.group_policy == "isolate":
+        yield "group_policy=isolate", lambda query: query._replace(group_policy="none")
+    for subtree in query.same_subtree:
+        if len(subtree) > 1:
+            yield f"same_subtree={','.join(subtree)}", _without_subtree(subtree)
+
+
+def _groups(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
+    """Yield the ports and the NUMA nodes of the guest."""
     nodes: dict[int, set[str]] = {}
     for group in query.groups:
         if group.requester_id is not None:
@@ -76,11 +93,6 @@ def _relaxations_of_groups(query: CandidateQuery) -> Iterable[tuple[str, Relaxat
             nodes.setdefault(number, set()).add(group.suffix)
     for number, suffixes in nodes.items():
         yield node_name(number), _without_groups(suffixes)
-    if query.group_policy == "isolate":
-        yield "group_policy=isolate", lambda query: query._replace(group_policy="none")
-    for subtree in query.same_subtree:
-        if len(subtree) > 1:
-            yield f"same_subtree={','.join(subtree)}", _without_subtree(subtree)
 
 
 def _sets(of_groups: Iterable[frozenset[frozenset[str]]]) -> list[list[str]]:
@@ -137,14 +149,20 @@ def _changing_groups(change: Callable[[RequestGroup], RequestGroup]) -> Relaxati
 def _clean(query: CandidateQuery, groups: Iterable[RequestGroup]) -> CandidateQuery:
     """Return the query with these groups, as Placement accepts the query.
 
-    A group without resources must be in a same-subtree parameter, and a same-subtree parameter
-    names groups of the query. Traits of the unsuffixed group without resources become traits of
-    the root provider, and aggregates go to the first other group.
+    A group without resources must be in a same-subtree parameter beside a group with resources,
+    and a same-subtree parameter names groups of the query. Traits of the unsuffixed group without
+    resources become traits of the root provider, and aggregates go to the first other group.
+    Without another group, the unsuffixed group keeps its aggregates and its sets of traits; such a
+    query is not sent.
     """
+    groups = tuple(groups)
+    with_amounts = {group.suffix for group in groups if group.resources}
+    # Placement looks for a group without resources in the whole cloud if its subtree has no other.
+    beside = {s for tree in query.same_subtree if not with_amounts.isdisjoint(tree) for s in tree}
     kept = [
         group
         for group in groups
-        if group.resources or (group.has_traits and group.suffix in query.in_subtrees)
+        if group.resources or (group.has_traits and group.suffix in beside)
     ]
     suffixes = {group.suffix for group in kept}
     for group in groups:
@@ -156,6 +174,9 @@ def _clean(query: CandidateQuery, groups: Iterable[RequestGroup]) -> CandidateQu
         )
         if kept and group.member_of:
             kept[0] = kept[0]._replace(member_of=kept[0].member_of | group.member_of)
+        elif not kept and (group.member_of or group.any_of):
+            nothing = frozenset[str]()
+            kept = [group._replace(resources={}, required=nothing, forbidden=nothing)]
     subtrees = (
         tuple(suffix for suffix in subtree if suffix in suffixes) for subtree in query.same_subtree
     )

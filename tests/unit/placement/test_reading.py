@@ -1,8 +1,8 @@
 """The root of a provider in an answer of Placement."""
 
 from cpu_tiers.accounting.holdings import ProviderId, ProviderName
+from cpu_tiers.placement.reading import root_of
 from cpu_tiers.placement.records import Provider
-from cpu_tiers.placement.survey import _root
 
 
 def providers(**parents: str | None) -> dict[ProviderId, Provider]:
@@ -16,19 +16,19 @@ def providers(**parents: str | None) -> dict[ProviderId, Provider]:
     }
 
 
-def root_of(uuid: str, **parents: str | None) -> str:
+def root(uuid: str, **parents: str | None) -> str:
     found = providers(**parents)
-    return _root(found[ProviderId(uuid)], found)
+    return root_of(found[ProviderId(uuid)], found)
 
 
 def test_the_root_is_above_all_parents() -> None:
-    assert root_of("pages", pages="node", node="host", host=None) == "host"
+    assert root("pages", pages="node", node="host", host=None) == "host"
 
 
 def test_a_parent_that_is_not_listed_ends_the_way() -> None:
-    assert root_of("pages", pages="node", node="elsewhere") == "node"
+    assert root("pages", pages="node", node="elsewhere") == "node"
 
 
 def test_a_cycle_of_parents_ends() -> None:
-    assert root_of("a", a="b", b="c", c="a") == "c"
-    assert root_of("a", a="a") == "a"
+    assert root("a", a="b", b="c", c="a") == "c"
+    assert root("a", a="a") == "a"

@@ -1,0 +1,63 @@
+"""The state of hosts as a real Placement has it: pools, aggregates, limits and full hosts."""
+
+from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.placement.candidate_survey import CandidateSurvey
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.host_reader import HostReader
+from cpu_tiers.placement.records import Consumer
+from tests.functional.placement.providing import provide, put_into_aggregate
+
+VCPU = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))
+CONSUMER = "00000000-0000-4000-8000-000000000001"
+
+
+def test_hosts_with_their_pool_and_no_other(client: PlacementClient, seen: list[str]) -> None:
+    one, two = (provide(client, name, ["COMPUTE_NODE"], max_unit=4, VCPU=8) for name in "ab")
+    pool = provide(client, "pool", ["MISC_SHARES_VIA_AGGREGATE"], DISK_GB=75)
+    put_into_aggregate(client, one, pool)
+    allocations = Portion.by_id({one: {"VCPU": 3}})
+    client.set_consumers(
+        Consumer(uuid=CONSUMER, allocations=allocations, project_id="p", user_id="u")
+    )
+    survey = CandidateSurvey(client, [VCPU])
+    survey.answer([VCPU])
+    seen.clear()
+    cloud = HostReader(client, survey.summaries, {"VCPU", "DISK_GB"}).cloud([one])
+    assert not any(two in line for line in seen)  # only hosts that are asked for are read
+    # The summary of host a tells its use and its traits; the pool has no summary.
+    assert sum(f"{one}/" in line for line in seen) == 1
+    of_one, of_pool = cloud.reaches
+    assert [p.state.name for p in of_one.providers] == ["a", "pool"]
+    assert [p.state.name for p in of_pool.providers] == ["pool"]
+    (vcpu, disk) = of_one.stocks
+    assert (vcpu.free, vcpu.inventory.max_unit, disk.free) == (5, 4, 75)
+    assert of_one.providers[0].state.traits == {"COMPUTE_NODE"}
+
+
+def test_aggregates_of_the_query(client: PlacementClient) -> None:
+    one = provide(client, "a", VCPU=8)
+    aggregate = put_into_aggregate(client, one)
+    (reach,) = HostReader(client, {}, {"VCPU"}, [aggregate]).cloud([one]).reaches
+    assert reach.providers[0].state.aggregates == {aggregate}
+
+
+def test_a_provider_that_is_deleted_meanwhile_has_nothing(client: PlacementClient) -> None:
+    one = provide(client, "a", VCPU=8)
+    reader = HostReader(client, {}, {"VCPU"})
+    client.delete_provider(one)
+    (reach,) = reader.cloud([one]).reaches
+    assert (reach.root, reach.stocks) == (one, ())
+
+
+def test_a_cloud_as_if_it_had_no_servers(client: PlacementClient) -> None:
+    one = provide(client, "a", ["COMPUTE_NODE", "HW_CPU_X86_AVX2"], VCPU=8)
+    allocations = Portion.by_id({one: {"VCPU": 3}})
+    client.set_consumers(
+        Consumer(uuid=CONSUMER, allocations=allocations, project_id="p", user_id="u")
+    )
+    (reach,) = HostReader(client, {}, {"VCPU"}).empty_cloud(["HW_CPU_X86_AVX2"]).reaches
+    assert (reach.stocks[0].free, reach.providers[0].state.traits) == (
+        8,
+        frozenset({"HW_CPU_X86_AVX2"}),
+    )
