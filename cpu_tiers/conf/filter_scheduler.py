@@ -170,19 +170,20 @@ Related options:
     cfg.StrOpt(
         "decision_record_file",
         help="""
-The path of the file in which nova-scheduler records each of its decisions, one
-JSON document a line: the request, the queries to Placement, the hosts that each
-filter removed, the parts of the weights of the best hosts, the claims, the
-selected host, or the fault. ``cpu-tiers explain --server UUID --decisions FILE``
-reads the file. If the option is not set, nothing is recorded.
+The path of the file in which nova-scheduler records each of its decisions,
+one JSON document a line: the request, the queries to Placement, the hosts
+that each filter removed, the parts of the weights of the best hosts, the
+claims, the selected host, or the fault. ``cpu-tiers explain --server UUID
+--decisions FILE`` reads the file. If the option is not set, nothing is
+recorded.
 
-The folder must exist, and the user of nova-scheduler must be allowed to create
-files in the folder. The file must be no link. All processes of nova-scheduler on
-a machine write the same file, without waiting for each other. If the file cannot
-be written within a second, the decision is not recorded, the log has at most one
-warning in a minute, and servers are placed nevertheless. The file has the ids of
-servers, and the names of flavors and of hosts, so only the user of nova-scheduler
-may read the file.
+The folder must exist, and the user of nova-scheduler must be allowed to
+create files in the folder. The file must be no link. All processes of
+nova-scheduler on a machine write the same file, without waiting for each
+other. If the file cannot be written within a second, the decision is not
+recorded, the log has at most one warning in a minute, and servers are
+placed nevertheless. The file has the ids of servers, and the names of
+flavors and of hosts, so only the user of nova-scheduler may read the file.
 
 nova-scheduler reads this option if nova-scheduler has loaded the weigher of
 cpu-tiers.

@@ -1,4 +1,4 @@
-"""Which answers are empty. test_lack_of_shares has the queries that tell the reason."""
+"""Which answers are empty. test_lacking_constraints has the queries that tell the reason."""
 
 import pytest
 
