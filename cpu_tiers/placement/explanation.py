@@ -11,6 +11,7 @@ from cpu_tiers.placement.host_reader import HostReader
 from cpu_tiers.placement.reading import ReadProgress, untold
 from cpu_tiers.simulation.cloud import SimulatedCloud
 from cpu_tiers.simulation.reasons import ClaimLimit, HostReason, Lack, Reasons
+from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.server_queries import ServerQueries
 
 
@@ -98,7 +99,7 @@ def read_reasons(
     :param hosts: the root providers of the hosts that are asked about later.
     """
     queries = [query for of_server in servers for query in of_server]
-    classes = frozenset(name for query in queries for name in query.resources())
+    classes = frozenset(name for query in map(cheaper, queries) for name in query.resources())
     aggregates = {
         name
         for query in queries

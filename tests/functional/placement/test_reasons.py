@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.candidate_survey import CandidateSurvey
 from cpu_tiers.placement.client import PlacementClient
@@ -35,7 +36,8 @@ MOST_SUBSETS = 60
 
 def test_the_reasons_are_those_of_placement(embedded: PlacementClient) -> None:
     custom = [name for name in TRAITS if name.startswith("CUSTOM_")]
-    embedded.ensure_names([CLASSES[-1], CARD, ANCHOR], [*custom, *NAMES, "CUSTOM_GREEN"])
+    classes = [CLASSES[-1], CARD, ANCHOR, NUMA_SERVER]
+    embedded.ensure_names(classes, [*custom, *NAMES, "CUSTOM_GREEN"])
     empty = made_once.copy_of_placement()
     counts: Counter[str] = Counter()
     for number in clouds(50):
