@@ -21,6 +21,7 @@ from cpu_tiers.nova.features import Feature, Service
 from cpu_tiers.nova.fingerprints import Function, fingerprint_of
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.seams import Seam
+from tests.nova.seam_ends import ENDS
 from tests.nova.wrapping import all_seams
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +53,10 @@ Each function has the services and the features that need the function, why, and
 unseen if the body of the function changes. Where several wrappers are around one function, the
 wrapper of the highest layer is called first. Releases of Nova with the same body are in one
 group."""
+
+ENDINGS = """\
+A wrapper is needed as long as Nova, Placement or the provider tree of some host does not tell what
+the wrapper adds. With what the column names, the wrapper would go."""
 
 ATTRIBUTES = """\
 Attributes of Nova's objects that cpu-tiers reads or writes. A service does not start over a Nova
@@ -97,7 +102,7 @@ def add(wheels: Iterable[Path]) -> None:
 
 def page() -> str:
     """Return the text of docs/seams.rst."""
-    return HEAD + "\n".join([*_features(), *_functions(), *_attributes()]) + "\n"
+    return HEAD + "\n".join([*_features(), *_endings(), *_functions(), *_attributes()]) + "\n"
 
 
 def _table(*rows: Iterable[str]) -> Iterator[str]:
@@ -132,6 +137,23 @@ def users(seam: Seam) -> dict[str, list[Service]]:
         if names:
             services.setdefault(", ".join(names), []).append(service)
     return services
+
+
+def wrapper_of(seam: Seam) -> str:
+    """Return the name of a wrapper in ``ENDS``."""
+    module = seam.wrap.__module__ if seam.wrap else ""
+    return f"{module.rpartition('.')[2]}.{seam.path.rpartition('.')[2]}"
+
+
+def _endings() -> Iterator[str]:
+    yield from ("What would end a wrapper", "------------------------", "")
+    yield from (ENDINGS, "")
+    rows = [
+        (f"``{seam.path}``", ", ".join(users(seam)), *ENDS[wrapper_of(seam)])
+        for seam in sorted(all_seams(), key=lambda seam: (seam.path, seam.layer, seam.why))
+        if seam.wrap
+    ]
+    yield from _table(("Function", "Features", "Missing in", "What it is"), *rows)
 
 
 def _functions() -> Iterator[str]:

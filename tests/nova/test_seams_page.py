@@ -6,7 +6,8 @@ import pytest
 
 from cpu_tiers.nova.fingerprints import known
 from cpu_tiers.nova.seams import Seam
-from tests.nova.seams_page import PAGE, page
+from tests.nova.seam_ends import ENDS
+from tests.nova.seams_page import PAGE, page, wrapper_of
 from tests.nova.wrapping import all_seams
 
 RELEASES = ["31.3.1", "32.2.1", "33.0.2", "34.0.0"]
@@ -20,6 +21,10 @@ def test_the_page_is_up_to_date() -> None:
 def test_a_seam_says_why_and_what_breaks_unseen(seam: Seam) -> None:
     for text in (seam.why, seam.unseen):
         assert text.endswith(".")
+
+
+def test_each_wrapper_says_what_would_end_it() -> None:
+    assert {wrapper_of(seam) for seam in all_seams() if seam.wrap} == ENDS.keys()
 
 
 def test_each_function_has_a_fingerprint_of_each_release() -> None:
