@@ -156,40 +156,18 @@ SEAMS = (
         path="numa_get_constraints",
         parameters=("flavor", "image_meta"),
         wrap=_translate_flavor,
-        why=(
-            "Nova refuses amounts of VCPU and PCPU, a real-time mask without ``hw:cpu_realtime`` "
-            "and NUMA nodes with only CPUs; the wrapper passes Nova an equal flavor that Nova "
-            "accepts."
-        ),
-        unseen=(
-            "If Nova reads these extra specs elsewhere or refuses other extra specs beside a "
-            "mask, such servers are refused or get other CPUs."
-        ),
     ),
     Seam(
         module="nova.virt.hardware",
         path="get_emulator_thread_policy_constraint",
         parameters=("flavor",),
         wrap=_read_both_keys,
-        why="Nova does not know ``hw:cpu_emulator_threads``.",
-        unseen=(
-            "If Nova reads the policy elsewhere, the emulator threads of such a server have no "
-            "CPU of their own, or Placement has a CPU too many."
-        ),
     ),
     Seam(
         module="nova.scheduler.utils",
         path="ResourceRequest._translate_pinning_policies",
         parameters=("self", "flavor", "image"),
         wrap=_claim_masked,
-        why=(
-            "Nova counts shared and dedicated CPUs here for the query; the wrapper passes Nova "
-            "the equal flavor, unless the flavor has amounts, which Nova claims elsewhere."
-        ),
-        unseen=(
-            "If Nova counts the CPUs elsewhere, such servers claim other numbers of VCPU and PCPU "
-            "than they use."
-        ),
     ),
 )
 """The seams for nova-api, nova-scheduler, nova-compute and commands: flavors of the specs that

@@ -118,13 +118,5 @@ SEAM = Seam(
     path="SchedulerReportClient.get_allocation_candidates",
     parameters=("self", "context", "resources"),
     wrap=_ensure_names,
-    why=(
-        "Placement answers 400 to a query with a name that it does not know; the wrapper "
-        "creates custom names first."
-    ),
-    unseen=(
-        "If another function sends the query, the first server of a new resource class gets no "
-        "host."
-    ),
 )
 """The seam around the query for allocation candidates."""

@@ -279,42 +279,16 @@ SEAMS = (
             "pci_stats=None",
         ),
         wrap=_constrain,
-        why=(
-            "Nova chooses host cells and page sizes without regard to the NUMA nodes that the "
-            "server has allocated."
-        ),
-        unseen=(
-            "If another function chooses the cells, or if the result for a host of one cell "
-            "changes, a guest is pinned to other nodes than it has allocated."
-        ),
     ),
     Seam(
         module="nova.virt.hardware",
         path="_numa_cells_support_network_metadata",
         parameters=("host_topology", "chosen_host_cells", "network_metadata"),
-        why=(
-            "The wrapper around ``numa_fit_instance_to_host`` checks networks as Nova does, "
-            "after all guest cells have a host cell."
-        ),
-        unseen=(
-            "Servers with ports of physical networks land on cells without the network, or "
-            "find no host."
-        ),
     ),
     Seam(
         module="nova.pci.stats",
         path="PciDeviceStats.apply_requests",
-        parameters=(
-            "self",
-            "requests",
-            "provider_mapping",
-            "numa_cells=None",
-        ),
-        why=(
-            "The wrapper around ``numa_fit_instance_to_host`` checks PCI devices as Nova does, "
-            "after all guest cells have a host cell."
-        ),
-        unseen="Servers with PCI devices land on cells far from the device, or find no host.",
+        parameters=("self", "requests", "provider_mapping", "numa_cells=None"),
     ),
 )
 """The seams for nova-scheduler and nova-compute."""
@@ -324,14 +298,6 @@ CONSUMES = Seam(
     path="HostState.consume_from_request",
     parameters=("self", "spec_obj"),
     wrap=_consume_allocated,
-    why=(
-        "Nova would choose the host cells of a scheduled server anew, without the NUMA nodes "
-        "of its candidate."
-    ),
-    unseen=(
-        "If another function updates the host's cells, the next server of the same request is "
-        "fitted into CPUs that are taken, and nova-compute refuses the server."
-    ),
     layer=1,
 )
 """The seam for nova-scheduler."""

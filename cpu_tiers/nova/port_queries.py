@@ -112,24 +112,11 @@ SEAMS = (
         parameters=("self", "context", "resources"),
         wrap=_ask_in_form,
         layer=-1,  # the innermost: joined_answers sends several queries, each of them in form
-        why=(
-            "Sends the query for candidates; the wrapper puts the traits of ports into the form "
-            "that Placement understands."
-        ),
-        unseen=(
-            "If another function sends the query, Placement answers 400 to the query, and a "
-            "server with such a port gets no host."
-        ),
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get",
         parameters=("self", "url", "version=None", "global_request_id=None"),
-        why="Sends the query of the wrapper around ``get_allocation_candidates``.",
-        unseen=(
-            "If the query is sent by another function, Placement answers 400 to the query, and a "
-            "server with such a port gets no host."
-        ),
     ),
 )
 """The seams around the query."""

@@ -38,6 +38,8 @@ class SeamCovered(CpuTiersError):
 class Seam:
     """A function of Nova and the wrapper that cpu-tiers puts around the function.
 
+    ``docs/seams.toml`` says why, and what would end the wrapper.
+
     :param module: the module with the function, such as ``nova.scheduler.utils``.
     :param path: the qualified name of the function in the module, such as
         ``ResourceRequest.from_request_spec``.
@@ -47,9 +49,6 @@ class Seam:
         function that cpu-tiers calls or overrides, and therefore only verifies.
     :param other_parameters: the parameters that the function has in other releases of Nova.
         The wrapper works with all of them.
-    :param why: why cpu-tiers wraps the function or relies on it, for the documentation.
-    :param unseen: what breaks without an error if a release of Nova changes the body of the
-        function, for the documentation.
     :param layer: the place among several wrappers around the same function: the wrapper of the
         lowest layer is the innermost, the wrapper of the highest layer is called first.
     """
@@ -60,8 +59,6 @@ class Seam:
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
     other_parameters: tuple[tuple[str, ...], ...] = ()
     layer: int = 0
-    why: str = ""
-    unseen: str = ""
 
     def __str__(self) -> str:
         """Return the full name of Nova's function."""

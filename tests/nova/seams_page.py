@@ -9,6 +9,7 @@ import ast
 import json
 import sys
 import textwrap
+import tomllib
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -21,11 +22,13 @@ from cpu_tiers.nova.features import Feature, Service
 from cpu_tiers.nova.fingerprints import Function, fingerprint_of
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.seams import Seam
-from tests.nova.seam_ends import ENDS
 from tests.nova.wrapping import all_seams
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "seams.rst"
+TEXTS = tomllib.loads((ROOT / "docs" / "seams.toml").read_text())
+"""The texts of each seam, by :func:`name_of`."""
+
 FILE = ROOT / "cpu_tiers" / "nova" / fingerprints.FILE
 SERVICES = (API, SCHEDULER, COMPUTE)
 
@@ -139,18 +142,25 @@ def users(seam: Seam) -> dict[str, list[Service]]:
     return services
 
 
-def wrapper_of(seam: Seam) -> str:
-    """Return the name of a wrapper in ``ENDS``."""
-    module = seam.wrap.__module__ if seam.wrap else ""
-    return f"{module.rpartition('.')[2]}.{seam.path.rpartition('.')[2]}"
+def name_of(seam: Seam) -> str:
+    """Return the name of a seam in docs/seams.toml."""
+    if seam.wrap is None:
+        return seam.path
+    return f"{seam.wrap.__module__.rpartition('.')[2]}.{seam.path.rpartition('.')[2]}"
+
+
+def in_order() -> list[Seam]:
+    """Return all seams by their functions, those of one function from the innermost."""
+    return sorted(all_seams(), key=lambda seam: (str(seam), seam.layer, name_of(seam)))
 
 
 def _endings() -> Iterator[str]:
     yield from ("What would end a wrapper", "------------------------", "")
     yield from (ENDINGS, "")
     rows = [
-        (f"``{seam.path}``", ", ".join(users(seam)), *ENDS[wrapper_of(seam)])
-        for seam in sorted(all_seams(), key=lambda seam: (seam.path, seam.layer, seam.why))
+        (f"``{seam.path}``", ", ".join(users(seam)), texts["missing_in"], texts["ends_with"])
+        for seam in in_order()
+        for texts in [TEXTS[name_of(seam)]]
         if seam.wrap
     ]
     yield from _table(("Function", "Features", "Missing in", "What it is"), *rows)
@@ -159,8 +169,7 @@ def _endings() -> Iterator[str]:
 def _functions() -> Iterator[str]:
     yield from ("Functions", "---------", "")
     yield from (FUNCTIONS, "")
-    ordered = sorted(all_seams(), key=lambda seam: (str(seam), seam.layer, seam.why))
-    for name, group in groupby(ordered, key=str):
+    for name, group in groupby(in_order(), key=str):
         yield from (f"``{name}``", *_function(list(group)), "")
 
 
@@ -173,7 +182,8 @@ def _function(seams: list[Seam]) -> Iterator[str]:
             f"{', '.join(service.name for service in services)}: {features}"
             for features, services in users(seam).items()
         )
-        yield from _item(f"{needed_by} ({kind}). {seam.why} *Unseen:* {seam.unseen}")
+        texts = TEXTS[name_of(seam)]
+        yield from _item(f"{needed_by} ({kind}). {texts['why']} *Unseen:* {texts['unseen']}")
     yield from _item(f"Bodies: {_bodies(str(seams[0]))}.")
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from cpu_tiers.nova.fingerprints import known
 from cpu_tiers.nova.seams import Seam
-from tests.nova.seam_ends import ENDS
-from tests.nova.seams_page import PAGE, page, wrapper_of
+from tests.nova.seams_page import PAGE, TEXTS, name_of, page
 from tests.nova.wrapping import all_seams
 
 RELEASES = ["31.3.1", "32.2.1", "33.0.2", "34.0.0"]
@@ -18,13 +17,16 @@ def test_the_page_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("seam", sorted(all_seams(), key=str), ids=str)
-def test_a_seam_says_why_and_what_breaks_unseen(seam: Seam) -> None:
-    for text in (seam.why, seam.unseen):
+def test_a_seam_says_why_what_breaks_unseen_and_what_would_end_it(seam: Seam) -> None:
+    texts = TEXTS[name_of(seam)]
+    for text in (texts["why"], texts["unseen"]):
         assert text.endswith(".")
+    assert ("missing_in" in texts) == ("ends_with" in texts) == bool(seam.wrap)
+    assert texts.get("missing_in") in (None, "Nova", "Placement", "the provider tree")
 
 
-def test_each_wrapper_says_what_would_end_it() -> None:
-    assert {wrapper_of(seam) for seam in all_seams() if seam.wrap} == ENDS.keys()
+def test_each_text_belongs_to_a_seam() -> None:
+    assert TEXTS.keys() == {name_of(seam) for seam in all_seams()}
 
 
 def test_each_function_has_a_fingerprint_of_each_release() -> None:

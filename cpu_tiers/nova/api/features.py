@@ -67,14 +67,6 @@ CONFIGURED = Seam(
     path="setup_profiler",
     parameters=("binary", "host"),
     wrap=_start_later,
-    why=(
-        "nova-api as the script ``nova-api-wsgi`` of Nova 31 and 32 loads the validators "
-        "before it reads nova.conf."
-    ),
-    unseen=(
-        "If nova-api does not call the function before its first request, ``[compute] "
-        "extend_cpu_policies`` has no effect in nova-api."
-    ),
 )
 """The seam for nova-api as the script ``nova-api-wsgi`` of Nova 31 and 32, which loads the
 validators before it reads nova.conf. ``wsgi_app.init_application`` calls the function after it

@@ -178,47 +178,18 @@ SEAMS = (
             "min_comp_ver",
         ),
         wrap=_refuse_boot,
-        why=(
-            "Called for each new server after nova-api has read its image; the wrapper "
-            "answers 400 with all faults of the flavor and the image."
-        ),
-        unseen=(
-            "If boot does not call the function, faulty flavors get no host instead of an "
-            "answer 400."
-        ),
     ),
     Seam(
         module="nova.compute.api",
         path="API._validate_flavor_image_numa_pci",
-        parameters=(
-            "image",
-            "flavor",
-            "validate_numa=True",
-            "validate_pci=False",
-        ),
+        parameters=("image", "flavor", "validate_numa=True", "validate_pci=False"),
         wrap=_refuse_resize,
-        why=(
-            "Called in boot, resize and rebuild, but only in a resize with ``validate_pci``; the "
-            "wrapper then answers 400 with all faults of the new flavor."
-        ),
-        unseen=(
-            "If a resize does not validate PCI devices, a faulty flavor fails at scheduling; if a "
-            "move calls the function, a server that exists cannot be moved."
-        ),
     ),
     Seam(
         module="nova.compute.api",
         path="API._validate_numa_rebuild",
         parameters=("instance", "image", "flavor"),
         wrap=_refuse_rebuild,
-        why=(
-            "Called in each rebuild with another image; the wrapper answers 400 to faults "
-            "that the new image brings."
-        ),
-        unseen=(
-            "If a rebuild does not call the function, a server gets an image that contradicts "
-            "its flavor."
-        ),
     ),
 )
 """The seams for nova-api."""

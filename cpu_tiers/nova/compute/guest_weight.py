@@ -81,12 +81,5 @@ LIVE_MIGRATION = Seam(
     path="_update_quota_xml",
     parameters=("instance", "xml_doc"),
     wrap=_wrap,
-    why=(
-        "Nova removes ``<shares>`` in a live migration if the flavor has no ``quota:cpu_shares``."
-    ),
-    unseen=(
-        "If Nova changes the XML elsewhere, a guest loses the weight of its multiplier in a "
-        "live migration."
-    ),
 )
 """Nova removes ``<shares>`` of a guest whose flavor has no ``quota:cpu_shares``."""

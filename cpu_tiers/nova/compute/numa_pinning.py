@@ -122,23 +122,8 @@ SEAMS = (
     Seam(
         module="nova.compute.resource_tracker",
         path="ResourceTracker.instance_claim",
-        parameters=(
-            "self",
-            "context",
-            "instance",
-            "nodename",
-            "allocations",
-            "limits=None",
-        ),
+        parameters=("self", "context", "instance", "nodename", "allocations", "limits=None"),
         wrap=_pin,
-        why=(
-            "Makes the claim of nova-compute for boot and unshelving; the wrapper pins the "
-            "server on the NUMA nodes of its allocations."
-        ),
-        unseen=(
-            "If the claim does not choose the pins any more, a guest is pinned to other nodes "
-            "than it has allocated."
-        ),
     ),
     Seam(
         module="nova.compute.resource_tracker",
@@ -156,13 +141,5 @@ SEAMS = (
             "limits=None",
         ),
         wrap=_pin,
-        why=(
-            "Makes the claim of nova-compute for resize, migration and evacuation; the wrapper "
-            "pins the server on the NUMA nodes of its allocations."
-        ),
-        unseen=(
-            "If the claim does not choose the pins any more, a guest is pinned to other nodes "
-            "than it has allocated."
-        ),
     ),
 )

@@ -146,43 +146,23 @@ SEAMS = (
         path="fill_provider_mapping_based_on_allocation",
         parameters=("context", "report_client", "request_spec", "allocation"),
         wrap=_map_all_ports,
-        why=(
-            "Maps the ports of a server to providers when a resize is reverted; the wrapper finds "
-            "a provider for ports that request only traits."
-        ),
-        unseen=(
-            "If the revert of a resize maps ports elsewhere, a server with such a port goes to "
-            "ERROR."
-        ),
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.remove_resources_from_instance_allocation",
         parameters=("self", "context", "consumer_uuid", "resources"),
         wrap=_free_amounts,
-        why=(
-            "Frees the resources of a detached port; the wrapper leaves out providers of which "
-            "the port has no amount."
-        ),
-        unseen="If a port is freed elsewhere, detaching a port that requests only traits fails.",
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get_providers_in_tree",
         parameters=("self", "context", "uuid"),
-        why="Lists the devices of the host to which a resize is reverted.",
-        unseen="If the form of the answer changes, the revert of a resize fails.",
     ),
     Seam(
         module="nova.scheduler.utils",
         path="ResourceRequest.from_request_groups",
         parameters=("cls", "request_groups", "request_level_params", "group_policy"),
         wrap=_mark_attached,
-        why=(
-            "Makes the request for a port that is attached to a running server; the wrapper notes "
-            "the groups with any one of several traits."
-        ),
-        unseen="If the request is made elsewhere, attaching a port with ``in:`` is refused.",
     ),
     *port_queries.SEAMS,
 )

@@ -99,14 +99,6 @@ SEAM = Seam(
     path="ResourceTracker._update_to_placement",
     parameters=("self", "context", "compute_node", "startup"),
     wrap=_wrap,
-    why=(
-        "The only caller of the driver's ``update_provider_tree``; the wrapper lets the driver "
-        "know the tracker and whether nova-compute is starting."
-    ),
-    unseen=(
-        "If another function calls the driver, the host does not report NUMA nodes and shares "
-        "any more, and inventories may vanish."
-    ),
 )
 """Keeps the arguments of Nova's resource tracker while it calls the driver."""
 

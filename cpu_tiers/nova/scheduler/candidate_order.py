@@ -116,14 +116,6 @@ sort_seam = functools.partial(
 SEAMS = (
     sort_seam(
         wrap=_order,
-        why=(
-            "Nova claims the first candidate of a host; the wrapper puts the best candidate of "
-            "each host first."
-        ),
-        unseen=(
-            "If Nova sorts hosts elsewhere, servers get NUMA nodes that leave gaps, or the nodes "
-            "of PCI devices that other servers request."
-        ),
         # Before refused_candidates keeps the candidates of a host.
         layer=2,
     ),
@@ -132,14 +124,6 @@ SEAMS = (
         path="HostState.consume_from_request",
         parameters=("self", "spec_obj"),
         wrap=_choose_again,
-        why=(
-            "Nova would claim the first candidate of the host for the next server of the "
-            "request, too, even where its NUMA nodes are full."
-        ),
-        unseen=(
-            "If Nova does not claim the first candidate, or keeps its candidates elsewhere, "
-            "some servers of a request for several servers find no room."
-        ),
         # Replaces the candidates of a host after scores and numa_fit have consumed the first.
         layer=2,
     ),

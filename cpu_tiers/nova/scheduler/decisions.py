@@ -242,8 +242,6 @@ SEAMS = (
             "return_alternates=False",
         ),
         wrap=_record,
-        why="The record of a decision begins with the request and ends with the answer.",
-        unseen="If nova-conductor calls another function, decisions are not recorded.",
     ),
     Seam(
         module="nova.scheduler.utils",
@@ -251,31 +249,23 @@ SEAMS = (
         parameters=("ctxt", "spec_obj", "host_manager", "enable_pinning_translate=True"),
         wrap=_note_query,
         layer=3,  # after the other wrappers have changed the request
-        why="The record has the queries to Placement.",
-        unseen="If another function makes the query, the record has no query.",
     ),
     Seam(
         module="nova.filters",
         path="BaseFilterHandler.get_filtered_objects",
         parameters=("self", "filters", "objs", "spec_obj", "index=0"),
         wrap=_note_filters,
-        why="The record has the hosts that each filter removes.",
-        unseen="If Nova calls its filters elsewhere, the record lacks the filters.",
     ),
     Seam(
         module="nova.weights",
         path="BaseWeightHandler.get_weighed_objects",
         parameters=("self", "weighers", "obj_list", "weighing_properties"),
         wrap=_note_weights,
-        why="The record has what each weigher says of each host.",
-        unseen="If Nova multiplies or normalizes in another way, the parts in the record differ.",
     ),
     replace(
         next_candidate.CLAIMS,
         wrap=_note_claim,
         layer=-1,  # sees each claim that the wrapper around it makes
-        why="The record has each claim, and whether Placement granted the claim.",
-        unseen="If Nova claims elsewhere, the record has no claims.",
     ),
 )
 """The seams for nova-scheduler."""

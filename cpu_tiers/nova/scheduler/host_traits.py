@@ -69,20 +69,8 @@ def _require_traits(original: Callable[..., Any]) -> Callable[..., Any]:
 SEAM = Seam(
     module="nova.scheduler.utils",
     path="ResourceRequest.from_request_spec",
-    parameters=(
-        "cls",
-        "request_spec",
-        "enable_pinning_translate=True",
-    ),
+    parameters=("cls", "request_spec", "enable_pinning_translate=True"),
     wrap=_require_traits,
     layer=1,
-    why=(
-        "The only function through which boot and resize make their request; the wrapper "
-        "requires the traits of hosts that the flavor needs."
-    ),
-    unseen=(
-        "If boot or resize makes its request elsewhere, a server lands on a host that gives the "
-        "server no weight or other CPUs."
-    ),
 )
 """The seam around Nova's request for a server. A fault in the flavor is refused in layer 0."""

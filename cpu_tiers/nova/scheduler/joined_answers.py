@@ -168,14 +168,6 @@ SEAM = Seam(
     path="SchedulerReportClient.get_allocation_candidates",
     parameters=("self", "context", "resources"),
     wrap=_join_answers,
-    why=(
-        "A server with NUMA nodes needs a query for hosts that report nodes and a query for "
-        "other hosts; the wrapper joins the answers."
-    ),
-    unseen=(
-        "If the form of the answer changes, candidates are lost, or a candidate has two guest "
-        "cells on one NUMA node."
-    ),
     layer=1,  # sends several queries, and custom_names creates the names of each query
 )
 """The seam around the query for allocation candidates."""

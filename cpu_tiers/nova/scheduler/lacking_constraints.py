@@ -202,11 +202,6 @@ SEAM = Seam(
     path="SchedulerReportClient.get_allocation_candidates",
     parameters=("self", "context", "resources"),
     wrap=_name_constraints,
-    why=(
-        "A server without candidates gets a fault without a reason; the wrapper names the "
-        "resource classes and traits without which a host would have room."
-    ),
-    unseen="If another function sends the query, the fault of the server has no reason.",
     layer=2,  # looks at the joined answer of all queries
 )
 """The seam around the query for allocation candidates."""

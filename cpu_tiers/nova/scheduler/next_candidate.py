@@ -167,22 +167,12 @@ CLAIMS = Seam(
         "allocation_request_version=None",
     ),
     wrap=_claim_next,
-    why=(
-        "Nova goes on with another host if Placement refuses the first candidate of a host; "
-        "the wrapper first claims the host's next candidates."
-    ),
-    unseen=(
-        "If Nova does not go on with the object that it has claimed, the NUMA nodes of a "
-        "server are not those that the server has allocated."
-    ),
 )
 """The seam around each claim of a candidate."""
 
 SEAMS = (
     sort_seam(
         wrap=_keep,
-        why="The sorted hosts have the candidates that a refused claim can go on with.",
-        unseen="If Nova sorts hosts elsewhere, a refused claim goes on with the next host.",
         # Replaces the first candidate, which refused_candidates still has to know by its identity.
         layer=1,
     ),
@@ -202,14 +192,6 @@ SEAMS = (
             "selected_alloc_reqs=None",
         ),
         wrap=_offer_next,
-        why=(
-            "Nova's alternates are other hosts; the wrapper puts another choice of the selected "
-            "host's NUMA nodes and devices before them."
-        ),
-        unseen=(
-            "If another function makes the alternates, a server that nova-compute refuses goes "
-            "to another host, although its host has other nodes."
-        ),
     ),
 )
 """The seams for nova-scheduler."""

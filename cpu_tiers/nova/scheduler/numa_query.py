@@ -141,21 +141,8 @@ SEAMS = (
     Seam(
         module="nova.scheduler.utils",
         path="resources_from_request_spec",
-        parameters=(
-            "ctxt",
-            "spec_obj",
-            "host_manager",
-            "enable_pinning_translate=True",
-        ),
+        parameters=("ctxt", "spec_obj", "host_manager", "enable_pinning_translate=True"),
         wrap=_change_request,
-        why=(
-            "Makes the request of nova-scheduler alone; the wrapper requests NUMA nodes, or "
-            "excludes hosts that report nodes."
-        ),
-        unseen=(
-            "If nova-scheduler makes its request elsewhere, servers are placed on hosts with "
-            "NUMA nodes that fit none of the nodes."
-        ),
     ),
 )
 """The seam around the query for a server. It has no effect while the option is off."""

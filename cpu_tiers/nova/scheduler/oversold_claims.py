@@ -211,29 +211,17 @@ SEAMS = (
             "consumer_generation=None",
         ),
         wrap=_give_back_oversold,
-        why=(
-            "Writes the allocations of a scheduled server; the wrapper gives them back if"
-            " Placement has allocated more than the capacity of a provider."
-        ),
-        unseen="If another function writes the allocations, oversold claims are not given back.",
     ),
     # Called above, and not wrapped.
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get_allocs_for_consumer",
         parameters=("self", "context", "consumer"),
-        why="Reads the allocations of a server before its claim is given back.",
-        unseen=(
-            "If the microversion of the request changes, Placement refuses to take the claim back,"
-            " and the claim stays."
-        ),
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.post",
         parameters=("self", "url", "data", "version=None", "global_request_id=None"),
-        why="Sends the allocations of a server as they were before its claim.",
-        unseen="If failures are handled in another way, a claim may count as given back.",
     ),
 )
 """The seams for nova-scheduler."""

@@ -55,15 +55,6 @@ SEAMS = (
         parameters=("cls", "request_spec", "enable_pinning_translate=True"),
         wrap=_mark_groups,
         layer=2,  # the outermost: the groups of the other wrappers are no groups of ports
-        why=(
-            "The only function through which boot, resize, every move and unshelving make their "
-            "request; the wrapper notes the groups of ports that request only traits, or any one "
-            "of several traits."
-        ),
-        unseen=(
-            "If an operation makes its request elsewhere, Placement answers 400 to the query, and "
-            "a server with such a port gets no host."
-        ),
     ),
     *port_queries.SEAMS,
 )

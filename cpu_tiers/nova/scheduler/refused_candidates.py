@@ -80,13 +80,5 @@ def _keep_refused(host: Any, candidates: list[Candidate]) -> None:
 
 SEAM = sort_seam(
     wrap=_judge_anew,
-    why=(
-        "Nova's filters remove candidates for all servers of a request; the wrapper gives the "
-        "candidates with PCI devices back after a server of the request took a device."
-    ),
-    unseen=(
-        "If Nova filters hosts elsewhere, some servers of a request for several servers with PCI "
-        "devices find no host, although a farther device is free."
-    ),
 )
 """The seam for nova-scheduler."""

@@ -138,20 +138,8 @@ def _add(request: Any, group: RequestGroup, flavor: str) -> None:
 CLAIMS = Seam(
     module="nova.scheduler.utils",
     path="ResourceRequest.from_request_spec",
-    parameters=(
-        "cls",
-        "request_spec",
-        "enable_pinning_translate=True",
-    ),
+    parameters=("cls", "request_spec", "enable_pinning_translate=True"),
     wrap=_ask_for_claims,
-    why=(
-        "The only function through which boot, resize, every move and unshelving make their "
-        "request; the wrapper adds the groups of translators."
-    ),
-    unseen=(
-        "If an operation makes its request elsewhere, its server claims no VCPU_SHARES, and a "
-        "move loses the shares of the server."
-    ),
 )
 """The seam for nova-scheduler. nova-api must not have the seam: up to release 30, unified limits
 answer 403 to a server that claims a resource class without a registered limit."""

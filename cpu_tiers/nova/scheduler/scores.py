@@ -237,14 +237,6 @@ ATTACHES = Seam(
     path="SchedulerManager._get_all_host_states",
     parameters=("self", "context", "spec_obj", "provider_summaries"),
     wrap=_attach_scores,
-    why=(
-        "Nova's host states do not have Placement's provider summaries; the wrapper attaches "
-        "them with the scores."
-    ),
-    unseen=(
-        "If another function makes the host states, all hosts score 0, and the second server "
-        "of a request may choose full NUMA nodes."
-    ),
 )
 """The seam that gives host states ``provider_summaries`` and ``request_scores``."""
 
@@ -255,14 +247,6 @@ SEAMS = (
         path="HostState.consume_from_request",
         parameters=("self", "spec_obj"),
         wrap=_claim,
-        why=(
-            "Called when a server of a request has got its host; the wrapper subtracts the "
-            "server from the scores for the next server."
-        ),
-        unseen=(
-            "If Nova does not claim the first candidate of the host, the scores of the next "
-            "server of the request are those of other providers."
-        ),
     ),
 )
 """The seams of the weigher."""

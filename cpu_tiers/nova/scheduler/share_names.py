@@ -77,13 +77,5 @@ SEAM = Seam(
     parameters=("self", "context", "resources"),
     wrap=_ask_by_each_name,
     layer=-2,  # the innermost: each query for a server is sent under each name
-    why=(
-        "A host keeps its name of VCPU_SHARES until its reshape, and Placement knows no query for "
-        "either of two names; the wrapper sends a query for each name."
-    ),
-    unseen=(
-        "If another function sends the query, only hosts with the name of the installed "
-        "os-resource-classes get servers with shares."
-    ),
 )
 """The seam around the query for allocation candidates."""
