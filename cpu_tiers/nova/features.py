@@ -40,6 +40,23 @@ class Feature:
     attributes: tuple[Attribute, ...] = ()
 
 
+def of_option(
+    name: str, option: str, seams: tuple[Seam, ...], attributes: tuple[Attribute, ...] = ()
+) -> Feature:
+    """Return a feature that is on where a registered option of nova.conf is set.
+
+    :param option: such as ``filter_scheduler.require_host_traits``.
+    """
+    group, _, key = option.partition(".")
+    return Feature(
+        name=name,
+        switch=f"``[{group}] {key}``",
+        seams=seams,
+        attributes=attributes,
+        is_on=lambda conf: bool(conf[group][key]),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """A service of Nova with its features.

@@ -16,7 +16,7 @@ from cpu_tiers.nova.attributes import (
     ROOT_REQUIRED,
     SAME_SUBTREE,
 )
-from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
+from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on, of_option
 from cpu_tiers.nova.scheduler import (
     candidate_order,
     decisions,
@@ -43,33 +43,9 @@ def _queries_both_names(conf: cfg.ConfigOpts) -> bool:
     return names.VCPU_SHARES == "VCPU_SHARES" and _queries_shares(conf)
 
 
-def _queries_numa(conf: cfg.ConfigOpts) -> bool:
-    is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_numa
-    return is_on
-
-
-def _requires_host_traits(conf: cfg.ConfigOpts) -> bool:
-    is_on: bool = conf[filter_scheduler.GROUP].require_host_traits
-    return is_on
-
-
-def _queries_port_traits(conf: cfg.ConfigOpts) -> bool:
-    is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_port_traits
-    return is_on
-
-
-def _gives_back(conf: cfg.ConfigOpts) -> bool:
-    is_on: bool = conf[filter_scheduler.GROUP].give_back_oversold_claims
-    return is_on
-
-
 def _names_constraints(conf: cfg.ConfigOpts) -> bool:
     is_on: bool | None = conf[filter_scheduler.GROUP].name_lacking_constraints
     return _queries_shares(conf) if is_on is None else is_on
-
-
-def _records_decisions(conf: cfg.ConfigOpts) -> bool:
-    return bool(conf[filter_scheduler.GROUP].decision_record_file)
 
 
 def _has_translators(_conf: cfg.ConfigOpts) -> bool:
@@ -90,12 +66,11 @@ WEIGHER = Feature(
     attributes=(CANDIDATES,),
     is_on=is_always_on,
 )
-VCPU_SHARES = Feature(
-    name="vCPU shares",
-    switch="``[filter_scheduler] query_placement_for_vcpu_shares``",
-    seams=(resource_request.CLAIMS, custom_names.SEAM),
-    attributes=(SAME_SUBTREE,),
-    is_on=_queries_shares,
+VCPU_SHARES = of_option(
+    "vCPU shares",
+    "filter_scheduler.query_placement_for_vcpu_shares",
+    (resource_request.CLAIMS, custom_names.SEAM),
+    (SAME_SUBTREE,),
 )
 SHARE_NAMES = Feature(
     name="both names of vCPU shares",
@@ -113,24 +88,22 @@ TRANSLATORS = Feature(
     attributes=(SAME_SUBTREE,),
     is_on=_has_translators,
 )
-HOST_TRAITS = Feature(
-    name="host traits",
-    switch="``[filter_scheduler] require_host_traits``",
-    seams=(host_traits.SEAM, custom_names.SEAM),
-    attributes=(ROOT_REQUIRED,),
-    is_on=_requires_host_traits,
+HOST_TRAITS = of_option(
+    "host traits",
+    "filter_scheduler.require_host_traits",
+    (host_traits.SEAM, custom_names.SEAM),
+    (ROOT_REQUIRED,),
 )
-PORT_TRAITS = Feature(
-    name="port traits",
-    switch="``[filter_scheduler] query_placement_for_port_traits``",
-    seams=(*port_traits.SEAMS, custom_names.SEAM),
-    attributes=(SAME_SUBTREE, GROUPS),
-    is_on=_queries_port_traits,
+PORT_TRAITS = of_option(
+    "port traits",
+    "filter_scheduler.query_placement_for_port_traits",
+    (*port_traits.SEAMS, custom_names.SEAM),
+    (SAME_SUBTREE, GROUPS),
 )
-NUMA_QUERY = Feature(
-    name="NUMA query",
-    switch="``[filter_scheduler] query_placement_for_numa``",
-    seams=(
+NUMA_QUERY = of_option(
+    "NUMA query",
+    "filter_scheduler.query_placement_for_numa",
+    (
         *numa_query.SEAMS,
         custom_names.SEAM,
         joined_answers.SEAM,
@@ -140,14 +113,10 @@ NUMA_QUERY = Feature(
         refused_candidates.SEAM,
         *next_candidate.SEAMS,
     ),
-    attributes=(*OF_NUMA_QUERY, CANDIDATES),
-    is_on=_queries_numa,
+    (*OF_NUMA_QUERY, CANDIDATES),
 )
-OVERSOLD_CLAIMS = Feature(
-    name="oversold claims",
-    switch="``[filter_scheduler] give_back_oversold_claims``",
-    seams=oversold_claims.SEAMS,
-    is_on=_gives_back,
+OVERSOLD_CLAIMS = of_option(
+    "oversold claims", "filter_scheduler.give_back_oversold_claims", oversold_claims.SEAMS
 )
 LACKING_CONSTRAINTS = Feature(
     name="lacking constraints",
@@ -156,12 +125,7 @@ LACKING_CONSTRAINTS = Feature(
     seams=(lacking_constraints.SEAM,),
     is_on=_names_constraints,
 )
-DECISIONS = Feature(
-    name="decision record",
-    switch="``[filter_scheduler] decision_record_file``",
-    seams=decisions.SEAMS,
-    is_on=_records_decisions,
-)
+DECISIONS = of_option("decision record", "filter_scheduler.decision_record_file", decisions.SEAMS)
 
 SCHEDULER = Service(
     name="nova-scheduler",
