@@ -84,6 +84,7 @@ class Weigh(NovaConfCommand, ListCommand):
             forest.offer(host, [request.allocations for request in answer.on_host(host)])
         scores = {host: forest.explain(host) for host in answer.hosts()}
         best_first = sorted(scores, key=lambda host: (-scores[host].score, names.get(host, host)))
+        traits = _lines if parsed_args.all else _traits_that_count
         return ("host", "score", "resource_score", "trait_score", "resources", "traits"), [
             (
                 names.get(host, host),
@@ -91,7 +92,7 @@ class Weigh(NovaConfCommand, ListCommand):
                 FormattedValue(scores[host].resource_score, _rounded),
                 FormattedValue(scores[host].trait_score, _rounded),
                 FormattedValue(dict(scores[host].resources), _lines),
-                FormattedValue(dict(scores[host].traits), _lines),
+                FormattedValue(dict(scores[host].traits), traits),
             )
             for host in best_first
         ]
@@ -133,3 +134,10 @@ def _rounded(score: float) -> str:
 
 def _lines(parts: Mapping[str, float]) -> str:
     return "\n".join(f"{name} {_rounded(part)}" for name, part in sorted(parts.items()))
+
+
+def _traits_that_count(parts: Mapping[str, float]) -> str:
+    """Return the lines of the traits with a part above 0, and the number of the others."""
+    counted = {name: part for name, part in parts.items() if part > 0}
+    others = len(parts) - len(counted)
+    return "\n".join(filter(None, [_lines(counted), f"others: {others}" if others else ""]))

@@ -177,8 +177,10 @@ def test_weigh_gives_the_specs_host_a_one_half(
         ]
     table = run(*arguments).stdout
     assert table.index(a) < table.index(b)
-    for shown in ("VCPU 0.5000", "CUSTOM_SSD 1.0000", "HW_CPU_X86_AVX2 0.0000"):
+    for shown in ("VCPU 0.5000", "CUSTOM_SSD 1.0000", "others: 1"):
         assert shown in table
+    assert "HW_CPU_X86_AVX2" not in table
+    assert "HW_CPU_X86_AVX2 0.0000" in run(*arguments, "--all").stdout
 
 
 def test_weigh_reads_its_options_from_nova_conf(
