@@ -11,8 +11,6 @@ function configure_cpu_tiers {
     iniset "$NOVA_CONF" filter_scheduler query_placement_for_vcpu_shares True
     iniset "$NOVA_CONF" filter_scheduler weight_classes \
         nova.scheduler.weights.all_weighers,cpu_tiers.ResourceProviderWeigher
-    iniset "$NOVA_CONF" filter_scheduler resource_provider_weight_multiplier 1.0
-    iniset "$NOVA_CONF" filter_scheduler resource_provider_scoring boring
     iniset "$NOVA_CONF" api refuse_faulty_flavors True
     iniset "$NOVA_CONF" DEFAULT compute_driver cpu_tiers.LibvirtDriver
     iniset "$NOVA_CONF" libvirt report_vcpu_shares True

@@ -66,6 +66,7 @@ class Capacity(NovaConfCommand, ListCommand):
         """Ask Placement, and list the flavors."""
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
+        self.find_tiers(conf, cloud)
         if parsed_args.flavor_file or parsed_args.flavor:
             flavors, tiers = _flavors(parsed_args, cloud), []
         else:

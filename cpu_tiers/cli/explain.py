@@ -94,6 +94,7 @@ class Explain(NovaConfCommand, ShowOne):
             return self._recorded(parsed_args)
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
+        self.find_tiers(conf, cloud)
         server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
         queries = queries_of(conf, server, parsed_args.aggregate)
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:

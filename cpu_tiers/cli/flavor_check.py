@@ -90,6 +90,8 @@ class FlavorCheck(NovaConfCommand, ListCommand):
             return _faults(server_of(flavor), translators)
 
         cloud = self.cloud_source(parsed_args, conf)
+        if parsed_args.hosts:
+            self.find_tiers(conf, cloud)
         with ProgressLine("reading flavors") as progress:
             for source, flavors in _flavors(parsed_args, cloud):
                 faults = FaultList()

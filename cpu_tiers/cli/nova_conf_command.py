@@ -26,6 +26,8 @@ from cpu_tiers.cli.termination import run_until_sigterm
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.http.services import Services
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.numa import node_trait
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.session import connect, opened_services, placement_client
 
@@ -220,6 +222,34 @@ class NovaConfCommand(Command):
         return CloudSource(
             lambda: self.services(conf), lambda: self.placement(conf), parsed_args.snapshot
         )
+
+    def find_tiers(self, conf: cfg.ConfigOpts, cloud: CloudSource) -> None:
+        """Set the options of requests by what Placement shows, where no nova.conf is given.
+
+        This is for the openstack client, which reads no nova.conf of this machine. The answer says
+        what it is for, and how to give the file.
+
+        :raises PlacementError: Placement does not answer, or refuses.
+        """
+        if not self.is_in_openstack_client or self.config_files:
+            return
+        with cloud.placement() as client:
+            has_shares = VCPU_SHARES not in client.absent_names([VCPU_SHARES], [])[0]
+            has_nodes = node_trait() in client.traits_in_use()
+        found = {
+            "query_placement_for_vcpu_shares": has_shares,
+            "query_placement_for_numa": has_nodes,
+        }
+        on = [name for name, is_on in found.items() if is_on]
+        for name in on:
+            conf.set_override(name, True, "filter_scheduler")
+        if on:  # Placement of a cloud without tiers has nothing to request
+            LOG.warning(
+                "No nova.conf is given, so the answer is for a nova-scheduler with %s, as"
+                " Placement shows; give --config-file FILE for the options of your"
+                " nova-scheduler.",
+                " and ".join(f"{name} = true" for name in on),
+            )
 
     @property
     def _client_manager(self) -> Any:

@@ -47,6 +47,7 @@ class RequestShow(NovaConfCommand, ShowCommand):
         """Translate the server into a query, and show the query."""
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
+        self.find_tiers(conf, cloud)
         server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
         server = server._replace(
             query_numa=requests_numa_nodes(

@@ -100,6 +100,8 @@ class Weigh(NovaConfCommand, ListCommand):
     def _candidates(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> ServerCandidates:
         """Return the candidates in the file, or the candidates of the cloud."""
         cloud = self.cloud_source(parsed_args, conf)
+        if not parsed_args.candidates:
+            self.find_tiers(conf, cloud)
         server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
         if parsed_args.candidates:
             return _in_file(parsed_args, conf, server)

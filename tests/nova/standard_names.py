@@ -169,11 +169,11 @@ class TestOneHost(Computes):
         assert self.placement.delete(f"/resource_classes/{CUSTOM}", version="1.2").status == 204
         self.boot_on("one", self.gold)
         full = self.boot(self.tier("full", "1000", vcpus=2), state="ERROR")  # 2,000 of 1,600
-        assert "has 2000 VCPU_SHARES left" in self.fault_of(full)
+        assert "without one of these: 2000 VCPU_SHARES" in self.fault_of(full)
 
     def test_only_shares_of_the_other_name_are_lacking(self) -> None:
         full = self.boot(self.tier("full", "1000", vcpus=2), state="ERROR")
-        assert "has 2000 VCPU_SHARES left" in self.fault_of(full)
+        assert "without one of these: 2000 VCPU_SHARES" in self.fault_of(full)
 
 
 class TestHeal(Commands):

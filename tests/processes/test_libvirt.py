@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.names import (
+    DISK_GB,
+    MEMORY_MB,
+    NUMA_SERVER,
+    PCPU,
+    VCPU,
+    VCPU_SHARES,
+)
 from tests.libvirt.cgroup import cpu_cgroups
 from tests.libvirt.embedded import configure
 from tests.processes.cloud import Cloud
@@ -93,7 +100,7 @@ def test_a_mixed_server_of_a_tier(cloud: Cloud, root: Path) -> None:
     server = cloud.boot(cloud.flavor(flavor, vcpus=2), host=HOST)
     name = cloud.node_of(server)
     assert cloud.held(server) == {
-        name: {DISK_GB: 1},
+        name: {DISK_GB: 1, NUMA_SERVER: 1},
         f"{name}_NUMA0": {VCPU: 1, PCPU: 1, VCPU_SHARES: 50},
         f"{name}_NUMA0_PAGES_4": {MEMORY_MB: 512},
     }

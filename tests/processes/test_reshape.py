@@ -2,7 +2,14 @@
 
 import re
 
-from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.names import (
+    DISK_GB,
+    MEMORY_MB,
+    NUMA_SERVER,
+    PCPU,
+    VCPU,
+    VCPU_SHARES,
+)
 from tests.nova.numa.agreement import check_agreement
 from tests.processes.cloud import Cloud
 from tests.processes.hosts import TWO_NODES, aware
@@ -32,7 +39,7 @@ def test_servers_move_to_the_nodes_once(cloud: Cloud) -> None:
         assert {*check_agreement(cloud, pinned)} == {(HOST, 0), (HOST, 1)}
         (node,) = cloud.held(plain).keys() & {f"{HOST}_NUMA0", f"{HOST}_NUMA1"}
         assert cloud.held(plain) == {
-            HOST: {DISK_GB: 1},
+            HOST: {DISK_GB: 1, NUMA_SERVER: 1},
             node: {VCPU: 2, VCPU_SHARES: 50},
             f"{node}_PAGES_4": {MEMORY_MB: 512},
         }

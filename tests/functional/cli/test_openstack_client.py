@@ -228,3 +228,25 @@ def test_help_and_completion_ask_no_cloud(openstack: Openstack) -> None:
     completion = openstack("complete").stdout
     assert "cmds_cpu_tier_explain='-h --help" in completion
     assert "--os-cpu-tiers-api-version" in openstack("--help").stdout
+
+
+@pytest.mark.usefixtures("clouds")
+def test_tiers_without_nova_conf(
+    openstack: Openstack, flavor: Command, save: Command, auth_url: str, tmp_path: Path
+) -> None:
+    """The class in Placement shows that the cloud has tiers; without the class it has none."""
+    gold = flavor({"quota:cpu_shares_multiplier": "100"})
+    arguments = ("--os-cloud", "real", "cpu", "tier", "request", "show", gold, "-f", "json")
+    plain = openstack(*arguments)
+    assert "CUSTOM_VCPU_SHARES" not in json.loads(plain.stdout)["query"]
+    assert plain.stderr == ""
+    options = "".join(f"{key} = {value}\n" for key, value in credentials(auth_url).items())
+    conf = save(f"[placement]\n{options}", "nova.conf")
+    with connect(read_config([str(conf)])) as client:
+        client.create_resource_class("CUSTOM_VCPU_SHARES")
+    tiers = openstack(*arguments)
+    assert "CUSTOM_VCPU_SHARES:" in json.loads(tiers.stdout)["query"]
+    assert "query_placement_for_vcpu_shares = true, as Placement shows" in tiers.stderr
+    given = openstack(*arguments, "--config-file", conf)  # the file decides
+    assert "CUSTOM_VCPU_SHARES" not in json.loads(given.stdout)["query"]
+    assert "No nova.conf" not in given.stderr

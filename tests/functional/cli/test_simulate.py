@@ -96,3 +96,30 @@ def test_every_fault_at_once(run: Command, save: Command, snapshot: str) -> None
     for stay in ("0", "nan", "1e400"):
         refused = run("simulate", snapshot, "--draw", 1, "--stay", stay, status=2)
         assert "number above 0" in refused.stderr
+
+
+def test_servers_go_only_where_nova_scheduler_may_place_them(run: Command, save: Command) -> None:
+    """The hosts are four of 4 CPUs: enabled, disabled, and each with the trait of the tier."""
+    tier = "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER"
+    inventories = {**FOUR, "CUSTOM_VCPU_SHARES": Inventory(total=400, max_unit=400)}
+    providers = tuple(
+        CloudProvider(uuid=name, name=name, inventories=inventories, traits=frozenset(traits))
+        for name, traits in {
+            "up": [],
+            "down": ["COMPUTE_STATUS_DISABLED"],
+            "new": [tier],
+            "new-down": [tier, "COMPUTE_STATUS_DISABLED"],
+        }.items()
+    )
+    cloud = Snapshot(providers=providers, consumers={}, flavors=SNAPSHOT.flavors[:1])
+    path = save(cloud.to_json(), "disabled.json")
+    shares = "[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n"
+    # 2 servers of 2 vCPUs and 200 shares on each host that nova-scheduler may choose
+    for options, hosts in {shares: 2, f"{shares}require_host_traits = true\n": 1}.items():
+        conf = save(options, "nova.conf")
+        arguments = ("--config-file", conf, "simulate", path, "--draw", 9, "--policy", "nova")
+        (row,) = json.loads(run(*arguments, "-f", "json").stdout)
+        assert row["taken"]["mean"] == 2 * hosts
+        capacity = ("--config-file", conf, "capacity", "--flavor", "gold", "--snapshot", path)
+        (room,) = json.loads(run(*capacity, "-f", "json").stdout)
+        assert room["more"] == 2 * hosts  # two commands do not disagree

@@ -123,6 +123,16 @@ class TestTree(Hosts):
         self.restart("one")
         assert self.tree.generations("one") == before
 
+    def test_the_older_option_for_cpus(self) -> None:
+        self.nodes(True)
+        self.flags(vcpu_pin_set="2-7")
+        self.flags(cpu_shared_set="0-1", group="compute")  # then only for emulator threads
+        self.start_host("one")
+        totals = self.tree.totals("one")
+        # Nova's own root has 6: 2 and 3 of the first node, all 4 of the second
+        assert totals["one_NUMA0"]["VCPU"] == 2
+        assert totals["one_NUMA1"]["VCPU"] == 4
+
     def test_a_set_that_the_cells_do_not_have_stops_the_start(self) -> None:
         self.nodes(True)
         self.flags(cpu_shared_set="6-9", group="compute")  # 16 are online, cells name 8
