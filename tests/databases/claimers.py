@@ -8,7 +8,7 @@ from random import Random
 
 from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.model.names import DISK_GB, VCPU_SHARES
+from cpu_tiers.model.names import DISK_GB, NUMA_SERVER, VCPU_SHARES
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement import allocations, portions, records
 from cpu_tiers.placement.errors import PlacementError
@@ -26,7 +26,13 @@ OWN, SHARED_CHANCE = 5, 0.2
 
 def without_shares(amounts: Amounts) -> Counter[str]:
     """Return the amounts that no heal adds to."""
-    return Counter({name: amount for name, amount in amounts.items() if name != VCPU_SHARES})
+    return Counter(
+        {
+            name: amount
+            for name, amount in amounts.items()
+            if name not in (VCPU_SHARES, NUMA_SERVER)
+        }
+    )
 
 
 @dataclass

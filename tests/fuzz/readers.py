@@ -518,7 +518,6 @@ _HOST_V1 = (
 )  # fmt: skip
 _NOVA_CONF = b"""[DEFAULT]
 cpu_allocation_ratio = 4.0
-reserved_host_cpus = 1
 reserved_huge_pages = node:0,size:2048,count:64
 [compute]
 cpu_shared_set = 0-3,^2

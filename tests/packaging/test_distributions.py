@@ -133,7 +133,7 @@ def test_bash_completes_commands_and_options() -> None:
         "--interval",
         everything,
         "nova_virt_cpu_tiers.py",
-        "apply plan",
+        "apply plan rename",
         "cpu-tiers.bash-completion",
         "--server",
     ]
