@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId
+from cpu_tiers.model.names import NUMA_SERVER
 
 Allocations = Portion[ProviderId]
 
@@ -140,7 +141,9 @@ class Operation:
             case Kind.RELEASE:
                 is_possible, after = bool(held) and not self.portion - held, held - self.portion
             case Kind.RELOCATE:
-                is_possible, after = held.total == self.portion.total, self.portion
+                # A server on NUMA nodes has 1 of the anchor on the root provider.
+                moved = {**held.total, NUMA_SERVER: 1}
+                is_possible, after = bool(held) and moved == self.portion.total, self.portion
             case _:
                 is_same = all(held.of(p) == self.before.of(p) for p in self.portion)
                 is_possible = bool(held) and (self.kind is Kind.ADD or is_same)
