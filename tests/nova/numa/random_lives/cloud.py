@@ -219,6 +219,11 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
         mac = self.neutron._ports[port]["mac_address"]
         devices["nics"] = [nic for nic in devices["nics"] if nic["mac"] != mac]
 
+    def delete(self, server: str) -> None:
+        """Delete a server, also a server in ERROR, and wait until Nova has no such server."""
+        # Nova's helper takes a server in ERROR for a deletion that failed, unless told before.
+        self._delete_server({"id": server, "status": "ERROR"})
+
     def rows(self) -> dict[str, Rows]:
         """Return what each consumer of the cloud holds."""
         found: dict[str, Rows] = {}

@@ -189,7 +189,7 @@ class RandomLife(RuleBasedStateMachine):
             self.checker.check(self.residents, is_faulty=case is not None)
         for resident in lost:
             self.tell("    lost:", self.states[resident.uuid].fault)
-            self.cloud._delete_server({"id": resident.uuid})
+            self.cloud.delete(resident.uuid)
             self.residents.remove(resident)
         if not is_boot:
             self.checker.check(self.residents, is_faulty=case is not None)
@@ -421,7 +421,7 @@ class RandomLife(RuleBasedStateMachine):
         """Delete a server."""
         self.tell("delete", self.residents.index(resident), case or "")
         with self.cloud.faulty(case):
-            self.cloud._delete_server({"id": resident.uuid})
+            self.cloud.delete(resident.uuid)
         self.residents.remove(resident)
         self.check(case)
 
@@ -486,7 +486,7 @@ class RandomLife(RuleBasedStateMachine):
             self.cloud.restart(host)
             self.cloud.come_back(host)
         for resident in self.residents:
-            self.cloud._delete_server({"id": resident.uuid})
+            self.cloud.delete(resident.uuid)
         assert not self.cloud.rows()
         for host, compute in self.cloud.computes.items():
             compute.manager.update_available_resource(context.get_admin_context())

@@ -189,7 +189,7 @@ class Twin(RandomLife):
     def remove(self, resident: Resident) -> None:
         """Delete a server."""
         if resident.uuid:
-            self.cloud._delete_server({"id": resident.uuid})
+            self.cloud.delete(resident.uuid)
         self.residents.remove(resident)
 
     def evacuates_gpus(self) -> bool:
