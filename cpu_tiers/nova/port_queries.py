@@ -111,7 +111,7 @@ SEAMS = (
         path="SchedulerReportClient.get_allocation_candidates",
         parameters=("self", "context", "resources"),
         wrap=_ask_in_form,
-        layer=-1,  # the innermost: joined_answers sends several queries, each of them in form
+        layer=-1,  # within joined_answers, which sends several queries, each of them in form
     ),
     Seam(
         module="nova.scheduler.client.report",
