@@ -337,11 +337,10 @@ class RandomLife(RuleBasedStateMachine):
     def evacuate(self, resident: Resident, case: Case | None) -> None:
         """Have a host die, and evacuate a server.
 
-        Nova alone refuses a server with a virtual GPU, and loses its devices and ports
-        (docs/upstream/evacuated-gpu.rst). nova-compute of cpu-tiers evacuates it as soon as a host
-        reports NUMA nodes: all hosts share this process.
+        Nova refuses a server with a virtual GPU, and the server loses its devices and ports, with
+        every option of cpu-tiers off as well (docs/upstream/evacuated-gpu.rst).
         """
-        if resident.guest.gpus and not self.evacuates_gpus():
+        if resident.guest.gpus:
             return
         busy = self.those("VERIFY_RESIZE")
         hosts = {one.host for one in busy} | {migration_of(one).source_compute for one in busy}
@@ -350,10 +349,6 @@ class RandomLife(RuleBasedStateMachine):
         self.cloud.go_down(resident.host)
         self.down.add(resident.host)
         self.act(resident, {"evacuate": {}}, case)
-
-    def evacuates_gpus(self) -> bool:
-        """Tell whether nova-compute is able to evacuate a server with a virtual GPU."""
-        return any(nodes for nodes, _ in self.cloud.options.values())
 
     @step(case=CASES)
     def come_back(self, case: Case | None) -> None:

@@ -192,8 +192,5 @@ class Twin(RandomLife):
             self.cloud.delete(resident.uuid)
         self.residents.remove(resident)
 
-    def evacuates_gpus(self) -> bool:
-        return True
-
     def check(self, case: Case | None, *, is_boot: bool = False) -> None:
         self.look()
