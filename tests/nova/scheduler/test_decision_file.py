@@ -62,7 +62,7 @@ def test_threads(tmp_path: Path, threads: int) -> None:
     assert older.stat().st_size > 900_000
     assert max(older.stat().st_size, file.stat().st_size) <= 2 * 2**20 + threads * 2100
     assert sorted(each.name for each in tmp_path.iterdir()) == ["decisions", "decisions.1"]
-    assert open_files() == before
+    assert open_files() <= before
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def test_what_is_no_file(tmp_path: Path, kind: str) -> None:
     with pytest.raises(OSError, match=r"no regular file|directory|symbolic links"):
         append(file, {}, max_mb=1)
     assert (tmp_path / "precious").read_text() == "precious"
-    assert open_files() == before
+    assert open_files() <= before
 
 
 def test_a_folder_in_place_of_the_older_file(tmp_path: Path) -> None:
@@ -151,4 +151,4 @@ def test_a_folder_in_place_of_the_older_file(tmp_path: Path) -> None:
     before = open_files()
     with pytest.raises(IsADirectoryError):
         append(file, {}, max_mb=1)
-    assert open_files() == before
+    assert open_files() <= before
