@@ -44,7 +44,7 @@ class Seam:
     :param path: the qualified name of the function in the module, such as
         ``ResourceRequest.from_request_spec``.
     :param parameters: the function's parameters as its ``def`` has them, without annotations:
-        with ``self`` or ``cls``, with defaults (``limits=None``), and with ``*`` and ``/``.
+        ``self, spec_obj, limits=None``, also with ``*`` and ``/``.
     :param wrap: takes the original function and returns the wrapper. ``None`` for a
         function that cpu-tiers calls or overrides, and therefore only verifies.
     :param other_parameters: the parameters that the function has in other releases of Nova.
@@ -55,9 +55,9 @@ class Seam:
 
     module: str
     path: str
-    parameters: tuple[str, ...]
+    parameters: str
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
-    other_parameters: tuple[tuple[str, ...], ...] = ()
+    other_parameters: tuple[str, ...] = ()
     layer: int = 0
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ def _find(seam: Seam) -> tuple[Any, str, Any]:
     # The innermost function is Nova's own: a wrapper, of cpu-tiers or of another tool, may
     # have any parameters.
     parameters = _parameters(_innermost(attribute))
-    if parameters not in map(", ".join, (seam.parameters, *seam.other_parameters)):
+    if parameters not in (seam.parameters, *seam.other_parameters):
         raise SeamMismatch(_message(seam, f"its parameters are {parameters}"))
     return owner, name, attribute
 
@@ -209,7 +209,7 @@ def _function(attribute: Any) -> Any:
 
 
 def _message(seam: Seam, difference: str) -> str:
-    expected = " or ".join(map(", ".join, (seam.parameters, *seam.other_parameters)))
+    expected = " or ".join((seam.parameters, *seam.other_parameters))
     return does_not_fit(f"{seam} was expected with the parameters {expected}, but {difference}")
 
 

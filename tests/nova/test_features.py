@@ -268,7 +268,7 @@ def test_a_start_is_one_line_of_the_log(
         return functools.wraps(original)(lambda text: original(text))
 
     for name in ("kept", "plain"):
-        seam = Seam(module="fake_nova", path=name, parameters=("text",), wrap=wrap_again)
+        seam = Seam(module="fake_nova", path=name, parameters="text", wrap=wrap_again)
         setattr(fake, name.upper(), seam)
     features = [
         Feature(name="more", wrappers=("fake_nova:KEPT", "fake_nova:PLAIN")),

@@ -53,7 +53,7 @@ def _start_later(original: Callable[..., Any]) -> Callable[..., Any]:
 CONFIGURED = Seam(
     module="nova.service",
     path="setup_profiler",
-    parameters=("binary", "host"),
+    parameters="binary, host",
     wrap=_start_later,
 )
 """The seam for nova-api as the script ``nova-api-wsgi`` of Nova 31 and 32, which loads the

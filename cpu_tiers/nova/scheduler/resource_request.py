@@ -137,7 +137,7 @@ def _add(request: Any, group: RequestGroup, flavor: str) -> None:
 CLAIMS = Seam(
     module="nova.scheduler.utils",
     path="ResourceRequest.from_request_spec",
-    parameters=("cls", "request_spec", "enable_pinning_translate=True"),
+    parameters="cls, request_spec, enable_pinning_translate=True",
     wrap=_ask_for_claims,
 )
 """The seam for nova-scheduler. nova-api must not have the seam: up to release 30, unified limits

@@ -117,9 +117,9 @@ class RequestScores:
         request = utils.ResourceRequest.from_request_spec(self._request_spec)
         nodes, avoided = frozenset[str](), frozenset[str]()
         if _queries_nodes():
-            from cpu_tiers.nova.scheduler.numa.numa_query import avoided_traits, node_traits
+            from cpu_tiers.nova.scheduler.numa.numa_query import traits_of_query
 
-            nodes, avoided = node_traits(self._request_spec), avoided_traits(self._request_spec)
+            nodes, avoided = traits_of_query(self._request_spec)
         return Forest(
             self._summaries,
             with_shares_named(request.merged_resources()),
@@ -254,7 +254,7 @@ def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
 ATTACHES = Seam(
     module="nova.scheduler.manager",
     path="SchedulerManager._get_all_host_states",
-    parameters=("self", "context", "spec_obj", "provider_summaries"),
+    parameters="self, context, spec_obj, provider_summaries",
     wrap=_attach_scores,
 )
 """The seam that gives host states ``provider_summaries`` and ``request_scores``."""
@@ -264,7 +264,7 @@ SEAMS = (
     Seam(
         module="nova.scheduler.host_manager",
         path="HostState.consume_from_request",
-        parameters=("self", "spec_obj"),
+        parameters="self, spec_obj",
         wrap=_claim,
     ),
 )

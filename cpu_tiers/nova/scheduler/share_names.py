@@ -54,7 +54,7 @@ def _ask_by_each_name(original: Callable[..., Any]) -> Callable[..., Any]:
 SEAM = Seam(
     module="nova.scheduler.client.report",
     path="SchedulerReportClient.get_allocation_candidates",
-    parameters=("self", "context", "resources"),
+    parameters="self, context, resources",
     wrap=_ask_by_each_name,
     layer=-2,  # the innermost: each query for a server is sent under each name
 )

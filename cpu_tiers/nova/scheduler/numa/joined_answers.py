@@ -166,7 +166,7 @@ def _explain(client: Any, context: Any, server: ServerRequest) -> None:
 SEAM = Seam(
     module="nova.scheduler.client.report",
     path="SchedulerReportClient.get_allocation_candidates",
-    parameters=("self", "context", "resources"),
+    parameters="self, context, resources",
     wrap=_join_answers,
     layer=1,  # sends several queries, and custom_names creates the names of each query
 )

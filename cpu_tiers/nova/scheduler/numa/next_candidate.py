@@ -165,12 +165,7 @@ SEAMS = (
         module="nova.scheduler.utils",
         path="claim_resources",
         parameters=(
-            "ctx",
-            "client",
-            "spec_obj",
-            "instance_uuid",
-            "alloc_req",
-            "allocation_request_version=None",
+            "ctx, client, spec_obj, instance_uuid, alloc_req, allocation_request_version=None"
         ),
         wrap=_claim_next,
     ),
@@ -178,15 +173,8 @@ SEAMS = (
         module="nova.scheduler.manager",
         path="SchedulerManager._get_alternate_hosts",
         parameters=(
-            "self",
-            "selected_hosts",
-            "spec_obj",
-            "hosts",
-            "index",
-            "num_alts",
-            "alloc_reqs_by_rp_uuid=None",
-            "allocation_request_version=None",
-            "selected_alloc_reqs=None",
+            "self, selected_hosts, spec_obj, hosts, index, num_alts, alloc_reqs_by_rp_uuid=None,"
+            " allocation_request_version=None, selected_alloc_reqs=None"
         ),
         wrap=_offer_next,
     ),
