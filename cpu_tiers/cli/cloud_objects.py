@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from cpu_tiers.cli.documents import image_of, port_of, read_image, read_port
-from cpu_tiers.cli.flavor_documents import of_nova
+from cpu_tiers.cli.flavor_documents import flavor_of
 from cpu_tiers.compute_api.agents import read_agents
 from cpu_tiers.compute_api.flavors import read_flavors
 from cpu_tiers.compute_api.lookup import IMAGE, PORT, SERVER, find, find_id
@@ -86,7 +86,7 @@ def find_flavors(services: Services, names: Sequence[str]) -> list[Flavor]:
     for name in names:
         if name in by_key:
             with faults:
-                found.append(of_nova(by_key[name], NOVA))
+                found.append(flavor_of(by_key[name], NOVA))
             continue
         known = [str(each.get("name")) for each in flavors]
         hint = advice(name, known, "openstack flavor list --all shows the flavors")
@@ -110,7 +110,7 @@ def find_server(services: Services, name: str, server: ServerRequest) -> ServerR
     if found.image is None:  # the root disk is a volume
         flavor = {**flavor, "disk": 0}
     return server._replace(
-        flavor=of_nova(flavor, where),
+        flavor=flavor_of(flavor, where),
         image=server.image or (None if found.image is None else _image(found.image, where)),
         ports=server.ports or tuple(_port(port, where) for port in found.ports),
     )

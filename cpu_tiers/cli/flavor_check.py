@@ -19,6 +19,7 @@ from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_node
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.known_keys import misspelt_keys
+from cpu_tiers.extra_specs.numa import idle_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
@@ -162,4 +163,5 @@ def _check(
 
 
 def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Sequence[Fault]:
-    return [*request_faults(server, translators), *misspelt_keys(server.flavor)]
+    faults = [*request_faults(server, translators), *misspelt_keys(server.flavor)]
+    return faults or list(idle_keys(server.flavor, server.guest.nodes))
