@@ -23,6 +23,8 @@ from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.excesses import excesses_of
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.placement.sync import sync
 
@@ -102,6 +104,7 @@ class InventorySync(_InventoryCommand):
         tree = self.tree(parsed_args, conf)
         with ProgressLine("asking Placement"), self.placement(conf) as client:
             changes = sync(client, tree)
+            warn_of_excesses(client, changes)
         if not changes:
             LOG.info("Placement is up to date: nothing was changed.")
         return CHANGE_COLUMNS, change_rows(changes)
@@ -110,6 +113,17 @@ class InventorySync(_InventoryCommand):
 def change_rows(changes: Iterable[Change]) -> list[tuple[object, ...]]:
     """Return a row for each change."""
     return [(change.provider, change.what, change.before, change.after) for change in changes]
+
+
+def warn_of_excesses(client: PlacementClient, changes: Iterable[Change]) -> None:
+    """Say of which changed inventories servers have more than the capacity."""
+    excesses = list(excesses_of(client, {c.provider for c in changes if c.is_of_amounts}))
+    if excesses:
+        LOG.warning(
+            "More is allocated than the capacity: %s. The servers keep it, and Placement allocates"
+            " no more until enough is free.",
+            ", ".join(map(str, excesses)),
+        )
 
 
 def _hostname(name: str) -> str:
