@@ -19,10 +19,9 @@ from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.start_refusal import ReportRefused
 from cpu_tiers.nova.no_answer import NO_ANSWER
 from cpu_tiers.placement.errors import ReportingCannotBeDisabled
-from cpu_tiers.placement.hosts import bare_tree
 from cpu_tiers.placement.plan import refuse_vanishing_nodes, with_ratios
 from cpu_tiers.placement.records import inventory_json
-from cpu_tiers.placement.steps import State
+from cpu_tiers.placement.steps import State, bare_tree
 
 LOG = logging.getLogger(__name__)
 

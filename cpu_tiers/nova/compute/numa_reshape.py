@@ -24,7 +24,7 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.start_refusal import MoveRefused
 from cpu_tiers.nova.residents import find_residents
-from cpu_tiers.placement.hosts import tree_of
+from cpu_tiers.placement.steps import tree_of
 
 LOG = logging.getLogger(__name__)
 
