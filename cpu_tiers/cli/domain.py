@@ -12,7 +12,7 @@ from cpu_tiers.cli.server_arguments import add_server_arguments, read_server
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
-from cpu_tiers.extra_specs.numa import NODES, asks_for_nodes
+from cpu_tiers.extra_specs.numa import NODES, divided
 from cpu_tiers.guest.pinning import DoesNotFit, pin
 from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.guest.topology import guest_topology
@@ -77,12 +77,9 @@ def _pinning(server: ServerRequest, guest: GuestTopology, host: ComputeHost) -> 
     try:
         return pin(guest, host)
     except DoesNotFit as error:
-        flavor = server.flavor
-        for count in () if asks_for_nodes(flavor, server.image) else range(2, len(host.cells) + 1):
-            specs = {**flavor.extra_specs, NODES: str(count)}
+        for count, flavor in divided(server.flavor, server.image, len(host.cells)):
             with suppress(InvalidInput, DoesNotFit):
-                divided = guest_cpus(flavor._replace(extra_specs=specs), server.image)
-                if topology := guest_topology(divided):
+                if topology := guest_topology(guest_cpus(flavor, server.image)):
                     pin(topology, host)
                     message = f"{error}\nwith {NODES}={count} the server fits"
                     raise CpuTiersError(message) from error

@@ -19,6 +19,7 @@ from cpu_tiers.cli.live_request import (
     queries_of,
     read_source,
     server_of,
+    tell_number_of_nodes,
     tell_unknown_additions,
     unknown_additions,
 )
@@ -99,6 +100,8 @@ class Explain(NovaConfCommand, ShowOne):
         queries = queries_of(conf, server, parsed_args.aggregate)
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
             explanation = explain(client, queries, partial(progress.tell_number, "providers"))
+            if explanation.names and not explanation.candidates:
+                tell_number_of_nodes(client, conf, server, parsed_args.aggregate)
         tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
         ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)

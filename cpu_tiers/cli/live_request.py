@@ -3,6 +3,7 @@
 import logging
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from oslo_config import cfg
 
@@ -15,8 +16,12 @@ from cpu_tiers.cli.cloud_objects import (
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import read_flavor
 from cpu_tiers.cli.server_arguments import add_numa_argument
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.numa import NODES, divided
 from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.server_candidates import read_candidates
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.server_queries import SchedulerOptions, ServerQueries, server_queries
 
@@ -28,6 +33,9 @@ _UNKNOWN_OPTIONS = (
     "enable_isolated_aggregate_filtering",
     "limit_tenants_to_placement_aggregate",
 )
+
+_MOST_NODES = 8
+"""The largest number of NUMA nodes that is tried for a server without candidates."""
 
 UNKNOWN_FLAVOR = Flavor(name="unknown", vcpus=1, memory_mb=1)
 """The flavor of a request whose flavor is not read yet."""
@@ -137,6 +145,26 @@ def queries_of(
     )
     translators = extensions.load(extensions.TRANSLATORS)
     return server_queries(server, translators, options, frozenset(member_of))
+
+
+def tell_number_of_nodes(
+    client: PlacementClient,
+    conf: cfg.ConfigOpts,
+    server: ServerRequest,
+    member_of: Iterable[frozenset[str]],
+) -> None:
+    """Say with how many NUMA nodes a server of one NUMA node would have candidates.
+
+    :param server: a server without candidates.
+    """
+    if len(server.nodes) != 1:
+        return
+    for count, flavor in divided(server.flavor, server.image, _MOST_NODES):
+        with suppress(InvalidInput):  # pages that do not divide the memory of a node
+            queries = queries_of(conf, server._replace(flavor=flavor), member_of)
+            if hosts := read_candidates(client, queries).answer.hosts():
+                LOG.info("With %s=%d, %d hosts have candidates.", NODES, count, len(hosts))
+                return
 
 
 def unknown_additions(conf: cfg.ConfigOpts) -> list[str]:

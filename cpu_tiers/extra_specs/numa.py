@@ -140,6 +140,17 @@ def _numbered(source: Flavor | Image, texts: Mapping[str, str], key: str) -> lis
     return listed
 
 
+def divided(flavor: Flavor, image: Image | None, most: int) -> Iterator[tuple[int, Flavor]]:
+    """Yield the flavor with 2 and more equal nodes, if neither flavor nor image ask for nodes.
+
+    :param most: the largest number of nodes.
+    """
+    for count in range(2, 1 if asks_for_nodes(flavor, image) else most + 1):
+        if not flavor.vcpus % count and not flavor.memory_mb % count:
+            specs = {**flavor.extra_specs, NODES: str(count)}
+            yield count, flavor._replace(extra_specs=specs)
+
+
 def _not_from_zero(flavor: Flavor, image: Image | None) -> Fault | None:
     """Return a fault if the first key of flavor or image does not describe node 0."""
     for source, texts, keys in (
