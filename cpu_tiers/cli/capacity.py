@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from cpu_tiers.cli.cloud_objects import aggregate_uuids
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand
@@ -73,13 +74,12 @@ class Capacity(NovaConfCommand, ListCommand):
             tiers = _smallest_of_tiers(cloud)
             flavors = [flavor for _, flavor in tiers]
         server = server_of(parsed_args, conf, cloud.services)
+        aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
         faults = FaultList()
         queries = []
         for flavor in flavors:
             with faults:
-                queries.append(
-                    queries_of(conf, server._replace(flavor=flavor), parsed_args.aggregate)
-                )
+                queries.append(queries_of(conf, server._replace(flavor=flavor), aggregates))
         faults.raise_if_any()
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
             rooms = read_room(client, queries, partial(progress.tell_number, "providers"))

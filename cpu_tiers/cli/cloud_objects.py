@@ -12,7 +12,7 @@ from cpu_tiers.cli.documents import image_of, port_of, read_image, read_port
 from cpu_tiers.cli.flavor_documents import flavor_of
 from cpu_tiers.compute_api.agents import read_agents
 from cpu_tiers.compute_api.flavors import read_flavors
-from cpu_tiers.compute_api.lookup import IMAGE, PORT, SERVER, find, find_id
+from cpu_tiers.compute_api.lookup import AGGREGATE, IMAGE, PORT, SERVER, find, find_id
 from cpu_tiers.compute_api.servers import read_server
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.similar_names import advice
@@ -132,6 +132,27 @@ def server_ids(texts: Iterable[str], services: Open) -> list[str]:
             ids.append(find_id(services(), SERVER, text, "--server"))
     faults.raise_if_any()
     return ids
+
+
+def aggregate_uuids(
+    arguments: Iterable[Iterable[str]], services: Open
+) -> tuple[frozenset[str], ...]:
+    """Return the uuids of aggregates with names or uuids. Nobody is asked for a uuid.
+
+    :raises InvalidInput: with all names that no aggregate has.
+    :raises ComputeApiUnavailable: Nova does not answer.
+    """
+    faults = FaultList()
+
+    def uuid_of(text: str) -> str:
+        found = None
+        if not _is_uuid(text):
+            found = faults.read(find, services(), AGGREGATE, text, "--aggregate")
+        return text if found is None else str(found["uuid"])
+
+    uuids = tuple(frozenset(map(uuid_of, texts)) for texts in arguments)
+    faults.raise_if_any()
+    return uuids
 
 
 def _is_uuid(text: str) -> bool:

@@ -48,8 +48,8 @@ class CloudSource:
         if self._path is not None:
             raise InvalidInput.of(
                 "--snapshot",
-                "a snapshot has no servers, images and ports, only allocations and flavors",
-                "give files, and the flavor of the server in place of the server",
+                "a snapshot has no servers, images, ports and names of aggregates",
+                "give files, the flavor in place of the server, and uuids of aggregates",
             )
         return self._services()
 

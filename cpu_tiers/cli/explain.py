@@ -11,6 +11,7 @@ from typing import Any
 from cliff.show import ShowOne
 from oslo_config import cfg
 
+from cpu_tiers.cli.cloud_objects import aggregate_uuids
 from cpu_tiers.cli.formatting import FormattedValue
 from cpu_tiers.cli.live_request import (
     add_aggregate_argument,
@@ -97,11 +98,12 @@ class Explain(NovaConfCommand, ShowOne):
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)
         server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
-        queries = queries_of(conf, server, parsed_args.aggregate)
+        aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
+        queries = queries_of(conf, server, aggregates)
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
             explanation = explain(client, queries, partial(progress.tell_number, "providers"))
             if explanation.names and not explanation.candidates:
-                tell_number_of_nodes(client, conf, server, parsed_args.aggregate)
+                tell_number_of_nodes(client, conf, server, aggregates)
         tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
         ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)

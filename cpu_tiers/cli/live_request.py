@@ -83,9 +83,9 @@ def add_aggregate_argument(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         type=_aggregates,
-        metavar="UUID[,UUID]",
-        help="the host must be in one of these aggregates; may be repeated, and then the host"
-        " must be in an aggregate of each",
+        metavar="NAME[,NAME]",
+        help="the host must be in one of these aggregates, by names or uuids; may be repeated, and"
+        " then the host must be in an aggregate of each",
     )
 
 
@@ -183,7 +183,7 @@ def tell_unknown_additions(conf: cfg.ConfigOpts) -> None:
 
 
 def _aggregates(text: str) -> frozenset[str]:
-    names = frozenset(text.split(","))
-    if not all(name and all(c.isalnum() or c == "-" for c in name) for name in names):
-        raise ArgumentTypeError("give the uuids of aggregates, with commas between them")
+    names = frozenset(map(str.strip, text.split(",")))
+    if not all(names):
+        raise ArgumentTypeError("give names or uuids of aggregates, with commas between them")
     return names

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from oslo_config import cfg
 
 from cpu_tiers import extensions
+from cpu_tiers.cli.cloud_objects import aggregate_uuids
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.live_request import (
@@ -108,8 +109,9 @@ class Weigh(NovaConfCommand, ListCommand):
         if parsed_args.candidates:
             return _in_file(parsed_args, conf, server)
         tell_unknown_additions(conf)
+        queries = queries_of(conf, server, aggregate_uuids(parsed_args.aggregate, cloud.services))
         with ProgressLine("asking Placement"), cloud.placement() as client:
-            return read_candidates(client, queries_of(conf, server, parsed_args.aggregate))
+            return read_candidates(client, queries)
 
 
 def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAnswer) -> None:
