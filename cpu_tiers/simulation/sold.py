@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from cpu_tiers.guest.tier import Tier, tier_of_amounts
 from cpu_tiers.model.names import NUMA_SERVER, PCPU, VCPU
+from cpu_tiers.model.roots import roots_of
 from cpu_tiers.simulation.provider import CloudProvider
 from cpu_tiers.simulation.snapshot import Snapshot
 
@@ -111,13 +112,9 @@ def sold_cloud(snapshot: Snapshot, tiers: Iterable[Tier]) -> SoldCloud:
 
 def _roots(providers: Iterable[CloudProvider]) -> Mapping[str, str]:
     """Return the name of the root provider of each provider, by the provider's uuid."""
-    by_uuid = {provider.uuid: provider for provider in providers}
-    names = {}
-    for uuid, root in by_uuid.items():
-        while root.parent is not None:
-            root = by_uuid[root.parent]
-        names[uuid] = root.name
-    return names
+    names = {provider.uuid: provider.name for provider in providers}
+    roots = roots_of({provider.uuid: provider.parent for provider in providers})
+    return {uuid: names[root] for uuid, root in roots.items()}
 
 
 def _parts(
