@@ -20,6 +20,7 @@ from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.known_keys import misspelt_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
@@ -162,4 +163,8 @@ def _check(
 
 
 def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Sequence[Fault]:
-    return [*request_faults(server, translators), *misspelt_keys(server.flavor)]
+    return [
+        *request_faults(server, translators),
+        *pair_faults(server.flavor, query_vcpu_shares=server.query_vcpu_shares),
+        *misspelt_keys(server.flavor),
+    ]
