@@ -21,6 +21,7 @@ from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.known_keys import misspelt_keys
 from cpu_tiers.extra_specs.numa import idle_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
@@ -163,5 +164,11 @@ def _check(
 
 
 def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Sequence[Fault]:
-    faults = [*request_faults(server, translators), *misspelt_keys(server.flavor)]
-    return faults or list(idle_keys(server.flavor, server.guest.nodes))
+    faults = list(request_faults(server, translators))
+    if not faults:
+        faults.extend(idle_keys(server.flavor, server.guest.nodes))
+    return [
+        *faults,
+        *pair_faults(server.flavor, query_vcpu_shares=server.query_vcpu_shares),
+        *misspelt_keys(server.flavor),
+    ]
