@@ -27,7 +27,7 @@ from cpu_tiers.simulation.sold import SoldAmount, SoldCloud, sold_cloud
 
 LOG = logging.getLogger(__name__)
 
-COLUMNS = ("host", "provider", "class", "capacity", "used", "tiers")
+COLUMNS = ("host", "disabled", "provider", "class", "capacity", "used", "tiers")
 
 _NO_PAGE = "given without --html"
 
@@ -138,6 +138,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         return COLUMNS, [
             (
                 amount.host,
+                amount.host in cloud.disabled,
                 amount.provider,
                 amount.resource_class,
                 amount.capacity,

@@ -7,6 +7,7 @@ from typing import Any, TextIO
 
 from cliff.formatters.base import ListFormatter
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,11 +16,12 @@ from cpu_tiers.cli.short_lists import HINT, MOST_LINES, width
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.simulation.left import ClassSum, class_order, class_sums, host_sums, percent
-from cpu_tiers.simulation.sold import NOTHING, SoldAmount, SoldCloud
+from cpu_tiers.simulation.sold import NOTHING, SoldCloud
 
 _CPUS = (VCPU, VCPU_SHARES, PCPU)
 _BAR_CELLS = 10
-_NAME_CELLS = 24
+_LEAST_NAME_CELLS = 24
+"""The width of the names of hosts; longer names take up to half of a line."""
 
 
 class CloudText(ListFormatter):
@@ -50,18 +52,23 @@ def print_cloud(console: Console, cloud: SoldCloud, *, show_all: bool) -> None:
 
     :param show_all: print all hosts and all providers over their capacity.
     """
-    console.print(f"Hosts with CPUs: {len(cloud.hosts):,}, consumers: {len(cloud.tiers):,}")
+    disabled = f" ({len(cloud.disabled):,} disabled)" if cloud.disabled else ""
+    console.print(
+        f"Hosts with CPUs: {len(cloud.hosts):,}{disabled}, consumers: {len(cloud.tiers):,}"
+    )
     if cloud.amounts:
         _print(console, "What is left of each resource class", _classes(cloud))
     if cloud.tiers:
         _print(console, "What is sold to each tier", _tiers(cloud))
     if cloud.excesses:
-        _print(console, "Over the capacity", _over(cloud.excesses, show_all=show_all))
+        _print(console, "Over the capacity", _over(cloud, show_all=show_all))
         _print_rest(console, len(cloud.excesses), show_all=show_all)
     hosts = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
     if hosts:
-        _print(console, *_hosts(hosts, console.width, show_all=show_all))
+        _print(console, *_hosts(cloud, hosts, console.width, show_all=show_all))
         _print_rest(console, len(hosts), show_all=show_all)
+    if cloud.domain:
+        console.print(Text(f" Hosts are named without {printable(cloud.domain)}"))
 
 
 def _print(console: Console, title: str, table: Table) -> None:
@@ -114,12 +121,13 @@ def _tiers(cloud: SoldCloud) -> Table:
     return table
 
 
-def _over(over: Sequence[SoldAmount], *, show_all: bool) -> Table:
+def _over(cloud: SoldCloud, *, show_all: bool) -> Table:
     table = _table("provider", "class", "capacity", "used")
     table.columns[1].justify = "left"
+    over = cloud.excesses
     for amount in over if show_all else over[:MOST_LINES]:
         table.add_row(
-            Text(printable(amount.provider)),
+            Text(printable(cloud.short_name(amount.host, amount.provider))),
             Text(printable(amount.resource_class)),
             f"{amount.capacity:,}",
             f"{amount.used:,}",
@@ -128,11 +136,20 @@ def _over(over: Sequence[SoldAmount], *, show_all: bool) -> Table:
 
 
 def _hosts(
-    hosts: Mapping[str, Mapping[str, ClassSum]], columns: int, *, show_all: bool
+    cloud: SoldCloud,
+    hosts: Mapping[str, Mapping[str, ClassSum]],
+    columns: int,
+    *,
+    show_all: bool,
 ) -> tuple[str, Table]:
     """Return a title and what is left of hosts, with the resource classes that fit."""
     names = class_order(name for sums in hosts.values() for name in sums)
-    shown, free = list[str](), columns - _NAME_CELLS
+    labels = {
+        host: printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
+        for host in (list(hosts) if show_all else list(hosts)[:MOST_LINES])
+    }
+    widest = max(map(cell_len, labels.values())) + 2
+    shown, free = list[str](), columns - min(max(widest, _LEAST_NAME_CELLS), columns // 2)
     for name in names:
         free -= max(len(name), len("! -100 %")) + 2
         if free < 0:
@@ -142,11 +159,9 @@ def _hosts(
     if hidden := len(names) - len(shown):
         title += f" (left out for lack of columns: {hidden})"
     table = _table("host", *shown)
-    for host in list(hosts) if show_all else list(hosts)[:MOST_LINES]:
+    for host, label in labels.items():
         cells = (hosts[host].get(name) for name in shown)
-        table.add_row(
-            Text(printable(host)), *("" if cell is None else _part(cell) for cell in cells)
-        )
+        table.add_row(Text(label), *("" if cell is None else _part(cell) for cell in cells))
     return title, table
 
 

@@ -33,6 +33,19 @@ def test_the_tables() -> None:
     assert lines[-2:] == ["b ! -25 % 38 % 100 %", "a 50 % 100 % 70 %"]
 
 
+def test_a_qualified_name_is_shortened_by_the_common_domain() -> None:
+    names = [f"{name}.rack-1.a-long-name-of-a-cloud.example.org" for name in ("a", "b")]
+    text = text_of(names)
+    assert "Hosts are named without .rack-1.a-long-name-of-a-cloud.example.org" in text
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "b VCPU 4 5" in lines
+    assert "b ! -25 % 38 % 100 %" in lines
+    apart = text_of(["a.rack-1.of-a-cloud.example.org", "b.rack-2.of-a-cloud.example.org"])
+    assert " a.rack-1 " in apart
+    long = [f"a-name-of-a-host-without-a-domain-{number}" for number in range(2)]
+    assert all(f" {name} " in text_of(long) for name in long)  # whole, with fewer classes
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_no_line_is_too_long(width: int) -> None:
     names = ["x" * 150, "主機" * 75, *(f"host-{number}" for number in range(20))]
