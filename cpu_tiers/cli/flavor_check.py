@@ -65,7 +65,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
             help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
         )
         add_snapshot_argument(parser)
-        add_numa_argument(parser)
+        add_numa_argument(parser, is_of_spec=True)
         parser.add_argument(
             "--hosts",
             action="store_true",

@@ -15,7 +15,7 @@ from cpu_tiers.cli.cloud_objects import (
 )
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import read_flavor
-from cpu_tiers.cli.server_arguments import add_numa_argument
+from cpu_tiers.cli.server_arguments import add_numa_argument, sends_numa_query
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.numa import NODES, divided
 from cpu_tiers.http.services import Services
@@ -58,8 +58,11 @@ def add_source_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def add_request_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments that belong to the request of a server, without its flavor."""
+def add_request_arguments(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
+    """Add the arguments that belong to the request of a server, without its flavor.
+
+    :param is_of_spec: as for :func:`~cpu_tiers.cli.server_arguments.add_numa_argument`.
+    """
     parser.add_argument(
         "--image",
         metavar="IMAGE",
@@ -73,7 +76,7 @@ def add_request_arguments(parser: ArgumentParser) -> None:
         help="output of `openstack port show -f json` for an administrator, or name or id of a"
         " port of the cloud; may be repeated",
     )
-    add_numa_argument(parser)
+    add_numa_argument(parser, is_of_spec=is_of_spec)
 
 
 def add_aggregate_argument(parser: ArgumentParser) -> None:
@@ -100,13 +103,12 @@ def server_of(
     :param services: returns the services of the cloud; it is called if an argument is a name.
     """
     options = conf.filter_scheduler
-    query_numa = options.query_placement_for_numa if parsed_args.numa is None else parsed_args.numa
     return ServerRequest(
         flavor=UNKNOWN_FLAVOR,
         image=read_or_find_image(parsed_args.image, services) if parsed_args.image else None,
         query_vcpu_shares=options.query_placement_for_vcpu_shares,
         ports=read_or_find_ports(parsed_args.port, services),
-        query_numa=bool(query_numa),
+        query_numa=sends_numa_query(parsed_args, options),
     )
 
 

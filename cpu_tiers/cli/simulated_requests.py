@@ -14,7 +14,7 @@ from oslo_config import cfg
 from cpu_tiers.cli.documents import read_bytes
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.live_request import queries_of
-from cpu_tiers.cli.server_arguments import requests_numa_nodes
+from cpu_tiers.cli.server_arguments import sends_numa_query
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.guest.tier import Tier, tier_of_amounts
@@ -158,7 +158,7 @@ def _demands(
         server = ServerRequest(
             flavor=flavor,
             query_vcpu_shares=options.query_placement_for_vcpu_shares,
-            query_numa=requests_numa_nodes(parsed_args, options, flavor),
+            query_numa=sends_numa_query(parsed_args, options),
         )
         with faults:
             queries = queries_of(conf, server)

@@ -8,6 +8,8 @@ import pytest
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.names import NUMA_SERVER
+from cpu_tiers.model.numa import count_traits, node_trait
 from cpu_tiers.simulation import CloudProvider
 from cpu_tiers.simulation.snapshot import Snapshot
 
@@ -36,6 +38,26 @@ def test_tiers_have_the_names_that_cloud_show_uses(run: Command, snapshot: str) 
     assert set(row["tiers"]) == {"multiplier 100", "no tier"}
     (row,) = json.loads(run(*draw, "--tier", "best=100").stdout)
     assert set(row["tiers"]) == {"best", "no tier"}
+
+
+@pytest.mark.parametrize(("argument", "taken"), [("", 0), ("--numa", 1), ("--no-numa", 0)])
+def test_numa_nodes_are_requested_as_by_nova_scheduler(
+    run: Command, save: Command, argument: str, taken: int
+) -> None:
+    """A server of 2 nodes with 4 VCPU each; no single node of the host has 8 VCPU."""
+    anchor = {NUMA_SERVER: Inventory(total=9, max_unit=9)}
+    counts = frozenset(count_traits(2))
+    root = CloudProvider(uuid="a", name="a", inventories=anchor, traits=counts)
+    traits = frozenset({node_trait(), "CUSTOM_MEMORY_PAGE_SIZE_SMALL"})
+    nodes = (
+        CloudProvider(uuid=name, name=name, parent="a", inventories=AMOUNTS, traits=traits)
+        for name in ("0", "1")
+    )
+    flavor = Flavor(name="f", vcpus=8, memory_mb=64, extra_specs={"hw:numa_nodes": "2"})
+    cloud = Snapshot(providers=(root, *nodes), consumers={}, flavors=(flavor,))
+    draw = ("--draw", 1, "--policy", "nova", "-f", "json", *filter(None, [argument]))
+    result = run("simulate", save(cloud.to_json(), "numa.json"), *draw)
+    assert json.loads(result.stdout)[0]["taken"]["mean"] == taken
 
 
 def listed(name: str, **properties: str) -> dict[str, Any]:
