@@ -5,7 +5,6 @@ from typing import Any
 
 from cpu_tiers.model.names import by_each_name
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import share_names
@@ -15,9 +14,6 @@ LOG = logging.getLogger(__name__)
 
 _MOST_NODES = 2
 """With more NUMA nodes, Placement may need long for a query with less constraints."""
-
-REASONS = Beside("reason why a server gets no host", seconds=5.0)
-"""Bounds the time of the further queries for a server."""
 
 _SECOND = "cpu_tiers_second"
 """The attribute of Nova's ResourceRequest whose answer Nova adds to the answer of another one."""

@@ -21,8 +21,8 @@ from nova import exception
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.numa import COUNT_TRAIT
 from cpu_tiers.model.request import CandidateQuery, GroupDraft
+from cpu_tiers.nova.in_time import REASONS
 from cpu_tiers.nova.scheduler.reasons.empty_answers import (
-    REASONS,
     has_host,
     is_empty,
     is_explained,
