@@ -175,16 +175,17 @@ def _find(seam: Seam) -> tuple[Any, str, Any]:
         raise SeamMismatch(_message(seam, "it does not exist")) from error
     # The innermost function is Nova's own: a wrapper, of cpu-tiers or of another tool, may
     # have any parameters.
-    parameters = _parameters(_innermost(attribute))
+    function = _innermost(attribute)
+    parameters = _parameters(function)
     if parameters not in map(", ".join, (seam.parameters, *seam.other_parameters)):
-        raise SeamMismatch(_message(seam, f"its parameters are {parameters}"))
+        raise SeamMismatch(_message(seam, _difference(seam, function, parameters)))
     return owner, name, attribute
 
 
 def _innermost(attribute: Any) -> Any:
     """Return the function without any wrapper around it."""
     function = inspect.unwrap(_function(attribute))
-    if function.__qualname__.startswith("expected_exceptions."):
+    if getattr(function, "__qualname__", "").startswith("expected_exceptions."):
         # oslo.messaging's decorator does not say which function it wraps.
         return inspect.getclosurevars(function).nonlocals["func"]
     return function
@@ -206,6 +207,18 @@ def _parameters(function: Callable[..., Any]) -> str:
 def _function(attribute: Any) -> Any:
     """Return the function of a class method or static method; a plain function unchanged."""
     return attribute.__func__ if isinstance(attribute, classmethod | staticmethod) else attribute
+
+
+def _difference(seam: Seam, function: Any, parameters: str) -> str:
+    """Return what is different about the function in the place of Nova's function."""
+    module: str = getattr(function, "__module__", "")
+    if seam.module.startswith("nova.") and not module.startswith("nova."):
+        name = getattr(function, "__qualname__", type(function).__name__)
+        return (
+            f"its parameters are {parameters}, those of {module}.{name}, which wraps the function"
+            " of Nova without functools.wraps"
+        )
+    return f"its parameters are {parameters}"
 
 
 def _message(seam: Seam, difference: str) -> str:

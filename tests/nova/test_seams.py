@@ -359,6 +359,7 @@ SWITCHES = {
     "query_placement_for_port_traits": filter_scheduler.GROUP,
     "give_back_oversold_claims": filter_scheduler.GROUP,
     "name_lacking_constraints": filter_scheduler.GROUP,
+    "resource_provider_weight_multiplier": filter_scheduler.GROUP,
     "enable_numa_reporting_to_placement": compute.GROUP,
     "extend_cpu_policies": compute.GROUP,
 }
@@ -390,7 +391,8 @@ def test_a_service_does_not_start_over_another_function(
         with pytest.raises((SeamMismatch, ProcessEnded)) as caught:
             start()
     assert f"{path} was expected with the parameters" in str(caught.value)
-    assert "but its parameters are another" in str(caught.value)
+    assert f"but its parameters are another, those of {__name__}." in str(caught.value)
+    assert "which wraps the function of Nova without functools.wraps" in str(caught.value)
     assert wrapped() == []
 
 

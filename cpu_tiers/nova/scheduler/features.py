@@ -41,6 +41,10 @@ def _queries_shares(conf: cfg.ConfigOpts) -> bool:
     return is_on
 
 
+def _weighs(conf: cfg.ConfigOpts) -> bool:
+    return bool(conf[filter_scheduler.GROUP].resource_provider_weight_multiplier)
+
+
 def _queries_both_names(conf: cfg.ConfigOpts) -> bool:
     return names.VCPU_SHARES == "VCPU_SHARES" and _queries_shares(conf)
 
@@ -67,6 +71,7 @@ WEIGHER = Feature(
     seams=scores.SEAMS,
     attributes=(CANDIDATES,),
     is_on=is_always_on,
+    is_needed=_weighs,
 )
 VCPU_SHARES = of_option(
     "vCPU shares",
