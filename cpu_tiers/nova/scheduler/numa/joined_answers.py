@@ -18,7 +18,7 @@ from nova import exception
 from cpu_tiers.errors import Fault
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.model.names import PCPU
-from cpu_tiers.nova.in_time import REASONS
+from cpu_tiers.nova.in_time import REASONS, Beside
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.numa.candidate_cells import Candidate, Summaries, with_places
 from cpu_tiers.nova.scheduler.numa import port_devices
