@@ -2,26 +2,31 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
+from oslo_config import cfg
+
 from cpu_tiers.cli.audit_files import read_audit_file
+from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.safe_files import write_output
 from cpu_tiers.cli.short_lists import MOST_LINES
-from cpu_tiers.cli.snapshot_argument import add_snapshot_argument, moment, read_snapshot
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument, moment
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
+from cpu_tiers.cli.tier_room import tier_rooms
 from cpu_tiers.compute_api.answers import ComputeApiUnavailable
 from cpu_tiers.compute_api.servers import read_server_names
-from cpu_tiers.errors import FaultList, printable
+from cpu_tiers.errors import FaultList, InvalidInput, printable
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.page.cloud_values import AuditedHost
 from cpu_tiers.page.libraries import page_libraries
 from cpu_tiers.placement.whole_cloud import read_sold_cloud
+from cpu_tiers.simulation.left import TierRoom
 from cpu_tiers.simulation.snapshot import Snapshot
 from cpu_tiers.simulation.sold import SoldAmount, SoldCloud, sold_cloud
 
@@ -39,17 +44,16 @@ OVER = 3
 class _Given:
     """What the arguments say.
 
-    :param snapshot: ``None`` for Placement.
     :param source: where and when the cloud was read.
     """
 
     tiers: Sequence[Tier]
     reports: Sequence[AuditedHost]
-    snapshot: Snapshot | None
+    cloud: CloudSource
     source: str
 
     @classmethod
-    def read(cls, parsed_args: Namespace) -> "_Given":
+    def read(cls, parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> "_Given":
         """Read the files.
 
         :raises InvalidInput: with the faults of all arguments.
@@ -63,16 +67,17 @@ class _Given:
         if parsed_args.names and path:
             faults.add("--names", "given with --snapshot, which has no names", "give only one")
         reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
-        snapshot = faults.read(read_snapshot, path) if path else None
+        cloud = faults.read(cloud_source)
         faults.raise_if_any()
+        assert cloud is not None, "a fault was raised"  # noqa: S101  # narrows the type
         source = f"Placement, asked at {moment(datetime.now(UTC))}."
-        if snapshot:
+        if snapshot := cloud.snapshot:
             time = f" of {moment(snapshot.taken)}" if snapshot.taken else ""
             source = f"The snapshot {path}{time}."
         return cls(
             tiers=tiers,
             reports=[report for report in reports if report],
-            snapshot=snapshot,
+            cloud=cloud,
             source=source,
         )
 
@@ -126,15 +131,19 @@ class CloudShow(NovaConfCommand, ListCommand):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Read the cloud, write the page, and list the amounts."""
-        given = _Given.read(parsed_args)
-        cloud = sold_cloud(given.snapshot or self._read_cloud(), given.tiers)
+        conf = self.nova_conf()
+        given = _Given.read(parsed_args, partial(self.cloud_source, parsed_args, conf))
+        cloud = sold_cloud(given.cloud.snapshot or _read_cloud(given.cloud), given.tiers)
+        is_text = parsed_args.formatter == self.formatter_default
+        rooms = self._rooms(conf, given) if is_text or parsed_args.html else []
         if parsed_args.html:
-            names = self._server_names() if parsed_args.names else {}
-            _write(parsed_args.html, cloud, given, names)
+            names = _server_names(given.cloud) if parsed_args.names else {}
+            _write(parsed_args.html, cloud, given, names, rooms)
         self.is_over = bool(cloud.excesses)
-        if self.is_over and parsed_args.formatter != self.formatter_default:
+        if self.is_over and not is_text:
             LOG.warning("More is allocated than the capacity: %s", _names(cloud.excesses))
-        parsed_args.cloud = cloud  # for the text, which has more than the rows
+        # For the text, which has more than the rows.
+        parsed_args.cloud, parsed_args.rooms = cloud, rooms
         return COLUMNS, [
             (
                 amount.host,
@@ -155,20 +164,33 @@ class CloudShow(NovaConfCommand, ListCommand):
         status: int = super().run(parsed_args)
         return status or (OVER if self.is_over else 0)
 
-    def _read_cloud(self) -> Snapshot:
-        with ProgressLine("asking Placement") as line, self.placement(self.nova_conf()) as client:
-            tell = partial(line.tell_number, "providers")
-            providers, consumers = read_sold_cloud(client, tell)
-        return Snapshot(providers=providers, consumers=consumers)
-
-    def _server_names(self) -> Mapping[str, str]:
-        """Return the names of servers; none if Nova's API does not answer."""
-        with ProgressLine("asking Nova for the names of servers"):
+    def _rooms(self, conf: cfg.ConfigOpts, given: _Given) -> list[TierRoom]:
+        """Return how many more servers of each tier fit; nothing if there are no flavors."""
+        if self.wants_embedded:  # has no Nova beside it
+            return []
+        with ProgressLine("asking for the room of each tier"):
             try:
-                return read_server_names(self.services(self.nova_conf()))
-            except ComputeApiUnavailable as error:
-                LOG.warning("The page shows the ids of servers instead of the names: %s", error)
-                return {}
+                self.find_tiers(conf, given.cloud)
+                return tier_rooms(given.cloud, conf, given.tiers)
+            except (ComputeApiUnavailable, InvalidInput) as error:
+                LOG.warning("How many more servers of each tier fit is left out: %s", error)
+                return []
+
+
+def _read_cloud(cloud: CloudSource) -> Snapshot:
+    with ProgressLine("asking Placement") as line, cloud.placement() as client:
+        providers, consumers = read_sold_cloud(client, partial(line.tell_number, "providers"))
+    return Snapshot(providers=providers, consumers=consumers)
+
+
+def _server_names(cloud: CloudSource) -> Mapping[str, str]:
+    """Return the names of servers; none if Nova's API does not answer."""
+    with ProgressLine("asking Nova for the names of servers"):
+        try:
+            return read_server_names(cloud.services())
+        except ComputeApiUnavailable as error:
+            LOG.warning("The page shows the ids of servers instead of the names: %s", error)
+            return {}
 
 
 def _names(excesses: Sequence[SoldAmount]) -> str:
@@ -188,7 +210,13 @@ def _tier_text(tiers: Mapping[str, Mapping[str, int]]) -> str:
     return ", ".join(f"{printable(name)}: {sale['used']}" for name, sale in tiers.items())
 
 
-def _write(path: str, cloud: SoldCloud, given: _Given, server_names: Mapping[str, str]) -> None:
+def _write(
+    path: str,
+    cloud: SoldCloud,
+    given: _Given,
+    server_names: Mapping[str, str],
+    rooms: Sequence[TierRoom],
+) -> None:
     faults = FaultList()
     for host in sorted(
         {report.host for report in given.reports} - {a.host for a in cloud.amounts}
@@ -199,5 +227,5 @@ def _write(path: str, cloud: SoldCloud, given: _Given, server_names: Mapping[str
     with page_libraries():
         from cpu_tiers.page.cloud import cloud_page
     tiers = [tier.name for tier in given.tiers]
-    page = cloud_page(cloud, tiers, given.reports, given.source, server_names)
+    page = cloud_page(cloud, tiers, given.reports, given.source, server_names, rooms)
     write_output(path, page.html().encode(), private=True)  # a page has names of a cloud

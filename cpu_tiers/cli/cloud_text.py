@@ -15,7 +15,14 @@ from rich.text import Text
 from cpu_tiers.cli.short_lists import HINT, MOST_LINES, width
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.simulation.left import ClassSum, class_order, class_sums, host_sums, percent
+from cpu_tiers.simulation.left import (
+    ClassSum,
+    TierRoom,
+    class_order,
+    class_sums,
+    host_sums,
+    percent,
+)
 from cpu_tiers.simulation.sold import NOTHING, SoldCloud
 
 _CPUS = (VCPU, VCPU_SHARES, PCPU)
@@ -44,12 +51,15 @@ class CloudText(ListFormatter):
         """Print the cloud."""
         # Without colors: a bar and a mark tell as much.
         console = Console(file=stdout, width=width(), highlight=False, no_color=True)
-        print_cloud(console, parsed_args.cloud, show_all=parsed_args.all)
+        print_cloud(console, parsed_args.cloud, parsed_args.rooms, show_all=parsed_args.all)
 
 
-def print_cloud(console: Console, cloud: SoldCloud, *, show_all: bool) -> None:
+def print_cloud(
+    console: Console, cloud: SoldCloud, rooms: Sequence[TierRoom] = (), *, show_all: bool
+) -> None:
     """Print the sums, the providers over their capacity, and what is left of hosts.
 
+    :param rooms: how many more servers of each tier fit.
     :param show_all: print all hosts and all providers over their capacity.
     """
     disabled = f" ({len(cloud.disabled):,} disabled)" if cloud.disabled else ""
@@ -60,6 +70,8 @@ def print_cloud(console: Console, cloud: SoldCloud, *, show_all: bool) -> None:
         _print(console, "What is left of each resource class", _classes(cloud))
     if cloud.tiers:
         _print(console, "What is sold to each tier", _tiers(cloud))
+    if rooms:
+        _print(console, "How many more servers of each tier fit, of one tier alone", _more(rooms))
     if cloud.excesses:
         _print(console, "Over the capacity", _over(cloud, show_all=show_all))
         _print_rest(console, len(cloud.excesses), show_all=show_all)
@@ -118,6 +130,14 @@ def _tiers(cloud: SoldCloud) -> Table:
     for tier, count in sorted(Counter(cloud.tiers.values()).items()):
         sold = (sums[name].tiers.get(tier, NOTHING).used for name in cpus)
         table.add_row(Text(printable(tier)), f"{count:,}", *(f"{amount:,}" for amount in sold))
+    return table
+
+
+def _more(rooms: Sequence[TierRoom]) -> Table:
+    table = _table("tier", "smallest flavor", "more")
+    table.columns[1].justify = "left"
+    for room in rooms:
+        table.add_row(Text(printable(room.tier)), Text(printable(room.flavor)), room.text)
     return table
 
 

@@ -14,7 +14,7 @@ from cpu_tiers.page.document import (
     PageSection,
     PageTable,
 )
-from cpu_tiers.simulation.left import class_sums, percent
+from cpu_tiers.simulation.left import TierRoom, class_sums, percent
 from cpu_tiers.simulation.sold import SoldCloud
 
 
@@ -24,6 +24,7 @@ def cloud_page(
     reports: Collection[AuditedHost],
     source: str,
     server_names: Mapping[str, str] | None = None,
+    rooms: Sequence[TierRoom] = (),
 ) -> Page:
     """Return the page of a cloud.
 
@@ -31,6 +32,7 @@ def cloud_page(
     :param reports: what audits and watches say of hosts.
     :param source: where and when the cloud was read.
     :param server_names: the names of servers by their ids; other consumers are shown by their ids.
+    :param rooms: how many more servers of each tier fit.
     """
     data = CloudData(cloud, tiers, reports, server_names)
     return Page(
@@ -43,6 +45,7 @@ def cloud_page(
         ],
         sections=[
             *_sections(cloud, data),
+            *_more(rooms),
             _audits(data, reports),
             _hosts(cloud, data),
             _host(data, has_names=bool(server_names)),
@@ -106,6 +109,20 @@ def _sections(cloud: SoldCloud, data: CloudData) -> Iterator[PageSection]:
         yield PageSection(key="over", title="Over the capacity", parts=[table])
     if cloud.tiers:
         yield PageSection(key="sold", title="Sold", parts=[*_sold(cloud, data)])
+
+
+def _more(rooms: Sequence[TierRoom]) -> Iterator[PageSection]:
+    if rooms:
+        table = PageTable(
+            title="How many more servers of each tier fit",
+            columns=("tier", "smallest flavor", "more"),
+            rows=[
+                (room.tier, room.flavor, room.more if room.is_exact else room.text)
+                for room in rooms
+            ],
+        )
+        text = "Of one tier alone, as if the other tiers got no servers."
+        yield PageSection(key="more", title="Room", texts=[text], parts=[table])
 
 
 def _sold(cloud: SoldCloud, data: CloudData) -> Iterator[PageChart | PageTable]:

@@ -38,6 +38,24 @@ class ClassSum(NamedTuple):
         return 1 - self.used / self.capacity if self.capacity > 0 else None
 
 
+class TierRoom(NamedTuple):
+    """How many more servers of a tier a cloud takes, as if the other tiers got no servers.
+
+    :param flavor: the smallest flavor of the tier, for which the number is.
+    :param is_exact: ``False`` if the search was cut short; then more servers may fit.
+    """
+
+    tier: str
+    flavor: str
+    more: int
+    is_exact: bool = True
+
+    @property
+    def text(self) -> str:
+        """Return the number."""
+        return f"{'' if self.is_exact else 'at least '}{self.more:,}"
+
+
 def class_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, ClassSum]:
     """Return the sums by resource class, in the order in which they are shown.
 

@@ -174,12 +174,14 @@ def test_names_of_servers(
     assert not [line for line in seen if "/servers" in line]
     assert '"tier">tier</th>' in page.read_text()
     assert '"name">server</th>' not in page.read_text()
-    faults.append(("GET /servers", "servers"))
+    monkeypatch.setitem(CANNED, "flavors", (200, "application/json", b'{"flavors": []}'))
+    faults += [("GET /flavors", "flavors"), ("GET /servers", "servers")]
     result = run(*show, "--names")
     assert [line for line in seen if "/servers" in line] == [
         "GET /servers?all_tenants=1&limit=1000"
     ]
-    assert result.stderr == ""
+    assert "Nova: no flavors" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
     assert '"name">server</th>' in page.read_text()
     labels = {row["label"] for row in rows_of(page.read_text(), "guests")}
     assert labels == {"gold, web", "silver, <script>", "no tier, gone"}
