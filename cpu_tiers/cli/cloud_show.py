@@ -92,16 +92,8 @@ class CloudShow(NovaConfCommand, ListCommand):
     """
 
     is_over = False
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters."""
-        return "cpu_tiers.formatter.cloud"
-
-    @property
-    def formatter_default(self) -> str:
-        """Return the format without ``-f``."""
-        return "text"
+    formats = "cloud"
+    default_format = "text"
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the source, the tiers and the page."""

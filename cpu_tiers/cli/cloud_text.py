@@ -1,17 +1,17 @@
 """The text of ``cpu-tiers cloud show``: sums, providers over their capacity, and hosts."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from cliff.formatters.base import ListFormatter
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cpu_tiers.cli.formatting import TextList
 from cpu_tiers.cli.short_lists import HINT, MOST_LINES, width
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
@@ -31,22 +31,15 @@ _LEAST_NAME_CELLS = 24
 """The width of the names of hosts; longer names take up to half of a line."""
 
 
-class CloudText(ListFormatter):
+class CloudText(TextList):
     """Prints a cloud as tables that fit the terminal.
 
     The command leaves the cloud in its arguments: the rows do not say which consumers have
     parts of several providers.
     """
 
-    def add_argument_group(self, parser: ArgumentParser) -> None:
-        """Add no arguments."""
-
-    def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: TextIO,
-        parsed_args: Namespace,
+    def print_rows(
+        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Print the cloud."""
         # Without colors: a bar and a mark tell as much.

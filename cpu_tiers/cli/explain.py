@@ -8,11 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cliff.show import ShowOne
 from oslo_config import cfg
 
 from cpu_tiers.cli.cloud_objects import aggregate_uuids
-from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.formatting import FormattedValue, ShowCommand
 from cpu_tiers.cli.live_request import (
     add_aggregate_argument,
     add_request_arguments,
@@ -51,7 +50,7 @@ NO_CANDIDATES = 3
 """The exit status if no host has a candidate."""
 
 
-class Explain(NovaConfCommand, ShowOne):
+class Explain(NovaConfCommand, ShowCommand):
     """Explain why a server finds no host, or why nova-scheduler prefers a host.
 
     The command asks Placement for the candidates of the request that nova-scheduler makes, and
@@ -62,16 +61,8 @@ class Explain(NovaConfCommand, ShowOne):
     """
 
     status = 0
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters."""
-        return "cpu_tiers.formatter.explain"
-
-    @property
-    def formatter_default(self) -> str:
-        """Return the format without ``-f``."""
-        return "text"
+    formats = "explain"
+    default_format = "text"
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the server and the length of lists."""

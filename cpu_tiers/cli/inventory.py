@@ -86,10 +86,7 @@ class _InventoryCommand(NovaConfCommand, ListCommand):
 class InventoryShow(_InventoryCommand):
     """Show the provider tree of a host; nothing is written."""
 
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters, which is a group of cpu-tiers."""
-        return "cpu_tiers.formatter.inventory"
+    formats = "inventory"
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the tree, and list its providers."""

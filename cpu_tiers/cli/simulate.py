@@ -40,16 +40,8 @@ class Simulate(NovaConfCommand, ListCommand):
     """
 
     all_help = "show all flavors of which servers were refused, and all faults of a refusal"
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters."""
-        return "cpu_tiers.formatter.simulation"
-
-    @property
-    def formatter_default(self) -> str:
-        """Return the format without ``-f``."""
-        return "text"
+    formats = "simulation"
+    default_format = "text"
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the cloud, the requests and the policies."""

@@ -1,17 +1,16 @@
 """The text of ``cpu-tiers simulate``: a verdict, and a table with a column for each policy."""
 
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from cliff.columns import FormattableColumn
-from cliff.formatters.base import ListFormatter
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cpu_tiers.cli.formatting import TextList
 from cpu_tiers.cli.short_lists import width, wrapped
 from cpu_tiers.errors import printable
 
@@ -27,34 +26,20 @@ Line = tuple[str, Sequence[str]]
 """A label and the text of each policy."""
 
 
-class SimulationText(ListFormatter):
+class SimulationText(TextList):
     """Prints the verdict, and the policies side by side.
 
     The command leaves the verdict in its arguments.
     """
 
-    def add_argument_group(self, parser: ArgumentParser) -> None:
-        """Add no arguments."""
-
-    def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: TextIO,
-        parsed_args: Namespace,
+    def print_rows(
+        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Print the simulation."""
-        policies = [
-            {
-                name: cell.machine_readable() if isinstance(cell, FormattableColumn) else cell
-                for name, cell in zip(column_names, row, strict=True)
-            }
-            for row in data
-        ]
         console = Console(file=stdout, width=width(), highlight=False, no_color=True)
         for text in parsed_args.verdict:
             console.print(Text(wrapped(printable(text))))
-        for block in _blocks(policies, console.width):
+        for block in _blocks(rows, console.width):
             console.print()
             console.print(_table(block, show_all=parsed_args.all))
 
