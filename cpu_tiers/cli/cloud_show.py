@@ -12,6 +12,12 @@ from oslo_config import cfg
 from cpu_tiers.cli.audit_files import read_audit_file
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand
+from cpu_tiers.cli.host_groups import (
+    HostGroups,
+    add_group_argument,
+    groups_of,
+    read_host_groups,
+)
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.safe_files import write_output
@@ -119,37 +125,28 @@ class CloudShow(NovaConfCommand, ListCommand):
             help="show servers on the page with their names, for which Nova's API is asked",
         )
         add_tier_argument(parser)
+        add_group_argument(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Read the cloud, write the page, and list the amounts."""
         conf = self.nova_conf()
         given = _Given.read(parsed_args, partial(self.cloud_source, parsed_args, conf))
+        kind = parsed_args.group_by
+        named = read_host_groups(given.cloud, kind) if kind else {}  # it may be refused
         cloud = sold_cloud(given.cloud.snapshot or _read_cloud(given.cloud), given.tiers)
+        groups = groups_of(cloud.hosts, named, kind) if kind else {}
         is_text = parsed_args.formatter == self.formatter_default
         rooms = self._rooms(conf, given) if is_text or parsed_args.html else []
         if parsed_args.html:
             names = _server_names(given.cloud) if parsed_args.names else {}
-            _write(parsed_args.html, cloud, given, names, rooms)
+            _write(parsed_args.html, cloud, given, names, rooms, groups)
         self.is_over = bool(cloud.excesses)
         if self.is_over and not is_text:
             LOG.warning("More is allocated than the capacity: %s", _names(cloud.excesses))
         # For the text, which has more than the rows.
-        parsed_args.cloud, parsed_args.rooms = cloud, rooms
-        return COLUMNS, [
-            (
-                amount.host,
-                amount.host in cloud.disabled,
-                amount.provider,
-                amount.resource_class,
-                amount.capacity,
-                amount.used,
-                FormattedValue(
-                    {name: sale._asdict() for name, sale in amount.tiers.items()}, _tier_text
-                ),
-            )
-            for amount in cloud.amounts
-        ]
+        parsed_args.cloud, parsed_args.rooms, parsed_args.groups = cloud, rooms, groups
+        return _rows(cloud, groups if kind else None)
 
     def run(self, parsed_args: Namespace) -> int:
         """Return the exit status: 3 also if a provider is over its capacity."""
@@ -185,6 +182,29 @@ def _server_names(cloud: CloudSource) -> Mapping[str, str]:
             return {}
 
 
+def _rows(
+    cloud: SoldCloud, groups: HostGroups | None
+) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """Return the columns and the rows; a column has the groups of the host if there are any."""
+    rows: list[tuple[object, ...]] = []
+    for amount in cloud.amounts:
+        tiers = {name: sale._asdict() for name, sale in amount.tiers.items()}
+        of_host = [name for name, hosts in (groups or {}).items() if amount.host in hosts]
+        rows.append(
+            (
+                amount.host,
+                amount.host in cloud.disabled,
+                amount.provider,
+                amount.resource_class,
+                amount.capacity,
+                amount.used,
+                FormattedValue(tiers, _tier_text),
+                *(() if groups is None else (FormattedValue(of_host, ", ".join),)),
+            )
+        )
+    return (*COLUMNS, *(() if groups is None else ("groups",))), rows
+
+
 def _names(excesses: Sequence[SoldAmount]) -> str:
     """Return the amounts and the names of the first providers, and how many more there are."""
     texts = [
@@ -208,6 +228,7 @@ def _write(
     given: _Given,
     server_names: Mapping[str, str],
     rooms: Sequence[TierRoom],
+    groups: HostGroups,
 ) -> None:
     faults = FaultList()
     for host in sorted(
@@ -219,5 +240,5 @@ def _write(
     with page_libraries():
         from cpu_tiers.page.cloud import cloud_page
     tiers = [tier.name for tier in given.tiers]
-    page = cloud_page(cloud, tiers, given.reports, given.source, server_names, rooms)
+    page = cloud_page(cloud, tiers, given.reports, given.source, server_names, rooms, groups)
     write_output(path, page.html().encode(), private=True)  # a page has names of a cloud

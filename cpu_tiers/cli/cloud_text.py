@@ -20,6 +20,7 @@ from cpu_tiers.simulation.left import (
     TierRoom,
     class_order,
     class_sums,
+    group_sums,
     host_sums,
     percent,
 )
@@ -27,6 +28,8 @@ from cpu_tiers.simulation.sold import NOTHING, SoldCloud
 
 _CPUS = (VCPU, VCPU_SHARES, PCPU)
 _BAR_CELLS = 10
+_LEFT_OF_HOSTS = "What is left of each host, the least first"
+_LEFT_OF_GROUPS = "What is left of each group of hosts"
 _LEAST_NAME_CELLS = 24
 """The width of the names of hosts; longer names take up to half of a line."""
 
@@ -44,15 +47,27 @@ class CloudText(TextList):
         """Print the cloud."""
         # Without colors: a bar and a mark tell as much.
         console = Console(file=stdout, width=width(), highlight=False, no_color=True)
-        print_cloud(console, parsed_args.cloud, parsed_args.rooms, show_all=parsed_args.all)
+        print_cloud(
+            console,
+            parsed_args.cloud,
+            parsed_args.rooms,
+            parsed_args.groups,
+            show_all=parsed_args.all,
+        )
 
 
 def print_cloud(
-    console: Console, cloud: SoldCloud, rooms: Sequence[TierRoom] = (), *, show_all: bool
+    console: Console,
+    cloud: SoldCloud,
+    rooms: Sequence[TierRoom] = (),
+    groups: Mapping[str, frozenset[str]] | None = None,
+    *,
+    show_all: bool,
 ) -> None:
     """Print the sums, the providers over their capacity, and what is left of hosts.
 
     :param rooms: how many more servers of each tier fit.
+    :param groups: the names of the hosts of each group.
     :param show_all: print all hosts and all providers over their capacity.
     """
     disabled = f" ({len(cloud.disabled):,} disabled)" if cloud.disabled else ""
@@ -68,9 +83,16 @@ def print_cloud(
     if cloud.excesses:
         _print(console, "Over the capacity", _over(cloud, show_all=show_all))
         _print_rest(console, len(cloud.excesses), show_all=show_all)
+    if groups:
+        names = list(groups) if show_all else list(groups)[:MOST_LINES]
+        sums = group_sums(cloud.amounts, groups)
+        labels = {name: _group_label(cloud, name, groups[name]) for name in names}
+        _print(console, *_left(console.width, "group", labels, sums, _LEFT_OF_GROUPS))
+        _print_rest(console, len(groups), show_all=show_all)
     hosts = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
     if hosts:
-        _print(console, *_hosts(cloud, hosts, console.width, show_all=show_all))
+        labels = _host_labels(cloud, list(hosts) if show_all else list(hosts)[:MOST_LINES])
+        _print(console, *_left(console.width, "host", labels, hosts, _LEFT_OF_HOSTS))
         _print_rest(console, len(hosts), show_all=show_all)
     if cloud.domain:
         console.print(Text(f" Hosts are named without {printable(cloud.domain)}"))
@@ -148,19 +170,31 @@ def _over(cloud: SoldCloud, *, show_all: bool) -> Table:
     return table
 
 
-def _hosts(
-    cloud: SoldCloud,
-    hosts: Mapping[str, Mapping[str, ClassSum]],
-    columns: int,
-    *,
-    show_all: bool,
-) -> tuple[str, Table]:
-    """Return a title and what is left of hosts, with the resource classes that fit."""
-    names = class_order(name for sums in hosts.values() for name in sums)
-    labels = {
+def _host_labels(cloud: SoldCloud, hosts: Iterable[str]) -> dict[str, str]:
+    return {
         host: printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
-        for host in (list(hosts) if show_all else list(hosts)[:MOST_LINES])
+        for host in hosts
     }
+
+
+def _group_label(cloud: SoldCloud, name: str, hosts: frozenset[str]) -> str:
+    disabled = len(hosts & cloud.disabled)
+    number = f"{len(hosts):,}" + (f", {disabled:,} disabled" if disabled else "")
+    return f"{printable(name)} ({number})"
+
+
+def _left(
+    columns: int,
+    kind: str,
+    labels: Mapping[str, str],
+    sums: Mapping[str, Mapping[str, ClassSum]],
+    title: str,
+) -> tuple[str, Table]:
+    """Return a title and a table of what is left, with the resource classes that fit.
+
+    :param labels: the label of each line by the key of its sums.
+    """
+    names = class_order(name for of_classes in sums.values() for name in of_classes)
     widest = max(map(cell_len, labels.values())) + 2
     shown, free = list[str](), columns - min(max(widest, _LEAST_NAME_CELLS), columns // 2)
     for name in names:
@@ -168,12 +202,11 @@ def _hosts(
         if free < 0:
             break
         shown.append(name)
-    title = "What is left of each host, the least first"
     if hidden := len(names) - len(shown):
         title += f" (left out for lack of columns: {hidden})"
-    table = _table("host", *shown)
-    for host, label in labels.items():
-        cells = (hosts[host].get(name) for name in shown)
+    table = _table(kind, *shown)
+    for key, label in labels.items():
+        cells = (sums[key].get(name) for name in shown)
         table.add_row(Text(label), *("" if cell is None else _part(cell) for cell in cells))
     return title, table
 

@@ -14,7 +14,7 @@ from cpu_tiers.page.document import (
     PageSection,
     PageTable,
 )
-from cpu_tiers.simulation.left import TierRoom, class_sums, percent
+from cpu_tiers.simulation.left import TierRoom, class_sums, group_sums, percent
 from cpu_tiers.simulation.sold import SoldCloud
 
 
@@ -25,6 +25,7 @@ def cloud_page(
     source: str,
     server_names: Mapping[str, str] | None = None,
     rooms: Sequence[TierRoom] = (),
+    groups: Mapping[str, frozenset[str]] | None = None,
 ) -> Page:
     """Return the page of a cloud.
 
@@ -33,6 +34,7 @@ def cloud_page(
     :param source: where and when the cloud was read.
     :param server_names: the names of servers by their ids; other consumers are shown by their ids.
     :param rooms: how many more servers of each tier fit.
+    :param groups: the names of the hosts of each group.
     """
     data = CloudData(cloud, tiers, reports, server_names)
     return Page(
@@ -46,6 +48,7 @@ def cloud_page(
         sections=[
             *_sections(cloud, data),
             *_more(rooms),
+            *_groups(cloud, data, groups or {}),
             _audits(data, reports),
             _hosts(cloud, data),
             _host(data, has_names=bool(server_names)),
@@ -123,6 +126,26 @@ def _more(rooms: Sequence[TierRoom]) -> Iterator[PageSection]:
         )
         text = "Of one tier alone, as if the other tiers got no servers."
         yield PageSection(key="more", title="Room", texts=[text], parts=[table])
+
+
+def _groups(
+    cloud: SoldCloud, data: CloudData, groups: Mapping[str, frozenset[str]]
+) -> Iterator[PageSection]:
+    if groups:
+        table = PageTable(
+            title="What is left of each group of hosts",
+            columns=("group", "hosts", "disabled", *data.classes),
+            rows=[
+                (
+                    name,
+                    len(groups[name]),
+                    len(groups[name] & cloud.disabled),
+                    *(percent(sums[each].left) if each in sums else "" for each in data.classes),
+                )
+                for name, sums in group_sums(cloud.amounts, groups).items()
+            ],
+        )
+        yield PageSection(key="groups", title="Groups of hosts", parts=[table])
 
 
 def _sold(cloud: SoldCloud, data: CloudData) -> Iterator[PageChart | PageTable]:

@@ -104,6 +104,22 @@ def host_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, Mapping[str, ClassS
     return {host: sums[host] for host in sorted(sums, key=lambda host: (*_need(sums[host]), host))}
 
 
+def group_sums(
+    amounts: Iterable[SoldAmount], groups: Mapping[str, frozenset[str]]
+) -> Mapping[str, Mapping[str, ClassSum]]:
+    """Return the sums by group of hosts and resource class; a host may be in several groups.
+
+    :param groups: the names of the hosts of each group.
+    """
+    by_host: dict[str, list[SoldAmount]] = {}
+    for amount in amounts:
+        by_host.setdefault(amount.host, []).append(amount)
+    return {
+        name: class_sums(amount for host in hosts for amount in by_host.get(host, ()))
+        for name, hosts in groups.items()
+    }
+
+
 def _need(sums: Mapping[str, ClassSum]) -> tuple[int, float]:
     over = sum(of_class.over for of_class in sums.values())
     return (-over, least_left(sums, default=2.0))
