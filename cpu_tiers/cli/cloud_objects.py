@@ -11,8 +11,9 @@ from uuid import UUID
 from cpu_tiers.cli.documents import image_of, port_of, read_image, read_port
 from cpu_tiers.cli.flavor_documents import flavor_of
 from cpu_tiers.compute_api.agents import read_agents
+from cpu_tiers.compute_api.aggregates import read_aggregates
 from cpu_tiers.compute_api.flavors import read_flavors
-from cpu_tiers.compute_api.lookup import AGGREGATE, IMAGE, PORT, SERVER, find, find_id
+from cpu_tiers.compute_api.lookup import IMAGE, PORT, SERVER, find, find_id
 from cpu_tiers.compute_api.servers import read_server
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.similar_names import advice
@@ -142,17 +143,17 @@ def aggregate_uuids(
     :raises InvalidInput: with all names that no aggregate has.
     :raises ComputeApiUnavailable: Nova does not answer.
     """
+    wanted = tuple(map(frozenset, arguments))
+    names = sorted(name for name in frozenset().union(*wanted) if not _is_uuid(name))
+    uuids = {each.name: each.uuid for each in read_aggregates(services())} if names else {}
     faults = FaultList()
-
-    def uuid_of(text: str) -> str:
-        found = None
-        if not _is_uuid(text):
-            found = faults.read(find, services(), AGGREGATE, text, "--aggregate")
-        return text if found is None else str(found["uuid"])
-
-    uuids = tuple(frozenset(map(uuid_of, texts)) for texts in arguments)
+    for name in names:
+        if name not in uuids:
+            otherwise = "openstack aggregate list shows the aggregates"
+            hint = advice(name, uuids, otherwise)
+            faults.add("--aggregate", f"{name}: Nova has no such aggregate", hint)
     faults.raise_if_any()
-    return uuids
+    return tuple(frozenset(uuids.get(text, text) for text in texts) for texts in wanted)
 
 
 def _is_uuid(text: str) -> bool:

@@ -1,8 +1,7 @@
-"""Finds a server, an image, a port or an aggregate by its id or its name.
+"""Finds a server, an image or a port by its id or its name.
 
 Source: API references of Nova (``GET /servers/{id}`` and ``GET /servers/detail``, microversion
-2.47: the flavor is embedded; ``GET /os-aggregates``), Glance (``GET /v2/images``) and Neutron
-(``GET /v2.0/ports``).
+2.47: the flavor is embedded), Glance (``GET /v2/images``) and Neutron (``GET /v2.0/ports``).
 """
 
 import re
@@ -39,7 +38,6 @@ class NamedKind:
     :param list_path: the path of the list, if it is another.
     :param filters: returns the parameters with which the list has the objects of a name.
     :param is_wrapped: whether an answer with one object has the object under the kind's name.
-    :param has_ids: whether an object can be asked for by the id that other services know.
     :param advice: the command that lists the objects.
     """
 
@@ -49,7 +47,6 @@ class NamedKind:
     list_path: str = ""
     filters: Callable[[str], Mapping[str, str]] = _by_name
     is_wrapped: bool = True
-    has_ids: bool = True
     microversion: str | None = None
 
     @property
@@ -87,14 +84,6 @@ PORT = NamedKind(
     path="/v2.0/ports",
     advice="openstack port list shows the ports",
 )
-AGGREGATE = NamedKind(
-    wanted=Wanted(NOVA, "an aggregate", "an aggregate"),
-    path="/os-aggregates",
-    advice="openstack aggregate list shows the aggregates",
-    filters=lambda _: {},
-    has_ids=False,  # Placement knows the uuid, and Nova wants a number
-    microversion="2.41",  # the first with the uuid
-)
 
 
 def find(services: Services, kind: NamedKind, name: str, where: str) -> Document:
@@ -104,8 +93,7 @@ def find(services: Services, kind: NamedKind, name: str, where: str) -> Document
     :raises InvalidInput: there is no such object, or several have the name.
     :raises ComputeApiUnavailable: the service does not answer.
     """
-    found = _with_id(services, kind, name) if kind.has_ids else None
-    return found or _with_name(services, kind, name, where)
+    return _with_id(services, kind, name) or _with_name(services, kind, name, where)
 
 
 def find_id(services: Services, kind: NamedKind, name: str, where: str) -> str:

@@ -91,16 +91,16 @@ def test_ids_of_servers() -> None:
 def test_aggregates_by_their_names() -> None:
     uuid, other = (f"{n * 8}-0000-4000-8000-{n * 12}" for n in "12")
     rack = {"id": 1, "name": "rack 1", "uuid": uuid}
-    cloud = Catalog(
-        {("compute", "/os-aggregates?"): {"aggregates": [rack, {**rack, "name": "b"}]}}
-    )
+    cloud = Catalog({("compute", "/os-aggregates"): {"aggregates": [rack, {**rack, "name": "b"}]}})
     found = aggregate_uuids([["rack 1", other], [other]], cloud.services)
     assert list(map(set, found)) == [{uuid, other}, {other}]
     assert aggregate_uuids([[other]], nobody) == (frozenset({other}),)
     with pytest.raises(InvalidInput) as caught:
-        aggregate_uuids([["rack", "Rack 1"]], cloud.services)
-    assert [fault.given.partition(":")[0] for fault in caught.value.faults] == ["rack", "Rack 1"]
-    assert caught.value.faults[0].allowed == "openstack aggregate list shows the aggregates"
+        aggregate_uuids([["rack 2", "Rack 1"]], cloud.services)
+    assert [fault.given.partition(":")[0] for fault in caught.value.faults] == ["Rack 1", "rack 2"]
+    assert [fault.allowed for fault in caught.value.faults] == [
+        "did you mean rack 1? openstack aggregate list shows the aggregates"
+    ] * 2
 
 
 def test_an_image_in_a_file_or_in_glance(tmp_path: Path) -> None:
