@@ -20,6 +20,7 @@ RUN_BY = {
     "docs/debugging.rst": "tests/cloud/test_admin.py",
     "docs/deployment.rst": "tests/cloud/test_ansible.py",
     "docs/numa.rst": "tests/cloud/test_admin.py",
+    "docs/stock-nova.rst": "tests/cloud/test_stock_nova.py",
     "docs/upgrade.rst": "tests/cloud/test_admin.py",
 }
 """The test that follows all sessions of a page, by the page."""
