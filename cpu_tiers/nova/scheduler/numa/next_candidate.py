@@ -155,28 +155,25 @@ def _other(candidates: Sequence[Candidate], claimed: Candidate) -> Candidate | N
     return next((other for other in candidates if other["allocations"].keys() != taken), None)
 
 
-CLAIMS = Seam(
-    module="nova.scheduler.utils",
-    path="claim_resources",
-    parameters=(
-        "ctx",
-        "client",
-        "spec_obj",
-        "instance_uuid",
-        "alloc_req",
-        "allocation_request_version=None",
-    ),
-    wrap=_claim_next,
-)
-"""The seam around each claim of a candidate."""
-
 SEAMS = (
     sort_seam(
         wrap=_keep,
         # Replaces the first candidate, which refused_candidates still has to know by its identity.
         layer=1,
     ),
-    CLAIMS,
+    Seam(
+        module="nova.scheduler.utils",
+        path="claim_resources",
+        parameters=(
+            "ctx",
+            "client",
+            "spec_obj",
+            "instance_uuid",
+            "alloc_req",
+            "allocation_request_version=None",
+        ),
+        wrap=_claim_next,
+    ),
     Seam(
         module="nova.scheduler.manager",
         path="SchedulerManager._get_alternate_hosts",

@@ -5,7 +5,6 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from nova import objects, weights
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.numa import next_candidate
 from cpu_tiers.nova.scheduler.reasons.decision import MOST_HOSTS, Decision, Round, named
 from cpu_tiers.nova.scheduler.reasons.decision_file import append
 from cpu_tiers.nova.seams import Seam
@@ -262,10 +260,19 @@ SEAMS = (
         parameters=("self", "weighers", "obj_list", "weighing_properties"),
         wrap=_note_weights,
     ),
-    replace(
-        next_candidate.CLAIMS,
+    Seam(
+        module="nova.scheduler.utils",
+        path="claim_resources",
+        parameters=(
+            "ctx",
+            "client",
+            "spec_obj",
+            "instance_uuid",
+            "alloc_req",
+            "allocation_request_version=None",
+        ),
         wrap=_note_claim,
-        layer=-1,  # sees each claim that the wrapper around it makes
+        layer=-1,  # sees each claim that next_candidate makes
     ),
 )
 """The seams for nova-scheduler."""

@@ -25,10 +25,9 @@ from cpu_tiers.nova.in_time import REASONS
 from cpu_tiers.nova.scheduler.reasons.empty_answers import (
     has_host,
     is_empty,
-    is_explained,
     is_first_of_two,
-    tells_reason,
 )
+from cpu_tiers.nova.scheduler.refusal import is_unexplained
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators.constraints import constraints, without
 
@@ -57,11 +56,8 @@ def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
             return answer
         is_second = context in firsts
         first = firsts.pop(context, None)
-        if is_second:
-            is_reason = first is not None and tells_reason(first)
-        else:
-            is_reason = is_explained(resources)
-        if not is_empty(answer) or not is_reason:
+        explained = first if is_second else resources
+        if not is_empty(answer) or explained is None or is_unexplained(explained):
             return answer
         requests = [first, resources] if is_second else [resources]
         queries = [read_query(request.to_querystring()) for request in requests]
