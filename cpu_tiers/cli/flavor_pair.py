@@ -83,9 +83,14 @@ class PairCommands(TextList):
             pairs = [f"{key}={value}" for key, value in row["properties"].items()]
             for verb, words in (("set", pairs), ("unset", row["remove"])):
                 if words:
-                    options = [option for word in words for option in ("--property", word)]
-                    command = shlex.join(["openstack", "flavor", verb, row["flavor"], *options])
-                    stdout.write(printable_lines(command) + "\n")
+                    stdout.write(_command(verb, row["flavor"], words))
+
+
+def _command(verb: str, flavor: str, properties: Iterable[str]) -> str:
+    """Return a line for a shell; a name that begins with ``-`` is no option there."""
+    options = [word for each in properties for word in ("--property", each)]
+    arguments = [*options, "--", flavor] if flavor.startswith("-") else [flavor, *options]
+    return printable_lines(shlex.join(["openstack", "flavor", verb, *arguments])) + "\n"
 
 
 def _flavors(parsed_args: Namespace, cloud: CloudSource, faults: FaultList) -> Iterable[Flavor]:

@@ -14,6 +14,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run
 
 from cpu_tiers.cli.flavor_report import check_flavors, check_pinned, inspect
+from cpu_tiers.cli.function_report import check_functions
 from cpu_tiers.cli.host_names import names, of_all
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.secrets import hide, masked_output
@@ -151,6 +152,7 @@ class Checks(UpgradeCommands):
 
     _upgrade_checks = (
         ("Step of the cloud", _step),
+        ("Functions of Nova", lambda _: check_functions()),
         ("NUMA reporting", _numa),
         ("VCPU_SHARES reporting", _shares),
         ("Name of VCPU_SHARES", _share_names),

@@ -147,7 +147,7 @@ class Service:
 
         :raises SeamMismatch: a feature that is needed does not fit; with all such features.
         """
-        refusals = {feature: refusal for feature in features if (refusal := _refusal_of(feature))}
+        refusals = {feature: refusal for feature in features if (refusal := refusal_of(feature))}
         fitting = [feature for feature in features if feature not in refusals]
         needed = []
         for feature, refusal in refusals.items():
@@ -169,7 +169,7 @@ class Service:
         return fitting
 
 
-def _refusal_of(feature: Feature) -> str:
+def refusal_of(feature: Feature) -> str:
     """Return why a feature does not fit the installed Nova; empty if the feature fits."""
     try:
         feature.verify()

@@ -19,6 +19,7 @@ from cpu_tiers.model.flavor import Flavor
 from tests.nova.cloud import MULTIPLIER, STOCK
 from tests.nova.computes import Computes
 from tests.nova.kinds import KeepsTuning
+from tests.nova.reshapes import start_reporting
 
 
 def hardware() -> Any:
@@ -70,6 +71,36 @@ def test_novas_loader_accepts_the_file(
     assert read == totals
 
 
+def report_by_file(cloud: Computes) -> None:
+    """Have nova-compute read the file of a host with 8 shared CPUs and the ratio 2.0."""
+    options = InventoryOptions(
+        cpu_shared_set=CpuSet(range(8)), cpu_allocation_ratio=AllocationRatio(value=2.0)
+    )
+    folder = Path(cloud.useFixture(fixtures.TempDir()).path)
+    (folder / "cpu-tiers.yaml").write_text(shares_file(options))
+    cloud.flags(group="compute", provider_config_location=str(folder))
+
+
+class TestWayDown(Computes):
+    """From the driver of cpu-tiers to Nova's own driver, with a server in place."""
+
+    def test_one_file_and_a_restart(self) -> None:
+        self.flags(group="compute", cpu_shared_set="0-7")
+        self.flags(cpu_allocation_ratio=2.0)
+        self.start_compute("one", host_info=hardware())
+        server = self.boot_on("one", self.tier("gold", "100", vcpus=2))
+        assert start_reporting(self, "one") == 1  # the server gets its shares
+        before = self.inventory("one")
+        report_by_file(self)
+        self.reporting(False)
+        self.flags(compute_driver="libvirt.LibvirtDriver")
+        self.restart("one")
+        self._run_periodics()
+        assert self.inventory("one") == before
+        assert self.allocated(server) == {"one": 200}  # 100 x 2
+        assert self.domain_shares(server, "one") == "200"
+
+
 class TestOwnMeans(Computes):
     """Nova's own services; the hosts have 8 shared CPUs of 12, with the ratio 2.0."""
 
@@ -84,12 +115,7 @@ class TestOwnMeans(Computes):
         self.useFixture(fixtures.MockPatch(copy, return_value="{}"))
         self.flags(group="compute", cpu_shared_set="0-7")
         self.flags(cpu_allocation_ratio=2.0)
-        options = InventoryOptions(
-            cpu_shared_set=CpuSet(range(8)), cpu_allocation_ratio=AllocationRatio(value=2.0)
-        )
-        folder = Path(self.useFixture(fixtures.TempDir()).path)
-        (folder / "cpu-tiers.yaml").write_text(shares_file(options))
-        self.flags(group="compute", provider_config_location=str(folder))
+        report_by_file(self)
 
     def start_own_host(self, name: str) -> None:
         self.start_compute(name, host_info=hardware())

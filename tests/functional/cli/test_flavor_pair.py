@@ -21,6 +21,14 @@ def test_the_commands_for_a_tier(run: Command, flavor: Command) -> None:
     assert result.stderr == ""
 
 
+def test_a_name_is_never_an_option(run: Command, flavor: Command) -> None:
+    result = run("flavor", "pair", flavor(GOLD, name="--os-cloud=other"))
+    assert [line.rpartition(" ")[2] for line in result.stdout.splitlines()] == (
+        ["--os-cloud=other"] * 2
+    )
+    assert result.stdout.count(" -- --os-cloud=other\n") == 2
+
+
 def test_a_list_of_flavors(run: Command, save: Command) -> None:
     columns = {"ID": "1", "RAM": 4096, "Disk": 1, "Ephemeral": 0, "VCPUs": 2, "Swap": 0}
     names = {"gold": GOLD, "plain": {}, "paired": PAIR, "weight": {"quota:cpu_shares": "200"}}

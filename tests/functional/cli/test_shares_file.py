@@ -13,7 +13,7 @@ Keep = Callable[..., subprocess.CompletedProcess[str]]
 PROGRAM = Path(__file__).parents[3] / "etc" / "systemd" / "cpu-tiers-shares-file"
 STAND_INS = {
     "cpu-tiers": 'cat "$NEW_FILE"',
-    "virsh": 'cat "$CAPABILITIES"',
+    "virsh": 'cat "$CAPABILITIES" 2>/dev/null',
     "systemctl": 'echo "$NOVA_COMPUTE_PID"',
     "ps": 'echo "$SECONDS_SINCE_START"',
 }
@@ -84,6 +84,22 @@ def test_nova_compute_must_read_a_new_file(keep: Keep, file: Path, new: Path) ->
     assert "was written" in keep(3).stdout
     assert file.read_text() == "15 CPUs"
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_libvirt_without_an_answer(
+    keep: Keep, file: Path, tmp_path: Path, capabilities: str
+) -> None:
+    (tmp_path / "bin" / "cpu-tiers").unlink()  # the command itself
+    Path(capabilities).unlink()
+    keep(1)
+    assert list(file.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o777])
+def test_a_folder_that_others_may_write_is_refused(keep: Keep, file: Path, mode: int) -> None:
+    file.parent.chmod(mode)
+    assert "no other user may write there" in keep(1).stderr
+    assert list(file.parent.iterdir()) == []
 
 
 def test_a_failure_leaves_the_old_file(keep: Keep, file: Path, new: Path) -> None:
