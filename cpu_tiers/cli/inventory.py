@@ -4,7 +4,7 @@ import logging
 import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,18 @@ from cpu_tiers.cli.documents import read_bytes
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.provider_yaml import NAME as PROVIDER_YAML
+from cpu_tiers.cli.provider_yaml import warn_of_options
 from cpu_tiers.cli.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.inventory import Host, build_tree
+from cpu_tiers.inventory import Host, InventoryOptions, build_tree
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.excesses import excesses_of
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.placement.sync import sync
 
@@ -82,10 +86,16 @@ class _InventoryCommand(NovaConfCommand, ListCommand):
 class InventoryShow(_InventoryCommand):
     """Show the provider tree of a host; nothing is written."""
 
+    formats = "inventory"
+
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the tree, and list its providers."""
-        tree = self.tree(parsed_args, self.nova_conf())
+        conf = self.nova_conf()
         columns = ("name", "parent", "inventories", "traits")
+        if parsed_args.formatter == PROVIDER_YAML:
+            parsed_args.tree, parsed_args.options = _shares_only(parsed_args, conf)
+            return columns, []
+        tree = self.tree(parsed_args, conf)
         return columns, [provider_row(provider) for provider in tree.providers]
 
 
@@ -102,14 +112,40 @@ class InventorySync(_InventoryCommand):
         tree = self.tree(parsed_args, conf)
         with ProgressLine("asking Placement"), self.placement(conf) as client:
             changes = sync(client, tree)
+            warn_of_excesses(client, changes)
         if not changes:
             LOG.info("Placement is up to date: nothing was changed.")
         return CHANGE_COLUMNS, change_rows(changes)
 
 
+def _shares_only(
+    parsed_args: Namespace, conf: cfg.ConfigOpts
+) -> tuple[ProviderTree, InventoryOptions]:
+    """Return the CPUs and the shares of the host, and the options that they are made with.
+
+    nova.conf of a host with Nova's own driver has no ``report_vcpu_shares``.
+    """
+    host = Host(name=_hostname(parsed_args.hostname), topology=read_topology(parsed_args))
+    options = inventory_options(conf)
+    warn_of_options(options)
+    options = replace(options, report_vcpu_shares=True)
+    return build_tree(host, options), options
+
+
 def change_rows(changes: Iterable[Change]) -> list[tuple[object, ...]]:
     """Return a row for each change."""
     return [(change.provider, change.what, change.before, change.after) for change in changes]
+
+
+def warn_of_excesses(client: PlacementClient, changes: Iterable[Change]) -> None:
+    """Say of which changed inventories servers have more than the capacity."""
+    excesses = list(excesses_of(client, {c.provider for c in changes if c.is_of_amounts}))
+    if excesses:
+        LOG.warning(
+            "More is allocated than the capacity: %s. The servers keep it, and Placement allocates"
+            " no more until enough is free.",
+            ", ".join(map(str, excesses)),
+        )
 
 
 def _hostname(name: str) -> str:

@@ -14,14 +14,17 @@ from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 from oslo_upgradecheck.upgradecheck import main as run
 
 from cpu_tiers.cli.flavor_report import check_flavors, check_pinned, inspect
+from cpu_tiers.cli.function_report import check_functions
 from cpu_tiers.cli.host_names import names, of_all
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.secrets import hide, masked_output
 from cpu_tiers.cli.terminal import wrapped_errors
 from cpu_tiers.cli.trait_report import check_host_traits, register
 from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf.score_names import idle_names
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.excess import Excess
+from cpu_tiers.model.host_traits import multiplier_trait
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.placement.excesses import read_excesses
 from cpu_tiers.placement.session import connect
@@ -102,7 +105,30 @@ class Checks(UpgradeCommands):
             return Result(Code.FAILURE, str(error))
 
     def _weigher(self) -> Result:
-        return check_weigher(self._conf)
+        result = check_weigher(self._conf)
+        options = self._conf[filter_scheduler.GROUP]
+        if result.code == Code.SUCCESS and (
+            options.resource_provider_resources or options.resource_provider_traits
+        ):
+            return self._on_hosts(lambda _: self._check_names(options))
+        return result
+
+    def _check_names(self, options: cfg.ConfigOpts.GroupAttr) -> Result:
+        try:
+            with connect(self._conf) as client:
+
+                def has_class(name: str) -> bool:
+                    names = {name, OTHER_SHARES} if name == VCPU_SHARES else {name}
+                    return any(map(client.has_resource_class, names))
+
+                has_trait = client.traits_in_use().__contains__
+                idle = idle_names(options, has_class, has_trait)
+        except CpuTiersError as error:
+            return Result(Code.FAILURE, str(error))
+        return Result(Code.WARNING, "\n".join(idle)) if idle else Result(Code.SUCCESS)
+
+    def _step(self) -> Result:
+        return self._on_hosts(lambda hosts: check_step(hosts, self._conf))
 
     def _on_databases(self, check: Callable[[_Databases], Result]) -> Result:
         if self._databases is None:
@@ -126,6 +152,8 @@ class Checks(UpgradeCommands):
         )
 
     _upgrade_checks = (
+        ("Step of the cloud", _step),
+        ("Functions of Nova", lambda _: check_functions()),
         ("NUMA reporting", _numa),
         ("VCPU_SHARES reporting", _shares),
         ("Name of VCPU_SHARES", _share_names),
@@ -135,6 +163,42 @@ class Checks(UpgradeCommands):
         ("Flavors and servers", _flavors),
         ("Servers with dedicated CPUs", _pinned),
     )
+
+
+def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
+    """Name the step of docs/stock-nova.rst on which a cloud stands; never a warning.
+
+    :param conf: the configuration of nova-scheduler.
+    """
+    weighs = loads_weigher(conf)
+    try:
+        options = [name for name in _OF_THE_WEIGHER if conf[filter_scheduler.GROUP][name]]
+    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
+        return Result(Code.FAILURE, str(error))
+    on = options if weighs else []
+    nodes = sum(host.is_numa_aware is True for host in hosts)
+    by_driver = sum(host.has_shares and multiplier_trait() in host.functions for host in hosts)
+    by_file = sum(host.has_shares for host in hosts) - by_driver
+    if nodes or "query_placement_for_numa" in on:
+        step = "4, NUMA nodes"
+    elif by_driver or on:
+        step = "3, the driver and requests of shares"
+    elif weighs:
+        step = "2, the weigher"
+    else:
+        step = "1, tiers with Nova's own driver" if by_file else "0, no tiers"
+    return Result(
+        Code.SUCCESS,
+        f"step {step}: of {len(hosts)} hosts, {by_driver} report shares by the driver of"
+        f" cpu-tiers, {by_file} by a provider.yaml, and {nodes} report NUMA nodes; nova-scheduler"
+        f" {'loads' if weighs else 'does not load'} the weigher",
+    )
+
+
+def loads_weigher(conf: cfg.ConfigOpts) -> bool:
+    """Tell whether nova-scheduler loads the weigher of cpu-tiers."""
+    classes = conf[filter_scheduler.GROUP].weight_classes
+    return any(name.startswith("cpu_tiers.") for name in classes)
 
 
 def check_numa(hosts: Sequence[HostSurvey]) -> Result:
@@ -229,7 +293,7 @@ def check_weigher(conf: cfg.ConfigOpts) -> Result:
         idle = [name for name in _OF_THE_WEIGHER if scheduler[name]]
     except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
         return Result(Code.FAILURE, str(error))
-    if not idle or any(name.startswith("cpu_tiers.") for name in scheduler.weight_classes):
+    if not idle or loads_weigher(conf):
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,

@@ -32,13 +32,14 @@ host for which ``[compute] enable_numa_reporting_to_placement`` is not set. A
 server without a NUMA topology gets a host that does not report its NUMA nodes.
 
 nova-scheduler reads this option if it has loaded the weigher of cpu-tiers, and
-so do ``cpu-tiers request show`` and ``cpu-tiers weigh``. Set the same value for
+the commands of ``cpu-tiers`` read the option, too. Set the same value for
 nova-api: with ``[api] refuse_faulty_flavors``, nova-api answers 400 to a flavor
 whose NUMA nodes cannot be requested. Turn the option on before
 the first host reports its nodes: otherwise the scheduler places servers on the
 host that fit none of its nodes. If the option is not set, nova-scheduler sends
-the queries of an unmodified Nova, and the commands request the nodes of flavors
-and images with ``hw:numa_nodes``.
+the queries of an unmodified Nova, and so do the commands; only ``cpu-tiers
+request show`` and ``flavor check`` then request the nodes of flavors and images
+with ``hw:numa_nodes``.
 
 Related options:
 

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cpu_tiers.errors import Fault, InvalidInput
+from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.extra_specs.shares import MULTIPLIER, Shares, effective_shares, parse_shares
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 
 _OLD_DEFAULT = 1024
+_DIVISIBLE_MB = 2**20
+"""The memory of a flavor whose memory is not known; powers of 2 divide it into NUMA nodes."""
 
 NO_TIER = "no tier"
 """The name of what has no CPU shares."""
@@ -110,14 +113,19 @@ def flavor_shares(domain: Domain) -> Shares | None:
 
 
 def shares_faults(domain: Domain) -> tuple[Fault, ...]:
-    """Return the faults of the extra specs for shares in the flavor of a guest."""
+    """Return the faults of the extra specs for shares in the flavor of a guest.
+
+    A weight without a claim is none: whether nova-scheduler claims shares by the weight shows in
+    the allocation.
+    """
     flavor = _flavor(domain)
+    if flavor is None:
+        return ()
     try:
-        if flavor is not None:
-            parse_shares(flavor)
+        parse_shares(flavor)
     except InvalidInput as error:
         return error.faults
-    return ()
+    return pair_faults(flavor, query_vcpu_shares=True)
 
 
 def _flavor(domain: Domain) -> Flavor | None:
@@ -126,5 +134,8 @@ def _flavor(domain: Domain) -> Flavor | None:
         return None
     vcpus = max(1, len(domain.vcpu_sets))  # a Flavor has at least one vCPU
     return Flavor(
-        name=domain.flavor or "", vcpus=vcpus, memory_mb=1, extra_specs=domain.extra_specs
+        name=domain.flavor or "",
+        vcpus=vcpus,
+        memory_mb=_DIVISIBLE_MB,
+        extra_specs=domain.extra_specs,
     )

@@ -49,6 +49,9 @@ def resource_class(name: str) -> str:
 
 VCPU_SHARES: str = resource_class("VCPU_SHARES")
 
+CUSTOM_SHARES = "CUSTOM_VCPU_SHARES"
+"""The class in a provider.yaml and in the flavors for it: Nova accepts only custom names there."""
+
 NUMA_SERVER = "CUSTOM_NUMA_SERVER"
 """The anchor: each server with NUMA nodes claims 1 of the root provider of its host.
 Nova's moves look for the allocations of a server on the root provider."""

@@ -6,7 +6,8 @@ imports and installs the seams of the features that nova.conf switches on, and n
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -18,7 +19,7 @@ from cpu_tiers.nova import options, seams
 from cpu_tiers.nova.attributes import Attribute
 from cpu_tiers.nova.fingerprints import warn_of_unknown
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Seam, SeamMismatch
 
 LOG = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ class Feature:
     :param switch: what switches the feature on, for the documentation; the option by default.
     :param groups: further groups of nova.conf with options of cpu-tiers that the feature reads.
     :param attributes: the attributes of Nova's objects that the feature reads or writes.
+    :param is_needed: tells from the configuration whether the service must not start without the
+        feature, if the feature is on and does not fit the installed Nova (decision D107).
     """
 
     name: str
@@ -50,6 +53,16 @@ class Feature:
     switch: str = ""
     groups: tuple[str, ...] = ()
     attributes: tuple[Attribute, ...] = ()
+    is_needed: Callable[[cfg.ConfigOpts], bool] = _always
+
+    def verify(self) -> None:
+        """Check that the seams and the attributes fit the installed Nova.
+
+        :raises SeamMismatch: a seam or an attribute does not fit.
+        """
+        seams.verify(self.seams)
+        for attribute in self.attributes:
+            attribute.verify()
 
     def is_on(self, conf: cfg.ConfigOpts) -> bool:
         """Tell whether the feature is on, and register the options that the feature reads.
@@ -114,12 +127,8 @@ class Service:
         :raises SeamMismatch: a seam or an attribute does not fit the installed Nova. No function
             is wrapped.
         """
+        features = self._fitting(features)
         needed = dict.fromkeys(seam for feature in features for seam in feature.seams)
-        seams.verify(needed)
-        for attribute in dict.fromkeys(
-            each for feature in features for each in feature.attributes
-        ):
-            attribute.verify()
         wrapped = sorted({str(seam) for seam in seams.install(needed)})
         if wrapped:
             warn_of_unknown(needed)
@@ -130,6 +139,52 @@ class Service:
                 ", ".join(wrapped),
                 version("nova"),
             )
+
+    def _fitting(self, features: Sequence[Feature]) -> list[Feature]:
+        """Return the features that fit the installed Nova.
+
+        A feature that no option needs is left out, with an error in the log.
+
+        :raises SeamMismatch: a feature that is needed does not fit; with all such features.
+        """
+        refusals = {feature: refusal for feature in features if (refusal := refusal_of(feature))}
+        fitting = [feature for feature in features if feature not in refusals]
+        needed = []
+        for feature, refusal in refusals.items():
+            if feature.is_needed(CONF):
+                switch = _plain(feature.switched_on_by)
+                needed.append(
+                    f"{refusal}. The feature {feature.name} needs it ({switch})."
+                    f" Without the feature, {self.name} has the features {_names(fitting)}"
+                )
+            else:
+                LOG.error(
+                    "%s. %s starts without the feature %s, which no option of nova.conf needs",
+                    refusal,
+                    self.name,
+                    feature.name,
+                )
+        if needed:
+            raise SeamMismatch("\n".join(needed))
+        return fitting
+
+
+def refusal_of(feature: Feature) -> str:
+    """Return why a feature does not fit the installed Nova; empty if the feature fits."""
+    try:
+        feature.verify()
+    except SeamMismatch as error:
+        return str(error)
+    return ""
+
+
+def _names(features: Iterable[Feature]) -> str:
+    return ", ".join(feature.name for feature in features) or "of Nova alone"
+
+
+def _plain(text: str) -> str:
+    """Return a text of the documentation without its markup."""
+    return re.sub(r" \(:doc:`\w+`\)|``", "", text)
 
 
 CPU_POLICIES = Feature(

@@ -24,6 +24,11 @@ class Change:
     before: str
     after: str
 
+    @property
+    def is_of_amounts(self) -> bool:
+        """Tell whether an amount of an inventory that stays is changed."""
+        return self.what.rpartition(" ")[2] in AMOUNTS
+
     def __str__(self) -> str:
         """Return a line such as ``compute1: VCPU total 8 -> 16``."""
         return f"{self.provider}: {self.what} {self.before} -> {self.after}"

@@ -154,12 +154,12 @@ def test_a_server_without_shares_is_healed(guide: Guide, page: str) -> None:
 def test_a_host_where_nothing_may_be_loaded(guide: Guide) -> None:
     """Nova's own driver reports the inventory by a file."""
     shell = guide.shell
-    shell.output_of("mkdir -p /etc/nova/provider_config")
-    guide.follow("admin/compute", "schema_version", "/etc/nova/provider_config/shares.yaml")
-    shell.output_of(f"sed -i.before '/^compute_driver = cpu/d' {COMPUTE_CONF}")
+    multiplier = "s/^vcpu_share_multiplier.*/vcpu_share_multiplier = 160/"
+    shell.output_of(f"sed -i.before '/^compute_driver = cpu/d; {multiplier}' {COMPUTE_CONF}")
+    guide.follow("admin/compute", "provider-yaml")
     shell.output_of("systemctl restart nova-compute")
     inventory = "openstack resource provider inventory show $UUID CUSTOM_VCPU_SHARES"
-    shell.output_of(f"{inventory} -f value -c total", "1600")
+    shell.output_of(f"{inventory} -f value -c total", "160")
     guide.lose_shares()
     guide.follow("admin/compute", "heal --plan --host compute1")
     assert guide.held() == [GOLD]

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 from nova import service
+from nova.objects import RequestSpec
 from nova.scheduler import utils as scheduler_utils
 from nova.scheduler.client.report import SchedulerReportClient
 from nova.scheduler.host_manager import HostState
 from nova.scheduler.manager import SchedulerManager
 from nova.scheduler.utils import ResourceRequest
+from nova.scheduler.weights import WeighedHost
 
 from cpu_tiers import extensions
 from cpu_tiers.conf import api as api_options
@@ -28,7 +30,7 @@ from cpu_tiers.nova.features import Feature, Service
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Seam, SeamMismatch
 from tests.nova.wrapping import all_seams, wrapped
 
 SHARES = "filter_scheduler.query_placement_for_vcpu_shares"
@@ -82,7 +84,7 @@ def conf() -> Iterator[None]:
     for module in (api_options, compute, filter_scheduler, libvirt):
         options.register(module)
     yield
-    for name in EVERYTHING:
+    for name in (*EVERYTHING, MULTIPLIER):
         group, option = name.split(".")
         CONF.clear_override(option, group)
 
@@ -186,6 +188,59 @@ def test_a_service_wraps_what_its_options_need(
     switch_on(*switches)
     start()
     assert set(wrapped()) == functions
+
+
+MULTIPLIER = "filter_scheduler.resource_provider_weight_multiplier"
+
+
+def test_a_feature_that_is_off_stops_no_service(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The weigher is loaded, and counts nothing: its multiplier is 0."""
+    monkeypatch.delattr(HostState, "consume_from_request")
+    weigher = ResourceProviderWeigher()
+    (message,) = caplog.messages
+    assert "HostState.consume_from_request was expected with the parameters" in message
+    assert message.endswith(
+        "nova-scheduler starts without the feature weigher, which no option of nova.conf needs"
+    )
+    host = HostState("one", "one", None)
+    host.uuid, host.aggregates = "1", []
+    assert weigher.weigh_objects([WeighedHost(host, 0.0)], RequestSpec()) == [0.0]
+    monkeypatch.undo()
+    assert wrapped() == []
+
+
+def test_a_refusal_says_its_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(HostState, "consume_from_request")
+    monkeypatch.delattr(SchedulerManager, "_get_alternate_hosts")
+    switch_on(SHARES, QUERY, MULTIPLIER)
+    with pytest.raises(SeamMismatch) as caught:
+        ResourceProviderWeigher()
+    of_weigher, of_query = str(caught.value).splitlines()
+    assert "HostState.consume_from_request was expected" in of_weigher
+    assert of_weigher.endswith(
+        "The feature weigher needs it ([filter_scheduler] weight_classes names the weigher)."
+        " Without the feature, nova-scheduler has the features vCPU shares, lacking constraints"
+    )
+    assert "The feature NUMA query needs it ([filter_scheduler] query_placement_for_numa)." in (
+        of_query
+    )
+    monkeypatch.undo()
+    assert wrapped() == []
+
+
+def test_a_wrapper_of_another_vendor(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Profiled:
+        """A callable without a name."""
+
+        def __call__(self, *args: Any, **kwargs: Any) -> None:
+            """Do nothing."""
+
+    switch_on(MULTIPLIER)
+    monkeypatch.setattr(HostState, "consume_from_request", Profiled())
+    with pytest.raises(SeamMismatch, match=rf"those of {__name__}.Profiled, which wraps"):
+        ResourceProviderWeigher()
 
 
 def test_a_translator_of_another_distribution(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,9 +208,12 @@ except cfg.ConfigFileValueError as error:
 
 def test_a_nova_that_does_not_fit_stops_the_scheduler() -> None:
     code = """
+import tempfile, pathlib
+conf = pathlib.Path(tempfile.mkdtemp(), "nova.conf")
+conf.write_text("[filter_scheduler]\\nresource_provider_weight_multiplier = 1.0\\n")
 def consume_from_request(self, spec_obj, more): ...
 HostState.consume_from_request = consume_from_request
-nova.conf.CONF([], default_config_files=[])
+nova.conf.CONF([], default_config_files=[str(conf)])
 from cpu_tiers.nova.seams import SeamMismatch
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 try:

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import wrapt
 
 from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import options
@@ -216,6 +217,35 @@ def test_an_outer_wrapper_of_another_does_not_hide_ours(module: ModuleType) -> N
     assert module.plain("a") == "aaaa"
 
 
+def test_a_wrapper_of_wrapt_still_knows_its_instance(module: ModuleType) -> None:
+    """The vendor's wrapper is called once, with what it gets without cpu-tiers."""
+    seen: list[tuple[Any, tuple[Any, ...]]] = []
+
+    def see(function: Callable[..., Any], instance: Any, args: Any, kwargs: Any) -> Any:
+        seen.append((instance, args))
+        return function(*args, **kwargs)
+
+    service = module.Service()
+    special: Any = type("Special", (module.Service,), {})
+    calls: dict[str, tuple[Callable[[], Any], Any, str]] = {
+        "Service.name": (lambda: service.name("!"), service, "service!"),
+        "Service.made": (lambda: special.made("!"), special, "Special !"),
+        "Service.plain": (lambda: service.plain("!"), None, "!"),
+        "plain": (lambda: module.plain("!"), None, "!"),
+    }
+    for path in calls:
+        wrapt.wrap_function_wrapper(module, path, see)
+    for times in (1, 2):
+        for call, instance, answer in calls.values():
+            assert call() == answer * times
+            assert seen.pop() == (instance, ("!",))
+        assert seen == []
+        install([NAME, MADE, PLAIN, STATIC])
+    remove([NAME, MADE, PLAIN, STATIC])
+    assert service.name("!") == "service!"
+    assert seen == [(service, ("!",))]
+
+
 @pytest.mark.parametrize(
     ("wrong", "found"),
     [
@@ -356,6 +386,7 @@ SWITCHES = {
     "query_placement_for_port_traits": filter_scheduler.GROUP,
     "give_back_oversold_claims": filter_scheduler.GROUP,
     "name_lacking_constraints": filter_scheduler.GROUP,
+    "resource_provider_weight_multiplier": filter_scheduler.GROUP,
     "enable_numa_reporting_to_placement": compute.GROUP,
     "extend_cpu_policies": compute.GROUP,
 }
@@ -387,7 +418,8 @@ def test_a_service_does_not_start_over_another_function(
         with pytest.raises((SeamMismatch, ProcessEnded)) as caught:
             start()
     assert f"{path} was expected with the parameters" in str(caught.value)
-    assert "but its parameters are another" in str(caught.value)
+    assert f"but its parameters are another, those of {__name__}." in str(caught.value)
+    assert "which wraps the function of Nova without functools.wraps" in str(caught.value)
     assert wrapped() == []
 
 

@@ -67,7 +67,8 @@ _SAYS = {
     Kind.FLAVOR: (
         "the extra specs for shares have a fault: the guest has no tier, its server claims no"
         " VCPU_SHARES, and a host that reports shares gives the guest the default weight, or the"
-        " least weight with [libvirt] least_weight_without_tier",
+        " least weight with [libvirt] least_weight_without_tier; or the flavor claims another"
+        " number of shares than the guest weighs, and other guests lose the difference",
         "correct the flavor, and resize the server to the corrected flavor: the server has a copy"
         " of the old flavor",
     ),

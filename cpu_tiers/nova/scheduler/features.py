@@ -21,6 +21,10 @@ _NAMES = "cpu_tiers.nova.custom_names:SEAM"
 _CLAIMS = "cpu_tiers.nova.scheduler.resource_request:CLAIMS"
 
 
+def _weighs(conf: cfg.ConfigOpts) -> bool:
+    return bool(conf[filter_scheduler.GROUP].resource_provider_weight_multiplier)
+
+
 def _names_constraints(conf: cfg.ConfigOpts) -> bool:
     options = conf[filter_scheduler.GROUP]
     is_on: bool | None = options.name_lacking_constraints
@@ -45,6 +49,7 @@ WEIGHER = Feature(
     switch="``[filter_scheduler] weight_classes`` names the weigher",
     wrappers=("cpu_tiers.nova.scheduler.scores:SEAMS",),
     attributes=(CANDIDATES,),
+    is_needed=_weighs,
 )
 VCPU_SHARES = Feature(
     name="vCPU shares",

@@ -3,7 +3,6 @@
 Old requests fade out, and rare requests are dropped, so the counter stays small. Pure.
 """
 
-import threading
 from collections.abc import Mapping
 
 from cpu_tiers.weights.cost.shape import ServerShape
@@ -22,6 +21,8 @@ class TypicalServers:
 
     def __init__(self) -> None:
         """Start without any request."""
+        import threading  # at first use: only nova-scheduler counts requests
+
         self._counts: dict[ServerShape, float] = {}
         self._weight = 1.0
         self._growth = 2.0 ** (1 / HALF_LIFE)

@@ -148,7 +148,7 @@ def test_wrong_settings(
 def test_no_role_and_no_other_service(openstack: Openstack, flavor: Command) -> None:
     error = openstack("--os-cloud=member", "cpu", "tier", "weigh", flavor({}), status=1).stderr
     assert "HTTP 403" in error
-    assert "; check the credentials in clouds.yaml or OS_*, and their role" in error
+    assert "; check username, password, project and their domains in clouds.yaml" in error
     arguments = ("--os-cloud=real", "cpu", "tier", "explain", "--flavor", "gold")
     error = openstack(*arguments, status=1).stderr
     assert "Nova's API cannot be asked for flavors" in error

@@ -136,6 +136,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
         "explain WRONG --all",
     ),
     "flavor_check": ("flavor check FLAVOR WRONG --hosts --snapshot SNAPSHOT",),
+    "flavor_pair": ("flavor pair FLAVOR -f table", "flavor pair WRONG"),
     "flavor_show": ("flavor show FLAVOR",),
     "host_audit": ("host audit --connect test:///nowhere",),
     "host_show": ("host show --capabilities CAPABILITIES --domain DOMAIN",),

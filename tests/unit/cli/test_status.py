@@ -11,6 +11,7 @@ from cpu_tiers.cli.status import (
     check_numa,
     check_share_names,
     check_shares,
+    check_step,
     check_weigher,
 )
 from cpu_tiers.placement.survey import HostSurvey
@@ -104,6 +105,46 @@ def test_an_option_with_a_wrong_value(tmp_path: Path) -> None:
     result = check_weigher(scheduler(tmp_path, "query_placement_for_numa = perhaps"))
     assert result.code == Code.FAILURE
     assert "perhaps" in str(result.details)
+
+
+def driven(name: str, aware: bool | None = None) -> HostSurvey:
+    """Return a host whose driver of cpu-tiers reports shares."""
+    trait = "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER"
+    return replace(host(name, aware, shares=True), functions=frozenset({trait}))
+
+
+FILE = host("file", shares=True)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "lines", "step"),
+    [
+        pytest.param([host("a")], (NOVAS,), "0, no tiers", id="look"),
+        pytest.param([host("a")], (SHARES, NUMA), "0, no tiers", id="options without effect"),
+        pytest.param([FILE, host("a")], (), "1, tiers with Nova's own driver", id="a file"),
+        pytest.param([FILE], (OURS,), "2, the weigher", id="a file and the weigher"),
+        pytest.param([FILE, driven("b")], (), "3, the driver", id="a driver beside a file"),
+        pytest.param([FILE], (OURS, SHARES), "3, the driver", id="requests of shares"),
+        pytest.param([driven("a", True)], (OURS,), "4, NUMA nodes", id="NUMA nodes"),
+        pytest.param([driven("a", False)], (OURS, NUMA), "4, NUMA nodes", id="queries for nodes"),
+    ],
+)
+def test_the_step_of_a_cloud(
+    tmp_path: Path, hosts: list[HostSurvey], lines: tuple[str, ...], step: str
+) -> None:
+    result = check_step(hosts, scheduler(tmp_path, *lines))
+    assert result.code == Code.SUCCESS
+    assert str(result.details).startswith(f"step {step}")
+
+
+def test_the_numbers_of_a_step(tmp_path: Path) -> None:
+    hosts = [FILE, driven("b"), driven("c", True), host("d")]
+    assert str(check_step(hosts, scheduler(tmp_path, OURS)).details).endswith(
+        ": of 4 hosts, 2 report shares by the driver of cpu-tiers, 1 by a provider.yaml, and 1"
+        " report NUMA nodes; nova-scheduler loads the weigher"
+    )
+    wrong = scheduler(tmp_path, "query_placement_for_numa = perhaps")
+    assert check_step(hosts, wrong).code == Code.FAILURE
 
 
 def named(name: str, *, other: bool, shares: bool = True) -> HostSurvey:

@@ -15,8 +15,10 @@ from typing import Any
 
 from nova import exception
 
+from cpu_tiers.errors import Fault
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.model.names import PCPU
+from cpu_tiers.nova.in_time import REASONS, Beside
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.numa.candidate_cells import Candidate, Summaries, with_places
 from cpu_tiers.nova.scheduler.numa import port_devices
@@ -25,6 +27,8 @@ from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)
+
+_INTERFACES = Beside("interfaces of devices", seconds=5.0)
 
 
 def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,10 +60,11 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
             candidates, summaries, version = answer
             joined += candidates
             all_summaries |= summaries
-        # Without the interfaces, as Nova does: a device of any interface.
-        with _dispensable("the interfaces of devices"):
-            groups = {suffix: resources._rg_by_id[suffix] for suffix in numa_request.devices}
-            port_devices.tell_interfaces(self, context, groups, joined)
+        devices, all_groups = numa_request.devices, resources._rg_by_id
+        if groups := {suffix: all_groups[suffix] for suffix in devices & all_groups.keys()}:
+            # Without the interfaces, as Nova does: a device of any interface.
+            _INTERFACES.do(lambda: port_devices.read_interfaces(self, context, groups, joined))
+            port_devices.tell_interfaces(groups, joined)
         if not joined and server:
             _explain(self, context, server)
         return joined, all_summaries, version
@@ -154,13 +159,14 @@ def _explain(client: Any, context: Any, server: ServerRequest) -> None:
     """
     if server.guest.page_size is None:
         return
-    url = "/traits?associated=true"  # only traits that a provider has
-    fault = None
-    with _dispensable("which pages the hosts have"):
-        traits = read(client, context, url, version="1.6")["traits"]
-        fault = absent_pages(server.flavor, server.image, traits)
-    if fault:
+    if fault := REASONS.do(lambda: _absent_pages(client, context, server)):
         raise exception.NoValidHost(reason=str(fault))
+
+
+def _absent_pages(client: Any, context: Any, server: ServerRequest) -> Fault | None:
+    url = "/traits?associated=true"  # only traits that a provider has
+    traits = read(client, context, url, version="1.6")["traits"]
+    return absent_pages(server.flavor, server.image, traits)
 
 
 SEAM = Seam(

@@ -33,19 +33,19 @@ def groups_of_devices(request_spec: objects.RequestSpec) -> frozenset[str]:
     return frozenset(ports & groups - {None})
 
 
-def tell_interfaces(
+def read_interfaces(
     client: Any, context: Any, groups: Mapping[str, Any], candidates: Iterable[Candidate]
 ) -> None:
-    """Put the interfaces of devices into the mappings of candidates with NUMA nodes.
+    """Ask Placement for the interfaces of the devices of candidates with NUMA nodes.
+
+    Nothing is asked if all interfaces are known. The candidates do not change.
 
     :param client: Nova's ``SchedulerReportClient``.
     :param groups: Nova's ``RequestGroup`` of each port, by the suffix.
     :raises ValueError: Placement refuses to list the devices.
     :raises keystoneauth1.exceptions.ClientException: Placement does not answer.
     """
-    on_nodes = [m for each in candidates if isinstance(m := each["mappings"], NodeMappings)]
-    if not groups or not on_nodes:
-        return
+    on_nodes = _on_nodes(candidates)
     for suffix, group in groups.items():
         if not {mappings[suffix][0] for mappings in on_nodes} <= _INTERFACES.keys():
             # without "in:A,B" and "!A", which the list of devices does not understand
@@ -54,6 +54,17 @@ def tell_interfaces(
             answer = read(client, context, f"/resource_providers{query}", version="1.18")
             devices = answer["resource_providers"]
             _INTERFACES.update({it["uuid"]: interface_of(it["name"]) for it in devices})
-    for mappings in on_nodes:
+
+
+def tell_interfaces(groups: Iterable[str], candidates: Iterable[Candidate]) -> None:
+    """Put the interfaces that are known into the mappings of candidates with NUMA nodes.
+
+    :param groups: the suffixes of the request groups of the ports.
+    """
+    for mappings in _on_nodes(candidates):
         named = ((suffix, _INTERFACES.get(mappings[suffix][0])) for suffix in groups)
         mappings.interfaces = {suffix: name for suffix, name in named if name is not None}
+
+
+def _on_nodes(candidates: Iterable[Candidate]) -> list[NodeMappings]:
+    return [m for each in candidates if isinstance(m := each["mappings"], NodeMappings)]

@@ -21,7 +21,7 @@ from nova import exception
 from cpu_tiers.model.names import NUMA_SERVER, by_each_name
 from cpu_tiers.model.numa import COUNT_TRAIT
 from cpu_tiers.model.request import CandidateQuery, GroupDraft
-from cpu_tiers.nova.in_time import Beside
+from cpu_tiers.nova.in_time import REASONS
 from cpu_tiers.nova.no_answer import NO_ANSWER, read, read_further
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.refusal import is_unexplained
@@ -37,9 +37,6 @@ _OF_GROUP = ("resources", "required", "member_of", "in_tree")
 
 MOST_QUERIES = 16
 """So many further queries are sent for a server."""
-
-_REASONS = Beside("reason why a server gets no host", seconds=5.0)
-"""Bounds the time of the further queries for a server."""
 
 
 def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,7 +58,7 @@ def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
             return answer
         requests = [first, resources] if is_second else [resources]
         queries = [read_query(request.to_querystring()) for request in requests]
-        alone, together = _REASONS.do(lambda: _lacking(self, context, queries)) or ((), ())
+        alone, together = REASONS.do(lambda: _lacking(self, context, queries)) or ((), ())
         if alone or together:
             which = "one of these" if alone else "these two"
             reason = f"A host would have room without {which}: {', '.join(alone or together)}"

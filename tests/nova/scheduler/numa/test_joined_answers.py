@@ -3,8 +3,10 @@
 A host has two NUMA nodes, each of 4 CPUs and 2 GiB, half of it in pages of 2 MiB.
 """
 
+import threading
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -15,8 +17,13 @@ from nova import context, objects
 from nova.scheduler import utils
 from nova.scheduler.client import report
 
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.nova.in_time import Beside
+from cpu_tiers.nova.numa.candidate_cells import NodeMappings
+from cpu_tiers.nova.scheduler.numa import joined_answers
 from cpu_tiers.nova.scheduler.numa.joined_answers import SEAM
 from cpu_tiers.nova.scheduler.numa.numa_groups import NumaRequest
+from cpu_tiers.translators import ServerRequest
 from tests.nova.computes import SHARES
 from tests.nova.faults import no_bad_query
 from tests.nova.networks import (
@@ -242,3 +249,57 @@ def test_an_unusable_answer_is_a_failed_query(answer: Any) -> None:
     assert SEAM.wrap is not None
     request = SimpleNamespace(cpu_tiers_numa=NumaRequest(apart=("a", "b")), _rg_by_id={})
     assert SEAM.wrap(original)(None, None, request) is None
+
+
+def test_a_placement_that_hangs_costs_the_interfaces_and_not_the_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(joined_answers, "_INTERFACES", Beside("Interfaces", seconds=0.1))
+    monkeypatch.setattr(joined_answers, "_usable", lambda found, summaries, _: (found, summaries))
+    mappings = NodeMappings({"": ["root"], "port": ["unknown device"]}, (), {})
+    answer: tuple[Any, ...] = ([{"mappings": mappings}], {}, "1.36")
+    request = SimpleNamespace(
+        cpu_tiers_numa=NumaRequest(devices=frozenset({"port"})),
+        _rg_by_id={"port": SimpleNamespace(required_traits=set())},
+    )
+    with hanging_client() as client:
+        assert SEAM.wrap is not None
+        assert SEAM.wrap(lambda *_: answer)(client, Context(), request) == answer
+    assert caplog.messages == [DROPPED + "Interfaces" + LATE]
+
+
+def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(joined_answers, "REASONS", Beside("Reason", seconds=0.1))
+    huge = Flavor(name="huge", vcpus=1, memory_mb=1, extra_specs={"hw:mem_page_size": "1MB"})
+    request = SimpleNamespace(
+        cpu_tiers_numa=NumaRequest(server=ServerRequest(huge, None)), _rg_by_id={}
+    )
+    with hanging_client() as client:
+        assert SEAM.wrap is not None
+        wrapped = SEAM.wrap(lambda *_: ([], {}, "1.36"))
+        assert wrapped(client, Context(), request) == ([], {}, "1.36")
+    assert caplog.messages == [DROPPED + "Reason" + LATE]
+
+
+class Context:
+    global_id = "req-1"
+
+
+DROPPED = "Dropped, so that no answer waits: "
+LATE = ": not done in 0.1 seconds (1 since the last warning)"
+
+
+@contextmanager
+def hanging_client() -> Iterator[Any]:
+    """Nova's report client, whose requests have no answer in the context."""
+    ends = threading.Event()
+    body: dict[str, Any] = {"resource_providers": [], "traits": []}
+
+    def get(*_: object, **__: object) -> Any:
+        ends.wait(60)
+        return SimpleNamespace(status_code=200, json=lambda: body)
+
+    yield SimpleNamespace(get=get)
+    ends.set()

@@ -49,7 +49,8 @@ def tell(client: Client, group: Any, *devices: str) -> list[Any]:
     """Return the interface of each device, as the mappings of candidates tell them."""
     mappings = [NodeMappings({"": ["root"], "port": [device]}, (), {}) for device in devices]
     candidates = [{"mappings": each} for each in mappings]
-    port_devices.tell_interfaces(client, CONTEXT, {"port": group}, candidates)
+    port_devices.read_interfaces(client, CONTEXT, {"port": group}, candidates)
+    port_devices.tell_interfaces({"port"}, candidates)
     return [each.interfaces.get("port") for each in mappings]
 
 
@@ -69,8 +70,8 @@ def test_nothing_is_asked_without_numa_nodes_or_ports() -> None:
     client = Client()
     assert tell(client, GROUP) == []
     plain = [{"mappings": {"": ["root"], "port": ["a"]}}]
-    port_devices.tell_interfaces(client, CONTEXT, {"port": GROUP}, plain)
-    port_devices.tell_interfaces(client, CONTEXT, {}, [{"mappings": NodeMappings({}, (), {})}])
+    port_devices.read_interfaces(client, CONTEXT, {"port": GROUP}, plain)
+    port_devices.read_interfaces(client, CONTEXT, {}, [{"mappings": NodeMappings({}, (), {})}])
     assert client.asked == []
 
 

@@ -221,7 +221,7 @@ class TestDedicated(Cloud):
 def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(lacking_constraints, "_REASONS", Beside("The reason", seconds=0.1))
+    monkeypatch.setattr(lacking_constraints, "REASONS", Beside("The reason", seconds=0.1))
     monkeypatch.setattr(lacking_constraints, "is_unexplained", lambda _: False)
     monkeypatch.setattr(lacking_constraints, "_is_first_of_two", lambda _: False)
     ends = threading.Event()

@@ -76,6 +76,23 @@ def test_a_faulty_flavor_gives_no_tier() -> None:
 
 
 @pytest.mark.parametrize(
+    ("claim", "found"),
+    [
+        pytest.param("100", "the guest weighs 200, and the server claims 100 shares", id="less"),
+        pytest.param("200", "", id="the pair"),
+        pytest.param(None, "", id="nova-scheduler may claim by the weight"),
+    ],
+)
+def test_a_claim_that_differs_from_the_weight(claim: str | None, found: str) -> None:
+    specs = {"quota:cpu_shares": "200", "hw:numa_nodes": "2"}
+    specs |= {} if claim is None else {"resources:CUSTOM_VCPU_SHARES": claim}
+    paired = replace(guest("gold", 200, SHARED, SHARED), extra_specs=specs)
+    findings = audit(evidence(paired, found=cgroups(gold=200)))
+    assert [finding.kind for finding in findings] == [Kind.FLAVOR] * bool(found)
+    assert all(found in finding.found for finding in findings)
+
+
+@pytest.mark.parametrize(
     ("domain", "found", "what"),
     [
         (

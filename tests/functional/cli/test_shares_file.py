@@ -1,0 +1,110 @@
+"""``etc/systemd/cpu-tiers-shares-file``, the program of the timer, beside stand-ins."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Keep = Callable[..., subprocess.CompletedProcess[str]]
+
+PROGRAM = Path(__file__).parents[3] / "etc" / "systemd" / "cpu-tiers-shares-file"
+STAND_INS = {
+    "cpu-tiers": 'cat "$NEW_FILE"',
+    "virsh": 'cat "$CAPABILITIES" 2>/dev/null',
+    "systemctl": 'echo "$NOVA_COMPUTE_PID"',
+    "ps": 'echo "$SECONDS_SINCE_START"',
+}
+START = 1000
+"""Seconds since nova-compute started."""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The path of the file for nova-compute."""
+    folder = tmp_path / "provider_config"
+    folder.mkdir()
+    return folder / "shares.yaml"
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    """The file that the stand-in of ``cpu-tiers`` prints."""
+    path = tmp_path / "new.yaml"
+    path.write_text("16 CPUs")
+    return path
+
+
+@pytest.fixture
+def keep(tmp_path: Path, file: Path, new: Path, capabilities: str) -> Keep:
+    """Run the program; return what it printed."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in STAND_INS.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "NEW_FILE": str(new),
+        "CAPABILITIES": capabilities,
+        "SHARES_FILE": str(file),
+        "SECONDS_SINCE_START": str(START),
+    }
+
+    def keep(status: int, pid: str = "7") -> subprocess.CompletedProcess[str]:
+        variables = {**environment, "NOVA_COMPUTE_PID": pid}
+        result = subprocess.run(
+            [PROGRAM], env=variables, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == status, result.stderr
+        return result
+
+    return keep
+
+
+def test_the_file_has_the_shares_of_the_host(keep: Keep, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "cpu-tiers").unlink()  # the command itself
+    assert f"{file} was written" in keep(0, pid="0").stdout  # before the start of nova-compute
+    assert "total: 6400\n" in file.read_text()  # 64 x 100
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
+def test_nova_compute_must_read_a_new_file(keep: Keep, file: Path, new: Path) -> None:
+    assert "was written" in keep(3).stdout
+    result = keep(3)  # until the restart
+    assert "was written\n" not in result.stdout
+    assert "restart nova-compute: it started before" in result.stderr
+    before = file.stat().st_mtime - 2 * START
+    os.utime(file, (before, before))  # nova-compute has started since
+    assert keep(0).stdout == ""
+    new.write_text("15 CPUs")
+    assert "was written" in keep(3).stdout
+    assert file.read_text() == "15 CPUs"
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_libvirt_without_an_answer(
+    keep: Keep, file: Path, tmp_path: Path, capabilities: str
+) -> None:
+    (tmp_path / "bin" / "cpu-tiers").unlink()  # the command itself
+    Path(capabilities).unlink()
+    keep(1)
+    assert list(file.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o777])
+def test_a_folder_that_others_may_write_is_refused(keep: Keep, file: Path, mode: int) -> None:
+    file.parent.chmod(mode)
+    assert "no other user may write there" in keep(1).stderr
+    assert list(file.parent.iterdir()) == []
+
+
+def test_a_failure_leaves_the_old_file(keep: Keep, file: Path, new: Path) -> None:
+    keep(0, pid="0")
+    new.unlink()  # so that the stand-in fails
+    keep(1)
+    assert file.read_text() == "16 CPUs"
+    assert list(file.parent.iterdir()) == [file]

@@ -1,0 +1,22 @@
+"""``cpu-tiers-status upgrade check`` of the functions of the installed Nova."""
+
+import pytest
+from nova.scheduler.host_manager import HostState
+from oslo_upgradecheck.upgradecheck import Code
+
+from cpu_tiers.cli.function_report import check_functions
+from tests.nova.wrapping import wrapped
+
+
+def test_this_nova_fits() -> None:
+    assert check_functions().code == Code.SUCCESS
+    assert wrapped() == []
+
+
+def test_features_that_a_nova_would_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(HostState, "consume_from_request")
+    result = check_functions()
+    assert result.code == Code.WARNING
+    (line,) = str(result.details).splitlines()
+    assert "HostState.consume_from_request was expected with the parameters self, spec" in line
+    assert line.endswith("Features: weigher of nova-scheduler, NUMA query of nova-scheduler")
