@@ -94,7 +94,7 @@ class Driver(driver.LibvirtDriver):  # type: ignore[misc]  # Nova has no types
         return self.topology
 
     def _get_guest_iothread(self) -> int:
-        return 0
+        return 1
 
 
 def novas_guest() -> tuple[Any, ...]:

@@ -16,8 +16,8 @@ from measure import Ratio, report
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import SCORINGS, Forest, History, Scoring
-from cpu_tiers.weights.packing import Scale
-from cpu_tiers.weights.shape import ServerShape
+from cpu_tiers.weights.cost.packing import Scale
+from cpu_tiers.weights.cost.shape import ServerShape
 
 ROUNDS = 30
 COLD_GOAL, WARM_GOAL = 0.4, 0.05

@@ -13,8 +13,8 @@ import numpy as np
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import Forest, History, Scoring
-from cpu_tiers.weights.packing import Scale
-from cpu_tiers.weights.rarity import HostKinds
+from cpu_tiers.weights.cost.packing import Scale
+from cpu_tiers.weights.cost.rarity import HostKinds
 from traces.cluster import DEVICE, DEVICES, Cluster, Floats, Ints, Task
 from traces.published import Policy
 

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
@@ -21,6 +21,19 @@ from cpu_tiers.cli.termination import run_until_sigterm
 
 USAGE = 2
 """The exit status for wrong usage."""
+
+
+class _Commands(CommandManager):
+    """The commands of the program, each of which is imported when it is run or listed.
+
+    cliff's own manager imports all commands to learn their names.
+    """
+
+    def load_commands(self, namespace: str) -> None:
+        """Add the commands of an entry point group, without importing them."""
+        self.group_list.append(namespace)
+        for command in entry_points(group=namespace):
+            self.commands[command.name.replace("_", " ")] = command
 
 
 class CpuTiersApp(App):
@@ -39,7 +52,7 @@ class CpuTiersApp(App):
             "from Placement, what a host reports to Placement, which host is best for a server, "
             "and how much CPU a guest gets.",
             version=version("cpu-tiers"),
-            command_manager=CommandManager("cpu_tiers.commands"),
+            command_manager=_Commands("cpu_tiers.commands"),
             deferred_help=True,
         )
 

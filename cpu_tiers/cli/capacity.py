@@ -4,10 +4,10 @@ import logging
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from cpu_tiers.cli.cloud_objects import aggregate_uuids
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand
@@ -22,9 +22,8 @@ from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.short_lists import shortened, wrapped
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
-from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.extra_specs.shares import effective_shares
-from cpu_tiers.guest.tier import unnamed_tier
+from cpu_tiers.cli.tier_room import smallest_flavors
+from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.room import FlavorRoom, read_room
 
@@ -70,16 +69,15 @@ class Capacity(NovaConfCommand, ListCommand):
         if parsed_args.flavor_file or parsed_args.flavor:
             flavors, tiers = _flavors(parsed_args, cloud), []
         else:
-            tiers = _smallest_of_tiers(cloud)
+            tiers = smallest_flavors(cloud)
             flavors = [flavor for _, flavor in tiers]
         server = server_of(parsed_args, conf, cloud.services)
+        aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
         faults = FaultList()
         queries = []
         for flavor in flavors:
             with faults:
-                queries.append(
-                    queries_of(conf, server._replace(flavor=flavor), parsed_args.aggregate)
-                )
+                queries.append(queries_of(conf, server._replace(flavor=flavor), aggregates))
         faults.raise_if_any()
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
             rooms = read_room(client, queries, partial(progress.tell_number, "providers"))
@@ -107,31 +105,6 @@ def _flavors(parsed_args: Namespace, cloud: CloudSource) -> list[Flavor]:
     flavors = [flavor for path in parsed_args.flavor_file for flavor in read_flavors(path, faults)]
     faults.raise_if_any()
     return [*flavors, *(cloud.flavors_named(parsed_args.flavor) if parsed_args.flavor else ())]
-
-
-def _smallest_of_tiers(cloud: CloudSource) -> list[tuple[str, Flavor]]:
-    """Return the tiers of the cloud's flavors, each with its smallest flavor.
-
-    :raises InvalidInput: the cloud has no flavors.
-    """
-    faults = FaultList()
-    smallest: dict[Fraction | None, Flavor] = {}
-    for flavor in cloud.flavors(faults, lambda _: ()):
-        shares = effective_shares(flavor)
-        tier = None if shares is None else Fraction(shares.weight(flavor.vcpus), flavor.vcpus)
-        least = smallest.get(tier)
-        if least is None or _size(flavor) < _size(least):
-            smallest[tier] = flavor
-    for fault in faults.faults:
-        LOG.warning("A flavor is left out: %s", fault)
-    if not smallest:
-        raise InvalidInput.of(cloud.name, "no flavors", "name a file with flavors")
-    by_tier = sorted(smallest.items(), key=lambda item: -(item[0] or 0))
-    return [(unnamed_tier(tier), flavor) for tier, flavor in by_tier]
-
-
-def _size(flavor: Flavor) -> tuple[int, int, str]:
-    return flavor.vcpus, flavor.memory_mb, flavor.name
 
 
 def _hosts(room: FlavorRoom, *, show_all: bool, is_brief: bool) -> FormattedValue:

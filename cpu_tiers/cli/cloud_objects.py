@@ -9,8 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from cpu_tiers.cli.documents import image_of, port_of, read_image, read_port
-from cpu_tiers.cli.flavor_documents import of_nova
+from cpu_tiers.cli.flavor_documents import flavor_of
 from cpu_tiers.compute_api.agents import read_agents
+from cpu_tiers.compute_api.aggregates import read_aggregates
 from cpu_tiers.compute_api.flavors import read_flavors
 from cpu_tiers.compute_api.lookup import IMAGE, PORT, SERVER, find, find_id
 from cpu_tiers.compute_api.servers import read_server
@@ -86,7 +87,7 @@ def find_flavors(services: Services, names: Sequence[str]) -> list[Flavor]:
     for name in names:
         if name in by_key:
             with faults:
-                found.append(of_nova(by_key[name], NOVA))
+                found.append(flavor_of(by_key[name], NOVA))
             continue
         known = [str(each.get("name")) for each in flavors]
         hint = advice(name, known, "openstack flavor list --all shows the flavors")
@@ -110,7 +111,7 @@ def find_server(services: Services, name: str, server: ServerRequest) -> ServerR
     if found.image is None:  # the root disk is a volume
         flavor = {**flavor, "disk": 0}
     return server._replace(
-        flavor=of_nova(flavor, where),
+        flavor=flavor_of(flavor, where),
         image=server.image or (None if found.image is None else _image(found.image, where)),
         ports=server.ports or tuple(_port(port, where) for port in found.ports),
     )
@@ -132,6 +133,27 @@ def server_ids(texts: Iterable[str], services: Open) -> list[str]:
             ids.append(find_id(services(), SERVER, text, "--server"))
     faults.raise_if_any()
     return ids
+
+
+def aggregate_uuids(
+    arguments: Iterable[Iterable[str]], services: Open
+) -> tuple[frozenset[str], ...]:
+    """Return the uuids of aggregates with names or uuids. Nobody is asked for a uuid.
+
+    :raises InvalidInput: with all names that no aggregate has.
+    :raises ComputeApiUnavailable: Nova does not answer.
+    """
+    wanted = tuple(map(frozenset, arguments))
+    names = sorted(name for name in frozenset().union(*wanted) if not _is_uuid(name))
+    uuids = {each.name: each.uuid for each in read_aggregates(services())} if names else {}
+    faults = FaultList()
+    for name in names:
+        if name not in uuids:
+            otherwise = "openstack aggregate list shows the aggregates"
+            hint = advice(name, uuids, otherwise)
+            faults.add("--aggregate", f"{name}: Nova has no such aggregate", hint)
+    faults.raise_if_any()
+    return tuple(frozenset(uuids.get(text, text) for text in texts) for texts in wanted)
 
 
 def _is_uuid(text: str) -> bool:

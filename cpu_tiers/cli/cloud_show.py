@@ -2,32 +2,43 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
+from oslo_config import cfg
+
 from cpu_tiers.cli.audit_files import read_audit_file
+from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand
+from cpu_tiers.cli.host_groups import (
+    HostGroups,
+    add_group_argument,
+    groups_of,
+    read_host_groups,
+)
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.safe_files import write_output
 from cpu_tiers.cli.short_lists import MOST_LINES
-from cpu_tiers.cli.snapshot_argument import add_snapshot_argument, moment, read_snapshot
+from cpu_tiers.cli.snapshot_argument import add_snapshot_argument, moment
 from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
+from cpu_tiers.cli.tier_room import tier_rooms
 from cpu_tiers.compute_api.answers import ComputeApiUnavailable
 from cpu_tiers.compute_api.servers import read_server_names
-from cpu_tiers.errors import FaultList, printable
+from cpu_tiers.errors import FaultList, InvalidInput, printable
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.page.cloud_values import AuditedHost
 from cpu_tiers.page.libraries import page_libraries
 from cpu_tiers.placement.whole_cloud import read_sold_cloud
+from cpu_tiers.simulation.left import TierRoom
 from cpu_tiers.simulation.snapshot import Snapshot
 from cpu_tiers.simulation.sold import SoldAmount, SoldCloud, sold_cloud
 
 LOG = logging.getLogger(__name__)
 
-COLUMNS = ("host", "provider", "class", "capacity", "used", "tiers")
+COLUMNS = ("host", "disabled", "provider", "class", "capacity", "used", "tiers")
 
 _NO_PAGE = "given without --html"
 
@@ -39,17 +50,16 @@ OVER = 3
 class _Given:
     """What the arguments say.
 
-    :param snapshot: ``None`` for Placement.
     :param source: where and when the cloud was read.
     """
 
     tiers: Sequence[Tier]
     reports: Sequence[AuditedHost]
-    snapshot: Snapshot | None
+    cloud: CloudSource
     source: str
 
     @classmethod
-    def read(cls, parsed_args: Namespace) -> "_Given":
+    def read(cls, parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> "_Given":
         """Read the files.
 
         :raises InvalidInput: with the faults of all arguments.
@@ -63,16 +73,17 @@ class _Given:
         if parsed_args.names and path:
             faults.add("--names", "given with --snapshot, which has no names", "give only one")
         reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
-        snapshot = faults.read(read_snapshot, path) if path else None
+        cloud = faults.read(cloud_source)
         faults.raise_if_any()
+        assert cloud is not None, "a fault was raised"  # noqa: S101  # narrows the type
         source = f"Placement, asked at {moment(datetime.now(UTC))}."
-        if snapshot:
+        if snapshot := cloud.snapshot:
             time = f" of {moment(snapshot.taken)}" if snapshot.taken else ""
             source = f"The snapshot {path}{time}."
         return cls(
             tiers=tiers,
             reports=[report for report in reports if report],
-            snapshot=snapshot,
+            cloud=cloud,
             source=source,
         )
 
@@ -87,16 +98,8 @@ class CloudShow(NovaConfCommand, ListCommand):
     """
 
     is_over = False
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters."""
-        return "cpu_tiers.formatter.cloud"
-
-    @property
-    def formatter_default(self) -> str:
-        """Return the format without ``-f``."""
-        return "text"
+    formats = "cloud"
+    default_format = "text"
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the source, the tiers and the page."""
@@ -122,52 +125,84 @@ class CloudShow(NovaConfCommand, ListCommand):
             help="show servers on the page with their names, for which Nova's API is asked",
         )
         add_tier_argument(parser)
+        add_group_argument(parser)
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Read the cloud, write the page, and list the amounts."""
-        given = _Given.read(parsed_args)
-        cloud = sold_cloud(given.snapshot or self._read_cloud(), given.tiers)
+        conf = self.nova_conf()
+        given = _Given.read(parsed_args, partial(self.cloud_source, parsed_args, conf))
+        kind = parsed_args.group_by
+        named = read_host_groups(given.cloud, kind) if kind else {}  # it may be refused
+        cloud = sold_cloud(given.cloud.snapshot or _read_cloud(given.cloud), given.tiers)
+        groups = groups_of(cloud.hosts, named, kind) if kind else {}
+        is_text = parsed_args.formatter == self.formatter_default
+        rooms = self._rooms(conf, given) if is_text or parsed_args.html else []
         if parsed_args.html:
-            names = self._server_names() if parsed_args.names else {}
-            _write(parsed_args.html, cloud, given, names)
+            names = _server_names(given.cloud) if parsed_args.names else {}
+            _write(parsed_args.html, cloud, given, names, rooms, groups)
         self.is_over = bool(cloud.excesses)
-        if self.is_over and parsed_args.formatter != self.formatter_default:
+        if self.is_over and not is_text:
             LOG.warning("More is allocated than the capacity: %s", _names(cloud.excesses))
-        parsed_args.cloud = cloud  # for the text, which has more than the rows
-        return COLUMNS, [
-            (
-                amount.host,
-                amount.provider,
-                amount.resource_class,
-                amount.capacity,
-                amount.used,
-                FormattedValue(
-                    {name: sale._asdict() for name, sale in amount.tiers.items()}, _tier_text
-                ),
-            )
-            for amount in cloud.amounts
-        ]
+        # For the text, which has more than the rows.
+        parsed_args.cloud, parsed_args.rooms, parsed_args.groups = cloud, rooms, groups
+        return _rows(cloud, groups if kind else None)
 
     def run(self, parsed_args: Namespace) -> int:
         """Return the exit status: 3 also if a provider is over its capacity."""
         status: int = super().run(parsed_args)
         return status or (OVER if self.is_over else 0)
 
-    def _read_cloud(self) -> Snapshot:
-        with ProgressLine("asking Placement") as line, self.placement(self.nova_conf()) as client:
-            tell = partial(line.tell_number, "providers")
-            providers, consumers = read_sold_cloud(client, tell)
-        return Snapshot(providers=providers, consumers=consumers)
-
-    def _server_names(self) -> Mapping[str, str]:
-        """Return the names of servers; none if Nova's API does not answer."""
-        with ProgressLine("asking Nova for the names of servers"):
+    def _rooms(self, conf: cfg.ConfigOpts, given: _Given) -> list[TierRoom]:
+        """Return how many more servers of each tier fit; nothing if there are no flavors."""
+        if self.wants_embedded:  # has no Nova beside it
+            return []
+        with ProgressLine("asking for the room of each tier"):
             try:
-                return read_server_names(self.services(self.nova_conf()))
-            except ComputeApiUnavailable as error:
-                LOG.warning("The page shows the ids of servers instead of the names: %s", error)
-                return {}
+                self.find_tiers(conf, given.cloud)
+                return tier_rooms(given.cloud, conf, given.tiers)
+            except (ComputeApiUnavailable, InvalidInput) as error:
+                LOG.warning("How many more servers of each tier fit is left out: %s", error)
+                return []
+
+
+def _read_cloud(cloud: CloudSource) -> Snapshot:
+    with ProgressLine("asking Placement") as line, cloud.placement() as client:
+        providers, consumers = read_sold_cloud(client, partial(line.tell_number, "providers"))
+    return Snapshot(providers=providers, consumers=consumers)
+
+
+def _server_names(cloud: CloudSource) -> Mapping[str, str]:
+    """Return the names of servers; none if Nova's API does not answer."""
+    with ProgressLine("asking Nova for the names of servers"):
+        try:
+            return read_server_names(cloud.services())
+        except ComputeApiUnavailable as error:
+            LOG.warning("The page shows the ids of servers instead of the names: %s", error)
+            return {}
+
+
+def _rows(
+    cloud: SoldCloud, groups: HostGroups | None
+) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """Return the columns and the rows; a column has the groups of the host if there are any."""
+    rows: list[tuple[object, ...]] = []
+    for amount in cloud.amounts:
+        tiers = {name: sale._asdict() for name, sale in amount.tiers.items()}
+        of_host = [name for name, hosts in (groups or {}).items() if amount.host in hosts]
+        rows.append(
+            (
+                amount.host,
+                amount.host in cloud.disabled,
+                amount.provider,
+                amount.resource_class,
+                amount.capacity,
+                amount.used,
+                FormattedValue(tiers, _tier_text),
+                *(() if groups is None else (FormattedValue(of_host, ", ".join),)),
+            )
+        )
+    return (*COLUMNS, *(() if groups is None else ("groups",))), rows
 
 
 def _names(excesses: Sequence[SoldAmount]) -> str:
@@ -187,7 +222,14 @@ def _tier_text(tiers: Mapping[str, Mapping[str, int]]) -> str:
     return ", ".join(f"{printable(name)}: {sale['used']}" for name, sale in tiers.items())
 
 
-def _write(path: str, cloud: SoldCloud, given: _Given, server_names: Mapping[str, str]) -> None:
+def _write(
+    path: str,
+    cloud: SoldCloud,
+    given: _Given,
+    server_names: Mapping[str, str],
+    rooms: Sequence[TierRoom],
+    groups: HostGroups,
+) -> None:
     faults = FaultList()
     for host in sorted(
         {report.host for report in given.reports} - {a.host for a in cloud.amounts}
@@ -198,5 +240,5 @@ def _write(path: str, cloud: SoldCloud, given: _Given, server_names: Mapping[str
     with page_libraries():
         from cpu_tiers.page.cloud import cloud_page
     tiers = [tier.name for tier in given.tiers]
-    page = cloud_page(cloud, tiers, given.reports, given.source, server_names)
+    page = cloud_page(cloud, tiers, given.reports, given.source, server_names, rooms, groups)
     write_output(path, page.html().encode(), private=True)  # a page has names of a cloud

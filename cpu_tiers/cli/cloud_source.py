@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from cpu_tiers.cli.cloud_objects import NOVA, find_flavors
-from cpu_tiers.cli.flavor_documents import Check, of_nova
+from cpu_tiers.cli.flavor_documents import Check, flavor_of
 from cpu_tiers.cli.snapshot_argument import flavor_in, flavors_of, read_snapshot
 from cpu_tiers.compute_api.flavors import read_flavors as read_novas_flavors
 from cpu_tiers.errors import FaultList, InvalidInput
@@ -48,8 +48,8 @@ class CloudSource:
         if self._path is not None:
             raise InvalidInput.of(
                 "--snapshot",
-                "a snapshot has no servers, images and ports, only allocations and flavors",
-                "give files, and the flavor of the server in place of the server",
+                "a snapshot has no servers, images, ports and names of aggregates",
+                "give files, the flavor in place of the server, and uuids of aggregates",
             )
         return self._services()
 
@@ -86,6 +86,6 @@ class CloudSource:
             yield from flavors_of(self.snapshot, self._path)
             return
         for document in read_novas_flavors(self._services()):
-            flavor = faults.read(of_nova, document, NOVA, check)
+            flavor = faults.read(flavor_of, document, NOVA, check)
             if flavor is not None:
                 yield flavor

@@ -2,6 +2,7 @@
 
 import re
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 
 from cpu_tiers import extensions
 from cpu_tiers.cli.formatting import ShowCommand
@@ -9,8 +10,10 @@ from cpu_tiers.cli.inventory import add_capabilities_arguments, read_topology
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.server_arguments import add_server_arguments, read_server
 from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
-from cpu_tiers.guest.pinning import pin
+from cpu_tiers.extra_specs.numa import NODES, divided
+from cpu_tiers.guest.pinning import DoesNotFit, pin
 from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.inventory import Host
@@ -19,7 +22,9 @@ from cpu_tiers.inventory.cpus import check_cpu_sets
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml
 from cpu_tiers.model.compute import ComputeHost
+from cpu_tiers.model.guest import GuestTopology, Pinning
 from cpu_tiers.model.host import HostTopology
+from cpu_tiers.translators import ServerRequest
 
 
 class DomainShow(NovaConfCommand, ShowCommand):
@@ -58,9 +63,27 @@ class DomainShow(NovaConfCommand, ShowCommand):
             arch=topology.arch,
             host=host,
             topology=guest,
-            pinning=pin(guest, host) if guest else None,
+            pinning=_pinning(server, guest, host) if guest else None,
             realtime_priority=conf.libvirt.realtime_scheduler_priority,
         )
+
+
+def _pinning(server: ServerRequest, guest: GuestTopology, host: ComputeHost) -> Pinning:
+    """Return the pinning of a guest.
+
+    :raises CpuTiersError: there is none. If ``hw:numa_nodes`` would make the guest fit, the
+        message says so.
+    """
+    try:
+        return pin(guest, host)
+    except DoesNotFit as error:
+        for count, flavor in divided(server.flavor, server.image, len(host.cells)):
+            with suppress(InvalidInput, DoesNotFit):
+                if topology := guest_topology(guest_cpus(flavor, server.image)):
+                    pin(topology, host)
+                    message = f"{error}\nwith {NODES}={count} the server fits"
+                    raise CpuTiersError(message) from error
+        raise
 
 
 def _compute_host(topology: HostTopology, options: InventoryOptions) -> ComputeHost:

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cliff.show import ShowOne
 from oslo_config import cfg
 
-from cpu_tiers.cli.formatting import FormattedValue
+from cpu_tiers.cli.cloud_objects import aggregate_uuids
+from cpu_tiers.cli.formatting import FormattedValue, ShowCommand
 from cpu_tiers.cli.live_request import (
     add_aggregate_argument,
     add_request_arguments,
@@ -19,6 +19,7 @@ from cpu_tiers.cli.live_request import (
     queries_of,
     read_source,
     server_of,
+    tell_number_of_nodes,
     tell_unknown_additions,
     unknown_additions,
 )
@@ -49,7 +50,7 @@ NO_CANDIDATES = 3
 """The exit status if no host has a candidate."""
 
 
-class Explain(NovaConfCommand, ShowOne):
+class Explain(NovaConfCommand, ShowCommand):
     """Explain why a server finds no host, or why nova-scheduler prefers a host.
 
     The command asks Placement for the candidates of the request that nova-scheduler makes, and
@@ -60,16 +61,8 @@ class Explain(NovaConfCommand, ShowOne):
     """
 
     status = 0
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters."""
-        return "cpu_tiers.formatter.explain"
-
-    @property
-    def formatter_default(self) -> str:
-        """Return the format without ``-f``."""
-        return "text"
+    formats = "explain"
+    default_format = "text"
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the server and the length of lists."""
@@ -96,9 +89,12 @@ class Explain(NovaConfCommand, ShowOne):
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)
         server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
-        queries = queries_of(conf, server, parsed_args.aggregate)
+        aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
+        queries = queries_of(conf, server, aggregates)
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
             explanation = explain(client, queries, partial(progress.tell_number, "providers"))
+            if explanation.names and not explanation.candidates:
+                tell_number_of_nodes(client, conf, server, aggregates)
         tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
         ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)

@@ -19,6 +19,7 @@ from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_node
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.known_keys import misspelt_keys
+from cpu_tiers.extra_specs.numa import idle_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.model.flavor import Flavor
@@ -64,7 +65,7 @@ class FlavorCheck(NovaConfCommand, ListCommand):
             help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
         )
         add_snapshot_argument(parser)
-        add_numa_argument(parser)
+        add_numa_argument(parser, is_of_spec=True)
         parser.add_argument(
             "--hosts",
             action="store_true",
@@ -163,8 +164,11 @@ def _check(
 
 
 def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Sequence[Fault]:
+    faults = list(request_faults(server, translators))
+    if not faults:
+        faults.extend(idle_keys(server.flavor, server.guest.nodes))
     return [
-        *request_faults(server, translators),
+        *faults,
         *pair_faults(server.flavor, query_vcpu_shares=server.query_vcpu_shares),
         *misspelt_keys(server.flavor),
     ]

@@ -1,6 +1,6 @@
 """Reading flavors: the output of ``openstack flavor show`` and ``flavor list --long``.
 
-Both are read with ``-f json``, and so is a flavor of Nova's API.
+Both are read with ``-f json``, and so are the flavors of Nova's API.
 """
 
 import re
@@ -15,11 +15,13 @@ from cpu_tiers.model.flavor import Flavor
 Check = Callable[[Flavor], Iterable[Fault]]
 """Returns the faults of a flavor with valid sizes."""
 
+_EPHEMERAL = "OS-FLV-EXT-DATA:ephemeral"
+
 _SIZES: Mapping[str, tuple[str, Any]] = {
     "vcpus": ("vcpus", None),
     "ram": ("memory_mb", None),
     "disk": ("root_gb", 0),
-    "OS-FLV-EXT-DATA:ephemeral": ("ephemeral_gb", 0),
+    _EPHEMERAL: ("ephemeral_gb", 0),
     "swap": ("swap_mb", 0),
 }
 """Keys of ``openstack flavor show``, with the name of the field in Nova and the default value."""
@@ -29,7 +31,7 @@ _COLUMNS = {
     "VCPUs": "vcpus",
     "RAM": "ram",
     "Disk": "disk",
-    "Ephemeral": "OS-FLV-EXT-DATA:ephemeral",
+    "Ephemeral": _EPHEMERAL,
     "Swap": "swap",
     "Properties": "properties",
 }
@@ -58,6 +60,8 @@ def read_flavors(path: str, faults: FaultList, check: Check = _no_check) -> Iter
     :param check: as for :func:`flavor_of`.
     """
     document = faults.read(read_json, path)
+    if isinstance(document, Mapping) and isinstance(document.get("flavors"), list):
+        document = document["flavors"]  # of Nova's API
     if isinstance(document, Mapping):
         rows = [(path, document)]
     elif isinstance(document, list):
@@ -85,17 +89,15 @@ def _from_row(where: str, row: object, check: Check) -> Flavor:
 
 
 def flavor_of(document: Mapping[str, Any], where: str, check: Check = _no_check) -> Flavor:
-    """Return the flavor in a document with the keys of ``openstack flavor show``.
+    """Return the flavor in the output of ``openstack flavor show``, or in Nova's API.
 
     :param where: the name of the document in an error.
     :param check: returns further faults of a flavor. If a size is out of range, the error has the
         faults that do not depend on the size, too.
     :raises InvalidInput: with every fault of the document.
     """
+    document = _shown(document, where)
     name = name_of(where, document)
-    if "extra_specs" in document and "properties" not in document:
-        given = "extra_specs, which is a key of Nova's API, and no properties"
-        raise InvalidInput.of(where, given, f"give the output of {_SHOW}")
     faults = FaultList()
     sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
     if sizes["swap_mb"] == "":  # Older clients, and Nova before microversion 2.75, give no 0.
@@ -111,23 +113,20 @@ def flavor_of(document: Mapping[str, Any], where: str, check: Check = _no_check)
     return flavor
 
 
-def of_nova(document: Mapping[str, Any], where: str, check: Check = _no_check) -> Flavor:
-    """Return a flavor of Nova's API, or the flavor that is embedded in a server.
+def _shown(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Return a flavor with the keys of ``openstack flavor show``.
 
-    :raises InvalidInput: as :func:`flavor_of`.
+    A flavor of Nova's API has ``extra_specs``, and the flavor that is embedded in a server has
+    ``original_name`` and ``ephemeral``, too.
+
+    :raises InvalidInput: the document has the extra specs twice.
     """
-    name = document.get("name", document.get("original_name"))
-    ephemeral = document.get("OS-FLV-EXT-DATA:ephemeral", document.get("ephemeral", 0))
-    return flavor_of(
-        {
-            **document,
-            "name": name,
-            "OS-FLV-EXT-DATA:ephemeral": ephemeral,
-            "properties": document.get("extra_specs", {}),
-        },
-        where,
-        check,
-    )
+    if isinstance(document.get("flavor"), Mapping):
+        document = document["flavor"]
+    if "extra_specs" in document and "properties" in document:
+        raise InvalidInput.of(where, "extra_specs and properties", "give one of them")
+    names = {"extra_specs": "properties", "original_name": "name", "ephemeral": _EPHEMERAL}
+    return {names.get(key, key): value for key, value in document.items()}
 
 
 def _parsed(properties: object) -> object:

@@ -6,12 +6,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from cliff.columns import FormattableColumn
-from cliff.formatters.base import ListFormatter
-
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import read_flavors
-from cpu_tiers.cli.formatting import FormattedValue, ListCommand
+from cpu_tiers.cli.formatting import FormattedValue, ListCommand, TextList
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
@@ -30,16 +27,8 @@ class FlavorPair(NovaConfCommand, ListCommand):
     """
 
     all_help = "all flavors of the cloud: ask Nova with the credentials in [placement]"
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters, which is a group of cpu-tiers."""
-        return "cpu_tiers.formatter.pair"
-
-    @property
-    def formatter_default(self) -> str:
-        """Return the name of the formatter without ``-f``."""
-        return "text"
+    formats = "pair"
+    default_format = "text"
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the flavors."""
@@ -83,26 +72,18 @@ class FlavorPair(NovaConfCommand, ListCommand):
         return ("flavor", "properties", "remove"), rows
 
 
-class PairCommands(ListFormatter):
+class PairCommands(TextList):
     """Prints each pair as commands of the openstack client."""
 
-    def add_argument_group(self, parser: ArgumentParser) -> None:
-        """Add no arguments."""
-
-    def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: TextIO,
-        parsed_args: Namespace,
+    def print_rows(
+        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Print the commands: first what is set, then what is removed."""
-        for flavor, *columns in data:
-            properties, remove = (_plain(column) for column in columns)
-            pairs = [f"{key}={value}" for key, value in properties.items()]
-            for verb, words in (("set", pairs), ("unset", remove)):
+        for row in rows:
+            pairs = [f"{key}={value}" for key, value in row["properties"].items()]
+            for verb, words in (("set", pairs), ("unset", row["remove"])):
                 if words:
-                    stdout.write(_command(verb, flavor, words))
+                    stdout.write(_command(verb, row["flavor"], words))
 
 
 def _command(verb: str, flavor: str, properties: Iterable[str]) -> str:
@@ -110,10 +91,6 @@ def _command(verb: str, flavor: str, properties: Iterable[str]) -> str:
     options = [word for each in properties for word in ("--property", each)]
     arguments = [*options, "--", flavor] if flavor.startswith("-") else [flavor, *options]
     return printable_lines(shlex.join(["openstack", "flavor", verb, *arguments])) + "\n"
-
-
-def _plain(value: object) -> Any:
-    return value.machine_readable() if isinstance(value, FormattableColumn) else value
 
 
 def _flavors(parsed_args: Namespace, cloud: CloudSource, faults: FaultList) -> Iterable[Flavor]:

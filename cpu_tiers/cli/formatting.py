@@ -1,11 +1,12 @@
-"""Output formats that cliff lacks: structured values, CSV of a single object, fitting tables."""
+"""Output formats that cliff lacks: structured values, CSV of a single object, texts."""
 
+from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TextIO
 
 from cliff.columns import FormattableColumn
-from cliff.formatters.base import SingleFormatter
+from cliff.formatters.base import ListFormatter, SingleFormatter
 from cliff.formatters.commaseparated import CSVLister
 from cliff.lister import Lister
 from cliff.show import ShowOne
@@ -69,23 +70,65 @@ class Paragraphs(SingleFormatter):
         stdout.write("\n\n".join(map(printable_lines, filter(None, texts))) + "\n")
 
 
-class ShowCommand(ShowOne):
+class TextList(ListFormatter):
+    """A formatter that prints a list as a text of its own."""
+
+    def add_argument_group(self, parser: ArgumentParser) -> None:
+        """Add no arguments."""
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+        stdout: TextIO,
+        parsed_args: Namespace,
+    ) -> None:
+        """Print the text."""
+        rows = [dict(zip(column_names, map(_plain, row), strict=True)) for row in data]
+        self.print_rows(rows, stdout, parsed_args)
+
+    @abstractmethod
+    def print_rows(
+        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
+    ) -> None:
+        """Print the rows, each with its values by the name of the column."""
+
+
+def _plain(value: object) -> Any:
+    return value.machine_readable() if isinstance(value, FormattableColumn) else value
+
+
+class _Formats:
+    """The formats of a command.
+
+    They are entry points of cpu-tiers: they must not appear in other programs that use cliff, such
+    as the openstack client.
+
+    :cvar formats: the end of the name of the entry point group.
+    :cvar default_format: the format without ``-f``.
+    """
+
+    formats: ClassVar[str]
+    default_format: ClassVar[str] = "table"
+
+    @property
+    def formatter_namespace(self) -> str:
+        """Return the entry point group of the formatters."""
+        return f"cpu_tiers.formatter.{self.formats}"
+
+    @property
+    def formatter_default(self) -> str:
+        """Return the format without ``-f``."""
+        return self.default_format
+
+
+class ShowCommand(_Formats, ShowOne):
     """A command that shows a single object, in the same formats as lists."""
 
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters.
-
-        It is a group of cpu-tiers: the CSV formatter must not appear in other programs
-        that use cliff, such as the openstack client.
-        """
-        return "cpu_tiers.formatter.show"
+    formats = "show"
 
 
-class ListCommand(Lister):
+class ListCommand(_Formats, Lister):
     """A command that shows a list, with tables that fit the terminal."""
 
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters, which is a group of cpu-tiers."""
-        return "cpu_tiers.formatter.list"
+    formats = "list"

@@ -25,6 +25,8 @@ from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.excesses import excesses_of
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.placement.sync import sync
 
@@ -84,10 +86,7 @@ class _InventoryCommand(NovaConfCommand, ListCommand):
 class InventoryShow(_InventoryCommand):
     """Show the provider tree of a host; nothing is written."""
 
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters, which is a group of cpu-tiers."""
-        return "cpu_tiers.formatter.inventory"
+    formats = "inventory"
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the tree, and list its providers."""
@@ -113,6 +112,7 @@ class InventorySync(_InventoryCommand):
         tree = self.tree(parsed_args, conf)
         with ProgressLine("asking Placement"), self.placement(conf) as client:
             changes = sync(client, tree)
+            warn_of_excesses(client, changes)
         if not changes:
             LOG.info("Placement is up to date: nothing was changed.")
         return CHANGE_COLUMNS, change_rows(changes)
@@ -135,6 +135,17 @@ def _shares_only(
 def change_rows(changes: Iterable[Change]) -> list[tuple[object, ...]]:
     """Return a row for each change."""
     return [(change.provider, change.what, change.before, change.after) for change in changes]
+
+
+def warn_of_excesses(client: PlacementClient, changes: Iterable[Change]) -> None:
+    """Say of which changed inventories servers have more than the capacity."""
+    excesses = list(excesses_of(client, {c.provider for c in changes if c.is_of_amounts}))
+    if excesses:
+        LOG.warning(
+            "More is allocated than the capacity: %s. The servers keep it, and Placement allocates"
+            " no more until enough is free.",
+            ", ".join(map(str, excesses)),
+        )
 
 
 def _hostname(name: str) -> str:

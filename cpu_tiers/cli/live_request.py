@@ -3,6 +3,7 @@
 import logging
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from oslo_config import cfg
 
@@ -14,9 +15,13 @@ from cpu_tiers.cli.cloud_objects import (
 )
 from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import read_flavor
-from cpu_tiers.cli.server_arguments import add_numa_argument
+from cpu_tiers.cli.server_arguments import add_numa_argument, sends_numa_query
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.numa import NODES, divided
 from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.server_candidates import read_candidates
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.server_queries import SchedulerOptions, ServerQueries, server_queries
 
@@ -28,6 +33,9 @@ _UNKNOWN_OPTIONS = (
     "enable_isolated_aggregate_filtering",
     "limit_tenants_to_placement_aggregate",
 )
+
+_MOST_NODES = 8
+"""The largest number of NUMA nodes that is tried for a server without candidates."""
 
 UNKNOWN_FLAVOR = Flavor(name="unknown", vcpus=1, memory_mb=1)
 """The flavor of a request whose flavor is not read yet."""
@@ -50,8 +58,11 @@ def add_source_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def add_request_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments that belong to the request of a server, without its flavor."""
+def add_request_arguments(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
+    """Add the arguments that belong to the request of a server, without its flavor.
+
+    :param is_of_spec: as for :func:`~cpu_tiers.cli.server_arguments.add_numa_argument`.
+    """
     parser.add_argument(
         "--image",
         metavar="IMAGE",
@@ -65,7 +76,7 @@ def add_request_arguments(parser: ArgumentParser) -> None:
         help="output of `openstack port show -f json` for an administrator, or name or id of a"
         " port of the cloud; may be repeated",
     )
-    add_numa_argument(parser)
+    add_numa_argument(parser, is_of_spec=is_of_spec)
 
 
 def add_aggregate_argument(parser: ArgumentParser) -> None:
@@ -75,9 +86,9 @@ def add_aggregate_argument(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         type=_aggregates,
-        metavar="UUID[,UUID]",
-        help="the host must be in one of these aggregates; may be repeated, and then the host"
-        " must be in an aggregate of each",
+        metavar="NAME[,NAME]",
+        help="the host must be in one of these aggregates, by names or uuids; may be repeated, and"
+        " then the host must be in an aggregate of each",
     )
 
 
@@ -92,13 +103,12 @@ def server_of(
     :param services: returns the services of the cloud; it is called if an argument is a name.
     """
     options = conf.filter_scheduler
-    query_numa = options.query_placement_for_numa if parsed_args.numa is None else parsed_args.numa
     return ServerRequest(
         flavor=UNKNOWN_FLAVOR,
         image=read_or_find_image(parsed_args.image, services) if parsed_args.image else None,
         query_vcpu_shares=options.query_placement_for_vcpu_shares,
         ports=read_or_find_ports(parsed_args.port, services),
-        query_numa=bool(query_numa),
+        query_numa=sends_numa_query(parsed_args, options),
     )
 
 
@@ -139,6 +149,26 @@ def queries_of(
     return server_queries(server, translators, options, frozenset(member_of))
 
 
+def tell_number_of_nodes(
+    client: PlacementClient,
+    conf: cfg.ConfigOpts,
+    server: ServerRequest,
+    member_of: Iterable[frozenset[str]],
+) -> None:
+    """Say with how many NUMA nodes a server of one NUMA node would have candidates.
+
+    :param server: a server without candidates.
+    """
+    if len(server.nodes) != 1:
+        return
+    for count, flavor in divided(server.flavor, server.image, _MOST_NODES):
+        with suppress(InvalidInput):  # pages that do not divide the memory of a node
+            queries = queries_of(conf, server._replace(flavor=flavor), member_of)
+            if hosts := read_candidates(client, queries).answer.hosts():
+                LOG.info("With %s=%d, %d hosts have candidates.", NODES, count, len(hosts))
+                return
+
+
 def unknown_additions(conf: cfg.ConfigOpts) -> list[str]:
     """Return the options of nova.conf by which nova-scheduler requests what is not known here."""
     return [f"[scheduler] {name}" for name in _UNKNOWN_OPTIONS if conf.scheduler[name]]
@@ -155,7 +185,7 @@ def tell_unknown_additions(conf: cfg.ConfigOpts) -> None:
 
 
 def _aggregates(text: str) -> frozenset[str]:
-    names = frozenset(text.split(","))
-    if not all(name and all(c.isalnum() or c == "-" for c in name) for name in names):
-        raise ArgumentTypeError("give the uuids of aggregates, with commas between them")
+    names = frozenset(map(str.strip, text.split(",")))
+    if not all(names):
+        raise ArgumentTypeError("give names or uuids of aggregates, with commas between them")
     return names

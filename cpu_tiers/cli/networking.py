@@ -9,7 +9,7 @@ from oslo_config import cfg
 from cpu_tiers.cli.cloud_objects import find_agents
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.formatting import ListCommand
-from cpu_tiers.cli.inventory import CHANGE_COLUMNS, change_rows, provider_row
+from cpu_tiers.cli.inventory import CHANGE_COLUMNS, change_rows, provider_row, warn_of_excesses
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.snapshot_argument import WRITES, refuse_snapshot_argument
@@ -109,12 +109,13 @@ class NetworkingSync(_NetworkingCommand):
         trees = self.trees(parsed_args, conf)
         with ProgressLine("asking Placement") as progress, self.placement(conf) as client:
             results = _sync(client, trees, progress)
+            changes = [change for result in results for change in result.changes]
+            warn_of_excesses(client, changes)
         for kept in (device for result in results for device in result.kept):
             LOG.warning("%s", kept)
-        rows = change_rows(change for result in results for change in result.changes)
-        if not rows:
+        if not changes:
             LOG.info("Placement is up to date: nothing was changed.")
-        return CHANGE_COLUMNS, rows
+        return CHANGE_COLUMNS, change_rows(changes)
 
 
 def _sync(
@@ -140,6 +141,12 @@ def _read_agents(path: str) -> tuple[NetworkAgent, ...]:
     document = read_json(path)
     if is_chassis_table(document):
         return read_chassis(document, where=path)
+    if isinstance(document, list):
+        raise InvalidInput.of(
+            path,
+            "a list of agents",
+            "give the output of openstack network agent show -f json for each agent, or --host",
+        )
     return (NetworkAgent.parse(document, where=path),)
 
 

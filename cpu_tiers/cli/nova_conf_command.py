@@ -2,34 +2,34 @@
 
 A command has two front doors: the program ``cpu-tiers``, and the openstack client, which finds
 the same class by :mod:`cpu_tiers.cli.openstack_plugin`. Only the session and the place of
-``--config-file`` differ.
+``--config-file`` differ. What reads nova.conf and asks services is imported when a command needs
+it, so that a command without them, and the help of every command, starts soon.
 """
+
+from __future__ import annotations
 
 import logging
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from cliff.command import Command
-from oslo_config import cfg
 
-from cpu_tiers.cgroup.files import Files
-from cpu_tiers.cgroup.nova_compute import ConfigPaths, find_config
-from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.help_format import fit_help
-from cpu_tiers.cli.safe_files import check_owner
 from cpu_tiers.cli.secrets import hide
 from cpu_tiers.cli.short_lists import HINT
 from cpu_tiers.cli.termination import run_until_sigterm
-from cpu_tiers.conf.read import read_config
 from cpu_tiers.errors import CpuTiersError, InvalidInput
-from cpu_tiers.http.services import Services
-from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.model.numa import node_trait
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.session import connect, opened_services, placement_client
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+    from cpu_tiers.cgroup.nova_compute import ConfigPaths
+    from cpu_tiers.cli.cloud_source import CloudSource
+    from cpu_tiers.http.services import Services
+    from cpu_tiers.placement.client import PlacementClient
 
 LOG = logging.getLogger(__name__)
 
@@ -139,6 +139,8 @@ class NovaConfCommand(Command):
         :raises InvalidInput: a file cannot be read, see
             :func:`~cpu_tiers.conf.read.read_config`.
         """
+        from cpu_tiers.conf.read import read_config
+
         conf = read_config(self.config_files, is_searched=not self.is_in_openstack_client)
         hide(conf)
         return conf
@@ -152,6 +154,8 @@ class NovaConfCommand(Command):
         :raises InvalidInput: a file cannot be read or belongs to another user than nova-compute,
             or several nova-compute run with different files.
         """
+        from cpu_tiers.conf.read import read_config
+
         paths = None if self.config_files else self._paths_of_service()
         conf = read_config(paths.files, paths.folders) if paths else self.nova_conf()
         hide(conf)
@@ -160,6 +164,10 @@ class NovaConfCommand(Command):
         return conf
 
     def _paths_of_service(self) -> ConfigPaths | None:
+        from cpu_tiers.cgroup.files import Files
+        from cpu_tiers.cgroup.nova_compute import find_config
+        from cpu_tiers.cli.safe_files import check_owner
+
         found = find_config(Files())
         for pid in () if found.paths else found.strangers[:_MOST_STRANGERS]:
             LOG.warning(
@@ -181,7 +189,9 @@ class NovaConfCommand(Command):
         :raises PlacementMisconfigured: the section is missing or incomplete.
         """
         if self.is_in_openstack_client:
-            return cast(Services, self._client_manager.cpu_tiers)
+            return cast("Services", self._client_manager.cpu_tiers)
+        from cpu_tiers.placement.session import opened_services
+
         if self._services is None:
             self._services = self._opened.enter_context(opened_services(conf))
         return self._services
@@ -200,6 +210,8 @@ class NovaConfCommand(Command):
 
         :raises PlacementMisconfigured: the section ``[placement]`` is missing or incomplete.
         """
+        from cpu_tiers.placement.session import connect, placement_client
+
         if self.wants_embedded:
             with connect(conf, embedded=True) as client:
                 yield client
@@ -215,6 +227,8 @@ class NovaConfCommand(Command):
 
         :raises InvalidInput: the file is no snapshot.
         """
+        from cpu_tiers.cli.cloud_source import CloudSource
+
         if parsed_args.snapshot is not None and self.wants_embedded:
             raise InvalidInput.of(
                 "--snapshot", "--placement embedded is given, too", "leave out one of the two"
@@ -231,6 +245,9 @@ class NovaConfCommand(Command):
 
         :raises PlacementError: Placement does not answer, or refuses.
         """
+        from cpu_tiers.model.names import VCPU_SHARES
+        from cpu_tiers.model.numa import node_trait
+
         if not self.is_in_openstack_client or self.config_files:
             return
         with cloud.placement() as client:

@@ -1,10 +1,14 @@
 """The plugin of the openstack client: the commands ``openstack cpu tier …``.
 
-The client loads this module at each start, so it imports nothing else until a command needs the
-cloud. Source: the plugin interface of python-openstackclient, "openstack.cli.extension".
+At each start the client loads this module and the entry points of all commands, also for a command
+of others. So the entry points name classes of this module, which import a command when the client
+runs the command or shows its help.
+
+Source: the plugin interface of python-openstackclient, "openstack.cli.extension".
 """
 
 from argparse import ArgumentParser
+from importlib import import_module
 from os import environ
 from typing import Any
 
@@ -36,3 +40,36 @@ def make_client(client_manager: Any) -> object:
     from cpu_tiers.http.openstack_client import services_of_client
 
     return services_of_client(client_manager.session, client_manager.sdk_connection.config)
+
+
+def _command(module: str, name: str) -> type:
+    """Return a class whose call imports a command of :mod:`cpu_tiers.cli`, and creates it.
+
+    :param module: the module of the command in ``cpu_tiers/cli/``.
+    :param name: the class of the command.
+    """
+
+    # cliff reads the parameters of the constructor.
+    def create(_: type, app: Any, app_args: Any, cmd_name: str | None = None) -> Any:
+        command = getattr(import_module(f"cpu_tiers.cli.{module}"), name)
+        return command(app, app_args, cmd_name)
+
+    return type(name, (), {"__new__": create, "__init__": create, "__module__": __name__})
+
+
+AllocationHeal = _command("allocation", "AllocationHeal")
+Capacity = _command("capacity", "Capacity")
+CloudShow = _command("cloud_show", "CloudShow")
+CloudSnapshot = _command("cloud_snapshot", "CloudSnapshot")
+Explain = _command("explain", "Explain")
+FlavorCheck = _command("flavor_check", "FlavorCheck")
+FlavorPair = _command("flavor_pair", "FlavorPair")
+InventorySync = _command("inventory", "InventorySync")
+NetworkingShow = _command("networking", "NetworkingShow")
+NetworkingSync = _command("networking", "NetworkingSync")
+PlacementCheck = _command("placement_check", "PlacementCheck")
+RequestShow = _command("request", "RequestShow")
+ReshapeApply = _command("reshape", "ReshapeApply")
+ReshapePlan = _command("reshape", "ReshapePlan")
+ReshapeRename = _command("reshape", "ReshapeRename")
+Weigh = _command("weigh", "Weigh")

@@ -5,12 +5,11 @@ Source: Nova, "Managing Resource Providers Using Config Files", ``nova.compute.p
 
 import json
 import logging
-from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from cliff.formatters.base import ListFormatter
-
+from cpu_tiers.cli.formatting import TextList
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import InventoryOptions
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
@@ -56,21 +55,14 @@ _SHARES = """\
 """
 
 
-class ProviderYaml(ListFormatter):
+class ProviderYaml(TextList):
     """Prints the shares of a provider tree as a file for Nova.
 
     The command leaves the tree and its options in its arguments.
     """
 
-    def add_argument_group(self, parser: ArgumentParser) -> None:
-        """Add no arguments."""
-
-    def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: TextIO,
-        parsed_args: Namespace,
+    def print_rows(
+        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Print the file."""
         stdout.write(provider_yaml(parsed_args.tree, parsed_args.options))

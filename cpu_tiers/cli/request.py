@@ -32,7 +32,7 @@ class RequestShow(NovaConfCommand, ShowCommand):
         """Add the arguments for the server and the form of the query."""
         parser = super().get_parser(prog_name)
         add_source_arguments(parser)
-        add_request_arguments(parser)
+        add_request_arguments(parser, is_of_spec=True)
         add_snapshot_argument(parser)
         parser.add_argument(
             "--form",

@@ -31,14 +31,17 @@ def write_output(path: str, content: bytes, *, private: bool = False) -> None:
     :param private: only the user may read and write the file, whatever the old file allowed.
     :raises InvalidInput: the file cannot be written, or another user made a link on the way.
     """
+    parent = Path(path).absolute().parent
     try:
-        folder = _opened(Path(path).absolute().parent, _check_link)
+        folder = _opened(parent, _check_link)
         try:
             _write(folder, Path(path).name, content, private=private)
         finally:
             os.close(folder)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)) and not parent.is_dir():
+            reason = f"there is no folder {parent}"
         given = f"cannot be written ({reason})"
         raise InvalidInput.of(path, given, "name another file") from error
 

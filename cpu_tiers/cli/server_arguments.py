@@ -29,21 +29,34 @@ def read_server(parsed_args: Namespace) -> ServerRequest:
     )
 
 
-def add_numa_argument(parser: ArgumentParser) -> None:
-    """Add the arguments ``--numa`` and ``--no-numa``."""
+def add_numa_argument(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
+    """Add the arguments ``--numa`` and ``--no-numa``.
+
+    :param is_of_spec: the command is about the query of the spec, and not about what
+        nova-scheduler would do now.
+    """
+    unset = "request them for servers with hw:numa_nodes" if is_of_spec else "request none"
     parser.add_argument(
         "--numa",
         action=BooleanOptionalAction,
         help="request NUMA nodes from Placement or not (default: [filter_scheduler]"
-        " query_placement_for_numa; if this is not set, request them for servers with"
-        " hw:numa_nodes)",
+        f" query_placement_for_numa; if this is not set, {unset})",
     )
+
+
+def sends_numa_query(parsed_args: Namespace, options: cfg.ConfigOpts) -> bool:
+    """Tell whether nova-scheduler requests NUMA nodes, by the arguments or else by nova.conf.
+
+    :param options: the section ``[filter_scheduler]``.
+    """
+    given: bool | None = parsed_args.numa
+    return bool(options.query_placement_for_numa if given is None else given)
 
 
 def requests_numa_nodes(
     parsed_args: Namespace, options: cfg.ConfigOpts, flavor: Flavor, image: Image | None = None
 ) -> bool:
-    """Tell whether the query for a server requests NUMA nodes.
+    """Tell whether the query of the spec for a server requests NUMA nodes.
 
     :param options: the section ``[filter_scheduler]``.
     """

@@ -8,26 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_config import cfg
 
-from cpu_tiers.cli.documents import read_bytes
-from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.formatting import ListCommand
-from cpu_tiers.cli.live_request import queries_of, tell_unknown_additions
+from cpu_tiers.cli.live_request import tell_unknown_additions
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.safe_files import write_output
-from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_nodes
-from cpu_tiers.cli.simulation_report import COLUMNS, row
+from cpu_tiers.cli.server_arguments import add_numa_argument
+from cpu_tiers.cli.simulated_requests import SimulatedRequests
+from cpu_tiers.cli.simulation_report import COLUMNS, row, tier_names
 from cpu_tiers.cli.snapshot_argument import read_snapshot
-from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, effective_shares
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
+from cpu_tiers.errors import FaultList
 from cpu_tiers.page.libraries import page_libraries
+from cpu_tiers.simulation.comparison import ENOUGH_SEEDS, compare, verdict
 from cpu_tiers.simulation.policies import NOVA, WEIGHERS, Policy
-from cpu_tiers.simulation.requests import Arrival, draw_arrivals, read_arrivals
 from cpu_tiers.simulation.run import Outcome, simulate
-from cpu_tiers.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.simulation.scheduler import Scheduler
 from cpu_tiers.simulation.snapshot import Snapshot
-from cpu_tiers.translators import ServerRequest
 from cpu_tiers.weights import SCORINGS
 
 _POLICIES = (NOVA, *SCORINGS)
@@ -38,9 +35,13 @@ class Simulate(NovaConfCommand, ListCommand):
 
     A policy is the name of a scoring, or nova for Nova's weighers without a scoring, and
     multipliers: boring=2.0,cpu=0 has the scoring boring with the multiplier 2.0 and no weigher of
-    CPUs. nova.conf has the other multipliers. Numbers of several seeds are the mean, with the
-    least and the most.
+    CPUs. nova.conf has the other multipliers. The text says first which policy refuses the least,
+    and whether the seeds agree. A flavor with faults is left out.
     """
+
+    all_help = "show all flavors of which servers were refused, and all faults of a refusal"
+    formats = "simulation"
+    default_format = "text"
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the cloud, the requests and the policies."""
@@ -78,6 +79,7 @@ class Simulate(NovaConfCommand, ListCommand):
             help="output of `openstack flavor list --long -f json`, instead of the snapshot's",
         )
         _add_policy_arguments(parser)
+        add_tier_argument(parser)
         parser.add_argument(
             "--html", metavar="FILE", help="also write a page with charts into this file"
         )
@@ -90,33 +92,34 @@ class Simulate(NovaConfCommand, ListCommand):
             with page_libraries():  # before the simulation, which may take hours
                 from cpu_tiers.page.simulation import simulation_page
         conf = self.nova_conf()
-        options = conf.filter_scheduler
         faults = FaultList()
-        policies = list(_policies(parsed_args.policy, options, faults))
+        policies = list(_policies(parsed_args.policy, conf.filter_scheduler, faults))
         snapshot = faults.read(read_snapshot, parsed_args.snapshot)
-        flavors = _flavors(parsed_args, snapshot, faults)
+        tiers = faults.read(read_tiers, parsed_args) or ()
         faults.raise_if_any()
         assert snapshot is not None, "a fault was raised"  # noqa: S101  # narrows the type
-        streams = _streams(parsed_args, flavors)
-        wanted = {arrival.flavor for stream in streams for arrival in stream}
-        demands = _demands(parsed_args, conf, [f for n, f in flavors.items() if n in wanted])
+        requests = SimulatedRequests.read(parsed_args, conf, snapshot, tiers)
         tell_unknown_additions(conf)
-        results = _run(parsed_args, snapshot, policies, streams, demands)
+        results = _run(parsed_args, snapshot, policies, requests)
+        texts = verdict(results, has_same_requests=bool(parsed_args.requests))
+        parsed_args.verdict = texts  # for the text, which has more than the rows
         if parsed_args.html:
-            tiers = {name: demand.tier or "none" for name, demand in demands.items()}
-            page = simulation_page(results, tiers).html()
+            page = simulation_page(results, tier_names(requests.demands), texts).html()
             write_output(parsed_args.html, page.encode(), private=True)
-        return COLUMNS, [row(name, outcomes, demands) for name, outcomes in results.items()]
+        comparison = compare(results)
+        return COLUMNS, [
+            row(name, outcomes, requests.demands, comparison) for name, outcomes in results.items()
+        ]
 
 
 def _run(
     parsed_args: Namespace,
     snapshot: Snapshot,
     policies: Sequence[Policy],
-    streams: Sequence[Sequence[Arrival]],
-    demands: Mapping[str, Demand],
+    requests: SimulatedRequests,
 ) -> Mapping[str, Sequence[Outcome]]:
     """Return the outcomes of each policy, one for each stream of requests."""
+    streams = requests.streams
     done, total = 0, len(policies) * sum(map(len, streams))
     residents = () if parsed_args.empty else tuple(snapshot.consumers.values())
     results: dict[str, list[Outcome]] = {policy.name: [] for policy in policies}
@@ -130,7 +133,7 @@ def _run(
             def tell(number: int, _: int, before: int = done) -> None:
                 line.tell_number("requests", before + number, total)
 
-            outcome = simulate(cloud, scheduler, stream, demands, tell, residents)
+            outcome = simulate(cloud, scheduler, stream, requests.demands, tell, residents)
             results[policy.name].append(outcome)
             done += len(stream)
     return results
@@ -146,82 +149,6 @@ def _policies(
             yield policy
 
 
-def _flavors(
-    parsed_args: Namespace, snapshot: Snapshot | None, faults: FaultList
-) -> Mapping[str, Flavor]:
-    """Return the flavors of the file or else of the snapshot, by name."""
-    if parsed_args.flavors:
-        flavors = tuple(read_flavors(parsed_args.flavors, faults))
-    else:
-        flavors = snapshot.flavors if snapshot is not None else ()
-    if not flavors and not faults.faults:
-        faults.add(parsed_args.snapshot, "no flavors", "give the flavors with --flavors")
-    return {flavor.name: flavor for flavor in flavors}
-
-
-def _streams(parsed_args: Namespace, flavors: Mapping[str, Flavor]) -> list[list[Arrival]]:
-    """Return the requests of each seed; a file has the same requests for each seed."""
-    if parsed_args.requests:
-        path = parsed_args.requests
-        try:
-            lines = read_bytes(path).decode().splitlines()
-        except UnicodeError as error:
-            raise InvalidInput.of(path, "no text in UTF-8", "give a CSV table") from error
-        return [read_arrivals(lines, list(flavors), where=path)] * parsed_args.seeds
-    shares = _shares(parsed_args.mix, flavors)
-    if parsed_args.stay is not None and not parsed_args.stay > 0:
-        raise InvalidInput.of("--stay", f"got {parsed_args.stay}", "give a number above 0")
-    return [
-        draw_arrivals(parsed_args.draw, shares, parsed_args.stay, random.Random(seed))  # noqa: S311
-        for seed in range(parsed_args.seeds)
-    ]
-
-
-def _shares(mix: Sequence[str], flavors: Mapping[str, Flavor]) -> Mapping[str, float]:
-    """Return how often each flavor is drawn."""
-    faults = FaultList()
-    shares = {}
-    for text in mix:
-        name, _, number = text.rpartition("=")
-        try:
-            shares[name] = float(number)
-        except ValueError:
-            shares[name] = 0.0
-        if name not in flavors or not 0 < shares[name] < float("inf"):
-            faults.add(f"--mix {text}", f"got {text!r}", "give a flavor, = and a number above 0")
-    faults.raise_if_any()
-    return shares or dict.fromkeys(flavors, 1.0)
-
-
-def _demands(
-    parsed_args: Namespace, conf: cfg.ConfigOpts, flavors: Iterable[Flavor]
-) -> Mapping[str, Demand]:
-    """Return what servers of each flavor request, as nova-scheduler would ask for it."""
-    options = conf.filter_scheduler
-    faults = FaultList()
-    demands = {}
-    for flavor in flavors:
-        server = ServerRequest(
-            flavor=flavor,
-            query_vcpu_shares=options.query_placement_for_vcpu_shares,
-            query_numa=requests_numa_nodes(parsed_args, options, flavor),
-        )
-        with faults:
-            queries = queries_of(conf, server)
-            has_nodes = len(queries.first) > 1
-            plain = queries_of(conf, server._replace(query_numa=False)) if has_nodes else None
-            demands[flavor.name] = Demand(
-                flavor=flavor.name,
-                queries=queries.first,
-                otherwise=queries.otherwise,
-                weighed=plain.first[0] if plain else None,
-                shares=effective_shares(flavor),
-                tier=flavor.extra_specs.get(MULTIPLIER) or flavor.extra_specs.get(SHARES) or "",
-            )
-    faults.raise_if_any()
-    return demands
-
-
 def _add_policy_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
@@ -233,10 +160,10 @@ def _add_policy_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--seeds",
         type=_count,
-        default=1,
+        default=ENOUGH_SEEDS,
         metavar="N",
         help="repeat with N seeds: other draws, and another choice among equal hosts"
-        " (default: 1, and the first of equal hosts)",
+        f" (default: {ENOUGH_SEEDS}; 1 chooses the first of equal hosts)",
     )
     parser.add_argument(
         "--empty", action="store_true", help="leave out the allocations of the snapshot"

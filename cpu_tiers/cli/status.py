@@ -104,7 +104,27 @@ class Checks(UpgradeCommands):
             return Result(Code.FAILURE, str(error))
 
     def _weigher(self) -> Result:
-        return check_weigher(self._conf)
+        result = check_weigher(self._conf)
+        options = self._conf[filter_scheduler.GROUP]
+        if result.code == Code.SUCCESS and (
+            options.resource_provider_resources or options.resource_provider_traits
+        ):
+            return self._on_hosts(lambda _: self._check_names(options))
+        return result
+
+    def _check_names(self, options: cfg.ConfigOpts.GroupAttr) -> Result:
+        try:
+            with connect(self._conf) as client:
+
+                def has_class(name: str) -> bool:
+                    names = {name, OTHER_SHARES} if name == VCPU_SHARES else {name}
+                    return any(map(client.has_resource_class, names))
+
+                has_trait = client.traits_in_use().__contains__
+                idle = filter_scheduler.idle_names(options, has_class, has_trait)
+        except CpuTiersError as error:
+            return Result(Code.FAILURE, str(error))
+        return Result(Code.WARNING, "\n".join(idle)) if idle else Result(Code.SUCCESS)
 
     def _step(self) -> Result:
         return self._on_hosts(lambda hosts: check_step(hosts, self._conf))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from oslo_config import cfg
 
 from cpu_tiers import extensions
+from cpu_tiers.cli.cloud_objects import aggregate_uuids
 from cpu_tiers.cli.documents import read_json
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand
 from cpu_tiers.cli.live_request import (
@@ -22,6 +23,7 @@ from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.server_arguments import requests_numa_nodes
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
+from cpu_tiers.conf.filter_scheduler import idle_names
 from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known
@@ -71,6 +73,7 @@ class Weigh(NovaConfCommand, ListCommand):
         query, answer, names = self._candidates(parsed_args, conf)
         if not answer.allocation_requests:
             LOG.info("No host has a candidate; `explain` shows why.")
+        _warn_of_idle_names(options, answer)
         forest = Forest(
             answer.provider_summaries,
             query.resources(),
@@ -106,8 +109,19 @@ class Weigh(NovaConfCommand, ListCommand):
         if parsed_args.candidates:
             return _in_file(parsed_args, conf, server)
         tell_unknown_additions(conf)
+        queries = queries_of(conf, server, aggregate_uuids(parsed_args.aggregate, cloud.services))
         with ProgressLine("asking Placement"), cloud.placement() as client:
-            return read_candidates(client, queries_of(conf, server, parsed_args.aggregate))
+            return read_candidates(client, queries)
+
+
+def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAnswer) -> None:
+    """Name the configured resource classes and traits that no candidate has."""
+    summaries = answer.provider_summaries.values()
+    classes = {name for summary in summaries for name in summary["resources"]}
+    traits = {name for summary in summaries for name in summary["traits"]}
+    if summaries:
+        for line in idle_names(options, classes.__contains__, traits.__contains__):
+            LOG.warning("%s", line)
 
 
 def _in_file(

@@ -1,7 +1,18 @@
 """``[filter_scheduler]``: what nova-scheduler requests of Placement, and how it weighs hosts."""
 
+from collections.abc import Callable
+from typing import Any
+
 from oslo_config import cfg
 
+from cpu_tiers.extra_specs.similar_names import similar
+from cpu_tiers.model.names import (
+    STANDARD_CLASSES,
+    as_known,
+    is_resource_class,
+    is_trait,
+    standard_traits,
+)
 from cpu_tiers.weights import SCORINGS
 
 GROUP = "filter_scheduler"
@@ -32,13 +43,14 @@ host for which ``[compute] enable_numa_reporting_to_placement`` is not set. A
 server without a NUMA topology gets a host that does not report its NUMA nodes.
 
 nova-scheduler reads this option if it has loaded the weigher of cpu-tiers, and
-so do ``cpu-tiers request show`` and ``cpu-tiers weigh``. Set the same value for
+the commands of ``cpu-tiers`` read the option, too. Set the same value for
 nova-api: with ``[api] refuse_faulty_flavors``, nova-api answers 400 to a flavor
 whose NUMA nodes cannot be requested. Turn the option on before
 the first host reports its nodes: otherwise the scheduler places servers on the
 host that fit none of its nodes. If the option is not set, nova-scheduler sends
-the queries of an unmodified Nova, and the commands request the nodes of flavors
-and images with ``hw:numa_nodes``.
+the queries of an unmodified Nova, and so do the commands; only ``cpu-tiers
+request show`` and ``flavor check`` then request the nodes of flavors and images
+with ``hw:numa_nodes``.
 
 Related options:
 
@@ -254,3 +266,28 @@ hosts differ: the many traits that all hosts have make the scores nearly equal.
 """,
     ),
 ]
+
+
+def idle_names(
+    options: Any,
+    has_class: Callable[[str], bool] = is_resource_class,
+    has_trait: Callable[[str], bool] = is_trait,
+) -> list[str]:
+    """Return a line for each configured resource class and trait that counts for no host.
+
+    :param options: the values of this group.
+    :param has_class, has_trait: tell whether a host may have the class or the trait. By default
+        only a name that Placement cannot have counts for no host.
+    """
+    lines = []
+    for option, has, can_be in (
+        ("resource_provider_resources", has_class, is_resource_class),
+        ("resource_provider_traits", has_trait, is_trait),
+    ):
+        for name in options[option]:
+            if not has(as_known(name)):
+                names = STANDARD_CLASSES if can_be is is_resource_class else standard_traits()
+                meant = None if can_be(name) else similar(name, names)
+                hint = f"; did you mean {meant}?" if meant else ""
+                lines.append(f"[{GROUP}] {option}: {name} counts for no host{hint}")
+    return lines

@@ -10,10 +10,10 @@ keys. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from cpu_tiers.errors import ConflictingExtraSpecs, FaultList, InvalidInput
+from cpu_tiers.errors import ConflictingExtraSpecs, Fault, FaultList, InvalidInput
 from cpu_tiers.extra_specs.choices import properties
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
@@ -97,7 +97,10 @@ def guest_nodes(
     if not cpus and not has_memory:
         return () if count is None else _equal_nodes(flavor, count)
     count = max(1, len(cpus), len(memory)) if count is None else count
-    if len(cpus) != count or (has_memory and len(memory) != count):
+    is_incomplete = len(cpus) != count or (has_memory and len(memory) != count)
+    if is_incomplete and (fault := _not_from_zero(flavor, image)):
+        faults.add(*fault)
+    elif is_incomplete:
         faults.add(
             f"flavor {flavor.name}, {count} NUMA nodes",
             f"{CPUS}.N of {len(cpus)} nodes and {MEMORY}.N of {len(memory)}",
@@ -135,6 +138,45 @@ def _numbered(source: Flavor | Image, texts: Mapping[str, str], key: str) -> lis
     while (name := f"{key}.{len(listed)}") in texts and len(listed) < MAX_LISTED:
         listed.append(_Setting(source.spec(name), texts[name]))
     return listed
+
+
+def divided(flavor: Flavor, image: Image | None, most: int) -> Iterator[tuple[int, Flavor]]:
+    """Yield the flavor with 2 and more equal nodes, if neither flavor nor image ask for nodes.
+
+    :param most: the largest number of nodes.
+    """
+    for count in range(2, 1 if asks_for_nodes(flavor, image) else most + 1):
+        if not flavor.vcpus % count and not flavor.memory_mb % count:
+            specs = {**flavor.extra_specs, NODES: str(count)}
+            yield count, flavor._replace(extra_specs=specs)
+
+
+def _not_from_zero(flavor: Flavor, image: Image | None) -> Fault | None:
+    """Return a fault if the first key of flavor or image does not describe node 0."""
+    for source, texts, keys in (
+        (flavor, flavor.extra_specs, (CPUS, MEMORY)),
+        (image, properties(image), (IMAGE_CPUS, IMAGE_MEMORY)),
+    ):
+        for key in keys:
+            names = [name for name in texts if re.fullmatch(rf"{key}\.[0-9]+", name)]
+            if source is not None and names and f"{key}.0" not in names:
+                given = f"there is no {key}.0"
+                return Fault(source.spec(min(names)), given, "number the nodes from 0")
+    return None
+
+
+def idle_keys(flavor: Flavor, nodes: Sequence[GuestNode]) -> Iterator[Fault]:
+    """Yield a fault for each key that describes a node which servers of a flavor do not have.
+
+    Nova accepts such keys, and they have no effect.
+
+    :param nodes: the nodes of a server of the flavor; none if the server has no NUMA topology.
+    """
+    described = {f"{key}.{number}" for key in (CPUS, MEMORY) for number in range(len(nodes))}
+    for key in flavor.extra_specs:
+        if key not in described and re.fullmatch(rf"({CPUS}|{MEMORY})\.[0-9]+", key):
+            given = f"no effect on a server of {len(nodes)} NUMA nodes, numbered from 0"
+            yield Fault(flavor.spec(key), given, f"correct {NODES}, or remove the key")
 
 
 def _equal_nodes(flavor: Flavor, count: int) -> tuple[GuestNode, ...]:

@@ -1,6 +1,6 @@
 """The amounts requested by the guests of a host, and the number of additional servers that fit.
 
-The arithmetic follows Placement: an amount fits if it is at most ``max_unit`` and at most
+The arithmetic follows Placement: an amount fits if one claim may have it, and if it is at most
 the capacity of the inventory minus the used amount. Pure.
 """
 
@@ -37,7 +37,7 @@ def fitting_servers(
     amounts = {name: amount for name, amount in amounts.items() if amount}
     if any(name not in inventories for name in amounts):
         return 0
-    if any(amount > inventories[name].max_unit for name, amount in amounts.items()):
+    if any(inventories[name].units.refusing(amount) for name, amount in amounts.items()):
         return 0
     unused = {name: inventories[name].capacity - used.get(name, 0) for name in amounts}
     return max(0, min(unused[name] // amount for name, amount in amounts.items()))

@@ -84,7 +84,10 @@ def choose(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | 
     """
     count, free = need.vcpus + need.emulator, len(cell.free_cpus)
     if count > free:
-        return f"it needs {count} dedicated CPUs, {free} are free"
+        none = (
+            "" if cell.dedicated else "; [compute] cpu_dedicated_set has no CPU of the host cell"
+        )
+        return f"it needs {count} dedicated CPUs, {free} are free{none}"
     if need.policy == "isolate":
         return _isolated(cell, cores, need)
     pairs = [core for core in cores if core.minus_size < -1]
@@ -112,7 +115,10 @@ def _isolated(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice
     ]
     count = need.vcpus + need.emulator
     if count > len(whole_cores):
-        return f"it needs {count} cores to itself, {len(whole_cores)} are free"
+        reason = f"it needs {count} cores to itself, {len(whole_cores)} are free"
+        if sum(core.is_whole for core in cores) == len(whole_cores):
+            return reason
+        return f"{reason}; with [compute] cpu_dedicated_set, cores with hyperthreads do not count"
     whole_cores.sort(key=lambda core: (-core.minus_size, core.free))
     cpus = tuple(core.free[0] for core in whole_cores[:count])
     return Choice(cpus[: need.vcpus], cpus[need.vcpus :], apart=False, whole=count)

@@ -56,10 +56,12 @@ class DoesNotFit(CpuTiersError):
     """
 
     def __init__(self, reasons: Mapping[int, Mapping[int, str]]) -> None:
-        """Keep the reasons; the message has a line for each guest cell."""
+        """Keep the reasons; the message has a line for all guest cells with the same reasons."""
         self.reasons = reasons
-        lines = [_line(cell, of_cell) for cell, of_cell in reasons.items()]
-        super().__init__("\n".join(lines))
+        alike: dict[tuple[tuple[int, str], ...], list[int]] = {}
+        for cell, of_cell in reasons.items():
+            alike.setdefault(tuple(of_cell.items()), []).append(cell)
+        super().__init__("\n".join(_line(cells, dict(of)) for of, cells in alike.items()))
 
 
 class _Fit(NamedTuple):
@@ -219,9 +221,16 @@ def _reasons(
     }
 
 
-def _line(cell: int, reasons: Mapping[int, str]) -> str:
+def _line(guest_cells: Collection[int], reasons: Mapping[int, str]) -> str:
+    by_reason: dict[str, list[int]] = {}
+    for cell, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(cell)
     there = "; ".join(
-        f"host cell {at}: {why or 'it fits, but another guest cell may need it'}"
-        for at, why in reasons.items()
+        f"{_named('host', cells)}: {reason or 'it fits, but another guest cell may need it'}"
+        for reason, cells in by_reason.items()
     )
-    return f"guest cell {cell} at {there or 'a host without cells'}"
+    return f"{_named('guest', guest_cells)} at {there or 'a host without cells'}"
+
+
+def _named(whose: str, cells: Collection[int]) -> str:
+    return f"{whose} cell{'s' if len(cells) > 1 else ''} {CpuSet(cells)}"

@@ -21,13 +21,13 @@ class Settings:
 
 NOVA_CONF = Settings(
     connection="auth_url, valid_interfaces, region_name and cafile in [placement]",
-    credentials="the credentials in [placement] of nova.conf",
+    credentials="username, password, project_name and their domains in [placement] of nova.conf",
     authority="cafile in [placement] of nova.conf",
     certificates="cafile, certfile and keyfile in [placement] of nova.conf",
 )
 OPENSTACK_CLIENT = Settings(
     connection="auth_url, interface, region_name and cacert in clouds.yaml or OS_*",
-    credentials="the credentials in clouds.yaml or OS_*",
+    credentials="username, password, project and their domains in clouds.yaml or OS_*",
     authority="cacert in clouds.yaml, or OS_CACERT,",
     certificates="cacert, cert and key in clouds.yaml, or OS_CACERT, OS_CERT and OS_KEY",
 )

@@ -115,6 +115,8 @@ def _check(topology: HostTopology, where: str, faults: FaultList) -> None:
         faults.add(where, "a CPU in two NUMA cells", "give each CPU in one cell")
     if not topology.cpus:
         faults.add(where, "a host without CPUs", _ALLOWED)
+    if not any(cell.memory_kb for cell in topology.cells):
+        faults.add(where, "no NUMA cell has memory", _ALLOWED)
     for cell in topology.cells:
         place, sizes = f"{where}, NUMA cell {cell.id}", [pages.size_kb for pages in cell.pages]
         if len(set(sizes)) != len(sizes) or 0 in sizes:

@@ -193,7 +193,7 @@ class _AnswerPlace(DocumentPlace):
     def get(self, body: Mapping[str, Any], key: str, kind: type[T]) -> T:
         """Return ``body[key]``, or add a fault and return an empty value."""
         if key not in body:
-            allowed = "ask Placement with microversion 1.36 or newer"
+            allowed = "ask Placement with microversion 1.29 or newer"
             self.faults.add((self / key).path, "it is missing", allowed)
         return super().get(body, key, kind)
 
@@ -225,7 +225,10 @@ def _check_summary(at: _AnswerPlace, body: object, summaries: Mapping[str, Any])
                 (place / key).check_capacity(amounts.get(key))
     for trait in at.get(summary, "traits", list):
         (at / "traits").of(trait, str)
-    (at / "root_provider_uuid").check_provider(summary.get("root_provider_uuid"), summaries)
+    if "root_provider_uuid" not in summary:
+        at.get(summary, "root_provider_uuid", str)
+        return
+    (at / "root_provider_uuid").check_provider(summary["root_provider_uuid"], summaries)
     if summary.get("parent_provider_uuid", "") is not None:  # null says that it is the root
         parent = summary.get("parent_provider_uuid")
         (at / "parent_provider_uuid").check_provider(parent, summaries)

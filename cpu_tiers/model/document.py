@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from typing import Any, Self, TypeVar
 
@@ -23,6 +22,8 @@ def load_json(content: bytes | str, **hooks: Any) -> Any:
         can show and no request can have.
     :raises RecursionError: the document is nested too deep.
     """
+    import json  # at first use: the translators read no document
+
     document = json.loads(content, **hooks)
     raw = content.encode(errors="surrogatepass") if isinstance(content, str) else content
     if b"\\" in raw or not raw.isascii():

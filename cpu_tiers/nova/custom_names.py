@@ -29,7 +29,8 @@ _NEEDED = "cpu_tiers_needed"
 _OF_PORTS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 """The beginnings of the traits that Neutron gives to devices and requests for ports."""
 
-_CREATION = Beside("new names in Placement", seconds=5.0, pause=0.0)
+_CREATION = Beside("new names in Placement", seconds=5.0, pause=5.0)
+"""Placement may have the names already, so a query is sent without the work in a pause."""
 
 
 def need(request: Any, groups: Iterable[RequestGroup], *, translated: bool = False) -> None:

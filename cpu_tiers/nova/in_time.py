@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
-from threading import Thread
+from threading import Lock, Thread
 from typing import TypeVar
 
 LOG = logging.getLogger(__name__)
@@ -63,43 +63,71 @@ class Beside:
     """Work that a service of Nova does beside an answer, which costs the answer little time.
 
     Work that fails, or is not done in time, is dropped. After work that was not done in time, all
-    such work is dropped for ``pause`` seconds without being tried: a disk or a service that hangs
-    costs the budget once in a while, and not once for each answer. In ``pause`` seconds, at most
-    one warning is logged.
+    such work is dropped for ``pause`` seconds without being tried. Then one thread alone tries,
+    while the work of the others is dropped: a disk or a service that hangs costs one answer the
+    budget once in a while, and keeps one thread more each time.
 
     :param what: the name of the work in the warning.
     :param seconds: the budget, which docs/admin/scheduler.rst names.
+    :param warning_pause: in so many seconds, at most one warning is logged.
     """
 
-    def __init__(self, what: str, seconds: float, *, pause: float = 60.0) -> None:
+    def __init__(
+        self, what: str, seconds: float, *, pause: float = 60.0, warning_pause: float = 60.0
+    ) -> None:
         """Begin without a pause."""
-        self._what, self._seconds, self._pause = what, seconds, pause
+        self._what, self._seconds = what, seconds
+        self._pause, self._warning_pause = pause, warning_pause
         self._resumes_at = self._warns_at = 0.0
         self._dropped = 0
+        self._lock = Lock()
 
     def do(self, work: Callable[[], _Answer]) -> _Answer | None:
         """Return the result of the work; ``None`` if the work is dropped."""
-        if time.monotonic() < self._resumes_at:
-            self._dropped += 1
+        if not self._may_try():
             return None
+        resumes_at = 0.0
         try:
-            return in_time(work, self._seconds)
+            result = in_time(work, self._seconds)
         except TimeoutError:
-            self._resumes_at = time.monotonic() + self._pause
-            self._drop(f"not done in {self._seconds:g} seconds")
+            reason = f"not done in {self._seconds:g} seconds"
+            resumes_at = time.monotonic() + self._pause
         except Exception as error:
-            self._drop(repr(error))
+            reason = repr(error)
+        else:
+            self._resumes_at = 0.0
+            return result
+        # Not in the ``except``: oslo.log appends the error that is being handled to each message.
+        self._drop(reason, resumes_at)
         return None
 
-    def _drop(self, reason: str) -> None:
+    def _may_try(self) -> bool:
+        """Tell whether a thread may try the work; count the work as dropped if not."""
         now = time.monotonic()
-        self._dropped += 1
-        if now >= self._warns_at:
-            self._warns_at = now + self._pause
+        with self._lock:
+            if now < self._resumes_at:
+                self._dropped += 1
+                return False
+            if self._resumes_at:  # the first thread after a pause tries for all
+                self._resumes_at = now + self._pause
+            return True
+
+    def _drop(self, reason: str, resumes_at: float) -> None:
+        now = time.monotonic()
+        with self._lock:
+            self._resumes_at = resumes_at
+            self._dropped += 1
+            if now < self._warns_at:
+                return
+            self._warns_at = now + self._warning_pause
             dropped, self._dropped = self._dropped, 0
-            LOG.warning(
-                "Dropped, so that no answer waits: %s: %s (%d since the last warning)",
-                self._what,
-                reason,
-                dropped,
-            )
+        LOG.warning(
+            "Dropped, so that no answer waits: %s: %s (%d since the last warning)",
+            self._what,
+            reason,
+            dropped,
+        )
+
+
+REASONS = Beside("reason why a server gets no host", seconds=5.0)
+"""Bounds the time of the further queries for a server without candidates."""

@@ -7,6 +7,7 @@ seam, the service stops at its start with an error that names the function. With
 the check, a wrapper could silently have no effect.
 """
 
+import functools
 import importlib
 import inspect
 import re
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
+from types import FunctionType
 from typing import Any
 
 from cpu_tiers.errors import CpuTiersError
@@ -131,14 +133,34 @@ def _wrap(seam: Seam, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) 
     installed = _wrappers(attribute)
     if seam in [wrapper.seam for wrapper in installed]:
         return False
-    function = wrap(_function(attribute))
+    function = wrap(_original(owner, attribute))
     new = _Wrapper(seam=seam, function=function, before=attribute)
     setattr(function, _MARK, (*installed, new))
     # A wrapper in place of a class method or a static method has to be of that kind, too, or
     # Nova would call the wrapper without the class, or with an instance too many.
-    is_plain = _function(attribute) is attribute
-    setattr(owner, name, function if is_plain else type(attribute)(function))
+    kinds = [kind for kind in (classmethod, staticmethod) if isinstance(attribute, kind)]
+    setattr(owner, name, kinds[0](function) if kinds else function)
     return True
+
+
+def _original(owner: Any, attribute: Any) -> Callable[..., Any]:
+    """Return the function that a wrapper calls in place of an attribute of a class or module.
+
+    The attribute may be an object of another tool that looks like a function or a class method,
+    such as a wrapper of wrapt. Only a call through the class tells such an object the instance.
+    """
+    if type(attribute) in (FunctionType, classmethod, staticmethod) or inspect.ismodule(owner):
+        return _function(attribute)  # type: ignore[no-any-return]
+    if isinstance(attribute, staticmethod):
+        return attribute.__get__(None, owner)
+    is_of_class = isinstance(attribute, classmethod)
+
+    @functools.wraps(attribute)
+    def call(first: Any, *args: Any, **kwargs: Any) -> Any:
+        instance, cls = (None, first) if is_of_class else (first, type(first))
+        return attribute.__get__(instance, cls)(*args, **kwargs)
+
+    return call
 
 
 def _unwrap(seam: Seam, removed: frozenset[Seam]) -> None:

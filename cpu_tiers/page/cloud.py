@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from cpu_tiers.page import cloud_charts
-from cpu_tiers.page.cloud_data import CloudData
+from cpu_tiers.page.cloud_data import MOST_CONSUMERS, CloudData
 from cpu_tiers.page.cloud_values import AuditedHost
 from cpu_tiers.page.document import (
     Cell,
@@ -14,7 +14,7 @@ from cpu_tiers.page.document import (
     PageSection,
     PageTable,
 )
-from cpu_tiers.simulation.left import class_sums, percent
+from cpu_tiers.simulation.left import TierRoom, class_sums, group_sums, percent
 from cpu_tiers.simulation.sold import SoldCloud
 
 
@@ -24,6 +24,8 @@ def cloud_page(
     reports: Collection[AuditedHost],
     source: str,
     server_names: Mapping[str, str] | None = None,
+    rooms: Sequence[TierRoom] = (),
+    groups: Mapping[str, frozenset[str]] | None = None,
 ) -> Page:
     """Return the page of a cloud.
 
@@ -31,19 +33,24 @@ def cloud_page(
     :param reports: what audits and watches say of hosts.
     :param source: where and when the cloud was read.
     :param server_names: the names of servers by their ids; other consumers are shown by their ids.
+    :param rooms: how many more servers of each tier fit.
+    :param groups: the names of the hosts of each group.
     """
     data = CloudData(cloud, tiers, reports, server_names)
     return Page(
         title="The CPUs of the cloud",
         texts=[
             source,
-            f"Hosts with CPUs: {len(cloud.hosts):,}. Consumers: {len(cloud.tiers):,}."
-            f" Over the capacity: {_count(cloud)}",
+            f"Hosts with CPUs: {len(cloud.hosts):,}.{_disabled(cloud)}"
+            f" Consumers: {len(cloud.tiers):,}. Over the capacity: {_count(cloud)}",
+            *_left_out(cloud, data),
         ],
         sections=[
             *_sections(cloud, data),
+            *_more(rooms),
+            *_groups(cloud, data, groups or {}),
             _audits(data, reports),
-            _hosts(data),
+            _hosts(cloud, data),
             _host(data, has_names=bool(server_names)),
         ],
         datasets={
@@ -60,6 +67,21 @@ def cloud_page(
     )
 
 
+def _disabled(cloud: SoldCloud) -> str:
+    return f" Disabled: {len(cloud.disabled):,}." if cloud.disabled else ""
+
+
+def _left_out(cloud: SoldCloud, data: CloudData) -> Iterator[str]:
+    """Yield a paragraph about what the page leaves out."""
+    if cloud.domain:
+        yield f"Hosts are named without {cloud.domain}."
+    if data.has_many_consumers:
+        yield (
+            f"With more than {MOST_CONSUMERS:,} consumers, the page does not list each of them:"
+            " the consumers of a tier on a host are together."
+        )
+
+
 def _count(cloud: SoldCloud) -> str:
     return f"{len(cloud.excesses):,}." if cloud.excesses else "nothing."
 
@@ -69,15 +91,15 @@ def _sections(cloud: SoldCloud, data: CloudData) -> Iterator[PageSection]:
         chart = PageChart(
             title="What is left of each host, in percent",
             summary="A cell is a host; hosts are sorted by name, from the left to the right. A"
-            " dark cell has little left. A black frame and the mark ! are a host that is over its"
-            " capacity. A click shows the host.",
+            " dark cell has little left, and a gray cell is a disabled host. A black frame and the"
+            " mark ! are a host that is over its capacity. A click shows the host.",
             chart=cloud_charts.heat_map(data.classes, len(cloud.hosts)),
         )
         yield PageSection(key="left", title="Hosts at a glance", parts=[chart])
     over = [
         (
             _link(data, amount.host),
-            amount.provider,
+            cloud.short_name(amount.host, amount.provider),
             amount.resource_class,
             amount.capacity,
             amount.used,
@@ -90,6 +112,40 @@ def _sections(cloud: SoldCloud, data: CloudData) -> Iterator[PageSection]:
         yield PageSection(key="over", title="Over the capacity", parts=[table])
     if cloud.tiers:
         yield PageSection(key="sold", title="Sold", parts=[*_sold(cloud, data)])
+
+
+def _more(rooms: Sequence[TierRoom]) -> Iterator[PageSection]:
+    if rooms:
+        table = PageTable(
+            title="How many more servers of each tier fit",
+            columns=("tier", "smallest flavor", "more"),
+            rows=[
+                (room.tier, room.flavor, room.more if room.is_exact else room.text)
+                for room in rooms
+            ],
+        )
+        text = "Of one tier alone, as if the other tiers got no servers."
+        yield PageSection(key="more", title="Room", texts=[text], parts=[table])
+
+
+def _groups(
+    cloud: SoldCloud, data: CloudData, groups: Mapping[str, frozenset[str]]
+) -> Iterator[PageSection]:
+    if groups:
+        table = PageTable(
+            title="What is left of each group of hosts",
+            columns=("group", "hosts", "disabled", *data.classes),
+            rows=[
+                (
+                    name,
+                    len(groups[name]),
+                    len(groups[name] & cloud.disabled),
+                    *(percent(sums[each].left) if each in sums else "" for each in data.classes),
+                )
+                for name, sums in group_sums(cloud.amounts, groups).items()
+            ],
+        )
+        yield PageSection(key="groups", title="Groups of hosts", parts=[table])
 
 
 def _sold(cloud: SoldCloud, data: CloudData) -> Iterator[PageChart | PageTable]:
@@ -157,12 +213,13 @@ def _audits(data: CloudData, reports: Collection[AuditedHost]) -> PageSection:
     return PageSection(key="audits", title="Promised and delivered", texts=[text], parts=parts)
 
 
-def _hosts(data: CloudData) -> PageSection:
+def _hosts(cloud: SoldCloud, data: CloudData) -> PageSection:
     rows: list[Sequence[Cell]] = []
     for host, sums in data.sums.items():
         over = sum(of_class.over for of_class in sums.values())
         percents = (percent(sums[name].left) if name in sums else "" for name in data.classes)
-        rows.append((_link(data, host), "over its capacity" if over else "", *percents))
+        marks = ["disabled"] * (host in cloud.disabled) + ["over its capacity"] * bool(over)
+        rows.append((_link(data, host), ", ".join(marks), *percents))
     others = [host for host in data.keys if host not in data.sums]
     tables = [
         PageTable(
@@ -228,4 +285,4 @@ def _host(data: CloudData, *, has_names: bool) -> PageSection:
 
 
 def _link(data: CloudData, host: str) -> PageLink:
-    return PageLink(text=host, to=data.keys[host])
+    return PageLink(text=data.short_name(host), to=data.keys[host])

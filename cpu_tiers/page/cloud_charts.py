@@ -36,7 +36,7 @@ def heat_map(classes: list[str], hosts: int) -> alt.TopLevelMixin:
         )
     )
     cells = base.mark_rect(stroke="white", cursor="pointer").encode(
-        color=alt.when("datum.left === null")
+        color=alt.when("datum.left === null || datum.disabled")
         .then(alt.value(_PALE))
         .otherwise(
             alt.Color("left:Q")
@@ -47,7 +47,9 @@ def heat_map(classes: list[str], hosts: int) -> alt.TopLevelMixin:
         strokeWidth=alt.when("datum.over").then(alt.value(2.5)).otherwise(alt.value(1)),
         description="about:N",
     )
-    light = alt.when("datum.left !== null && datum.left < 0.55").then(alt.value("white"))
+    light = alt.when("datum.left !== null && datum.left < 0.55 && !datum.disabled").then(
+        alt.value("white")
+    )
     numbers = base.mark_text(fontSize=16 if few else 11, dy=9 if few else 0).encode(
         text="label:N", color=light.otherwise(alt.value("black"))
     )

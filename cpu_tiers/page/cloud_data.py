@@ -21,6 +21,9 @@ MOST_IN_A_ROW = 32
 FEW = 12
 """With up to so many hosts, the heat map has their names in the cells."""
 
+MOST_CONSUMERS = 50_000
+"""With more consumers, the page has the consumers of each tier and host together."""
+
 _OF_GUESTS = {VCPU: "vcpu", VCPU_SHARES: "shares", PCPU: "pcpu", MEMORY_MB: "memory"}
 
 
@@ -47,6 +50,7 @@ class CloudData:
         :param server_names: the names of servers by their ids.
         """
         self._cloud = cloud
+        self.short_name = cloud.short_name
         self._reports = reports
         self._names = server_names or {}
         self.sums = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
@@ -63,16 +67,23 @@ class CloudData:
         across = self.columns()
         for number, host in enumerate(sorted(self.sums)):
             place: Mapping[str, str | int] = {
-                "host": host,
+                "host": self._cloud.short_name(host),
                 "key": f"#{self.keys[host]}",
+                "disabled": int(host in self._cloud.disabled),
                 "row": number // across,
                 "column": number % across,
             }
             over = sum(of_class.over for of_class in self.sums[host].values())
             least = least_left(self.sums[host], default=math.nan)
-            yield {**place, **_cell(LEAST, None if math.isnan(least) else least, over, host)}
+            named = f"{host}, disabled" if host in self._cloud.disabled else host
+            yield {**place, **_cell(LEAST, None if math.isnan(least) else least, over, named)}
             for name, of_class in self.sums[host].items():
-                yield {**place, **_cell(name, of_class.left, of_class.over, host)}
+                yield {**place, **_cell(name, of_class.left, of_class.over, named)}
+
+    @property
+    def has_many_consumers(self) -> bool:
+        """Tell whether the page has no consumer of its own, to be small."""
+        return len(self._tier_of) > MOST_CONSUMERS
 
     def columns(self) -> int:
         """Return how many hosts are in a row of the heat map."""
@@ -106,7 +117,8 @@ class CloudData:
             used = amount.used / amount.capacity if has_capacity else float(amount.is_over)
             yield {
                 "choice": self.keys[amount.host],
-                "name": f"{amount.provider}: {amount.resource_class}",
+                "name": f"{self._cloud.short_name(amount.host, amount.provider)}:"
+                f" {amount.resource_class}",
                 "capacity": amount.capacity,
                 "used": amount.used,
                 "part": used,
@@ -114,11 +126,15 @@ class CloudData:
             }
 
     def guests(self) -> Iterator[Mapping[str, str | int | float | None]]:
-        """Yield what each consumer has of each host, in the order of tiers."""
+        """Yield what each consumer has of each host, in the order of tiers.
+
+        With many consumers, those of a tier are together.
+        """
         figures = {guest.uuid: guest for report in self._reports for guest in report.guests}
         held: dict[tuple[str, str], list[SoldPart]] = {}
         for part in self._cloud.parts:
-            held.setdefault((part.host, part.consumer), []).append(part)
+            key = part.tier if self.has_many_consumers else part.consumer
+            held.setdefault((part.host, key), []).append(part)
         place = {tier: number for number, tier in enumerate(self.tiers)}
         numbers = Counter(self._names.values())
         for (host, consumer), parts in sorted(
@@ -127,6 +143,8 @@ class CloudData:
             amounts = Counter[str]()
             for part in parts:
                 amounts[part.resource_class] += part.amount
+            if self.has_many_consumers:
+                consumer = f"{len({part.consumer for part in parts}):,} consumers"
             guest, name = figures.get(consumer), self._names.get(consumer)
             # Equal labels would be one bar.
             shown = name if name and numbers[name] == 1 else f"{name or ''} {consumer}".strip()

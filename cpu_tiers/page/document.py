@@ -5,10 +5,11 @@ brings along, is a part of the file, and draws the charts as SVG with texts. The
 policy of the page lets a browser run only this JavaScript, and send no request.
 
 Names from a cloud are data and never markup: Jinja escapes all texts, and the data of the charts
-are JSON without ``<``. A chart must use a name only as a value of its data, and never as a
+are compressed JSON in base64. A chart must use a name only as a value of its data, and never as a
 part of a field, an expression or an address.
 """
 
+import gzip
 import json
 import re
 from base64 import b64encode
@@ -148,7 +149,7 @@ class Page:
             style=Markup(style),  # noqa: S704  # it is ours
             scripts=scripts,
             policy=_policy(scripts),
-            data=_json(
+            data=_compressed(
                 {
                     "charts": charts,
                     "datasets": {name: _packed(rows) for name, rows in self.datasets.items()},
@@ -183,12 +184,13 @@ def _policy(scripts: Iterable[Markup]) -> str:
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}"
 
 
-def _json(value: object) -> Markup:
-    """Return JSON that is no markup: the characters of markup are escaped."""
+def _compressed(value: object) -> str:
+    """Return JSON that is compressed by gzip, in base64.
+
+    The data of 10,000 hosts are 15 MB of JSON, and 2 MB in this form.
+    """
     text = json.dumps(_printable(value), separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704  # just escaped
+    return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _printable(value: object) -> object:

@@ -1,7 +1,7 @@
 // Draws the charts of the page one after the other, and then says so in the attribute data-charts.
 "use strict";
 
-const page = JSON.parse(document.getElementById("data").textContent);
+let page;
 
 const options = {
   actions: false,
@@ -14,6 +14,14 @@ const options = {
     view: { stroke: null },
   },
 };
+
+// The data are JSON, compressed by gzip, in base64.
+async function read() {
+  const text = atob(document.getElementById("data").textContent);
+  const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  page = JSON.parse(await new Response(stream).text());
+}
 
 function chosen() {
   const key = location.hash.slice(1);
@@ -85,7 +93,11 @@ async function show() {
 }
 
 // A click during the drawing waits for its turn: two drawings at a time would draw into one place.
-let last = show();
+let last = read().then(show, () => {
+  const note = document.createElement("p");
+  note.textContent = "The charts of this page need a browser of the year 2023 or newer.";
+  document.querySelector("h1").after(note);
+});
 window.addEventListener("hashchange", () => {
   last = last.then(show);
 });

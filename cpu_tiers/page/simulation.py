@@ -1,12 +1,12 @@
 """The page of a simulation: which policy takes which servers, over time, by flavor and by tier."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import altair as alt
 
 from cpu_tiers.page.document import Page, PageChart, PageSection, Row
-from cpu_tiers.simulation.run import Outcome
+from cpu_tiers.simulation.comparison import Results
 
 # The colors of Okabe and Ito, which people who cannot distinguish red from green tell apart.
 _COLORS: Final = (
@@ -20,56 +20,78 @@ _COLORS: Final = (
     "#999999",
 )
 
-Results = Mapping[str, Sequence[Outcome]]
-"""The outcomes of each policy, one for each seed."""
 
-
-def simulation_page(results: Results, tiers: Mapping[str, str]) -> Page:
+def simulation_page(
+    results: Results, tiers: Mapping[str, str], verdict: Sequence[str] = ()
+) -> Page:
     """Return the page.
 
     :param tiers: the name of the tier of each flavor.
+    :param verdict: the paragraphs that say which policy refuses the least.
     """
     policies = list(results)
     outcomes = next(iter(results.values()))
     course = outcomes[0].course if outcomes else ()
     requests = course[-1].request + 1 if course else 0
+    datasets = {
+        "tiers": _above_zero(_refused(results, tiers)),
+        "flavors": _above_zero(_refused(results, {name: name for name in tiers})),
+        "stranded": _above_zero(_stranded(results)),
+    }
     return Page(
         title="Simulation",
         texts=[
+            *verdict,
             f"{requests} requests for servers under {len(policies)} policies,"
             f" with {len(outcomes)} seeds. Lines and bars are means over the seeds; a thin line"
-            " or a mark is a seed. A difference between policies that is smaller than the range of"
-            " the seeds says nothing."
+            " or a mark is a seed.",
         ],
         sections=[
+            PageSection(key="seeds", title="Refused with each seed", parts=[_spread(policies)]),
             PageSection(key="time", title="Over time", parts=_over_time(policies)),
-            PageSection(
-                key="refused",
-                title="Refused by tier and flavor",
-                parts=[
-                    _bars(policies, "tiers", "Refused servers of each tier", "label"),
-                    _bars(policies, "flavors", "Refused servers of each flavor", "label"),
-                ],
-            ),
-            PageSection(
-                key="stranded",
-                title="Stranded at the end",
-                texts=[
-                    "The part of the free amount of each resource class that is on hosts without"
-                    " room for any of the flavors."
-                ],
-                parts=[_bars(policies, "stranded", "Stranded capacity", "label")],
-            ),
-            PageSection(key="seeds", title="Spread over seeds", parts=[_spread(policies)]),
+            *_sections_of_parts(policies, datasets),
         ],
         datasets={
             "course": list(_course(results)),
-            "tiers": list(_refused(results, tiers)),
-            "flavors": list(_refused(results, {name: name for name in tiers})),
-            "stranded": list(_stranded(results)),
             "seeds": list(_seeds(results)),
+            **datasets,
         },
     )
+
+
+def _sections_of_parts(
+    policies: list[str], datasets: Mapping[str, Sequence[Row]]
+) -> Iterator[PageSection]:
+    """Yield the sections with bars, those that have bars."""
+    refused = [
+        _bars(policies, name, f"Refused servers of each {name.removesuffix('s')}", datasets[name])
+        for name in ("tiers", "flavors")
+        if datasets[name]
+    ]
+    if refused:
+        yield PageSection(
+            key="refused",
+            title="Refused by tier and flavor",
+            texts=["A tier or a flavor without a refused server has no bars."],
+            parts=refused,
+        )
+    if datasets["stranded"]:
+        yield PageSection(
+            key="stranded",
+            title="Stranded at the end",
+            texts=[
+                "The part of the free amount of each resource class that is on hosts without"
+                " room for any of the flavors."
+            ],
+            parts=[_bars(policies, "stranded", "Stranded capacity", datasets["stranded"])],
+        )
+
+
+def _above_zero(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows of the labels that have a part above 0 in any row."""
+    rows = list(rows)
+    labels = {row["label"] for row in rows if row["part"]}
+    return [row for row in rows if row["label"] in labels]
 
 
 def _course(results: Results) -> Iterator[Row]:
@@ -79,6 +101,7 @@ def _course(results: Results) -> Iterator[Row]:
                 common: Row = {"policy": policy, "seed": seed, "request": moment.request + 1}
                 yield {**common, "kind": "running", "servers": moment.running}
                 yield {**common, "kind": "refused", "servers": moment.refused}
+                yield {**common, "kind": "empty", "servers": moment.empty}
 
 
 def _refused(results: Results, labels: Mapping[str, str]) -> Iterator[Row]:
@@ -127,6 +150,7 @@ def _over_time(policies: list[str]) -> list[PageChart]:
     titles = {
         "refused": ("Refused servers", "servers that found no host so far"),
         "running": ("Running servers", "servers that are on a host"),
+        "empty": ("Empty hosts", "hosts of which nothing is allocated"),
     }
     return [
         PageChart(
@@ -154,9 +178,9 @@ def _lines(policies: list[str], kind: str, what: str) -> alt.TopLevelMixin:
     return alt.layer(seeds, means).properties(width="container", height=300)
 
 
-def _bars(policies: list[str], name: str, title: str, field: str) -> PageChart:
+def _bars(policies: list[str], name: str, title: str, rows: Sequence[Row]) -> PageChart:
     base = alt.Chart(alt.NamedData(name=name)).encode(
-        y=alt.Y(f"{field}:N").title(None).axis(labelLimit=260),
+        y=alt.Y("label:N").sort(_greatest_first(rows)).title(None).axis(labelLimit=260),
         yOffset=alt.YOffset("policy:N").sort(policies),
     )
     bars = base.mark_bar().encode(
@@ -164,7 +188,7 @@ def _bars(policies: list[str], name: str, title: str, field: str) -> PageChart:
         color=_color(policies),
         tooltip=[
             alt.Tooltip("policy:N"),
-            alt.Tooltip(f"{field}:N"),
+            alt.Tooltip("label:N"),
             alt.Tooltip("mean(part):Q", format=".2%"),
         ],
     )
@@ -176,6 +200,14 @@ def _bars(policies: list[str], name: str, title: str, field: str) -> PageChart:
             width="container", height=alt.Step(9, **{"for": "offset"})
         ),
     )
+
+
+def _greatest_first(rows: Iterable[Row]) -> list[str]:
+    """Return the labels by the sum of their parts."""
+    sums = dict[str, float]()
+    for row in rows:
+        sums[str(row["label"])] = sums.get(str(row["label"]), 0.0) + float(row["part"] or 0)
+    return sorted(sums, key=lambda label: (-sums[label], label))
 
 
 def _spread(policies: list[str]) -> PageChart:

@@ -13,6 +13,7 @@ from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, SHARING, VCPU
 from cpu_tiers.model.numa import count_traits, no_numa_trait, node_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.model.roots import roots_of
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.translators.cheaper_query import cheaper
@@ -77,11 +78,9 @@ class CandidateSurvey:
             sharing = {p.uuid for p in self._client.providers_with_trait(SHARING)}
             trees: dict[ProviderId, list[Provider]] = {}
             providers = {p.uuid: p for p in self._client.providers()}
-            for provider in providers.values():
-                root = provider
-                while root.parent_uuid is not None and root.parent_uuid in providers:
-                    root = providers[root.parent_uuid]
-                trees.setdefault(root.uuid, []).append(provider)
+            roots = roots_of({uuid: provider.parent_uuid for uuid, provider in providers.items()})
+            for uuid, provider in providers.items():
+                trees.setdefault(roots[uuid], []).append(provider)
             hosts = {
                 root: providers[root].name
                 for root, tree in trees.items()

@@ -21,7 +21,14 @@ from cpu_tiers.model.names import by_each_name, is_custom
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
 from cpu_tiers.placement.exchange import Exchange, Transport
-from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits, read_amounts
+from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits
+from cpu_tiers.placement.response import (
+    read_amounts,
+    read_consumer,
+    read_inventories,
+    read_provider,
+    read_traits,
+)
 from cpu_tiers.placement.share_names import ShareNames
 
 
@@ -165,7 +172,7 @@ class PlacementClient:
     def provider(self, provider_uuid: str) -> Provider:
         """Return the provider with this uuid."""
         response = self._exchange.request("GET", f"/resource_providers/{provider_uuid}")
-        return Provider.read(response, response.body())
+        return read_provider(response, response.body())
 
     def providers_in_tree(self, provider_uuid: str) -> tuple[Provider, ...]:
         """Return all providers in the tree of this provider."""
@@ -189,7 +196,7 @@ class PlacementClient:
     def _providers(self, filters: dict[str, str]) -> tuple[Provider, ...]:
         response = self._exchange.request("GET", f"/resource_providers?{urlencode(filters)}")
         items = response.read(response.body(), "resource_providers", list)
-        return tuple(Provider.read(response, item) for item in items)
+        return tuple(read_provider(response, item) for item in items)
 
     def create_provider(
         self, name: str, *, parent_uuid: str | None = None, provider_uuid: str | None = None
@@ -211,7 +218,7 @@ class PlacementClient:
             if existing is None or existing.uuid != new_uuid:
                 raise
             return existing
-        return Provider.read(response, response.body())
+        return read_provider(response, response.body())
 
     def delete_provider(self, provider_uuid: str) -> None:
         """Delete a provider, if the provider still exists.
@@ -225,7 +232,7 @@ class PlacementClient:
     def inventories(self, provider_uuid: str) -> Inventories:
         """Return the inventories of a provider."""
         path = f"/resource_providers/{provider_uuid}/inventories"
-        return Inventories.read(self._exchange.request("GET", path))
+        return read_inventories(self._exchange.request("GET", path))
 
     def set_inventories(self, provider_uuid: str, inventories: Inventories) -> Inventories:
         """Replace all inventories of a provider, and return them with their new generation.
@@ -234,12 +241,12 @@ class PlacementClient:
         :raises InventoryInUse: servers hold allocations of a removed resource class.
         """
         path = f"/resource_providers/{provider_uuid}/inventories"
-        return Inventories.read(self._exchange.request("PUT", path, json=inventories.to_json()))
+        return read_inventories(self._exchange.request("PUT", path, json=inventories.to_json()))
 
     def traits(self, provider_uuid: str) -> Traits:
         """Return the traits of a provider."""
         path = f"/resource_providers/{provider_uuid}/traits"
-        return Traits.read(self._exchange.request("GET", path))
+        return read_traits(self._exchange.request("GET", path))
 
     def set_traits(self, provider_uuid: str, traits: Traits) -> Traits:
         """Replace all traits of a provider, and return them with their new generation.
@@ -251,7 +258,7 @@ class PlacementClient:
             "resource_provider_generation": traits.generation,
             "traits": sorted(traits.names),
         }
-        return Traits.read(self._exchange.request("PUT", path, json=body))
+        return read_traits(self._exchange.request("PUT", path, json=body))
 
     def aggregates(self, provider_uuid: str) -> frozenset[str]:
         """Return the uuids of the aggregates that a provider is in."""
@@ -279,7 +286,7 @@ class PlacementClient:
     def consumer(self, consumer_uuid: str) -> Consumer:
         """Return a consumer; a consumer unknown to Placement has no allocations."""
         response = self._exchange.request("GET", f"/allocations/{consumer_uuid}")
-        return Consumer.read(consumer_uuid, response)
+        return read_consumer(response, consumer_uuid)
 
     def set_consumers(self, *consumers: Consumer) -> None:
         """Replace the allocations of several consumers in one transaction.

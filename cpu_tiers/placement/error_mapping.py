@@ -82,13 +82,14 @@ def _identity_refused(error: Any, method: str, path: str, settings: Settings) ->
     """
     status = int(error.http_status)
     kind: type[PlacementError] = PlacementMisconfigured
+    settings_to_check = settings.connection
     if status in {401, 403}:
-        kind = NotAuthorised
+        kind, settings_to_check = NotAuthorised, settings.credentials
     elif status in REPEATED_STATUSES:
         kind = PlacementUnavailable
     elif status >= 500:
         kind = PlacementRefused
-    message = f"{method} {path}: Keystone gave no token: {error}; check {settings.connection}"
+    message = f"{method} {path}: Keystone gave no token: {error}; check {settings_to_check}"
     refusal = kind(message, method=method, path=path, status=status)
     if isinstance(refusal, PlacementUnavailable):
         refusal.retry_after = retry_after_of(error)

@@ -1,6 +1,6 @@
 """The providers of which more is allocated than the capacity, for the commands that name them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cpu_tiers.model.excess import Excess, find_excesses
 from cpu_tiers.placement.client import PlacementClient
@@ -19,6 +19,13 @@ def read_excesses(client: PlacementClient, progress: ReadProgress = untold) -> t
         progress(number, len(providers))
         excesses += _excesses(client, provider)
     return tuple(excesses)
+
+
+def excesses_of(client: PlacementClient, names: Iterable[str]) -> Iterator[Excess]:
+    """Yield the excesses of some providers, by their names."""
+    for name in sorted(set(names)):
+        if provider := client.find_provider(name):
+            yield from _excesses(client, provider)
 
 
 def _excesses(client: PlacementClient, provider: Provider) -> Iterator[Excess]:

@@ -11,9 +11,10 @@ from typing import Any
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import SHARING
+from cpu_tiers.model.roots import roots_of
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import PlacementRefused
-from cpu_tiers.placement.reading import ReadProgress, root_of, untold
+from cpu_tiers.placement.reading import ReadProgress, untold
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.simulation.cloud import SimulatedCloud
 from cpu_tiers.simulation.provider import CloudProvider
@@ -56,7 +57,7 @@ class HostReader:
         :param hosts: the root providers of the hosts; ``None`` for all hosts.
         """
         records = self._records
-        roots = {uuid: root_of(record, records) for uuid, record in records.items()}
+        roots = roots_of({uuid: record.parent_uuid for uuid, record in records.items()})
         shared = {roots[uuid] for uuid in self._shared}
         read = [
             record

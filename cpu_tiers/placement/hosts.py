@@ -15,10 +15,9 @@ from cpu_tiers.accounting.holdings import (
     ProviderId,
     ProviderName,
 )
-from cpu_tiers.accounting.relocation import OF_NODES
-from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.steps import State
+from cpu_tiers.placement.steps import State, bare_tree, tree_of
 from cpu_tiers.placement.sync import read_state
 
 
@@ -71,26 +70,3 @@ def read_holdings(
         for consumer, amounts in client.allocations(state.providers[name].uuid).items():
             portions.setdefault(consumer, {})[ProviderName(name)] = amounts
     return Holdings({consumer: Portion(portion) for consumer, portion in portions.items()})
-
-
-def bare_tree(name: str) -> ProviderTree:
-    """Return the tree of a host that is known only by its name."""
-    return ProviderTree(providers=(ResourceProvider(name=name),), managed_classes=OF_NODES)
-
-
-def tree_of(state: State, root: str) -> ProviderTree:
-    """Return the providers that were read as a tree, the root first."""
-    names = [root, *sorted(state.providers.keys() - {root})]
-    return ProviderTree(
-        providers=tuple(
-            ResourceProvider(
-                name=name,
-                parent=present.parent,
-                inventories=present.inventories.by_class,
-                traits=present.traits.names,
-            )
-            for name in names
-            for present in [state.providers[name]]
-        ),
-        managed_classes=OF_NODES,
-    )

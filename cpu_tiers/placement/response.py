@@ -1,17 +1,20 @@
-"""An HTTP response of Placement, with methods that check and read its JSON.
+"""An HTTP response of Placement, and functions that check its JSON and read records from it.
 
 A response may come from a proxy or from another service. So the presence and the
 type of each key are checked, and the error for a wrong key names the request and
 the key.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId, ProviderName
 from cpu_tiers.model.document import MAX_BYTES, claims_json, load_json
-from cpu_tiers.model.inventory import MAX_CAPACITY
+from cpu_tiers.model.inventory import MAX_CAPACITY, Inventory
 from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
+from cpu_tiers.placement.records import INSTANCE, Consumer, Inventories, Provider, Traits
 
 T = TypeVar("T")
 
@@ -99,3 +102,93 @@ def _is(value: object, kind: type[Any]) -> bool:
     if isinstance(value, bool):
         return kind is bool  # In Python bool is a subclass of int; in JSON true is no number.
     return isinstance(value, int | float if kind is float else kind)
+
+
+def read_amounts(response: PlacementResponse, body: object, key: str) -> Amounts:
+    """Return the amounts by resource class under a key of a body.
+
+    :raises PlacementAnswerInvalid: an amount is no whole number, or negative.
+    """
+    amounts = response.read(body, key, dict)
+    for name in amounts:
+        if response.read(amounts, name, int) < 0:
+            raise response.invalid(f"JSON with {amounts[name]} of {name}")
+    return amounts
+
+
+def read_provider(response: PlacementResponse, body: object) -> Provider:
+    """Return the provider in a part of a response."""
+    uuid = response.read(body, "uuid", str)
+    is_root = response.read(body, "root_provider_uuid", str) == uuid
+    parent = None if is_root else response.read(body, "parent_provider_uuid", str)
+    return Provider(
+        uuid=ProviderId(uuid),
+        name=ProviderName(response.read(body, "name", str)),
+        parent_uuid=None if parent is None else ProviderId(parent),
+    )
+
+
+def read_inventories(response: PlacementResponse) -> Inventories:
+    """Return the inventories in the response of ``/resource_providers/…/inventories``."""
+    body = response.body()
+    by_class = response.read(body, "inventories", dict)
+    return Inventories(
+        generation=response.read(body, "resource_provider_generation", int),
+        by_class={name: _inventory(response, item) for name, item in by_class.items()},
+    )
+
+
+def _inventory(response: PlacementResponse, body: object) -> Inventory:
+    ratio = response.read(body, "allocation_ratio", float)
+    if not math.isfinite(ratio):  # Python reads Infinity and NaN, which are no JSON
+        raise response.invalid(f"JSON with the allocation_ratio {ratio}")
+    return Inventory(
+        total=response.read(body, "total", int),
+        reserved=response.read(body, "reserved", int),
+        min_unit=response.read(body, "min_unit", int),
+        max_unit=response.read(body, "max_unit", int),
+        step_size=response.read(body, "step_size", int),
+        allocation_ratio=ratio,
+    )
+
+
+def read_traits(response: PlacementResponse) -> Traits:
+    """Return the traits in the response of ``/resource_providers/…/traits``."""
+    body = response.body()
+    return Traits(
+        generation=response.read(body, "resource_provider_generation", int),
+        names=frozenset(map(str, response.read(body, "traits", list))),
+    )
+
+
+def read_consumer(response: PlacementResponse, uuid: str) -> Consumer:
+    """Return the consumer in the response of ``/allocations/{uuid}``."""
+    body = response.body()
+    allocations = response.read(body, "allocations", dict)
+    if not allocations:
+        # Placement answers 200 for an unknown uuid, without generation, project and user.
+        return Consumer(uuid=uuid)
+    return Consumer(
+        uuid=uuid,
+        allocations=Portion.by_id(
+            {
+                provider: read_amounts(response, allocation, "resources")
+                for provider, allocation in allocations.items()
+            }
+        ),
+        generation=response.read(body, "consumer_generation", int),
+        project_id=response.read(body, "project_id", str),
+        user_id=response.read(body, "user_id", str),
+        consumer_type=_consumer_type(response, body),
+    )
+
+
+def _consumer_type(response: PlacementResponse, body: dict[str, object]) -> str:
+    """Return the consumer type.
+
+    Placement calls the type of consumers that were written before microversion 1.38
+    ``unknown``. Most of these consumers are servers, so ``INSTANCE`` is returned.
+    """
+    if body.get("consumer_type", "unknown") == "unknown":
+        return INSTANCE
+    return response.read(body, "consumer_type", str)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cpu_tiers.accounting.repeated_claims import HostRoom, more_servers
+from cpu_tiers.accounting.repeated_claims import CloudRoom, HostRoom, more_servers
+from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.candidate_survey import CandidateSurvey
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.explanation import read_names, read_reasons
@@ -37,15 +38,8 @@ def read_room(
 
     :raises PlacementError: Placement does not answer, or refuses.
     """
-    queries = [query for flavor in flavors for query in (*flavor.first, *flavor.otherwise)]
-    survey = CandidateSurvey(client, queries)
-    rooms = []
-    for flavor in flavors:
-        room = more_servers(survey.answer(flavor.first))
-        is_second = not room.hosts and bool(flavor.otherwise)
-        if is_second:
-            room = more_servers(survey.answer(flavor.otherwise))
-        rooms.append((flavor.otherwise if is_second else flavor.first, room))
+    survey = _survey(client, flavors)
+    rooms = _rooms(survey, flavors)
     names = read_names(client, survey, {host for _, room in rooms for host in room.hosts})
     full = {host for host in names if any(host not in room.hosts for _, room in rooms)}
     reasons = read_reasons(client, survey, [asked for asked, _ in rooms], full, progress)
@@ -60,6 +54,35 @@ def read_room(
         )
         for (_, room), of_flavor in zip(rooms, reasons, strict=True)
     ]
+
+
+def count_more(client: PlacementClient, flavors: Sequence[ServerQueries]) -> list[CloudRoom]:
+    """Return what :func:`read_room` returns, but without the hosts that have no room.
+
+    It takes a request for each query of a flavor, and a few more.
+
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    return [room for _, room in _rooms(_survey(client, flavors), flavors)]
+
+
+def _survey(client: PlacementClient, flavors: Sequence[ServerQueries]) -> CandidateSurvey:
+    queries = [query for flavor in flavors for query in (*flavor.first, *flavor.otherwise)]
+    return CandidateSurvey(client, queries)
+
+
+def _rooms(
+    survey: CandidateSurvey, flavors: Sequence[ServerQueries]
+) -> list[tuple[Sequence[CandidateQuery], CloudRoom]]:
+    """Return the queries of each flavor that count, and the room for its servers."""
+    rooms: list[tuple[Sequence[CandidateQuery], CloudRoom]] = []
+    for flavor in flavors:
+        room = more_servers(survey.answer(flavor.first))
+        is_second = not room.hosts and bool(flavor.otherwise)
+        if is_second:
+            room = more_servers(survey.answer(flavor.otherwise))
+        rooms.append((flavor.otherwise if is_second else flavor.first, room))
+    return rooms
 
 
 def _none(reasons: Reasons, host: str) -> HostRoom:

@@ -14,7 +14,7 @@ A redirect to another host is not followed, see :mod:`~cpu_tiers.http.redirects`
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from keystoneauth1 import exceptions as ksa
@@ -157,8 +157,18 @@ def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
         raise PlacementMisconfigured(f"nova.conf, [placement]: {error}{_EXAMPLE}") from error
     if auth is None:
         raise PlacementMisconfigured(f"nova.conf, [placement]: auth_type is not set{_EXAMPLE}")
+    for name, alternatives in (("username", ("username", "user_id")), ("password", ("password",))):
+        if _lacks(conf, alternatives):
+            raise PlacementMisconfigured(f"nova.conf, [placement]: {name} is not set{_EXAMPLE}")
     if conf[GROUP].insecure:
         # urllib3 would warn at each request. The openstack client leaves these warnings out, too.
         warnings.filterwarnings("ignore", category=InsecureRequestWarning)
         LOG.warning("[placement] insecure is true: no certificate of a service is checked")
     return adapter
+
+
+def _lacks(conf: cfg.ConfigOpts, names: Iterable[str]) -> bool:
+    """Tell whether the kind of authentication has options, of which none is set."""
+    section = conf[conf[GROUP].auth_section or GROUP]
+    values = [section[name] for name in names if name in section]
+    return bool(values) and not any(values)

@@ -1,9 +1,10 @@
-"""The steps of writing a provider tree to Placement, and the changes of each step."""
+"""The state of a provider tree in Placement, and the steps of writing a tree to Placement."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.accounting.relocation import OF_NODES
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.placement.records import AMOUNTS, Inventories, Traits
 
 ABSENT, PRESENT = "absent", "present"
@@ -22,6 +23,11 @@ class Change:
     what: str
     before: str
     after: str
+
+    @property
+    def is_of_amounts(self) -> bool:
+        """Tell whether an amount of an inventory that stays is changed."""
+        return self.what.rpartition(" ")[2] in AMOUNTS
 
     def __str__(self) -> str:
         """Return a line such as ``compute1: VCPU total 8 -> 16``."""
@@ -52,6 +58,29 @@ class State:
     providers: Mapping[str, ProviderState]
     absent_classes: frozenset[str] = frozenset()
     absent_traits: frozenset[str] = frozenset()
+
+
+def bare_tree(name: str) -> ProviderTree:
+    """Return the tree of a host that is known only by its name."""
+    return ProviderTree(providers=(ResourceProvider(name=name),), managed_classes=OF_NODES)
+
+
+def tree_of(state: State, root: str) -> ProviderTree:
+    """Return the providers that were read as a tree, the root first."""
+    names = [root, *sorted(state.providers.keys() - {root})]
+    return ProviderTree(
+        providers=tuple(
+            ResourceProvider(
+                name=name,
+                parent=present.parent,
+                inventories=present.inventories.by_class,
+                traits=present.traits.names,
+            )
+            for name in names
+            for present in [state.providers[name]]
+        ),
+        managed_classes=OF_NODES,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,9 @@ from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import count_trait, no_numa_trait, node_trait
+from cpu_tiers.model.roots import roots_of
 from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.reading import ReadProgress, root_of, untold
+from cpu_tiers.placement.reading import ReadProgress, untold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +42,10 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     Storage pools and other providers without CPUs are left out.
     """
     providers = {provider.uuid: provider for provider in client.providers()}
+    roots = roots_of({uuid: provider.parent_uuid for uuid, provider in providers.items()})
     nodes: dict[ProviderId, list[ProviderId]] = {}
     for node in client.providers_with_trait(node_trait()):
-        nodes.setdefault(root_of(node, providers), []).append(node.uuid)
+        nodes.setdefault(roots.get(node.uuid, node.uuid), []).append(node.uuid)
     declined = {provider.uuid for provider in client.providers_with_trait(no_numa_trait())}
     telling = {provider.uuid for provider in client.providers_with_trait(count_trait(1))}
     functions: dict[ProviderId, set[str]] = {}

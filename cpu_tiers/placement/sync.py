@@ -10,6 +10,7 @@ from cpu_tiers.accounting.holdings import ProviderId, ProviderName
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.errors import ProviderMismatch
 from cpu_tiers.placement.plan import steps
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.placement.steps import Change, ProviderState, State, Step
@@ -29,7 +30,8 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
 
     :raises PlacementError: the attributes ``written``, ``unconfirmed`` and ``unwritten``
         of the error list the changes. These errors are raised before the first write:
-        :class:`~cpu_tiers.placement.errors.ProviderMismatch`,
+        :class:`~cpu_tiers.placement.errors.ProviderMismatch` (also if the root is new, and a host
+        with its short or its fully qualified name exists),
         :class:`~cpu_tiers.placement.errors.ProviderNotFound`,
         :class:`~cpu_tiers.placement.errors.ReportingCannotBeDisabled`,
         :class:`~cpu_tiers.placement.errors.UnknownNames`.
@@ -38,10 +40,29 @@ def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
     def attempt(progress: Progress) -> None:
         state = read_state(client, tree)
         planned = steps(state, tree)
+        if tree.root.name not in state.providers:
+            _refuse_a_second_root(client, tree.root.name)
         progress.begin(changes_of(planned))
         Writer(client, state).take(planned, progress)
 
     return carry_out(client.retry_policy, attempt)
+
+
+def _refuse_a_second_root(client: PlacementClient, name: str) -> None:
+    """Refuse a new host with the short or the fully qualified name of a host that exists.
+
+    :raises ProviderMismatch: there is such a host.
+    """
+    wanted = name.lower().split(".")
+    for other in client.providers():
+        labels = other.name.lower().split(".")
+        if other.parent_uuid is None and labels[: len(wanted)] == wanted[: len(labels)]:
+            raise ProviderMismatch(
+                f"Placement has no provider {name}, and has {other.name}: if this is the same"
+                f" host, give --hostname {other.name}; if not, create the provider first with"
+                f" openstack resource provider create {name}",
+                provider=other.name,
+            )
 
 
 def changes_of(planned: Iterable[Step]) -> tuple[Change, ...]:

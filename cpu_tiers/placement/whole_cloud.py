@@ -10,6 +10,7 @@ from cpu_tiers.placement.errors import PlacementRefused
 from cpu_tiers.placement.reading import ReadProgress
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.simulation.provider import CloudProvider
+from cpu_tiers.translators.novas_traits import DISABLED
 
 Consumers = dict[str, dict[str, dict[str, int]]]
 """The amounts by consumer, provider and resource class."""
@@ -44,12 +45,18 @@ def read_whole_cloud(
 def read_sold_cloud(
     client: PlacementClient, progress: ReadProgress
 ) -> tuple[tuple[CloudProvider, ...], Consumers]:
-    """Return what :func:`read_whole_cloud` returns, but without traits and aggregates.
+    """Return what :func:`read_whole_cloud` returns, with only the trait of a disabled host.
 
-    It takes a request for the list of providers, two requests for each provider with inventories
-    and a request for each provider without inventories.
+    It takes a request for the list of providers, another for those of disabled hosts, two
+    requests for each provider with inventories and a request for each provider without.
     """
-    return _read(client, client.providers(), progress, lambda provider: provider)
+    disabled = {record.uuid for record in client.providers_with_trait(DISABLED)}
+
+    def described(provider: CloudProvider) -> CloudProvider:
+        is_disabled = provider.uuid in disabled
+        return replace(provider, traits=frozenset({DISABLED})) if is_disabled else provider
+
+    return _read(client, client.providers(), progress, described)
 
 
 def _read(

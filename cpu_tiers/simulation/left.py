@@ -38,6 +38,24 @@ class ClassSum(NamedTuple):
         return 1 - self.used / self.capacity if self.capacity > 0 else None
 
 
+class TierRoom(NamedTuple):
+    """How many more servers of a tier a cloud takes, as if the other tiers got no servers.
+
+    :param flavor: the smallest flavor of the tier, for which the number is.
+    :param is_exact: ``False`` if the search was cut short; then more servers may fit.
+    """
+
+    tier: str
+    flavor: str
+    more: int
+    is_exact: bool = True
+
+    @property
+    def text(self) -> str:
+        """Return the number."""
+        return f"{'' if self.is_exact else 'at least '}{self.more:,}"
+
+
 def class_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, ClassSum]:
     """Return the sums by resource class, in the order in which they are shown.
 
@@ -84,6 +102,22 @@ def host_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, Mapping[str, ClassS
         by_host.setdefault(amount.host, []).append(amount)
     sums = {host: class_sums(of_host) for host, of_host in by_host.items()}
     return {host: sums[host] for host in sorted(sums, key=lambda host: (*_need(sums[host]), host))}
+
+
+def group_sums(
+    amounts: Iterable[SoldAmount], groups: Mapping[str, frozenset[str]]
+) -> Mapping[str, Mapping[str, ClassSum]]:
+    """Return the sums by group of hosts and resource class; a host may be in several groups.
+
+    :param groups: the names of the hosts of each group.
+    """
+    by_host: dict[str, list[SoldAmount]] = {}
+    for amount in amounts:
+        by_host.setdefault(amount.host, []).append(amount)
+    return {
+        name: class_sums(amount for host in hosts for amount in by_host.get(host, ()))
+        for name, hosts in groups.items()
+    }
 
 
 def _need(sums: Mapping[str, ClassSum]) -> tuple[int, float]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.roots import roots_of
 from cpu_tiers.simulation.provider import CloudProvider
 from cpu_tiers.simulation.snapshot import Snapshot
 
@@ -58,15 +59,11 @@ def _ids(kind: int, originals: Iterable[str]) -> dict[str, str]:
 
 def _names(providers: Iterable[CloudProvider]) -> Mapping[str, str]:
     """Return the new name of each provider; a name tells the host and the number in its tree."""
-    by_uuid = {provider.uuid: provider for provider in providers}
     trees: dict[str, Iterator[str]] = {}
     names = {}
-    for provider in by_uuid.values():
-        root = provider
-        while root.parent is not None:
-            root = by_uuid[root.parent]
-        numbers = trees.setdefault(root.uuid, _numbered(f"host-{len(trees) + 1}"))
-        names[provider.uuid] = next(numbers)
+    for uuid, root in roots_of({p.uuid: p.parent for p in providers}).items():
+        numbers = trees.setdefault(root, _numbered(f"host-{len(trees) + 1}"))
+        names[uuid] = next(numbers)
     return names
 
 

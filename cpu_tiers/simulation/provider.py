@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.roots import roots_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,17 +92,12 @@ class SimulatedProvider:
 
 
 def trees_of(states: Iterable[CloudProvider]) -> dict[str, list[SimulatedProvider]]:
-    """Return the providers by the uuid of their root provider, each root first.
-
-    :raises KeyError: the parent of a provider is not among the providers.
-    """
+    """Return the providers by the uuid of their root provider, each root first."""
     by_uuid = {state.uuid: state for state in states}
+    roots = roots_of({uuid: state.parent for uuid, state in by_uuid.items()})
     trees: dict[str, list[SimulatedProvider]] = {}
-    for state in by_uuid.values():
-        root = state
-        while root.parent is not None:
-            root = by_uuid[root.parent]
-        trees.setdefault(root.uuid, []).append(SimulatedProvider(state, root.uuid))
+    for uuid, state in by_uuid.items():
+        trees.setdefault(roots[uuid], []).append(SimulatedProvider(state, roots[uuid]))
     for providers in trees.values():
         providers.sort(key=lambda provider: provider.state.parent is not None)
     return trees

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.errors import FaultList, InvalidInput
@@ -27,12 +27,14 @@ class Arrival:
     lifetime: float | None = None
 
 
-def read_arrivals(lines: Iterable[str], flavors: Sequence[str], *, where: str) -> list[Arrival]:
+def read_arrivals(
+    lines: Iterable[str], flavors: Iterable[str] | None, *, where: str
+) -> list[Arrival]:
     """Return the requests of a CSV table, sorted by time.
 
     The columns are ``time``, ``flavor`` and, for servers that depart, ``lifetime``.
 
-    :param flavors: the names of the flavors that there are.
+    :param flavors: the names of the flavors that there are; ``None`` for any names.
     :raises InvalidInput: with every fault of the table.
     """
     table = csv.DictReader(lines, restkey="…")
@@ -45,9 +47,10 @@ def read_arrivals(lines: Iterable[str], flavors: Sequence[str], *, where: str) -
         )
     faults = FaultList()
     arrivals = []
+    names = None if flavors is None else frozenset(flavors)
     for row in table:
         with faults:
-            arrivals.append(_arrival(row, frozenset(flavors), f"{where}, line {table.line_num}"))
+            arrivals.append(_arrival(row, names, f"{where}, line {table.line_num}"))
     if not arrivals and not faults.faults:
         faults.add(where, "no requests", "give a line for each request")
     faults.raise_if_any()
@@ -74,14 +77,14 @@ def draw_arrivals(
     ]
 
 
-def _arrival(row: Mapping[str, str | None], flavors: frozenset[str], where: str) -> Arrival:
+def _arrival(row: Mapping[str, str | None], flavors: frozenset[str] | None, where: str) -> Arrival:
     faults = FaultList()
     time = faults.read(_number, f"{where}, time", row.get("time"))
     lifetime = None
     if row.get("lifetime"):
         lifetime = faults.read(_number, f"{where}, lifetime", row["lifetime"])
     flavor = row.get("flavor") or ""
-    if flavor not in flavors:
+    if flavors is not None and flavor not in flavors:
         faults.add(f"{where}, flavor", f"got {flavor!r}", "name a flavor of the snapshot")
     if "…" in row:
         faults.add(where, "more fields than columns", "give a field for each column")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.simulation.cloud import SimulatedCloud
 from cpu_tiers.simulation.hosts import HostStates
@@ -28,7 +29,7 @@ class Demand:
     :param weighed: the query without the groups of NUMA nodes, whose request groups the weigher of
         nova-scheduler counts; ``None`` if it is the first query.
     :param shares: the CPU shares of the flavor; ``None`` without a tier.
-    :param tier: the CPU shares of each vCPU as the flavor has them; empty without a tier.
+    :param tier: the name of the tier; empty without a tier.
     """
 
     flavor: str
@@ -37,6 +38,12 @@ class Demand:
     weighed: CandidateQuery | None = None
     shares: Shares | None = None
     tier: str = ""
+
+    @property
+    def cpus(self) -> int:
+        """Return the number of CPUs that a server requests, shared and dedicated."""
+        amounts = self.queries[0].resources() if self.queries else {}
+        return amounts.get(VCPU, 0) + amounts.get(PCPU, 0)
 
 
 class _Candidates:

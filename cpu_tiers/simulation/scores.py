@@ -15,7 +15,7 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.simulation.cloud import SimulatedCloud
 from cpu_tiers.weights import Forest, History, Scoring
-from cpu_tiers.weights.packing import HostTotals
+from cpu_tiers.weights.cost.packing import HostTotals
 from cpu_tiers.weights.tree import Summary
 
 

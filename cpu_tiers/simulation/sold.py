@@ -6,12 +6,15 @@ each VCPU. Pure.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from cpu_tiers.guest.tier import Tier, tier_of_amounts
 from cpu_tiers.model.names import NUMA_SERVER, PCPU, VCPU
+from cpu_tiers.model.roots import roots_of
 from cpu_tiers.simulation.provider import CloudProvider
 from cpu_tiers.simulation.snapshot import Snapshot
+from cpu_tiers.translators.novas_traits import DISABLED
 
 
 class TierSale(NamedTuple):
@@ -60,18 +63,31 @@ class SoldPart(NamedTuple):
     amount: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SoldCloud:
     """A cloud with what is sold of it.
 
     :param amounts: sorted by host, provider and resource class; each host's root comes first.
     :param parts: what each consumer has, in the same order.
     :param hosts: the names of the root providers whose trees have CPUs.
+    :param disabled: those of ``hosts`` on which nova-scheduler places no server, because their
+        nova-compute is disabled.
     """
 
     amounts: tuple[SoldAmount, ...]
     parts: tuple[SoldPart, ...]
     hosts: frozenset[str]
+    disabled: frozenset[str] = frozenset()
+
+    @cached_property
+    def domain(self) -> str:
+        """Return the domain that the names of all hosts share, such as ``.example.org``."""
+        return common_domain(self.hosts)
+
+    def short_name(self, host: str, provider: str = "") -> str:
+        """Return the name of a host, or of a provider of its tree, without the common domain."""
+        short = host.removesuffix(self.domain)
+        return short + provider[len(host) :] if provider.startswith(host) else provider or short
 
     @property
     def tiers(self) -> Mapping[str, str]:
@@ -105,19 +121,33 @@ def sold_cloud(snapshot: Snapshot, tiers: Iterable[Tier]) -> SoldCloud:
             capacity = inventory.capacity if inventory else 0
             amounts.append(_amount(roots[provider.uuid], provider, name, capacity, sold))
             listed += sold
-    hosts = {a.host for a in amounts if a.resource_class in (VCPU, PCPU)}
-    return SoldCloud(amounts=tuple(amounts), parts=tuple(listed), hosts=frozenset(hosts))
+    hosts = frozenset(a.host for a in amounts if a.resource_class in (VCPU, PCPU))
+    disabled = (p.name for p in ordered if p.parent is None and DISABLED in p.traits)
+    return SoldCloud(
+        amounts=tuple(amounts),
+        parts=tuple(listed),
+        hosts=hosts,
+        disabled=hosts.intersection(disabled),
+    )
+
+
+def common_domain(names: Iterable[str]) -> str:
+    """Return the domain that all names have, with its first point; empty without such a domain."""
+    domains = [name.split(".")[:0:-1] for name in names]  # without the first label, from the end
+    common = list[str]()
+    for labels in zip(*domains, strict=False):
+        if len({*labels}) > 1:
+            break
+        common.insert(0, labels[0])
+    # An address has no domain.
+    return f".{'.'.join(common)}" if common and not common[-1].isdecimal() else ""
 
 
 def _roots(providers: Iterable[CloudProvider]) -> Mapping[str, str]:
     """Return the name of the root provider of each provider, by the provider's uuid."""
-    by_uuid = {provider.uuid: provider for provider in providers}
-    names = {}
-    for uuid, root in by_uuid.items():
-        while root.parent is not None:
-            root = by_uuid[root.parent]
-        names[uuid] = root.name
-    return names
+    names = {provider.uuid: provider.name for provider in providers}
+    roots = roots_of({provider.uuid: provider.parent for provider in providers})
+    return {uuid: names[root] for uuid, root in roots.items()}
 
 
 def _parts(

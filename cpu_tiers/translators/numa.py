@@ -21,7 +21,7 @@ OF_A_NODE = frozenset({VCPU, PCPU, MEMORY_MB})
 """The resource classes of NUMA nodes: no other group of such a query requests them."""
 
 
-@already_requested_by("cpu_tiers.nova.scheduler.numa_query.SEAMS")
+@already_requested_by("cpu_tiers.nova.scheduler.numa.numa_query.SEAMS")
 def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
     """Return the groups of each node, or the traits that a host must not have.
 

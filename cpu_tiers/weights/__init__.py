@@ -3,8 +3,8 @@
 :class:`Forest` has the hosts of a request; a :class:`Scoring` is the formula.
 """
 
+from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.forest import Forest, HostScore
-from cpu_tiers.weights.gradient import History
 from cpu_tiers.weights.scoring import (
     BEST_FIT,
     BORING,

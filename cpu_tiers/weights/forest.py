@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from cpu_tiers.model.numa import OF_TREE
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.amounts import AnsweredAmounts
-from cpu_tiers.weights.gradient import Allocations, Gradient, History
-from cpu_tiers.weights.left import LeftAmounts
-from cpu_tiers.weights.packing import Scale
+from cpu_tiers.weights.cost.amounts import AnsweredAmounts
+from cpu_tiers.weights.cost.gradient import Allocations, Gradient, History
+from cpu_tiers.weights.cost.left import LeftAmounts
+from cpu_tiers.weights.cost.packing import Scale
 from cpu_tiers.weights.scoring import LITERAL, CostScoring, MeanScoring, Scoring
 from cpu_tiers.weights.tree import Summary, Tree
 

@@ -97,8 +97,8 @@ class Boring(MeanScoring):
 class CostScoring(Scoring):
     """A score that falls with the cost of a host; the scale of the cost is the request.
 
-    Traits do not count. The cost is worked out by :mod:`cpu_tiers.weights.packing` and
-    :mod:`cpu_tiers.weights.gradient`.
+    Traits do not count. The cost is worked out by :mod:`cpu_tiers.weights.cost.packing` and
+    :mod:`cpu_tiers.weights.cost.gradient`.
     """
 
     @staticmethod

@@ -2,6 +2,8 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,7 +48,7 @@ def test_work_that_hangs_is_dropped_with_one_warning(caplog: pytest.LogCaptureFi
         tried.append(1)
         ends.wait(60)
 
-    beside = Beside("The record", seconds=0.2, pause=0.5)
+    beside = Beside("The record", seconds=0.2, pause=0.5, warning_pause=0.5)
     start = time.monotonic()
     for _ in range(10):
         assert beside.do(hang) is None
@@ -74,3 +76,34 @@ def test_work_that_fails_is_tried_each_time_and_warned_of_once(
     (message,) = caplog.messages
     assert message.startswith(DROPPED + "The record: ZeroDivisionError(")
     assert message.endswith(" (1 since the last warning)")
+
+
+def test_after_a_pause_one_thread_tries_for_all(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Twenty threads at once: all try before the first pause, and one after each pause."""
+    now = 1000.0
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    ends, all_try, tried = threading.Event(), threading.Barrier(20, timeout=60), list[int]()
+    beside = Beside("The record", seconds=1)
+
+    def hang() -> None:
+        tried.append(1)
+        ends.wait(60)
+
+    def hang_with_all() -> None:
+        all_try.wait()
+        hang()
+
+    with ThreadPoolExecutor(20) as threads:
+        for is_first in (True, False, False):
+            work = hang_with_all if is_first else hang
+            assert list(threads.map(beside.do, [work] * 20)) == [None] * 20
+            now += 61
+        assert len(tried) == 20 + 1 + 1
+        assert list(threads.map(beside.do, [lambda: 3] * 20)).count(3) >= 1
+        assert list(threads.map(beside.do, [lambda: 3] * 20)) == [3] * 20
+    ends.set()
+    # The first of twenty threads warns, and after each pause the one that tries.
+    late = DROPPED + "The record: not done in 1 seconds ("
+    assert [message.startswith(late) for message in caplog.messages] == [True] * 3

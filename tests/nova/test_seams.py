@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import wrapt
 
 from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import options
@@ -217,6 +218,35 @@ def test_an_outer_wrapper_of_another_does_not_hide_ours(module: ModuleType) -> N
     module.plain = double(module.plain)  # type: ignore[attr-defined]
     install([PLAIN])
     assert module.plain("a") == "aaaa"
+
+
+def test_a_wrapper_of_wrapt_still_knows_its_instance(module: ModuleType) -> None:
+    """The vendor's wrapper is called once, with what it gets without cpu-tiers."""
+    seen: list[tuple[Any, tuple[Any, ...]]] = []
+
+    def see(function: Callable[..., Any], instance: Any, args: Any, kwargs: Any) -> Any:
+        seen.append((instance, args))
+        return function(*args, **kwargs)
+
+    service = module.Service()
+    special: Any = type("Special", (module.Service,), {})
+    calls: dict[str, tuple[Callable[[], Any], Any, str]] = {
+        "Service.name": (lambda: service.name("!"), service, "service!"),
+        "Service.made": (lambda: special.made("!"), special, "Special !"),
+        "Service.plain": (lambda: service.plain("!"), None, "!"),
+        "plain": (lambda: module.plain("!"), None, "!"),
+    }
+    for path in calls:
+        wrapt.wrap_function_wrapper(module, path, see)
+    for times in (1, 2):
+        for call, instance, answer in calls.values():
+            assert call() == answer * times
+            assert seen.pop() == (instance, ("!",))
+        assert seen == []
+        install([NAME, MADE, PLAIN, STATIC])
+    remove([NAME, MADE, PLAIN, STATIC])
+    assert service.name("!") == "service!"
+    assert seen == [(service, ("!",))]
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,12 @@ NOT_RUN = {
     ): "tests/nova/commands/test_server_history.py runs it.",
     (
         "docs/simulation.rst",
-        "cpu-tiers simulate",
+        "--requests requests.csv",
     ): "tests/functional/cli/test_simulate.py runs it.",
+    (
+        "docs/simulation.rst",
+        "--draw 400",
+    ): "tests/unit/cli/test_simulation_text.py prints such columns.",
     ("docs/cloud.rst", "CPU_TIERS_FAULTS="): TOX,
     ("docs/cloud.rst", "NOVA_RELEASE=31"): "tests/cloud/conftest.py passes it on.",
     (

@@ -75,6 +75,7 @@ LOADED = {
             "cpu_tiers.cli.app",
             "cpu_tiers.cli.status",
             "cpu_tiers.cli.cloud_text",
+            "cpu_tiers.cli.simulation_text",
             "cpu_tiers.cli.tables",
             *entry_points("cpu_tiers.commands", "oslo.config.opts", *PLUGINS),
         ]

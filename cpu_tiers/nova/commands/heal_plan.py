@@ -25,7 +25,7 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.nova.commands.offline_holdings import held_by_flavor
 from cpu_tiers.nova.consumers import ComputeNode, find_owners, find_share_shortfalls
-from cpu_tiers.nova.residents import find_residents
+from cpu_tiers.nova.numa.residents import find_residents
 from cpu_tiers.placement import allocations
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.conflicts import with_fresh_reads

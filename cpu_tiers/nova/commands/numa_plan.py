@@ -23,7 +23,7 @@ from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.nova.commands.offline_holdings import find_root_amounts
 from cpu_tiers.nova.consumers import ComputeNode
-from cpu_tiers.nova.residents import find_residents
+from cpu_tiers.nova.numa.residents import find_residents
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.numa_reshape import ReshapeInput, read_reshape_input
 

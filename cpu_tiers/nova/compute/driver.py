@@ -27,17 +27,11 @@ from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova import options
-from cpu_tiers.nova.compute import (
-    host_traits,
-    numa_inventory,
-    numa_reshape,
-    share_names,
-    shares_inventory,
-    tracker_run,
-)
+from cpu_tiers.nova.compute import host_traits, share_names, shares_inventory, tracker_run
 from cpu_tiers.nova.compute.features import COMPUTE, NUMA_REPORTING
 from cpu_tiers.nova.compute.guest_weight import with_plain_shares
 from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.compute.numa import numa_inventory, numa_reshape
 from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
 from cpu_tiers.nova.compute.start_refusal import ReportRefused, refusals_end_process
 from cpu_tiers.nova.compute.starting_consumers import (

@@ -11,13 +11,9 @@ from oslo_config import cfg
 from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import custom_names, options
 from cpu_tiers.nova.attributes import OF_HOST_REPORT, OF_NUMA_REPORTING
-from cpu_tiers.nova.compute import (
-    numa_pinning,
-    overrides,
-    port_traits,
-    tracker_run,
-)
+from cpu_tiers.nova.compute import overrides, port_traits, tracker_run
 from cpu_tiers.nova.compute.guest_weight import LIVE_MIGRATION
+from cpu_tiers.nova.compute.numa import numa_pinning
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 import nova.conf
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.nova.compute import numa_inventory, shares_inventory
+from cpu_tiers.nova.compute import shares_inventory
 from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.compute.numa import numa_inventory
 from cpu_tiers.nova.compute.start_refusal import ReportRefused
 from cpu_tiers.nova.no_answer import NO_ANSWER, NO_DATABASE
 

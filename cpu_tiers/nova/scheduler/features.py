@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model import names
-from cpu_tiers.nova import custom_names, numa_fit
+from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.attributes import (
     CANDIDATES,
     GROUPS,
@@ -17,21 +17,23 @@ from cpu_tiers.nova.attributes import (
     SAME_SUBTREE,
 )
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on, of_option
+from cpu_tiers.nova.numa import numa_fit
 from cpu_tiers.nova.scheduler import (
-    candidate_order,
-    decisions,
     host_traits,
-    joined_answers,
-    lacking_constraints,
-    next_candidate,
-    numa_query,
     oversold_claims,
     port_traits,
-    refused_candidates,
     resource_request,
     scores,
     share_names,
 )
+from cpu_tiers.nova.scheduler.numa import (
+    candidate_order,
+    joined_answers,
+    next_candidate,
+    numa_query,
+    refused_candidates,
+)
+from cpu_tiers.nova.scheduler.reasons import decisions, lacking_constraints
 
 
 def _queries_shares(conf: cfg.ConfigOpts) -> bool:

@@ -20,8 +20,8 @@ from cpu_tiers.errors import ExtensionError, InvalidInput
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.convert import name_of
-from cpu_tiers.nova.scheduler import empty_answers
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of, valid_translators
+from cpu_tiers.nova.scheduler.reasons import empty_answers
 from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, shares

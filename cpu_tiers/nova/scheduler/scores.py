@@ -20,8 +20,8 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.names import as_known, with_shares_named
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler import numa_query
-from cpu_tiers.nova.scheduler.node_devices import equals_of_first
+from cpu_tiers.nova.scheduler.numa import numa_query
+from cpu_tiers.nova.scheduler.numa.node_devices import equals_of_first
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights import SCORINGS, Forest, History
 

@@ -9,6 +9,7 @@ nova.conf switches on (:mod:`cpu_tiers.nova.scheduler.features`)::
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ from cpu_tiers.nova import options
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.scheduler.scores import scores_of
+
+LOG = logging.getLogger(__name__)
 
 MULTIPLIER = "resource_provider_weight_multiplier"
 
@@ -42,6 +45,8 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
         """
         options.register(filter_scheduler)
         SCHEDULER.start()
+        for line in filter_scheduler.idle_names(CONF.filter_scheduler):
+            LOG.warning("%s", line)
 
     def weight_multiplier(self, host_state: Any) -> float:
         """Return the multiplier from an aggregate of the host, or else from nova.conf."""

@@ -12,7 +12,9 @@ from cpu_tiers.accounting.holdings import ConsumerId, Portion, ProviderId
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.translators.novas_traits import DISABLED
 from tests.functional.conftest import CANNED
+from tests.functional.page.reading import rows_of
 from tests.functional.placement.providing import provide
 
 Command = Callable[..., Any]
@@ -61,6 +63,7 @@ def test_rows(run: Command, placement_conf: Path, seen: list[str]) -> None:
     assert len(rows) == 24
     assert rows["host-03", "VCPU"] == {
         "host": "host-03",
+        "disabled": False,
         "provider": "host-03",
         "class": "VCPU",
         "capacity": 8,
@@ -71,8 +74,23 @@ def test_rows(run: Command, placement_conf: Path, seen: list[str]) -> None:
             "silver": {"servers": 1, "used": 1},
         },
     }
-    # The list of providers, and two requests for each of 12 hosts; the first asks for versions.
-    assert len([line for line in seen if line.startswith("GET /resource_providers")]) == 25
+    # The providers, the disabled ones, and two requests for each of 12 hosts.
+    assert len([line for line in seen if line.startswith("GET /resource_providers")]) == 26
+
+
+@pytest.mark.usefixtures("hosts")
+def test_a_disabled_host(run: Command, client: PlacementClient, placement_conf: Path) -> None:
+    provider = client.find_provider("host-03")
+    assert provider is not None
+    client.set_traits(
+        provider.uuid, replace(client.traits(provider.uuid), names=frozenset({DISABLED}))
+    )
+    arguments = ("--config-file", placement_conf, "cloud", "show")
+    text = run(*arguments).stdout
+    assert "Hosts with CPUs: 12 (1 disabled), consumers: 3" in text
+    assert "host-03 (disabled)" in text
+    rows = json.loads(run(*arguments, "-f", "json").stdout)
+    assert {row["host"] for row in rows if row["disabled"]} == {"host-03"}
 
 
 @pytest.mark.usefixtures("hosts")
@@ -156,19 +174,22 @@ def test_names_of_servers(
     assert not [line for line in seen if "/servers" in line]
     assert '"tier">tier</th>' in page.read_text()
     assert '"name">server</th>' not in page.read_text()
-    faults.append(("GET /servers", "servers"))
+    monkeypatch.setitem(CANNED, "flavors", (200, "application/json", b'{"flavors": []}'))
+    faults += [("GET /flavors", "flavors"), ("GET /servers", "servers")]
     result = run(*show, "--names")
     assert [line for line in seen if "/servers" in line] == [
         "GET /servers?all_tenants=1&limit=1000"
     ]
-    assert result.stderr == ""
+    assert "Nova: no flavors" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
     assert '"name">server</th>' in page.read_text()
-    assert '"no tier, gone"' in page.read_text()
-    assert '"silver, \\u003cscript\\u003e"' in page.read_text()
+    labels = {row["label"] for row in rows_of(page.read_text(), "guests")}
+    assert labels == {"gold, web", "silver, <script>", "no tier, gone"}
     faults.append(("GET /servers", "JSON 403"))
     result = run(*show, "--names")
     assert "The page shows the ids of servers instead of the names: GET /servers?" in result.stderr
-    assert f'"no tier, {SERVER}3"' in page.read_text()
+    labels = {row["label"] for row in rows_of(page.read_text(), "guests")}
+    assert f"no tier, {SERVER}3" in labels
 
 
 def test_bad_arguments(run: Command, save: Command, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_files_that_are_no_snapshots(run: Command, save: Command, snapshot: str)
 
 def test_what_needs_the_cloud(run: Command, snapshot: str) -> None:
     found = run("explain", "--server", "x", "--snapshot", snapshot, status=1)
-    assert "a snapshot has no servers, images and ports" in found.stderr
+    assert "a snapshot has no servers, images, ports" in found.stderr
     arguments = ("cloud", "snapshot", "out", "--snapshot", snapshot)
     both = run("--placement", "embedded", *arguments, status=1)
     assert "--placement embedded is given, too" in both.stderr

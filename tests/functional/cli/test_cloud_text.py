@@ -7,6 +7,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cpu_tiers.cli.cloud_text import print_cloud
+from cpu_tiers.simulation.left import TierRoom
 from cpu_tiers.simulation.snapshot import Snapshot
 from cpu_tiers.simulation.sold import sold_cloud
 from tests.functional.page.clouds import cloud_of
@@ -31,6 +32,27 @@ def test_the_tables() -> None:
     assert "b VCPU 4 5" in lines
     # The host that is over its capacity comes first: 5 of 4, 500 of 800, 0 of 100.
     assert lines[-2:] == ["b ! -25 % 38 % 100 %", "a 50 % 100 % 70 %"]
+
+
+def test_a_search_that_was_cut_short_gives_the_least_number() -> None:
+    rooms = [TierRoom(tier="gold", flavor="gold.1", more=1234, is_exact=False)]
+    console = Console(file=io.StringIO(), width=80)
+    print_cloud(console, cloud_of(["a"]), rooms, show_all=False)
+    assert isinstance(console.file, io.StringIO)
+    assert "gold.1            at least 1,234" in console.file.getvalue()
+
+
+def test_a_qualified_name_is_shortened_by_the_common_domain() -> None:
+    names = [f"{name}.rack-1.a-long-name-of-a-cloud.example.org" for name in ("a", "b")]
+    text = text_of(names)
+    assert "Hosts are named without .rack-1.a-long-name-of-a-cloud.example.org" in text
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "b VCPU 4 5" in lines
+    assert "b ! -25 % 38 % 100 %" in lines
+    apart = text_of(["a.rack-1.of-a-cloud.example.org", "b.rack-2.of-a-cloud.example.org"])
+    assert " a.rack-1 " in apart
+    long = [f"a-name-of-a-host-without-a-domain-{number}" for number in range(2)]
+    assert all(f" {name} " in text_of(long) for name in long)  # whole, with fewer classes
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])

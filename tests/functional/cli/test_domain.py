@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from lxml import etree
 
 Command = Callable[..., Any]
@@ -53,13 +54,25 @@ def test_domain_show_pins_on_the_host(
 def test_domain_show_of_a_server_that_does_not_fit(
     run: Command, flavor: Command, capabilities: str, save: Command
 ) -> None:
-    # 9 dedicated CPUs in one node: the cells have 4 and 8
+    # 9 dedicated CPUs in one node: the cells have 4 and 8, and 9 cannot be divided by 2
     arguments = (flavor({"hw:cpu_policy": "dedicated"}, vcpus=9), "--capabilities", capabilities)
     result = run(
         *("domain", "show", *arguments, "--config-file", save(PINNED, "nova.conf")), status=1
     )
     assert "host cell 0: it needs 9 dedicated CPUs, 4 are free" in result.stderr
     assert "host cell 1: it needs 9 dedicated CPUs, 8 are free" in result.stderr
+    assert "hw:numa_nodes" not in result.stderr
+
+
+@pytest.mark.parametrize(("vcpus", "fits"), [(10, True), (16, False)])
+def test_domain_show_of_a_server_that_fits_in_two_nodes(
+    run: Command, flavor: Command, capabilities: str, save: Command, vcpus: int, fits: bool
+) -> None:
+    conf = save("[compute]\ncpu_dedicated_set = 4-11,32-37\n", "nova.conf")  # 8 and 6
+    pinned = flavor({"hw:cpu_policy": "dedicated"}, vcpus=vcpus)
+    arguments = ("domain", "show", pinned, "--capabilities", capabilities)
+    result = run(*arguments, "--config-file", conf, status=1)
+    assert ("with hw:numa_nodes=2 the server fits" in result.stderr) == fits
 
 
 def test_domain_show_refuses_what_the_host_would_not_start(
@@ -69,7 +82,7 @@ def test_domain_show_refuses_what_the_host_would_not_start(
     realtime = {"hw:cpu_realtime": "yes", "hw:emulator_threads_policy": "share"}
     only_dedicated = "[compute]\ncpu_dedicated_set = 4-7\n"
     for specs, conf, message in (
-        (pinned, "", "host cell 0: it needs 2 dedicated CPUs, 0 are free"),
+        (pinned, "", "2 dedicated CPUs, 0 are free; [compute] cpu_dedicated_set has no CPU"),
         (pinned | realtime, only_dedicated, "[compute] cpu_shared_set: not set on the host"),
     ):
         arguments = ("domain", "show", flavor(specs, vcpus=2), "--capabilities", capabilities)

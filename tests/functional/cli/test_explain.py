@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from cpu_tiers.inventory import Host, InventoryOptions, build_tree
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.placement.sync import sync
 from tests.functional.placement.providing import provide
 
 Command = Callable[..., Any]
@@ -46,6 +50,32 @@ def test_why_this_host(run: Command, flavor: Command, placement_conf: Path) -> N
 def test_a_cloud_without_hosts(run: Command, flavor: Command, placement_conf: Path) -> None:
     result = run("--config-file", placement_conf, "explain", flavor({}), status=3)
     assert result.stdout.splitlines()[0] == "Placement has no compute hosts."
+
+
+@pytest.mark.parametrize(("vcpus", "says_so"), [(10, True), (9, False), (18, False)])
+def test_a_server_that_fits_in_two_nodes(
+    run: Command,
+    flavor: Command,
+    save: Command,
+    client: PlacementClient,
+    placement_conf: Path,
+    vcpus: int,
+    says_so: bool,
+) -> None:
+    """The host has two NUMA nodes of 8 dedicated CPUs; 9 vCPUs cannot be divided by 2."""
+    cells = tuple(
+        NumaCell(id=n, cpus=CpuSet(range(8 * n, 8 * n + 8)), memory_kb=2**21) for n in (0, 1)
+    )
+    host = Host(name="compute1", topology=HostTopology(arch="x86_64", cells=cells))
+    options = InventoryOptions(
+        enable_numa_reporting_to_placement=True, cpu_dedicated_set=CpuSet(range(16))
+    )
+    sync(client, build_tree(host, options))
+    conf = save("[filter_scheduler]\nquery_placement_for_numa = true\n", "numa.conf")
+    files = ("--config-file", placement_conf, "--config-file", conf)
+    pinned = flavor({"hw:cpu_policy": "dedicated"}, vcpus=vcpus, ram=1440, disk=0)
+    result = run(*files, "explain", pinned, status=3)
+    assert ("With hw:numa_nodes=2, 1 hosts have candidates." in result.stderr) == says_so
 
 
 @pytest.mark.usefixtures("hosts")

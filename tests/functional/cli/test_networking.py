@@ -47,6 +47,11 @@ def test_show(run: Command, agent: Command) -> None:
     ]
 
 
+def test_a_list_of_agents(run: Command, save: Command) -> None:
+    result = run("networking", "show", save("[]", "agents.json"), status=1)
+    assert "a list of agents; give the output of openstack network agent show" in result.stderr
+
+
 def test_sync(run: Command, agent: Command, client: PlacementClient, placement_conf: Path) -> None:
     def sync(status: int = 0, **bandwidths: int) -> Any:
         conf = ("--config-file", placement_conf)

@@ -148,7 +148,7 @@ def test_wrong_settings(
 def test_no_role_and_no_other_service(openstack: Openstack, flavor: Command) -> None:
     error = openstack("--os-cloud=member", "cpu", "tier", "weigh", flavor({}), status=1).stderr
     assert "HTTP 403" in error
-    assert "; check the credentials in clouds.yaml or OS_*, and their role" in error
+    assert "; check username, password, project and their domains in clouds.yaml" in error
     arguments = ("--os-cloud=real", "cpu", "tier", "explain", "--flavor", "gold")
     error = openstack(*arguments, status=1).stderr
     assert "Nova's API cannot be asked for flavors" in error
@@ -250,3 +250,17 @@ def test_tiers_without_nova_conf(
     given = openstack(*arguments, "--config-file", conf)  # the file decides
     assert "CUSTOM_VCPU_SHARES" not in json.loads(given.stdout)["query"]
     assert "No nova.conf" not in given.stderr
+
+
+def test_a_command_of_the_client_loads_only_the_plugin() -> None:
+    code = f"""
+import atexit, runpy, sys
+atexit.register(lambda: print(*(m for m in sys.modules if m.startswith("cpu_tiers"))))
+sys.argv = ["openstack", "server", "list", "--help"]
+runpy.run_path({str(OPENSTACK)!r}, run_name="__main__")
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    ours = {"cpu_tiers", "cpu_tiers.cli", "cpu_tiers.cli.openstack_plugin"}
+    assert set(result.stdout.splitlines()[-1].split()) == ours

@@ -60,7 +60,7 @@ def test_pictures(show: Command, tmp_path: Path, guests: Mapping[str, int]) -> N
 
 def test_a_picture_that_cannot_be_written(show: Command) -> None:
     result = show({"gold": 100}, "--svg", "/nowhere/host.svg", status=1)
-    assert "/nowhere/host.svg: cannot be written (No such file or directory)" in result.stderr
+    assert "/nowhere/host.svg: cannot be written (there is no folder /nowhere)" in result.stderr
 
 
 def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

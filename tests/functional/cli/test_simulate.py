@@ -44,9 +44,13 @@ def test_a_table_of_requests(run: Command, save: Command, snapshot: str) -> None
     row = rows["nova"]
     assert row["taken"] == {"mean": 3, "least": 3, "most": 3}
     assert row["first_refused"] is None
-    assert row["tiers"]["100"] == {"taken": 2, "refused": 0}
+    assert row["tiers"]["gold"] == {"taken": 2, "refused": 0}
     assert row["flavors"]["large"] == {"taken": 1, "refused": 0}
     assert row["stranded"]["VCPU"] == {"free": 1, "stranded": 1}  # b: 4 - 1 - 2
+    # a is empty from 1 to 2, of 2; the server of the snapshot stays on b
+    assert row["empty_hosts"] == {"mean": 0.5, "least": 0.5, "most": 0.5}
+    assert row["whole_hosts"]["mean"] == 0
+    assert row["refused_core_hours"] == {"mean": 0, "least": 0, "most": 0}
 
 
 def test_packing_loses_or_wins(run: Command, save: Command, snapshot: str) -> None:
@@ -57,6 +61,16 @@ def test_packing_loses_or_wins(run: Command, save: Command, snapshot: str) -> No
     spread, packed = json.loads(result.stdout)
     assert (spread["refused"]["mean"], spread["first_refused"]["mean"]) == (1, 1)
     assert packed["refused"]["mean"] == 0
+    assert spread["behind_best"] == {"mean": 0.5, "least": 0.5, "most": 0.5}
+    assert spread["refused_core_hours"] is None
+    text = run("simulate", snapshot, "--requests", table, *policies).stdout
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert lines[0].startswith("nova,ram=-1,cpu=-1 is the best: it refuses 0.0 % of the servers")
+    assert "mean of the seeds nova nova,ram=-1,cpu=-1" in lines
+    assert "servers refused 1 0" in lines
+    assert "core-hours refused - -" in lines
+    assert "No request has a lifetime, so servers are compared, and no core-hours." in lines
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_drawn_requests_with_seeds(run: Command, snapshot: str) -> None:
@@ -69,6 +83,8 @@ def test_drawn_requests_with_seeds(run: Command, snapshot: str) -> None:
     assert row["taken"]["least"] < row["taken"]["most"]
     assert run(*arguments, "-f", "json").stdout == result.stdout  # a seed repeats
     assert "gold" in run(*arguments).stdout
+    default = ("simulate", snapshot, "--draw", 9, "--policy", "nova", "-f", "json")
+    assert run(*default).stdout == run(*default, "--seeds", 5).stdout
 
 
 def test_a_page(run: Command, snapshot: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.model.host_traits import multiplier_trait
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.placement.sync import sync
@@ -40,6 +41,24 @@ def test_hosts_of_every_kind(client: PlacementClient, placement_conf: Path) -> N
     assert ": on undecided, " in found["NUMA reporting"][1]
     assert found["VCPU_SHARES reporting"][1].startswith("1 of 3 hosts without shares")
     assert found["Capacity of providers"] == (0, None)
+
+
+def test_names_of_the_score_that_no_host_has(
+    client: PlacementClient, placement_conf: Path
+) -> None:
+    report(client, "plain", False, shares=True)
+    names = f"resource_provider_resources = VCPU,{VCPU_SHARES},CUSTOM_X"
+    conf = f"[filter_scheduler]\n{names}\nresource_provider_traits = CUSTOM_Y\n"
+    placement_conf.write_text(placement_conf.read_text() + conf)
+    _, text = check(placement_conf, "--json")
+    code, details = results(text)["Weigher of nova-scheduler"]
+    assert (code, details.splitlines()) == (
+        1,
+        [
+            "[filter_scheduler] resource_provider_resources: CUSTOM_X counts for no host",
+            "[filter_scheduler] resource_provider_traits: CUSTOM_Y counts for no host",
+        ],
+    )
 
 
 def test_a_provider_over_its_capacity(client: PlacementClient, placement_conf: Path) -> None:

@@ -4,10 +4,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.placement.allocations import claim
 from cpu_tiers.placement.client import PlacementClient
 
 Command = Callable[..., Any]
@@ -53,6 +56,50 @@ def test_what_changed_is_said(sync: Command) -> None:
         ("VCPU reserved", "0", "2"),
         (f"{VCPU_SHARES} reserved", "0", "200"),
     }
+
+
+def test_a_total_below_what_servers_have_is_said(sync: Command, client: PlacementClient) -> None:
+    """64 CPUs become 4, at a ratio of 1, and a server has 5 of them."""
+    ratio = "[DEFAULT]\ncpu_allocation_ratio = 1.0\n"
+    assert sync(ratio).stderr == ""
+    provider = client.find_provider("compute1")
+    assert provider
+    claim(
+        client,
+        str(uuid4()),
+        AllocationRequest(allocations={provider.uuid: {"VCPU": 5}}),
+        project_id="p",
+        user_id="u",
+    )
+    result = sync(f"{ratio}[compute]\ncpu_shared_set = 0-3\n")
+    assert "VCPU total" in [change["what"] for change in json.loads(result.stdout)]
+    assert (
+        "More is allocated than the capacity: 5 of 4 VCPU of provider compute1." in result.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "is_alike"),
+    [
+        ("compute1.example.org", True),
+        ("COMPUTE1", True),
+        ("compute10", False),
+        ("compute2.example.org", False),
+    ],
+)
+def test_a_host_that_has_nearly_the_same_name(
+    sync: Command, client: PlacementClient, seen: list[str], other: str, is_alike: bool
+) -> None:
+    client.create_provider(other)
+    seen.clear()
+    result = sync(status=int(is_alike))
+    assert (
+        f"has {other}: if this is the same host, give --hostname {other}" in result.stderr
+    ) == (is_alike)
+    if is_alike:
+        assert [line for line in seen if not line.startswith("GET ")] == []
+        client.create_provider("compute1")  # as the message says
+        sync()
 
 
 def test_turning_reporting_off_is_refused(sync: Command, seen: list[str]) -> None:

@@ -208,6 +208,25 @@ def test_weigh_reads_its_options_from_nova_conf(
     assert row["trait_score"] == pytest.approx(1 / 3)
 
 
+def test_names_that_no_candidate_has_are_said(
+    run: Command, flavor: Command, placement_conf: Path, hosts: dict[str, str], save: Command
+) -> None:
+    conf = save(
+        "[filter_scheduler]\nresource_provider_resources = VCPU,MEMORYMB\n"
+        "resource_provider_traits = CUSTOM_GOLDD\n",
+        "more.conf",
+    )
+    files = ("--config-file", placement_conf, "--config-file", conf)
+    assert [
+        line for line in run(*files, "weigh", flavor({})).stderr.splitlines() if "counts" in line
+    ] == [
+        "[filter_scheduler] resource_provider_resources: MEMORYMB counts for no host;"
+        " did you mean MEMORY_MB?",
+        "[filter_scheduler] resource_provider_traits: CUSTOM_GOLDD counts for no host",
+    ]
+    assert len(hosts) == 3
+
+
 def test_placement_is_asked_where_no_file_is_given(
     run: Command, flavor: Command, placement_conf: Path, hosts: dict[str, str]
 ) -> None:

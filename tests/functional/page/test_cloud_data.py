@@ -2,10 +2,14 @@
 
 import pytest
 
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.page import cloud_data
+from cpu_tiers.page.cloud import cloud_page
 from cpu_tiers.page.cloud_data import LEAST, CloudData
 from cpu_tiers.page.cloud_values import AuditedHost, AuditFinding
 from cpu_tiers.simulation.snapshot import Snapshot
 from cpu_tiers.simulation.sold import sold_cloud
+from cpu_tiers.translators.novas_traits import DISABLED
 from tests.functional.page.clouds import GOLD, cloud_of, report_of
 from tests.unit.simulation.clouds import provider
 
@@ -19,6 +23,7 @@ def test_the_cells_of_the_heat_map() -> None:
     assert cells["a", LEAST] == {
         "host": "a",
         "key": "#host-1",
+        "disabled": 0,
         "row": 0,
         "column": 0,
         "class": LEAST,
@@ -105,3 +110,37 @@ def test_a_finding_that_is_fixed_is_left_out() -> None:
     assert (row["choice"], row["where"]) == ("host-1", "guest web")
     (floor,) = CloudData(cloud_of(["a"]), [], reports).floors()
     assert floor == {"host": "a", "guest": "web", "tier": "no tier", "floor": 1.5, "short": 0.25}
+
+
+def test_a_disabled_host_and_the_common_domain() -> None:
+    providers = (
+        provider("a.example.org", None, DISABLED, VCPU=4),
+        provider("b.example.org", VCPU=4),
+        provider("b.example.org_NUMA0", "b.example.org", PCPU=2),
+    )
+    cloud = sold_cloud(Snapshot(providers=providers, consumers={}), [GOLD])
+    data = CloudData(cloud, [], [])
+    cells = {cell["host"]: cell for cell in data.cells() if cell["class"] == "VCPU"}
+    assert {host: cell["disabled"] for host, cell in cells.items()} == {"a": 1, "b": 0}
+    assert cells["a"]["about"] == "a.example.org, disabled: 100 % of VCPU left"
+    assert [row["name"] for row in data.amounts()] == ["a: VCPU", "b: VCPU", "b_NUMA0: PCPU"]
+    page = cloud_page(cloud, [], [], "A test.")
+    assert "Hosts with CPUs: 2. Disabled: 1." in page.texts[1]
+    assert "Hosts are named without .example.org." in page.texts
+
+
+def test_with_many_consumers_those_of_a_tier_are_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cloud_data, "MOST_CONSUMERS", 2)
+    gold = {"VCPU": 1, VCPU_SHARES: 100}
+    consumers = {"1": {"a": gold}, "2": {"a": gold}, "3": {"a": {"VCPU": 2}}, "4": {"b": gold}}
+    providers = tuple(provider(name, VCPU=9, CUSTOM_VCPU_SHARES=900) for name in ("a", "b"))
+    cloud = sold_cloud(Snapshot(providers=providers, consumers=consumers), [GOLD])
+    assert [
+        (row["choice"], row["label"], row["vcpu"], row["shares"])
+        for row in CloudData(cloud, ["gold"], []).guests()
+    ] == [
+        ("host-1", "gold, 2 consumers", 2, 200),
+        ("host-1", "no tier, 1 consumers", 2, None),
+        ("host-2", "gold, 1 consumers", 1, 100),
+    ]
+    assert any("does not list each" in text for text in cloud_page(cloud, [], [], "").texts)

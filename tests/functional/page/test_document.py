@@ -1,6 +1,5 @@
 """Pages as HTML: whole, without addresses, and with names that are never markup."""
 
-import json
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -10,6 +9,7 @@ import pytest
 
 from cpu_tiers.page.document import Page, PageChart, PageLink, PageSection, PageTable
 from cpu_tiers.page.libraries import PageLibraryMissing, page_libraries
+from tests.functional.page.reading import data_of
 
 HOSTILE = "</script></title></table><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}"
 
@@ -73,21 +73,21 @@ def test_a_page_has_its_texts_and_tables() -> None:
 
 
 def test_a_name_is_never_markup() -> None:
-    honest, hostile = PageReader(page_of("compute-1").html()), PageReader(page_of(HOSTILE).html())
+    html = page_of(HOSTILE).html()
+    honest, hostile = PageReader(page_of("compute-1").html()), PageReader(html)
     assert hostile.elements == honest.elements
     assert hostile.texts["h1"] == [HOSTILE]
-    data = json.loads(hostile.texts["script"][0])
+    data = data_of(html)
     assert data["datasets"]["hosts"] == {"fields": ["host", "left"], "rows": [[HOSTILE, 0.5]]}
     assert data["charts"][0]["description"] == HOSTILE
 
 
 def test_a_control_character_is_shown_as_an_escape() -> None:
     # U+202E turns the direction of the text after it around.
-    reader = PageReader(page_of("a\u202eb\x1b[0m").html())
+    html = page_of("a\u202eb\x1b[0m").html()
+    reader = PageReader(html)
     assert reader.texts["h1"] == ["a\\u202eb\\x1b[0m"]
-    assert json.loads(reader.texts["script"][0])["datasets"]["hosts"]["rows"] == [
-        ["a\\u202eb\\x1b[0m", 0.5]
-    ]
+    assert data_of(html)["datasets"]["hosts"]["rows"] == [["a\\u202eb\\x1b[0m", 0.5]]
 
 
 def test_the_policy_names_the_scripts_of_the_page() -> None:
@@ -126,9 +126,10 @@ def test_a_number_that_json_does_not_have_is_refused() -> None:
 
 
 def test_an_empty_page_is_a_page() -> None:
-    reader = PageReader(Page(title="nothing").html())
+    html = Page(title="nothing").html()
+    reader = PageReader(html)
     assert reader.texts["h1"] == ["nothing"]
-    assert json.loads(reader.texts["script"][0]) == {
+    assert data_of(html) == {
         "charts": [],
         "datasets": {},
         "choices": {},

@@ -1,5 +1,6 @@
 """The page of a simulation: its data, and what its charts show."""
 
+from dataclasses import replace
 from typing import Any
 
 from cpu_tiers.page.document import PageChart
@@ -15,12 +16,12 @@ def outcome(refused: int) -> Outcome:
         free={"VCPU": 8, "DISK_GB": 0},
         stranded={"VCPU": 2},
         whole_hosts=1,
-        course=(Moment(0, 0.0, 1, 0, 1), Moment(9, 9.0, 10 - refused, refused, 7)),
+        course=(Moment(0, 0.0, 1, 0, 1), Moment(9, 9.0, 10 - refused, refused, 7, 2)),
     )
 
 
 RESULTS = {"nova": [outcome(1), outcome(3)], "</script>": [outcome(0), outcome(0)]}
-TIERS = {"large": "100", "small": "none"}
+TIERS = {"large": "gold", "small": "no tier"}
 
 
 def rows(name: str, **wanted: Any) -> list[Any]:
@@ -30,25 +31,35 @@ def rows(name: str, **wanted: Any) -> list[Any]:
 
 def test_the_data() -> None:
     # 1 of 4 large servers, and 3 of 4
-    parts = [row["part"] for row in rows("tiers", policy="nova", label="100")]
+    parts = [row["part"] for row in rows("tiers", policy="nova", label="gold")]
     assert parts == [0.25, 0.75]
-    assert [row["part"] for row in rows("flavors", policy="nova", label="small")] == [0.0, 0.0]
+    assert {row["label"] for row in rows("flavors")} == {"large"}  # no small server was refused
     assert [row["part"] for row in rows("stranded", policy="nova", label="VCPU")] == [0.25, 0.25]
-    assert [row["part"] for row in rows("stranded", policy="nova", label="DISK_GB")] == [0.0] * 2
+    assert rows("stranded", label="DISK_GB") == []
     assert [row["servers"] for row in rows("seeds", policy="nova")] == [1, 3]
     course = rows("course", policy="nova", seed=1, request=10)
-    assert {row["kind"]: row["servers"] for row in course} == {"running": 7, "refused": 3}
+    assert {row["kind"]: row["servers"] for row in course} == {
+        "running": 7,
+        "refused": 3,
+        "empty": 2,
+    }
 
 
 def test_each_chart_names_its_data_and_no_name_of_the_cloud_is_markup() -> None:
-    page = simulation_page(RESULTS, TIERS)
+    page = simulation_page(RESULTS, TIERS, ["The verdict."])
     charts = [part for of in page.sections for part in of.parts if isinstance(part, PageChart)]
-    assert len(charts) == 6
+    assert len(charts) == 7
     for chart in charts:
         assert chart.specification()["description"] == chart.summary
-    assert "10 requests for servers under 2 policies, with 2 seeds" in page.texts[0]
+    assert page.texts[0] == "The verdict."
+    assert "10 requests for servers under 2 policies, with 2 seeds" in page.texts[1]
     assert "</script>:" not in page.html()
 
 
 def test_a_simulation_without_requests() -> None:
     assert "0 requests" in simulation_page({"nova": []}, {}).texts[0]
+
+
+def test_nothing_refused_and_nothing_stranded_has_no_chart() -> None:
+    page = simulation_page({"nova": [replace(outcome(0), stranded={})]}, TIERS)
+    assert [section.key for section in page.sections] == ["seeds", "time"]

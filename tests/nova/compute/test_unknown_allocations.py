@@ -5,7 +5,7 @@ No services: only the faults are of interest.
 
 import pytest
 
-from cpu_tiers.nova.compute import numa_inventory
+from cpu_tiers.nova.compute.numa import numa_inventory
 from tests.nova.compute.reports import NO_ALLOCATIONS, SHARES, host_report, record
 
 

@@ -11,7 +11,7 @@ from tests.nova.computes import Computes
 from tests.nova.numa.lives import Life
 from tests.nova.numa.pinning import IMAGE, ONE_AND_THREE, PINNED, pinning_kind
 
-LOGGER = "cpu_tiers.nova.compute.numa_inventory"
+LOGGER = "cpu_tiers.nova.compute.numa.numa_inventory"
 
 
 class TestWithoutPcpu(LibvirtMigrationMixin, Computes):

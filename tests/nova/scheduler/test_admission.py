@@ -17,7 +17,8 @@ from cpu_tiers.errors import Fault
 from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.api.flavor_admission import faults_of
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler import numa_query, resource_request
+from cpu_tiers.nova.scheduler import resource_request
+from cpu_tiers.nova.scheduler.numa import numa_query
 from cpu_tiers.nova.seams import install
 from tests.draws import drawn
 from tests.nova.cloud import MULTIPLIER, SHARES

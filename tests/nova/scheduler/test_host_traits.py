@@ -14,8 +14,9 @@ from nova.scheduler import utils
 from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.nova import cpu_policies, custom_names, options
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler import host_traits, numa_query
-from cpu_tiers.nova.scheduler.numa_groups import numa_request_of
+from cpu_tiers.nova.scheduler import host_traits
+from cpu_tiers.nova.scheduler.numa import numa_query
+from cpu_tiers.nova.scheduler.numa.numa_groups import numa_request_of
 from cpu_tiers.nova.seams import install
 from tests.nova.cloud import MULTIPLIER
 

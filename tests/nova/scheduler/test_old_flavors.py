@@ -21,7 +21,8 @@ from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Image
 from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler import numa_query, resource_request
+from cpu_tiers.nova.scheduler import resource_request
+from cpu_tiers.nova.scheduler.numa import numa_query
 from cpu_tiers.nova.seams import install
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.broken_rules import broken_rules

@@ -183,6 +183,19 @@ def test_a_host_without_summary_costs_the_scores_and_not_the_request(
     assert message.startswith("Hosts are weighed without their scores in this request (request ")
 
 
+def test_a_misspelt_name_is_said_at_the_start(
+    weigher: ResourceProviderWeigher, caplog: pytest.LogCaptureFixture
+) -> None:
+    CONF.set_override("resource_provider_traits", ["HW_CPU_X86_AVX22"], "filter_scheduler")
+    with caplog.at_level(logging.WARNING, "cpu_tiers"):
+        type(weigher)()
+    CONF.clear_override("resource_provider_traits", "filter_scheduler")
+    assert caplog.messages == [
+        "[filter_scheduler] resource_provider_traits: HW_CPU_X86_AVX22 counts for no host;"
+        " did you mean HW_CPU_X86_AVX2?"
+    ]
+
+
 class TestOneRequest(Weighed):
     def test_each_server_sees_what_the_ones_before_it_took(self) -> None:
         # big has 600 shares, small 400; free before each server, and 1 - 100 / free:

@@ -6,6 +6,7 @@ from typing import NoReturn
 import pytest
 
 from cpu_tiers.cli.cloud_objects import (
+    aggregate_uuids,
     find_agents,
     find_flavors,
     find_server,
@@ -85,6 +86,21 @@ def test_ids_of_servers() -> None:
     first, second = str(raised.value).splitlines()
     assert first.endswith("db: Nova's API has 2 servers with this name; give one of the ids: 2, 3")
     assert "no: Nova's API has no server with this name or id" in second
+
+
+def test_aggregates_by_their_names() -> None:
+    uuid, other = (f"{n * 8}-0000-4000-8000-{n * 12}" for n in "12")
+    rack = {"id": 1, "name": "rack 1", "uuid": uuid}
+    cloud = Catalog({("compute", "/os-aggregates"): {"aggregates": [rack, {**rack, "name": "b"}]}})
+    found = aggregate_uuids([["rack 1", other], [other]], cloud.services)
+    assert list(map(set, found)) == [{uuid, other}, {other}]
+    assert aggregate_uuids([[other]], nobody) == (frozenset({other}),)
+    with pytest.raises(InvalidInput) as caught:
+        aggregate_uuids([["rack 2", "Rack 1"]], cloud.services)
+    assert [fault.given.partition(":")[0] for fault in caught.value.faults] == ["Rack 1", "rack 2"]
+    assert [fault.allowed for fault in caught.value.faults] == [
+        "did you mean rack 1? openstack aggregate list shows the aggregates"
+    ] * 2
 
 
 def test_an_image_in_a_file_or_in_glance(tmp_path: Path) -> None:

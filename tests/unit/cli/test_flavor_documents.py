@@ -97,12 +97,17 @@ def test_no_flavor_at_all(tmp_path: Path, document: str) -> None:
     assert faults[0].startswith("F")
 
 
-def test_a_flavor_of_novas_api(tmp_path: Path) -> None:
-    """Its extra specs are not left out unseen."""
-    sizes = {"name": "gold", "vcpus": 2, "ram": 512, "disk": 0}
-    flavors, faults = read(tmp_path, {**sizes, "extra_specs": {"hw:numa_nodes": "x"}})
-    assert flavors == []
-    assert faults == [
-        "F: extra_specs, which is a key of Nova's API, and no properties;"
-        " give the output of openstack flavor show FLAVOR -f json"
-    ]
+def test_flavors_of_novas_api(tmp_path: Path) -> None:
+    """The bodies of ``GET /flavors/{id}`` and ``/flavors/detail``, and the flavor of a server."""
+    sizes: dict[str, Any] = {"vcpus": 2, "ram": 4096, "disk": 40, "swap": 512}
+    sizes["extra_specs"] = ROW["Properties"]
+    body = {"id": "1", "name": "gold", **sizes, "OS-FLV-EXT-DATA:ephemeral": 5}
+    of_server = {"original_name": "gold", **sizes, "ephemeral": 5}
+    for document in (body, {"flavor": body}, {"flavors": [body]}, of_server):
+        assert read(tmp_path, document) == ([GOLD], [])
+
+
+def test_extra_specs_twice(tmp_path: Path) -> None:
+    """None of the two is left out unseen."""
+    twice = {"name": "gold", "vcpus": 2, "ram": 512, "extra_specs": {}, "properties": {"a": "b"}}
+    assert read(tmp_path, twice) == ([], ["F: extra_specs and properties; give one of them"])

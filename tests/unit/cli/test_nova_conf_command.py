@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
+from cpu_tiers.cgroup import nova_compute
 from cpu_tiers.cgroup.nova_compute import ConfigPaths, FoundConfig
-from cpu_tiers.cli import nova_conf_command
 from cpu_tiers.cli.app import CpuTiersApp
 from cpu_tiers.cli.audit import HostAudit
 from cpu_tiers.cli.inventory import InventorySync
@@ -36,7 +36,7 @@ def test_the_files_of_nova_compute(
         (tmp_path / name).write_text(f"[compute]\ncpu_shared_set = {cpus}\n")
     paths = None if running is None else ConfigPaths(files=(str(tmp_path / running),))
     found = FoundConfig(paths, ())
-    monkeypatch.setattr(nova_conf_command, "find_config", lambda _: found)
+    monkeypatch.setattr(nova_compute, "find_config", lambda _: found)
     monkeypatch.setattr("cpu_tiers.conf.read.cfg.find_config_files", lambda **_: [])
     files = [str(tmp_path / name) for name in given]
     options = Namespace(config_file=files, placement="config")

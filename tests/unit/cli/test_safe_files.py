@@ -38,6 +38,14 @@ def test_an_old_file_stays_if_the_new_one_cannot_be_written(tmp_path: Path) -> N
     ]
 
 
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    missing, file = tmp_path / "missing", tmp_path / "file"
+    file.touch()
+    for folder in (missing, file):
+        with pytest.raises(InvalidInput, match=rf"written \(there is no folder {folder}\)"):
+            write_output(str(folder / "out"), b"new")
+
+
 def test_the_new_file_has_the_mode_of_the_old_file_and_takes_the_place_of_a_link(
     tmp_path: Path,
 ) -> None:

@@ -1,12 +1,19 @@
-"""The row of a policy: means of several seeds, and their texts."""
+"""The row of a policy: means of several seeds."""
+
+from typing import Any
+
+from cliff.columns import FormattableColumn
 
 from cpu_tiers.cli.simulation_report import COLUMNS, row
+from cpu_tiers.simulation.comparison import compare
 from cpu_tiers.simulation.floors import TierFloors
 from cpu_tiers.simulation.run import Outcome
 from cpu_tiers.simulation.scheduler import Demand
 
 
-def outcome(taken: dict[str, int], refused: dict[str, int], first: int | None) -> Outcome:
+def outcome(
+    taken: dict[str, int], refused: dict[str, int], first: int | None, **others: Any
+) -> Outcome:
     return Outcome(
         taken=taken,
         refused=refused,
@@ -15,42 +22,67 @@ def outcome(taken: dict[str, int], refused: dict[str, int], first: int | None) -
         stranded={"VCPU": 1},
         whole_hosts=2,
         floors={
-            "100": TierFloors(
+            "gold": TierFloors(
                 servers=4, floor_kept=first or 4, fair_kept=4, least_floor=0.8, least_fair=1.0
             )
         },
+        **others,
     )
 
 
 DEMANDS = {
     name: Demand(flavor=name, queries=(), tier=tier)
-    for name, tier in {"a": "100", "b": "100", "c": "", "d": "", "e": "", "f": ""}.items()
+    for name, tier in {"a": "gold", "b": "gold", "c": ""}.items()
 }
 
 
-def test_texts_of_a_row() -> None:
-    outcomes = [
-        outcome({"a": 3, "b": 1, "c": 1, "d": 5, "e": 5, "f": 5}, {"c": 1}, 2),
-        outcome({"a": 1, "b": 1, "c": 0, "d": 5, "e": 5, "f": 5}, {"a": 2, "b": 0, "c": 2}, None),
-    ]
-    texts = {
-        column: value.human_readable() if hasattr(value, "human_readable") else value
-        for column, value in zip(COLUMNS, row("nova", outcomes, DEMANDS), strict=True)
+def values_of(*outcomes: Outcome) -> dict[str, Any]:
+    """Return the values of the policy nova, as JSON has them."""
+    cells = row("nova", outcomes, DEMANDS, compare({"nova": outcomes}))
+    return {
+        column: cell.machine_readable() if isinstance(cell, FormattableColumn) else cell
+        for column, cell in zip(COLUMNS, cells, strict=True)
     }
-    assert texts == {
+
+
+def test_the_values_of_a_row() -> None:
+    assert values_of(
+        outcome({"a": 3, "b": 1}, {"c": 1}, 2, refused_core_hours=0.25, empty_hosts=1.0),
+        outcome(
+            {"a": 1, "b": 1, "c": 1}, {"a": 2}, None, refused_core_hours=0.75, empty_hosts=2.0
+        ),
+    ) == {
         "policy": "nova",
-        "taken": "18 (17-20)",  # 20 and 17
-        "refused": "2 (1-4)",
-        "first_refused": "2",
-        "whole_hosts": "2",
-        # a and b: 6 of 8; c to f: 31 of 34
-        "tiers": "100: 75.0 %\nnone: 91.2 %",
-        "floors": "100: 75 % (least 0.80)",  # 2 and 4 of 4
-        "flavors": "c: 25.0 %\na: 66.7 %",
-        "stranded": "VCPU: 25 %",
+        "taken": {"mean": 3.5, "least": 3, "most": 4},
+        "refused": {"mean": 1.5, "least": 1, "most": 2},
+        "refused_core_hours": {"mean": 0.5, "least": 0.25, "most": 0.75},
+        "behind_best": {"mean": 0, "least": 0, "most": 0},
+        "first_refused": {"mean": 2, "least": 2, "most": 2},  # of the first seed only
+        "empty_hosts": {"mean": 1.5, "least": 1, "most": 2},
+        "whole_hosts": {"mean": 2, "least": 2, "most": 2},
+        "tiers": {
+            "gold": {"taken": 3, "refused": 1},  # 4 and 2 servers, 0 and 2
+            "no tier": {"taken": 0.5, "refused": 0.5},
+        },
+        "floors": {
+            "gold": {
+                "servers": 4,
+                "floor_kept": 3,  # 2 and 4
+                "fair_kept": 4,
+                "least_floor": 0.8,
+                "least_fair": 1.0,
+            }
+        },
+        "flavors": {
+            "a": {"taken": 2, "refused": 1},
+            "b": {"taken": 1, "refused": 0},
+            "c": {"taken": 0.5, "refused": 0.5},
+        },
+        "stranded": {"VCPU": {"free": 4, "stranded": 1}},
     }
 
 
-def test_no_server_was_refused() -> None:
-    values = dict(zip(COLUMNS, row("nova", [outcome({"a": 1}, {}, None)], DEMANDS), strict=True))
+def test_no_server_was_refused_and_none_has_a_lifetime() -> None:
+    values = values_of(outcome({"a": 1}, {}, None))
     assert values["first_refused"] is None
+    assert values["refused_core_hours"] is None

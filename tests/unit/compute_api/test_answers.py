@@ -77,7 +77,7 @@ def test_a_service_that_the_catalog_lacks() -> None:
     assert "'interface': ['internal']" in message
     assert message.endswith("in [placement] of nova.conf, and the endpoint of the service network")
     services = replace(services, settings=OPENSTACK_CLIENT)
-    with pytest.raises(ComputeApiUnavailable, match=r"credentials in clouds.yaml or OS_\*, and"):
+    with pytest.raises(ComputeApiUnavailable, match=r"domains in clouds.yaml or OS_\*, and"):
         get(services, "/v2.0/ports", PORTS)
 
 

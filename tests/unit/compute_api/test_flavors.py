@@ -81,7 +81,10 @@ def test_a_page_that_comes_again_ends_the_list() -> None:
 @pytest.mark.parametrize(
     ("bodies", "message"),
     [
-        ([ConnectFailure("nobody listens")] * 4, "nobody listens; check the credentials in"),
+        (
+            [ConnectFailure("nobody listens")] * 4,
+            "nobody listens; check username, password, project_name",
+        ),
         ([JSONDecodeError("Expecting value", "<html>", 0)], "Expecting value"),
         ([RecursionError("too deep")], "too deep"),
         ([[]], "not a list of flavors"),

@@ -3,7 +3,14 @@
 import pytest
 
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
-from cpu_tiers.extra_specs.numa import MAX_LISTED, asks_for_nodes, guest_nodes, node_count
+from cpu_tiers.extra_specs.numa import (
+    MAX_LISTED,
+    GuestNode,
+    asks_for_nodes,
+    guest_nodes,
+    idle_keys,
+    node_count,
+)
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
 
@@ -73,6 +80,43 @@ def test_nodes_of_the_image() -> None:
     assert nodes({}, 2, OF_IMAGE) == [("0-2", 1024), ("3-7", 2048)]
 
 
+@pytest.mark.parametrize(
+    ("specs", "properties", "message"),
+    [
+        (
+            {"hw:numa_mem.1": "1024", "hw:numa_mem.2": "2048"},
+            None,
+            "flavor f, extra spec hw:numa_mem.1: there is no hw:numa_mem.0",
+        ),
+        (
+            MEMORY,
+            {"hw_numa_cpus.1": "0-2", "hw_numa_cpus.2": "3-7"},
+            "image i, property hw_numa_cpus.1: there is no hw_numa_cpus.0",
+        ),
+    ],
+)
+def test_nodes_that_are_not_numbered_from_0(
+    specs: dict[str, str], properties: dict[str, str] | None, message: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        nodes(specs, 2, properties)
+    assert str(caught.value) == f"{message}; number the nodes from 0"
+
+
+def test_keys_that_describe_no_node() -> None:
+    node = GuestNode(CpuSet({0}), 1024)
+    assert list(idle_keys(flavor(CPUS), [node, node])) == []
+    assert [str(fault) for fault in idle_keys(flavor(CPUS), [node])] == [
+        "flavor f, extra spec hw:numa_cpus.1: no effect on a server of 1 NUMA nodes, numbered"
+        " from 0; correct hw:numa_nodes, or remove the key"
+    ]
+    assert [str(fault) for fault in idle_keys(flavor(CPUS), [])] == [
+        f"flavor f, extra spec hw:numa_cpus.{number}: no effect on a server of 0 NUMA nodes,"
+        " numbered from 0; correct hw:numa_nodes, or remove the key"
+        for number in (0, 1)
+    ]
+
+
 def test_no_more_nodes_are_described_than_in_nova() -> None:
     specs = {f"hw:numa_cpus.{n}": str(n) for n in range(MAX_LISTED + 1)}
     with pytest.raises(InvalidInput, match=f"hw:numa_cpus.N of {MAX_LISTED} nodes"):
@@ -87,7 +131,7 @@ def test_no_more_nodes_are_described_than_in_nova() -> None:
         pytest.param(CPUS | MEMORY, 3, "of 2 nodes and", id="3 nodes, 2 are described"),
         pytest.param(MEMORY, 2, "of 0 nodes and hw:numa_mem.N of 2", id="memory without CPUs"),
         pytest.param(
-            CPUS | {"hw:numa_mem.1": "2048"}, 2, "of every node, or of none", id="mem.0 is missing"
+            CPUS | {"hw:numa_mem.1": "2048"}, 2, "there is no hw:numa_mem.0", id="mem.0 is missing"
         ),
         pytest.param(CPUS | MEMORY | {"hw:numa_mem.0": "0"}, 2, "give MiB", id="0 MiB"),
         pytest.param(CPUS | MEMORY | {"hw:numa_mem.0": "1e3"}, 2, "give MiB", id="no number"),

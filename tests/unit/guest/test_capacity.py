@@ -64,5 +64,12 @@ def test_fitting_servers(vcpus: int, shares: int, used: tuple[int, int], servers
     assert fitting_servers(amounts, INVENTORIES, taken) == servers
 
 
+@pytest.mark.parametrize(("vcpus", "servers"), [(1, 0), (2, 4), (3, 0), (4, 2), (10, 0)])
+def test_the_units_of_a_claim(vcpus: int, servers: int) -> None:
+    """A claim has 2, 4, 6 or 8 of the 8 VCPU."""
+    inventory = Inventory(total=8, min_unit=2, max_unit=8, step_size=2)
+    assert fitting_servers({VCPU: vcpus}, {VCPU: inventory}, {}) == servers
+
+
 def test_no_server_fits_without_a_shared_cpu() -> None:
     assert fitting_servers({VCPU: 1}, {}, {}) == 0

@@ -75,16 +75,30 @@ def test_choices(drawing: str, need: CpuNeed, expected: Choice) -> None:
     assert choose(drawn, free_cores(drawn), need) == expected
 
 
+NONE = "; [compute] cpu_dedicated_set has no CPU of the host cell"
+
+
 @pytest.mark.parametrize(
     ("drawing", "vcpus", "policy", "reason"),
     [
         pytest.param("..", 3, None, "it needs 3 dedicated CPUs, 2 are free", id="too few"),
-        pytest.param("", 1, None, "it needs 1 dedicated CPUs, 0 are free", id="no CPU"),
+        pytest.param("", 1, None, f"it needs 1 dedicated CPUs, 0 are free{NONE}", id="no CPU"),
         pytest.param(
             ". . x.", 2, "require", "it needs 2 CPUs with free siblings, 0 are free", id="no pair"
         ),
         pytest.param(
-            ". ..", 2, "isolate", "it needs 2 cores to itself, 1 are free", id="a sibling may run"
+            ". ..",
+            2,
+            "isolate",
+            "it needs 2 cores to itself, 1 are free; with [compute] cpu_dedicated_set, cores with"
+            " hyperthreads do not count",
+            id="a sibling may run",
+        ),
+        pytest.param(
+            ". .", 3, "isolate", "it needs 3 dedicated CPUs, 2 are free", id="no hyperthreads"
+        ),
+        pytest.param(
+            "bb b", 3, "isolate", "it needs 3 cores to itself, 2 are free", id="siblings may idle"
         ),
     ],
 )

@@ -111,10 +111,21 @@ def test_allowed_cells() -> None:
         pin(guest((0, 1), (0, 1)), host("..|.."), allowed={0: [1], 1: [1]})
     no = "it is not allowed there"
     assert caught.value.reasons == {0: {0: no, 1: ""}, 1: {0: no, 1: ""}}
-    assert str(caught.value).splitlines()[1] == (
-        f"guest cell 1 at host cell 0: {no};"
+    assert str(caught.value) == (
+        f"guest cells 0-1 at host cell 0: {no};"
         " host cell 1: it fits, but another guest cell may need it"
     )
+
+
+def test_the_refusal_of_many_cells_is_short() -> None:
+    with pytest.raises(DoesNotFit) as caught:
+        pin(guest(*[(0, 1)] * 3, (0, 3)), host(".|" * 63 + "x"))
+    assert str(caught.value).splitlines() == [
+        "guest cells 0-2 at host cells 0-62: it fits, but another guest cell may need it;"
+        " host cell 63: it needs 1 dedicated CPUs, 0 are free",
+        "guest cell 3 at host cells 0-62: it needs 3 dedicated CPUs, 1 are free;"
+        " host cell 63: it needs 3 dedicated CPUs, 0 are free",
+    ]
 
 
 def test_a_host_without_cells() -> None:

@@ -51,7 +51,7 @@ def test_a_cell_without_memory_and_one_without_cpus() -> None:
 def one_cell(inside: str) -> NumaCell:
     (cell,) = parse(
         "<capabilities><host><topology><cells>"
-        f"<cell id='0'>{inside}</cell>"
+        f"<cell id='0'><memory>1</memory>{inside}</cell>"
         "</cells></topology></host></capabilities>"
     ).cells
     return cell

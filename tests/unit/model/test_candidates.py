@@ -76,7 +76,7 @@ REQUEST = "allocation_requests/0"
 WHOLE = "give a whole number of at least 0, as Placement does"
 AMOUNT = "give a whole number from 1 to 2147483647"
 KNOWN = "name a provider that has a provider summary here"
-OLD = "ask Placement with microversion 1.36 or newer"
+OLD = "ask Placement with microversion 1.29 or newer"
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,11 @@ OLD = "ask Placement with microversion 1.36 or newer"
             f"{CHILD}/root_provider_uuid", None,
             f"provider_summaries child, root_provider_uuid: got None; {KNOWN}",
             id="everything has a root",
+        ),
+        pytest.param(
+            f"{CHILD}/root_provider_uuid", ABSENT,
+            f"provider_summaries child, root_provider_uuid: it is missing; {OLD}",
+            id="an answer of microversion 1.28",
         ),
         pytest.param(
             f"{CHILD}/parent_provider_uuid", ["root"],

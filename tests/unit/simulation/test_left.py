@@ -3,7 +3,14 @@
 import pytest
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.simulation.left import class_order, class_sums, host_sums, least_left, percent
+from cpu_tiers.simulation.left import (
+    class_order,
+    class_sums,
+    group_sums,
+    host_sums,
+    least_left,
+    percent,
+)
 from cpu_tiers.simulation.sold import SoldAmount, TierSale
 
 
@@ -101,3 +108,14 @@ def test_a_capacity_below_zero() -> None:
     """Placement takes a negative ratio, which Nova does not."""
     (of_class,) = class_sums([amount("a", "VCPU", 4, -2)]).values()
     assert (of_class.left, of_class.over) == (None, 1)
+
+
+def test_a_host_may_be_in_several_groups() -> None:
+    amounts = [amount("a", "VCPU", 1, 4), amount("b", "VCPU", 2, 4), amount("a", "PCPU", 0, 2)]
+    groups = {"both": frozenset({"a", "b"}), "one": frozenset({"b"}), "none": frozenset[str]()}
+    sums = group_sums(amounts, groups)
+    assert {name: {c: s[:2] for c, s in of.items()} for name, of in sums.items()} == {
+        "both": {"VCPU": (8, 3), "PCPU": (2, 0)},
+        "one": {"VCPU": (4, 2)},
+        "none": {},
+    }

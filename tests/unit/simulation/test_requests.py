@@ -50,6 +50,11 @@ def test_faults(lines: list[str], faults: list[str]) -> None:
         assert line.startswith(fault)
 
 
+def test_any_flavor_if_the_names_are_not_known() -> None:
+    (arrival,) = read_arrivals(["time,flavor", "0,lead"], None, where="r")
+    assert arrival.flavor == "lead"
+
+
 def test_a_draw_has_the_shares_of_the_mix() -> None:
     arrivals = draw_arrivals(4000, {"gold": 1, "silver": 3}, 10.0, random.Random(1))
     assert [arrival.time for arrival in arrivals[:3]] == [0.0, 1.0, 2.0]

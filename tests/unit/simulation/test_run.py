@@ -48,9 +48,13 @@ def test_the_outcome(cloud: SimulatedCloud) -> None:
         free={"VCPU": 1, "MEMORY_MB": 2, "DISK": 10},
         stranded={"VCPU": 1, "MEMORY_MB": 2},  # neither host has room
         whole_hosts=0,
+        # Both hosts at first; b is used from 0, and a from 2 of 5.
+        empty_hosts=2 / 5,
+        # Up to 5: 2 CPUs for 5, 2 for 3, 4 for 3, 4 for 2 (refused), 4 for 1, and 2 for no time.
+        refused_core_hours=8 / 40,
         course=(
-            Moment(0, 0, 1, 0, 1),
-            Moment(1, 1, 2, 0, 2),
+            Moment(0, 0, 1, 0, 1, 1),
+            Moment(1, 1, 2, 0, 2, 1),
             Moment(2, 2, 3, 0, 3),
             Moment(3, 3, 3, 1, 3),
             Moment(4, 4, 4, 1, 3),  # one has departed
@@ -66,5 +70,7 @@ def test_what_a_flavor_can_use_is_not_stranded(cloud: SimulatedCloud) -> None:
         cloud, scheduler, [arrival(0, "large")], DEMANDS, lambda *done: seen.append(done)
     )
     assert (outcome.first_refused, outcome.whole_hosts) == (None, 1)
+    # No time passes, and no server has a lifetime.
+    assert (outcome.empty_hosts, outcome.refused_core_hours) == (1, None)
     assert sum(outcome.stranded.values()) == 0  # b has 3 CPUs left, for a small server
     assert seen == [(0, 1)]

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 
+import pytest
+
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.simulation.snapshot import Snapshot
-from cpu_tiers.simulation.sold import SoldAmount, TierSale, sold_cloud
+from cpu_tiers.simulation.sold import SoldAmount, TierSale, common_domain, sold_cloud
+from cpu_tiers.translators.novas_traits import DISABLED
 from tests.unit.simulation.clouds import provider
 
 GOLD = Tier.parse("gold", "100", 1, where="gold")
@@ -70,3 +73,46 @@ def test_a_host_has_cpus_somewhere_in_its_tree() -> None:
     cloud = sold_cloud(Snapshot(providers=PROVIDERS, consumers={}), [])
     assert cloud.hosts == {"host-1", "host-2"}
     assert sold_cloud(Snapshot(providers=(), consumers={}), []).hosts == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("names", "domain"),
+    [
+        pytest.param([], "", id="no host"),
+        pytest.param(["a", "b"], "", id="no domain"),
+        pytest.param(["a.x.org", "b"], "", id="a host without a domain"),
+        pytest.param(["a.x.org"], ".x.org", id="one host"),
+        pytest.param(["a.y.x.org", "b.z.x.org"], ".x.org", id="the common part"),
+        pytest.param(["a.x.org", "x.org"], ".org", id="a name is never empty"),
+        pytest.param(["a.x.org", "a.yx.org"], ".org", id="whole labels"),
+        pytest.param(["10.0.0.1", "11.0.0.1"], "", id="addresses"),
+    ],
+)
+def test_the_common_domain(names: list[str], domain: str) -> None:
+    assert common_domain(names) == domain
+
+
+def test_the_short_name_of_a_provider() -> None:
+    providers = (
+        provider("a.x.org", VCPU=1),
+        provider("a.x.org_NUMA0", "a.x.org", PCPU=1),
+        provider("card", "a.x.org", VGPU=1),
+        provider("pool.x.org", DISK_GB=1),
+    )
+    cloud = sold_cloud(Snapshot(providers=providers, consumers={}), [])
+    names = {a.provider: cloud.short_name(a.host, a.provider) for a in cloud.amounts}
+    assert names == {
+        "a.x.org": "a",
+        "a.x.org_NUMA0": "a_NUMA0",
+        "card": "card",
+        "pool.x.org": "pool",
+    }
+
+
+def test_only_hosts_are_disabled() -> None:
+    providers = (
+        provider("a", None, DISABLED, VCPU=1),
+        provider("b", VCPU=1),
+        provider("pool", None, DISABLED, DISK_GB=1),
+    )
+    assert sold_cloud(Snapshot(providers=providers, consumers={}), []).disabled == {"a"}

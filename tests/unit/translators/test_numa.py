@@ -216,7 +216,10 @@ def test_what_makes_one_node_in_nova(specs: dict[str, str], pages: str, cpus: st
         (UNEQUAL | {"hw:numa_cpus.1": "1-7"}, "the vCPUs 1 are in another node"),
         (UNEQUAL | {"hw:numa_mem.0": "1", "hw:numa_mem.1": "2"}, "3 MiB in all; .* 8192 MiB"),
         (UNEQUAL | {"hw:numa_mem.0": "8192"}, "2 nodes and hw:numa_mem.N of 1"),
-        (UNEQUAL | {"hw:numa_mem.1": "8192"}, "2 nodes and hw:numa_mem.N of 0"),
+        (
+            UNEQUAL | {"hw:numa_mem.1": "8192"},
+            "there is no hw:numa_mem.0; number the nodes from 0",
+        ),
         (
             UNEQUAL
             | {"hw:numa_mem.0": "1023", "hw:numa_mem.1": "7169", "hw:mem_page_size": "2MB"},

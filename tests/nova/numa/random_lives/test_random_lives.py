@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from cpu_tiers.nova.compute import numa_pinning
+from cpu_tiers.nova.compute.numa import numa_pinning
 from tests import draws
 from tests.nova.numa.devices import SriovNeutron
 from tests.nova.numa.random_lives.guests import Guest

@@ -1,0 +1,145 @@
+"""Seams: nova-compute pins a server on the NUMA nodes of its allocations.
+
+Two functions of the resource tracker make the claim for boot, unshelve, resize, migration and
+evacuation. Nova passes the allocations of the server to both, but does not use them to pin. A
+rebuild in place makes no claim, and the revert of a resize restores the old pins: neither comes
+through these functions.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from nova import exception, objects
+from nova.virt import hardware
+
+from cpu_tiers.guest.cell_places import NotAllocated, allocated_places
+from cpu_tiers.nova.convert_numa import to_guest_topology
+from cpu_tiers.nova.numa.numa_fit import SEAMS as FIT
+from cpu_tiers.nova.numa.numa_fit import Requests, Ways, allocated
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.seams import Seam
+
+Allocations = Mapping[str, Mapping[str, Any]]
+"""The allocations of one consumer in Nova's shape, by the uuid of the provider."""
+
+
+def _pin(original: Callable[..., Any]) -> Callable[..., Any]:
+    # The wrapped functions have "allocations" at different positions, and Nova's callers name
+    # some arguments and not others.
+    parameters = inspect.signature(original)
+
+    @functools.wraps(original)
+    def claim(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = parameters.bind(self, *args, **kwargs).arguments
+        allocations = given["allocations"] or {}
+        is_unknown = allocations and self.provider_tree is None
+        if is_unknown and CONF.compute.enable_numa_reporting_to_placement:
+            raise exception.ComputeResourcesUnavailable(
+                reason="nova-compute has not reached Placement since it started, and so does not"
+                " know the NUMA nodes of which the server has allocations"
+            )
+        ways = functools.partial(_ways, self.provider_tree, given["nodename"], allocations)
+        policies = functools.partial(_with_policies, given["instance"], given.get("new_flavor"))
+        with allocated(ways, policies):
+            return original(self, *args, **kwargs)
+
+    return claim
+
+
+def _ways(
+    tree: Any, nodename: str, allocations: Allocations, guest: objects.InstanceNUMATopology
+) -> Ways | None:
+    """Return the ways to place a guest on the NUMA nodes of its allocations.
+
+    :returns: ``None`` for a guest without allocations of a node: Nova then places the guest.
+    :raises nova.exception.ComputeResourcesUnavailable: the allocations of a node are not what a
+        cell of the guest needs. Nova then tries another host.
+    """
+    try:
+        return allocated_places(to_guest_topology(guest), nodename, _by_name(tree, allocations))
+    except NotAllocated as error:
+        raise exception.ComputeResourcesUnavailable(reason=str(error)) from error
+
+
+def _with_policies(
+    instance: objects.Instance, new_flavor: objects.Flavor | None, requests: Requests
+) -> Iterator[Requests]:
+    """Yield the PCI requests with each NUMA affinity policy that nova-scheduler may have used.
+
+    nova-scheduler chooses NUMA nodes by the request spec, which has the policies of flavor and
+    image. nova-compute does not have the request spec, and Nova's ``_move_claim`` makes the
+    requests of the flavor anew, with the policies of ``[pci] alias``.
+    A live migration takes the devices by the requests of the server, so they change as well.
+    """
+    own = _of_flavor(instance.pci_requests.requests if instance.pci_requests else ())
+    changed = (*_of_flavor(requests), *own)
+    novas = [request.numa_policy for request in changed]
+    for find in _policies(instance, new_flavor, own):
+        for request, policy in zip(changed, novas, strict=True):
+            request.numa_policy = find(request.alias_name, policy)
+        yield requests
+    for request, policy in zip(changed, novas, strict=True):
+        request.numa_policy = policy
+
+
+def _policies(
+    instance: objects.Instance, new_flavor: objects.Flavor | None, own: Requests
+) -> Iterator[Callable[[str, str | None], str | None]]:
+    """Yield functions that take the alias and Nova's policy of a request, and return a policy."""
+    if new_flavor and new_flavor.id == instance.flavor.id:
+        # After a rebuild, the request spec still has the policy of the former image.
+        policies = {request.alias_name: request.numa_policy for request in own}
+        yield policies.get
+    yield lambda alias, policy: policy  # a resize makes the request spec anew, as _move_claim does
+    # A server may have lost the policy in a move before its host reported NUMA nodes.
+    flavor = new_flavor or instance.flavor
+    stated = hardware.get_pci_numa_policy_constraint(flavor, instance.image_meta)
+    if stated:
+        yield lambda alias, policy: stated
+
+
+def _of_flavor(requests: Requests) -> Requests:
+    return [request for request in requests if request.source == request.FLAVOR_ALIAS]
+
+
+def _by_name(tree: Any, allocations: Allocations) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """Yield the name of each provider of this host and its allocated amounts.
+
+    After an evacuation the server also has allocations of its source host, whose providers are
+    not in the tree of this host.
+    """
+    for uuid, allocation in allocations.items():
+        if tree is not None and tree.exists(uuid):
+            yield tree.data(uuid).name, allocation["resources"]
+
+
+SEAMS = (
+    *FIT,
+    Seam(
+        module="nova.compute.resource_tracker",
+        path="ResourceTracker.instance_claim",
+        parameters=("self", "context", "instance", "nodename", "allocations", "limits=None"),
+        wrap=_pin,
+    ),
+    Seam(
+        module="nova.compute.resource_tracker",
+        path="ResourceTracker._move_claim",
+        parameters=(
+            "self",
+            "context",
+            "instance",
+            "new_flavor",
+            "nodename",
+            "migration",
+            "allocations",
+            "move_type=None",
+            "image_meta=None",
+            "limits=None",
+        ),
+        wrap=_pin,
+    ),
+)

@@ -1,0 +1,303 @@
+"""Seams that pin guest cells to the host cells that the server has allocated in Placement.
+
+Nova's ``hardware.numa_fit_instance_to_host`` chooses host cells and page sizes
+without regard to allocations on NUMA nodes. nova-scheduler calls the function for
+each candidate and to consume a host for the next server of a request,
+nova-compute in every claim of the resource tracker. If the host cells are known,
+the seam calls Nova's function once for each guest cell, with the allocated host
+cell as the whole host.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import copy
+import functools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from nova import exception, objects
+from nova.virt import hardware
+
+from cpu_tiers.model.guest import CellPlace
+from cpu_tiers.nova.numa.candidate_cells import on_interfaces, places_of
+from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
+
+Ways = Iterable[Sequence[CellPlace]]
+"""Ways to place a guest. Each way has a place for every guest cell, in order."""
+
+Requests = Sequence[Any]
+"""The PCI requests of a guest, of Nova's class ``InstancePCIRequest``."""
+
+# A context variable, since Nova's callers pass no allocations through to
+# numa_fit_instance_to_host, and threads, native or green, fit guests at the same time.
+_FIND_WAYS: ContextVar[Callable[[objects.InstanceNUMATopology], Ways | None] | None] = ContextVar(
+    "cpu_tiers_find_ways", default=None
+)
+
+
+def _as_they_are(requests: Requests) -> Iterator[Requests]:
+    yield requests
+
+
+_VARY_REQUESTS: ContextVar[Callable[[Requests], Iterable[Requests]]] = ContextVar(
+    "cpu_tiers_vary_requests", default=_as_they_are
+)
+
+
+@contextmanager
+def allocated(
+    find: Callable[[objects.InstanceNUMATopology], Ways | None],
+    vary: Callable[[Requests], Iterable[Requests]] = _as_they_are,
+) -> Iterator[None]:
+    """Fit guests only in the ways that ``find`` returns, while the context is active.
+
+    :param find: takes Nova's topology of a guest and returns the ways to place the guest,
+        or ``None`` to let Nova choose.
+    :param vary: takes the PCI requests of a guest and returns them as often as they may be
+        checked, each time changed in place. After the first check that succeeds, the requests
+        stay as they are.
+    """
+    tokens = _FIND_WAYS.set(find), _VARY_REQUESTS.set(vary)
+    try:
+        yield
+    finally:
+        _FIND_WAYS.reset(tokens[0])
+        _VARY_REQUESTS.reset(tokens[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """The parameters of a call of Nova's ``numa_fit_instance_to_host``.
+
+    :param fit: the function of Nova without the wrapper.
+    """
+
+    fit: Callable[..., Any]
+    host: objects.NUMATopology
+    guest: objects.InstanceNUMATopology
+    provider_mapping: Mapping[str, list[str]] | None
+    limits: objects.NUMATopologyLimits | None
+    pci_requests: Any
+    pci_stats: Any
+
+    def on_places(self, places: Sequence[CellPlace]) -> objects.InstanceNUMATopology | None:
+        """Return the guest, pinned to ``places``; ``None`` if the guest does not fit.
+
+        PCI devices and networks concern all guest cells together and are checked last,
+        as in Nova.
+        """
+        ids = [place.host_cell for place in places]
+        cells_by_id = {cell.id: cell for cell in self.host.cells}
+        is_known = cells_by_id.keys() >= set(ids)
+        # Nova requires a host cell of its own for each guest cell. With group_policy=none an
+        # allocation candidate may have several guest cells on one NUMA node.
+        if len(ids) != len(self.guest) or len(set(ids)) < len(ids) or not is_known:
+            return None
+        host_cells = [cells_by_id[number] for number in ids]
+        cells: list[objects.InstanceNUMACell] = []
+        for number, place in enumerate(places):
+            fitted = self._fit_cell(number, host_cells[number], place.page_size_kb)
+            if fitted is None:
+                return None
+            cells += fitted.cells
+        for what, is_there in (
+            ("PCI devices", self._have_devices(cells)),
+            ("networks", self._have_networks(host_cells)),
+        ):
+            if not is_there:
+                LOG.debug("The %s of the server are not on the host cells %s", what, ids)
+                return None
+        return objects.InstanceNUMATopology(
+            cells=cells, emulator_threads_policy=_policy(self.guest)
+        )
+
+    def _fit_cell(
+        self, number: int, host_cell: objects.NUMACell, size_kb: int | None
+    ) -> objects.InstanceNUMATopology | None:
+        """Return a guest with a single guest cell, pinned to ``host_cell``.
+
+        :param number: the number of the guest cell.
+        :param size_kb: the size of the allocated pages; ``None`` if it is not known.
+        """
+        # Nova's function changes the cells of the guest, and several ways may be tried.
+        cell = self.guest.cells[number].obj_clone()
+        if size_kb is not None:
+            asked = (cell.pagesize if "pagesize" in cell else None) or None
+            if not _may_have(asked, host_cell, size_kb):
+                return None
+            if asked is not None:
+                cell.pagesize = size_kb
+        # Nova reserves a CPU for isolated emulator threads on the first cell of each guest, so
+        # only the guest with the first cell has the policy.
+        guest = objects.InstanceNUMATopology(
+            cells=[cell], emulator_threads_policy=None if number else _policy(self.guest)
+        )
+        # A host and a guest of one cell each leave nothing to Nova's fit_cache, which keeps
+        # results by the ids of guest cells although fitting changes the ids.
+        return self.fit(objects.NUMATopology(cells=[host_cell]), guest, None, self.limits)
+
+    def _have_devices(self, cells: Sequence[objects.InstanceNUMACell]) -> bool:
+        """Tell whether the guest gets all devices, as PciDeviceStats.support_requests does.
+
+        nova-compute passes no mapping, and has the interface of a device in its requests. With
+        ``[filter_scheduler] pci_in_placement`` a candidate also maps the devices of an alias. Nova
+        then takes only as many devices as the candidate has near the cells, and the server would
+        start with fewer devices (docs/upstream/fewer-devices.rst).
+        """
+        if not self.pci_requests or not self.pci_stats:
+            return True
+        return any(
+            self._give_devices(cells, on_interfaces(requests, self.provider_mapping))
+            for requests in _VARY_REQUESTS.get()(self.pci_requests)
+        )
+
+    def _give_devices(self, cells: Sequence[objects.InstanceNUMACell], requests: Requests) -> bool:
+        stats = copy.deepcopy(self.pci_stats)
+        left = _free(stats) - sum(request.count for request in requests)
+        try:
+            stats.apply_requests(requests, self.provider_mapping, cells)
+        except exception.PciDeviceRequestFailed:
+            return False
+        return not self.provider_mapping or _free(stats) <= left
+
+    def _have_networks(self, host_cells: Sequence[objects.NUMACell]) -> bool:
+        if not self.limits or "network_metadata" not in self.limits:
+            return True
+        networks = self.limits.network_metadata
+        return bool(hardware._numa_cells_support_network_metadata(self.host, host_cells, networks))
+
+
+def _free(stats: Any) -> int:
+    """Return the number of free devices in all pools of a host."""
+    return sum(pool["count"] for pool in stats.pools)
+
+
+def _may_have(asked: int | None, host_cell: objects.NUMACell, size_kb: int) -> bool:
+    """Tell whether a guest cell may have the pages that are allocated on a host cell.
+
+    :param asked: the request of the guest, as Nova has it. A positive size may be the size of the
+        pages on the former host, which Nova wrote over the request, so any size will do.
+    """
+    if not host_cell.mempages:
+        return True
+    is_small: bool = size_kb == min(pages.size_kb for pages in host_cell.mempages)
+    # Without a request, Nova's _numa_fit_instance_cell takes the smallest pages.
+    if asked is None or asked == hardware.MEMPAGES_SMALL:
+        return is_small
+    return not (is_small and asked == hardware.MEMPAGES_LARGE)
+
+
+def _policy(guest: objects.InstanceNUMATopology) -> str | None:
+    return guest.emulator_threads_policy if "emulator_threads_policy" in guest else None
+
+
+def _ways_of(mappings: object) -> Ways | None:
+    places = places_of(mappings)
+    return None if places is None else [places]
+
+
+def _constrain(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def numa_fit_instance_to_host(
+        host_topology: objects.NUMATopology | None,
+        instance_topology: objects.InstanceNUMATopology | None,
+        provider_mapping: Mapping[str, list[str]] | None,
+        limits: objects.NUMATopologyLimits | None = None,
+        pci_requests: Any = None,
+        pci_stats: Any = None,
+    ) -> objects.InstanceNUMATopology | None:
+        options = provider_mapping, limits, pci_requests, pci_stats
+        ways = None
+        if host_topology and instance_topology:
+            # NUMATopologyFilter passes the mappings of a candidate. nova-compute passes None,
+            # so nova/compute/numa/numa_pinning.py finds the ways by the server's allocations.
+            find = _FIND_WAYS.get()
+            ways = find(instance_topology) if find else _ways_of(provider_mapping)
+        if ways is None:
+            # Nova's filter passes one guest for all candidates of a host, although fitting changes
+            # the guest, and Nova's fit_cache takes a changed guest cell for another one
+            # (docs/upstream/fit-cache.rst).
+            guest = instance_topology and instance_topology.obj_clone()
+            return original(host_topology, guest, *options)
+        fitting = _Fitting(original, host_topology, instance_topology, *options)
+        pinned = (fitting.on_places(places) for places in ways)
+        return next((guest for guest in pinned if guest is not None), None)
+
+    return numa_fit_instance_to_host
+
+
+def _consume_allocated(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Consume the host cells of the first candidate, which Nova has just claimed.
+
+    Nova's ``HostState.consume_from_request`` would choose host cells anew, without the
+    mappings of the candidate.
+    """
+
+    @functools.wraps(original)
+    def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
+        candidates = self.allocation_candidates
+        mappings = candidates[0]["mappings"] if candidates else None
+        ways = _ways_of(mappings)
+        if ways is None:
+            return original(self, spec_obj)
+        with allocated(lambda _: ways), _devices_on_interfaces(spec_obj, mappings):
+            return original(self, spec_obj)
+
+    return consume_from_request
+
+
+@contextmanager
+def _devices_on_interfaces(spec_obj: objects.RequestSpec, mappings: object) -> Iterator[None]:
+    """Have Nova take the devices of ports from the interfaces of a candidate meanwhile."""
+    requests = spec_obj.pci_requests
+    if requests:
+        changed = requests.obj_clone()
+        changed.requests = on_interfaces(requests.requests, mappings)
+        spec_obj.pci_requests = changed
+    try:
+        yield
+    finally:
+        spec_obj.pci_requests = requests
+
+
+SEAMS = (
+    Seam(
+        module="nova.virt.hardware",
+        path="numa_fit_instance_to_host",
+        parameters=(
+            "host_topology",
+            "instance_topology",
+            "provider_mapping",
+            "limits=None",
+            "pci_requests=None",
+            "pci_stats=None",
+        ),
+        wrap=_constrain,
+    ),
+    Seam(
+        module="nova.virt.hardware",
+        path="_numa_cells_support_network_metadata",
+        parameters=("host_topology", "chosen_host_cells", "network_metadata"),
+    ),
+    Seam(
+        module="nova.pci.stats",
+        path="PciDeviceStats.apply_requests",
+        parameters=("self", "requests", "provider_mapping", "numa_cells=None"),
+    ),
+)
+"""The seams for nova-scheduler and nova-compute."""
+
+CONSUMES = Seam(
+    module="nova.scheduler.host_manager",
+    path="HostState.consume_from_request",
+    parameters=("self", "spec_obj"),
+    wrap=_consume_allocated,
+    layer=1,
+)
+"""The seam for nova-scheduler."""

@@ -1,0 +1,197 @@
+"""Seams that try another candidate of a host before another host.
+
+Nova claims the first candidate of each host, and an alternate is always another host. A host with
+several NUMA nodes has a candidate for each choice of nodes and devices, so a race for a node, or
+for a device that nova-compute refuses, says nothing of the other nodes.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+from nova import exception, objects
+
+from cpu_tiers.nova.numa.candidate_cells import Candidate, has_nodes
+from cpu_tiers.nova.scheduler.numa.candidate_order import sort_seam
+from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
+
+MOST_CLAIMS = 4
+"""So many candidates of a host are claimed before the next host's. Each refused claim is a request
+to Placement."""
+
+LEAST_ALTERNATES = 2
+"""With fewer alternates, another candidate of the selected host would leave no other host."""
+
+_CANDIDATES = "cpu_tiers_candidates"
+"""The attribute of a request spec with the candidates of each host, by the ``id`` of the first.
+Each server of the request adds those that the hosts have for it."""
+
+
+def _keep(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Store the candidates of the sorted hosts for :func:`_claim_next`."""
+
+    @functools.wraps(original)
+    def _get_sorted_hosts(
+        self: Any, spec_obj: objects.RequestSpec, host_states: Sequence[Any], index: int
+    ) -> Any:
+        hosts = original(self, spec_obj, host_states, index)
+        kept: dict[int, list[Candidate]] = getattr(spec_obj, _CANDIDATES, {})
+        for host in hosts:
+            # A host state that was not made by _get_all_host_states has no candidates.
+            candidates = getattr(host, "allocation_candidates", None)
+            if candidates and has_nodes(candidates[0]):
+                # _claim_next changes it, and a former server of the request may have claimed it.
+                candidates[0] = dict(candidates[0])
+                kept[id(candidates[0])] = candidates
+        setattr(spec_obj, _CANDIDATES, kept)
+        return hosts
+
+    return _get_sorted_hosts
+
+
+def _claim_next(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Claim the next candidate of the host if Placement refuses the first.
+
+    Nova's ``_schedule`` goes on with the object that it has claimed, so the object takes over the
+    content of the candidate that Placement has granted.
+    """
+
+    @functools.wraps(original)
+    def claim_resources(
+        ctx: Any,
+        client: Any,
+        spec_obj: objects.RequestSpec,
+        instance_uuid: str,
+        alloc_req: dict[str, Any],
+        allocation_request_version: str | None = None,
+    ) -> Any:
+        claim = functools.partial(original, ctx, client, spec_obj, instance_uuid, alloc_req)
+        if claim(allocation_request_version):
+            return True
+        candidates = _kept(spec_obj, alloc_req)
+        for _ in islice(candidates[1:], MOST_CLAIMS - 1):
+            alloc_req |= candidates.pop(1)
+            providers = ", ".join(alloc_req["allocations"])
+            LOG.debug("The next candidate of server %s is on %s", instance_uuid, providers)
+            try:
+                if claim(allocation_request_version):
+                    return True
+            except exception.AllocationUpdateFailed as error:
+                # Placement has carried out the first claim, and its answer was lost. Without
+                # cpu-tiers, this request would not have been sent.
+                LOG.warning("Server %s has allocations already: %s", instance_uuid, error)
+                return False
+        return False
+
+    return claim_resources
+
+
+def _offer_next(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Make another candidate of the selected host the first alternate.
+
+    If the servers of the request leave the host no other candidate, as far as nova-scheduler
+    knows, another candidate that the host had before the claim becomes the last alternate.
+    """
+
+    @functools.wraps(original)
+    def _get_alternate_hosts(
+        self: Any,
+        selected_hosts: Sequence[Any],
+        spec_obj: objects.RequestSpec,
+        hosts: Sequence[Any],
+        index: int,
+        num_alts: int,
+        alloc_reqs_by_rp_uuid: Any = None,
+        allocation_request_version: str | None = None,
+        selected_alloc_reqs: Sequence[Candidate] | None = None,
+    ) -> Any:
+        selections = original(
+            self,
+            selected_hosts,
+            spec_obj,
+            hosts,
+            index,
+            num_alts,
+            alloc_reqs_by_rp_uuid,
+            allocation_request_version,
+            selected_alloc_reqs,
+        )
+        if num_alts < LEAST_ALTERNATES or not selected_alloc_reqs:
+            return selections
+        for own, host, claimed in zip(
+            selections, selected_hosts, selected_alloc_reqs, strict=True
+        ):
+            now = _other(host.allocation_candidates, claimed)
+            other = now or _other(_kept(spec_obj, claimed), claimed)
+            if other is not None:
+                alternate = objects.Selection.from_host_state(
+                    host, other, allocation_request_version
+                )
+                own.insert(1 if now else len(own), alternate)
+                del own[1 + num_alts :]
+        return selections
+
+    return _get_alternate_hosts
+
+
+def _kept(spec_obj: objects.RequestSpec, claimed: Candidate) -> list[Candidate]:
+    """Return the candidates of the host that ``claimed`` was the first of; none if not kept."""
+    kept: list[Candidate] = getattr(spec_obj, _CANDIDATES, {}).get(id(claimed), [])
+    # The id may have been that of a candidate that is gone.
+    return kept if kept and kept[0] is claimed else []
+
+
+def _other(candidates: Sequence[Candidate], claimed: Candidate) -> Candidate | None:
+    """Return the best candidate on other providers than ``claimed``; ``None`` if there is none."""
+    if not has_nodes(claimed):
+        return None
+    taken = claimed["allocations"].keys()
+    return next((other for other in candidates if other["allocations"].keys() != taken), None)
+
+
+CLAIMS = Seam(
+    module="nova.scheduler.utils",
+    path="claim_resources",
+    parameters=(
+        "ctx",
+        "client",
+        "spec_obj",
+        "instance_uuid",
+        "alloc_req",
+        "allocation_request_version=None",
+    ),
+    wrap=_claim_next,
+)
+"""The seam around each claim of a candidate."""
+
+SEAMS = (
+    sort_seam(
+        wrap=_keep,
+        # Replaces the first candidate, which refused_candidates still has to know by its identity.
+        layer=1,
+    ),
+    CLAIMS,
+    Seam(
+        module="nova.scheduler.manager",
+        path="SchedulerManager._get_alternate_hosts",
+        parameters=(
+            "self",
+            "selected_hosts",
+            "spec_obj",
+            "hosts",
+            "index",
+            "num_alts",
+            "alloc_reqs_by_rp_uuid=None",
+            "allocation_request_version=None",
+            "selected_alloc_reqs=None",
+        ),
+        wrap=_offer_next,
+    ),
+)
+"""The seams for nova-scheduler."""

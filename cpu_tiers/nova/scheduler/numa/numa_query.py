@@ -1,0 +1,153 @@
+"""Seam that makes nova-scheduler request NUMA nodes of Placement, or avoid hosts with NUMA nodes.
+
+Spec: numa-topology-with-rps, from "Asking for NUMA-aware vCPUs" on; decision D6.
+The seam is around ``scheduler.utils.resources_from_request_spec``, which only
+nova-scheduler calls: quotas and healing need the amounts of the whole server.
+"""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from nova import objects
+
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.numa import node_trait, page_trait
+from cpu_tiers.nova.convert import name_of
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.admission import existing_server, server_of
+from cpu_tiers.nova.scheduler.numa.numa_groups import (
+    avoid_nodes,
+    copy_of,
+    request_nodes,
+    to_fallback,
+)
+from cpu_tiers.nova.scheduler.numa.port_devices import groups_of_devices
+from cpu_tiers.nova.scheduler.refusal import refusing
+from cpu_tiers.nova.seams import Seam
+from cpu_tiers.translators import ServerRequest
+
+
+def node_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
+    """Return the traits of NUMA nodes and of pages that the query for a server requires.
+
+    :raises InvalidInput: flavor and image contradict each other.
+    """
+    server = _server(request_spec)
+    if server is None or not server.nodes:
+        return frozenset()
+    pages = page_trait(server.guest.page_size)
+    return frozenset({node_trait()} if pages is None else {node_trait(), pages})
+
+
+def avoided_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
+    """Return the traits of the providers whose CPUs and memory the query for a server avoids.
+
+    :raises InvalidInput: flavor and image contradict each other.
+    """
+    server = _server(request_spec)
+    return frozenset() if server is None or server.nodes else frozenset({node_trait()})
+
+
+def _server(request_spec: objects.RequestSpec) -> ServerRequest | None:
+    """Return the server; ``None`` if ``query_placement_for_numa`` is off.
+
+    :raises InvalidInput: the server is going to be created or resized, and flavor and image
+        contradict each other.
+    """
+    if not CONF[filter_scheduler.GROUP].query_placement_for_numa:
+        return None
+    server = server_of(request_spec)._replace(query_numa=True)
+    try:
+        server.nodes  # noqa: B018  # read here, so that it cannot fail later
+    except InvalidInput as error:
+        return _existing(request_spec, error)
+    return server
+
+
+def _existing(request_spec: objects.RequestSpec, error: InvalidInput) -> ServerRequest:
+    return existing_server(request_spec, error)._replace(query_numa=True)
+
+
+def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Request the NUMA nodes of a guest, or a host that does not report NUMA nodes."""
+
+    @functools.wraps(original)
+    def resources_from_request_spec(
+        ctxt: Any,
+        spec_obj: objects.RequestSpec,
+        host_manager: Any,
+        enable_pinning_translate: bool = True,
+    ) -> Any:
+        def request_of(*, pinning: bool = enable_pinning_translate) -> Any:
+            return original(ctxt, spec_obj, host_manager, pinning)
+
+        request = request_of()
+        with refusing(f"the NUMA nodes of flavor {name_of(spec_obj.flavor)}"):
+            server = _server(spec_obj)
+            if server is None:
+                return request
+            changed = functools.partial(
+                _changed,
+                request_of=request_of,
+                pinning=enable_pinning_translate,
+                devices=groups_of_devices(spec_obj),
+            )
+            try:
+                return changed(request, server)
+            except InvalidInput as error:
+                # A new request, since the request may be changed in part.
+                return changed(request_of(), _existing(spec_obj, error))
+
+    return resources_from_request_spec
+
+
+def _changed(
+    request: Any,
+    server: ServerRequest,
+    *,
+    request_of: Callable[..., Any],
+    pinning: bool,
+    devices: frozenset[str],
+) -> Any:
+    """Return Nova's request with the NUMA nodes of a guest, or for a host without NUMA nodes.
+
+    :param request_of: makes another request of Nova for the server.
+    :param pinning: dedicated CPUs are requested as PCPU.
+    :param devices: suffixes of the groups of ports that get a PCI device.
+    :raises InvalidInput: as :func:`~cpu_tiers.nova.scheduler.numa.numa_groups.request_nodes`.
+    """
+    if not server.nodes:
+        return avoid_nodes(request)
+    # Nova sets this to False for its second query, which has VCPU in place of PCPU.
+    if not pinning:
+        return to_fallback(request)
+    fallbacks = [to_fallback(copy_of(request))]
+    if request.cpu_pinning_requested and not _pinned_need_pcpu():
+        # SchedulerManager.select_destinations sends its second query if this attribute
+        # is set. That query becomes one of the fallbacks, whose answers are joined.
+        request.cpu_pinning_requested = False
+        second = request_of(pinning=False)
+        # A host without [compute] cpu_dedicated_set reports no PCPU on its NUMA nodes.
+        fallbacks.append(request_nodes(copy_of(second), server, without_pcpu=True))
+        fallbacks.append(to_fallback(second))
+    return request_nodes(request, server, fallbacks, devices=devices)
+
+
+def _pinned_need_pcpu() -> bool:
+    is_required: bool = CONF.workarounds.disable_fallback_pcpu_query
+    return is_required
+
+
+SEAMS = (
+    Seam(
+        module="nova.scheduler.utils",
+        path="resources_from_request_spec",
+        parameters=("ctxt", "spec_obj", "host_manager", "enable_pinning_translate=True"),
+        wrap=_change_request,
+    ),
+)
+"""The seam around the query for a server. It has no effect while the option is off."""

@@ -1,0 +1,271 @@
+"""Seams that keep a record of each decision of nova-scheduler in a file."""
+
+from __future__ import annotations  # objects.X stands there once Nova has registered it
+
+import functools
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import oslo_messaging
+from nova import objects, weights
+
+from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.nova.in_time import Beside
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.numa import next_candidate
+from cpu_tiers.nova.scheduler.reasons.decision import MOST_HOSTS, Decision, Round, named
+from cpu_tiers.nova.scheduler.reasons.decision_file import append
+from cpu_tiers.nova.seams import Seam
+
+LOG = logging.getLogger(__name__)
+
+_RECORD = Beside("record of a decision", seconds=1.0)
+
+_DECISION = "cpu_tiers_decision"
+"""The attribute of a request specification with the decision that is being made."""
+
+
+def _record(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Write the decision when it is made, or when there is none."""
+
+    @functools.wraps(original)
+    def select_destinations(self: Any, context: Any, *args: Any, **kwargs: Any) -> Any:
+        spec_obj = kwargs.get("spec_obj")
+        if not isinstance(spec_obj, objects.RequestSpec):
+            return original(self, context, *args, **kwargs)  # of an old nova-conductor
+        decision = Decision(
+            request_id=context.request_id,
+            servers=tuple(kwargs.get("instance_uuids") or ()),
+            flavor=spec_obj.flavor.name,
+        )
+        setattr(spec_obj, _DECISION, decision)
+        selections: Any = ()
+        fault: str | None = None
+        try:
+            selections = original(self, context, *args, **kwargs)
+        except oslo_messaging.ExpectedException as error:  # Nova's NoValidHost
+            fault = str(error.exc_info[1])
+            raise
+        except Exception as error:
+            fault = repr(error)
+            raise
+        finally:
+            delattr(spec_obj, _DECISION)
+            _write(decision, selections, fault)
+        return selections
+
+    return select_destinations
+
+
+def _write(decision: Decision, selections: Any, fault: str | None) -> None:
+    group = CONF[filter_scheduler.GROUP]
+    # An old nova-conductor wants dictionaries in place of lists of selections.
+    made = [own for own in selections if isinstance(own, list)]
+    _RECORD.do(
+        lambda: append(
+            Path(group.decision_record_file),
+            decision.document(made, fault),
+            max_mb=group.decision_record_max_mb,
+        )
+    )
+
+
+def _decision_of(spec_obj: Any) -> Decision | None:
+    decision: Decision | None = getattr(spec_obj, _DECISION, None)
+    return decision
+
+
+def _round_of(spec_obj: Any) -> Round | None:
+    decision = _decision_of(spec_obj)
+    return decision.rounds[-1] if decision and decision.rounds else None
+
+
+def _note_query(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def resources_from_request_spec(
+        ctxt: Any, spec_obj: Any, host_manager: Any, enable_pinning_translate: bool = True
+    ) -> Any:
+        request = original(ctxt, spec_obj, host_manager, enable_pinning_translate)
+        if decision := _decision_of(spec_obj):
+            decision.queries.append(request.to_querystring())
+        return request
+
+    return resources_from_request_spec
+
+
+def _note_filters(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def get_filtered_objects(
+        self: Any, filters: Sequence[Any], objs: Any, spec_obj: Any, index: int = 0
+    ) -> Any:
+        decision = _decision_of(spec_obj)
+        if decision is None:
+            return original(self, filters, objs, spec_obj, index)
+        hosts = list(objs)
+        if not decision.rounds:
+            decision.candidates = named(hosts)
+        decision.rounds.append(own := Round(server=spec_obj.instance_uuid))
+        return original(self, [_Filter(each, own) for each in filters], hosts, spec_obj, index)
+
+    return get_filtered_objects
+
+
+class _Filter:
+    """A filter of Nova that notes which hosts it removes."""
+
+    def __init__(self, original: Any, own: Round) -> None:
+        self._original, self._round = original, own
+
+    @property  # type: ignore[misc]  # Nova's log names the class of the filter, not this one
+    def __class__(self) -> Any:
+        return type(self._original)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def filter_all(self, filter_obj_list: Sequence[Any], spec_obj: Any) -> Any:
+        before = list(filter_obj_list)
+        passing = self._original.filter_all(before, spec_obj)
+        if passing is None:  # it says to stop filtering
+            return None
+        after = list(passing)
+        self._round.add_filter(type(self._original).__name__, before, after)
+        return after
+
+
+def _note_weights(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def get_weighed_objects(
+        self: Any, weighers: Sequence[Any], obj_list: Any, weighing_properties: Any
+    ) -> Any:
+        own = _round_of(weighing_properties)
+        if own is None:
+            return original(self, weighers, obj_list, weighing_properties)
+        watched = [_Weigher(each) for each in weighers]
+        weighed = original(self, watched, obj_list, weighing_properties)
+        try:
+            own.add_weights(weighed, _parts(watched, weighed[:MOST_HOSTS]))
+        except Exception as error:  # a weigher of others need not work as Nova's do
+            LOG.warning("The weights of hosts are not recorded: %r", error)
+        return weighed
+
+    return get_weighed_objects
+
+
+class _Weigher:
+    """A weigher of Nova that keeps the raw weights of hosts."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+        # Nova calls the method for each host: an attribute is found without __getattr__.
+        self.weight_multiplier = original.weight_multiplier
+        self.weighed: Sequence[Any] = ()
+        self.raw: list[float] = []
+
+    @property  # type: ignore[misc]  # Nova's log names the class of the weigher, not this one
+    def __class__(self) -> Any:
+        return type(self._original)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def weigh_objects(self, weighed_obj_list: Any, weight_properties: Any) -> Any:
+        self.weighed = weighed_obj_list
+        self.raw = list(self._original.weigh_objects(weighed_obj_list, weight_properties))
+        return self.raw
+
+    def parts(self, hosts: Mapping[int, Any]) -> dict[int, float]:
+        """Return multiplier times normalized weight, by the ``id`` of the host state.
+
+        :param hosts: the host states by their places in the list that was weighed.
+        """
+        low, high = self._original.minval, self._original.maxval
+        low = min(self.raw) if low is None else low
+        high = max(self.raw) if high is None else high
+        raw = [self.raw[place] for place in hosts]
+        normalized = weights.normalize(raw, minval=low, maxval=high)
+        return {
+            id(host): self.weight_multiplier(host) * weight
+            for host, weight in zip(hosts.values(), normalized, strict=True)
+        }
+
+
+def _parts(weighers: Iterable[_Weigher], best: Sequence[Any]) -> dict[str, dict[int, float]]:
+    """Return the parts of the weights of the best hosts, by the name of the weigher.
+
+    :param best: weighed objects of Nova.
+    """
+    ran = [weigher for weigher in weighers if weigher.raw]
+    if not ran:
+        return {}
+    places = {id(each.obj): place for place, each in enumerate(ran[0].weighed)}
+    hosts = {places[id(each.obj)]: each.obj for each in best}
+    return {weigher.__class__.__name__: weigher.parts(hosts) for weigher in ran}
+
+
+def _note_claim(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def claim_resources(
+        ctx: Any,
+        client: Any,
+        spec_obj: Any,
+        instance_uuid: str,
+        alloc_req: dict[str, Any],
+        allocation_request_version: str | None = None,
+    ) -> Any:
+        providers = tuple(alloc_req["allocations"])  # the caller may change the candidate
+        granted = original(
+            ctx, client, spec_obj, instance_uuid, alloc_req, allocation_request_version
+        )
+        if own := _round_of(spec_obj):
+            own.claims.append({"providers": providers, "granted": bool(granted)})
+        return granted
+
+    return claim_resources
+
+
+SEAMS = (
+    Seam(
+        module="nova.scheduler.manager",
+        path="SchedulerManager.select_destinations",
+        parameters=(
+            "self",
+            "context",
+            "request_spec=None",
+            "filter_properties=None",
+            "spec_obj=<object object>",
+            "instance_uuids=None",
+            "return_objects=False",
+            "return_alternates=False",
+        ),
+        wrap=_record,
+    ),
+    Seam(
+        module="nova.scheduler.utils",
+        path="resources_from_request_spec",
+        parameters=("ctxt", "spec_obj", "host_manager", "enable_pinning_translate=True"),
+        wrap=_note_query,
+        layer=3,  # after the other wrappers have changed the request
+    ),
+    Seam(
+        module="nova.filters",
+        path="BaseFilterHandler.get_filtered_objects",
+        parameters=("self", "filters", "objs", "spec_obj", "index=0"),
+        wrap=_note_filters,
+    ),
+    Seam(
+        module="nova.weights",
+        path="BaseWeightHandler.get_weighed_objects",
+        parameters=("self", "weighers", "obj_list", "weighing_properties"),
+        wrap=_note_weights,
+    ),
+    replace(
+        next_candidate.CLAIMS,
+        wrap=_note_claim,
+        layer=-1,  # sees each claim that the wrapper around it makes
+    ),
+)
+"""The seams for nova-scheduler."""

@@ -1,0 +1,207 @@
+"""Seam that names, in the fault of a server without a host, what the hosts lack.
+
+After an empty answer, nova-scheduler sends the query again without each resource class and each
+required trait alone, and then without two of them. The constraints are those of
+:mod:`cpu_tiers.translators.constraints`, which the commands name, too, and Placement's answer
+decides. What a user cannot change is not named, such as the aggregates of a zone and forbidden
+traits. For a server with dedicated CPUs, nova-scheduler sends two queries, with PCPU and then with
+VCPU. If both answers are empty, the constraints of both are named (decision D84).
+"""
+
+import functools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, islice
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+from weakref import WeakKeyDictionary
+
+from nova import exception
+
+from cpu_tiers.model.names import NUMA_SERVER
+from cpu_tiers.model.numa import COUNT_TRAIT
+from cpu_tiers.model.request import CandidateQuery, GroupDraft
+from cpu_tiers.nova.in_time import REASONS
+from cpu_tiers.nova.scheduler.reasons.empty_answers import (
+    has_host,
+    is_empty,
+    is_explained,
+    is_first_of_two,
+    tells_reason,
+)
+from cpu_tiers.nova.seams import Seam
+from cpu_tiers.translators.constraints import constraints, without
+
+LOG = logging.getLogger(__name__)
+
+_OWNER = "OWNER_NOVA"
+"""The trait by which Nova 34 asks for hosts of its own; no user can leave it out."""
+
+_OF_GROUP = ("resources", "required", "member_of", "in_tree")
+
+MOST_QUERIES = 16
+"""So many further queries are sent for a server."""
+
+
+def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Raise an error with a reason in place of an empty answer, if a constraint is the reason."""
+    # By the context of a call of select_destinations, the first of two requests; None if it had
+    # an answer that is not empty.
+    firsts: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    @functools.wraps(original)
+    def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
+        answer = original(self, context, resources)
+        if is_first_of_two(resources):
+            firsts[context] = resources if is_empty(answer) else None
+            return answer
+        is_second = context in firsts
+        first = firsts.pop(context, None)
+        if is_second:
+            is_reason = first is not None and tells_reason(first)
+        else:
+            is_reason = is_explained(resources)
+        if not is_empty(answer) or not is_reason:
+            return answer
+        requests = [first, resources] if is_second else [resources]
+        queries = [read_query(request.to_querystring()) for request in requests]
+        alone, together = REASONS.do(lambda: _lacking(self, context, queries)) or ((), ())
+        if alone or together:
+            which = "one of these" if alone else "these two"
+            reason = f"A host would have room without {which}: {', '.join(alone or together)}"
+            LOG.info("Got no allocation candidates from Placement. %s", reason)
+            raise exception.NoValidHost(reason=reason)
+        return answer
+
+    return get_allocation_candidates
+
+
+class NovasQuery(NamedTuple):
+    """A query of nova-scheduler.
+
+    :param others: the parameters that :class:`CandidateQuery` does not have, as a query string.
+    """
+
+    query: CandidateQuery
+    others: str = ""
+
+    def constraints(self) -> dict[str, str]:
+        """Return the names of the constraints that a user can change, each in words."""
+        amounts = self.query.resources()
+        traits = self.query.root_required.union(*(g.required for g in self.query.groups))
+        words = {name: f"{amount} {name}" for name, amount in amounts.items()}
+        words |= {
+            t: f"{t.removeprefix(COUNT_TRAIT)} NUMA nodes"
+            for t in traits
+            if t.startswith(COUNT_TRAIT)
+        }
+        return {
+            name: words.get(name, f"the trait {name}")
+            for name in constraints([self.query])
+            if name != NUMA_SERVER
+            if name in amounts or (name in traits and name != _OWNER) or name.startswith("in:")
+        }
+
+    def relaxed(self, names: Iterable[str]) -> CandidateQuery | None:
+        """Return the query without some constraints; ``None`` if it requests nothing any more."""
+        relaxations = constraints([self.query])
+        (query,) = without([self.query], [relaxations[name] for name in names])
+        return query if any(group.resources for group in query.groups) else None
+
+
+def read_query(text: str) -> NovasQuery:
+    """Return the query of a query string of Nova."""
+    drafts: dict[str, GroupDraft] = {}
+    of_groups: dict[str, dict[str, Any]] = {}
+    whole: dict[str, Any] = {}
+    subtrees, others = [], []
+    for key, value in parse_qsl(text):
+        prefix = next((p for p in _OF_GROUP if key.startswith(p)), "")
+        if key == "group_policy":
+            whole[key] = value
+        elif key == "same_subtree":
+            subtrees.append(tuple(value.split(",")))
+        elif key == "root_required":
+            required, forbidden = _traits(value)
+            whole |= {"root_required": required, "root_forbidden": forbidden}
+        elif not prefix or (prefix == "member_of" and value.startswith("!")):
+            others += [f"&{key}={value}"] if key != "limit" else []
+        else:
+            suffix = key.removeprefix(prefix)
+            draft, fields = (
+                drafts.setdefault(suffix, GroupDraft()),
+                of_groups.setdefault(suffix, {}),
+            )
+            _read_group(draft, fields, prefix, value)
+    groups = [drafts[suffix].freeze(suffix)._replace(**of_groups[suffix]) for suffix in drafts]
+    groups.sort(key=lambda group: bool(group.suffix))
+    query = CandidateQuery(groups=tuple(groups), same_subtree=tuple(subtrees), **whole)
+    return NovasQuery(query, "".join(others))
+
+
+def _read_group(draft: GroupDraft, fields: dict[str, Any], prefix: str, value: str) -> None:
+    """Read a parameter of a request group into its draft, or into its other fields."""
+    names = frozenset(value.removeprefix("in:").split(","))
+    if prefix == "resources":
+        amounts = (text.partition(":") for text in value.split(","))
+        draft.resources.update({name: int(amount) for name, _, amount in amounts})
+    elif prefix == "in_tree":
+        fields["in_tree"] = value
+    elif prefix == "member_of":
+        fields["member_of"] = fields.get("member_of", frozenset()) | {names}
+    elif value.startswith("in:"):
+        draft.any_of.add(names)
+    else:
+        required, forbidden = _traits(value)
+        draft.required |= required
+        draft.forbidden |= forbidden
+
+
+def _traits(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the required and the forbidden traits of a parameter."""
+    names = text.split(",")
+    forbidden = frozenset(name[1:] for name in names if name.startswith("!"))
+    return frozenset(name for name in names if not name.startswith("!")), forbidden
+
+
+def _lacking(
+    client: Any, context: Any, queries: Sequence[NovasQuery]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the constraints without which alone a host has room, or else two of them."""
+    alone: list[str] = []
+    for relaxed, words in islice(relaxations(queries), MOST_QUERIES):
+        if (alone and len(words) > 1) or words[0] in alone:
+            continue
+        question = f"only {' and '.join(words)} is lacking"
+        is_served = has_host(client, context, relaxed.query, relaxed.others, question)
+        if is_served is None:  # nova-conductor waits for the answer: do not wait once more
+            break
+        if is_served and len(words) > 1:
+            return (), words
+        alone += words if is_served else ()
+    return alone, ()
+
+
+def relaxations(queries: Sequence[NovasQuery]) -> Iterator[tuple[NovasQuery, tuple[str, ...]]]:
+    """Yield each query without each constraint alone, and then without each two of them.
+
+    The constraints are told in words. A query that would request nothing is left out: Placement
+    refuses it.
+    """
+    for size in (1, 2):
+        for each in queries:
+            words = each.constraints()
+            for names in combinations(words, size):
+                relaxed = each.relaxed(names)
+                if relaxed is not None:
+                    yield each._replace(query=relaxed), tuple(words[name] for name in names)
+
+
+SEAM = Seam(
+    module="nova.scheduler.client.report",
+    path="SchedulerReportClient.get_allocation_candidates",
+    parameters=("self", "context", "resources"),
+    wrap=_name_constraints,
+    layer=2,  # looks at the joined answer of all queries
+)
+"""The seam around the query for allocation candidates."""

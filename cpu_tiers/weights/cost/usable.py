@@ -1,0 +1,225 @@
+"""How much of the free amounts of a host a server of a certain shape could use.
+
+States of hosts are numbers, so that only hosts that have changed since the last request cost time.
+Pure; an object belongs to one scheduler and may be shared by its threads.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from cpu_tiers.weights.cost.amounts import Build
+from cpu_tiers.weights.cost.shape import GroupShape, ServerShape
+
+Host = tuple[int, ...]
+"""The numbers of the states of all providers of a host."""
+
+HostKey = tuple[frozenset[str] | int, ...]
+"""The traits of each provider of a host, unless no traits decide, and the free amounts."""
+
+FreeAmounts = tuple[str | int, ...]
+"""The resource classes of a provider, then the free amount of each: a key that is hashed fast."""
+
+State = tuple[frozenset[str], Mapping[str, int]]
+"""The traits and the free amounts of a provider."""
+
+MOST_STATES = 500_000
+"""The number of remembered states of hosts and of providers with which an object is full."""
+
+
+class UsableAmounts:
+    """Remembers providers, and what servers could use of hosts."""
+
+    def __init__(self) -> None:
+        """Start without any host."""
+        self._numbers: dict[frozenset[str], dict[FreeAmounts, int]] = {}
+        self._states: list[State] = []
+        self._hosts: dict[Build, dict[HostKey, Host]] = {}
+        self._after: dict[FreeAmounts, dict[int, int]] = {}
+        self._times: dict[GroupShape, dict[int, int]] = {}
+
+    def hosts(self, build: Build) -> dict[HostKey, Host]:
+        """Return the states of all known hosts of a build."""
+        return self._hosts.setdefault(build, {})
+
+    def number(self, traits: frozenset[str], free: FreeAmounts) -> int:
+        """Return the number of a state of a provider."""
+        numbers = self._numbers.setdefault(traits, {})
+        number = numbers.get(free)
+        if number is None:
+            half = len(free) // 2
+            names, amounts = map(str, free[:half]), map(int, free[half:])
+            self._states.append((traits, dict(zip(names, amounts, strict=True))))
+            number = numbers[free] = len(self._states) - 1
+        return number
+
+    def outcomes(
+        self,
+        host: Host,
+        positions: Mapping[str, int],
+        candidates: Iterable[Mapping[str, Mapping[str, int]]],
+    ) -> list[Host]:
+        """Return the state of a host after the claim of each candidate.
+
+        :param positions: of the providers in the state of the host, by uuid.
+        :param candidates: the claimed amounts by provider uuid and resource class; those of other
+            hosts do not count.
+        """
+        # This loop runs for every candidate of every host.
+        known, nothing = self._after.get, dict[int, int]()
+        outcomes = []
+        for allocations in candidates:
+            after = [*host]
+            for uuid, claimed in allocations.items():
+                position = positions.get(uuid)
+                if position is not None:
+                    before = after[position]
+                    number = known((*claimed, *claimed.values()), nothing).get(before)
+                    after[position] = self._claim(before, claimed) if number is None else number
+            outcomes.append(tuple(after))
+        return outcomes
+
+    def _claim(self, number: int, claimed: Mapping[str, int]) -> int:
+        """Return the number of the state of a provider after a claim."""
+        known = self._after.setdefault((*claimed, *claimed.values()), {})
+        after = known.get(number)
+        if after is None:
+            traits, free = self._states[number]
+            left = [amount - claimed.get(name, 0) for name, amount in free.items()]
+            after = known[number] = self.number(traits, (*free, *left))
+        return after
+
+    def providers(self, host: Host) -> "Providers":
+        """Return the providers of a host."""
+        return Providers(host, [self._states[number] for number in host])
+
+    def times(self, group: GroupShape, number: int) -> int:
+        """Return how many times a provider could serve a group."""
+        known = self._times.setdefault(group, {})
+        times = known.get(number)
+        if times is None:
+            traits, free = self._states[number]
+            times = known[number] = _times(group, free) if group.allows(traits) else 0
+        return times
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more is remembered than a service should keep in memory."""
+        return len(self._states) + sum(map(len, self._hosts.values())) > MOST_STATES
+
+
+class Free(NamedTuple):
+    """Free amounts of providers, by resource class.
+
+    :param amounts: the amount of each provider that has the class.
+    :param most: the largest of the amounts.
+    """
+
+    amounts: Mapping[str, Sequence[int]]
+    most: Mapping[str, int]
+
+
+class Providers:
+    """The providers of a host, read once for the servers of all shapes.
+
+    :ivar host: the numbers of the states.
+    :ivar states: the states.
+    """
+
+    def __init__(self, host: Host, states: Sequence[State]) -> None:
+        self.host, self.states = host, states
+        self._without: dict[frozenset[str], Free] = {}
+
+    def without(self, avoided: frozenset[str]) -> Free:
+        """Return what is free on the providers that have none of the avoided traits."""
+        free = self._without.get(avoided)
+        if free is None:
+            amounts: dict[str, list[int]] = {}
+            for traits, of_provider in self.states:
+                if avoided.isdisjoint(traits):
+                    for name, amount in of_provider.items():
+                        amounts.setdefault(name, []).append(amount)
+            most = {name: max(of_class) for name, of_class in amounts.items()}
+            free = self._without[avoided] = Free(amounts, most)
+        return free
+
+
+class UsablePart:
+    """How much of a resource class of hosts servers of a shape could use.
+
+    The amount is 0 if a host has no room for one such server. Else the amount is the sum of what
+    is free on each provider that could serve one of the groups that request the class.
+
+    :ivar shape: of the servers.
+    :ivar name: of the resource class.
+    """
+
+    def __init__(self, usable: UsableAmounts, shape: ServerShape, name: str) -> None:
+        self._times = usable.times
+        self.shape, self.name = shape, name
+        smallest = dict(shape.anywhere).get(name)
+        self._least = math.inf if smallest is None else max(1, smallest)
+        self._groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
+
+    def of(self, providers: Providers) -> int:
+        """Return the amount of a host."""
+        # This runs for every typical server of each new state of a host.
+        for group, count in self.shape.groups:
+            if sum([self._times(group, number) for number in providers.host]) < count:
+                return 0
+        amounts, most = providers.without(self.shape.avoided)
+        for wanted, amount in self.shape.anywhere:
+            if most.get(wanted, 0) < amount:
+                return 0
+        if self._groups:
+            return sum(self._serving(providers))
+        least = self._least
+        return sum([amount for amount in amounts.get(self.name, ()) if amount >= least])
+
+    def _serving(self, providers: Providers) -> Iterable[int]:
+        """Yield the free amounts of the providers that could serve one of the groups."""
+        for number, (traits, amounts) in zip(providers.host, providers.states, strict=True):
+            free = amounts.get(self.name, 0)
+            in_whole = free >= self._least and self.shape.avoided.isdisjoint(traits)
+            if free > 0 and (
+                in_whole or any(self._times(group, number) for group in self._groups)
+            ):
+                yield free
+
+
+class PlainServers:
+    """How much servers without suffixed groups could use; all servers avoid the same traits.
+
+    Where each of these servers has room, the amounts are added up once for all servers.
+
+    :param parts: the part of each server, with its weight.
+    """
+
+    def __init__(self, avoided: frozenset[str], parts: Sequence[tuple[float, UsablePart]]) -> None:
+        self._avoided, self._parts = avoided, parts
+        self._largest: dict[str, int] = {}
+        self._weights: dict[str, float] = {}
+        for weight, part in parts:
+            self._weights[part.name] = self._weights.get(part.name, 0.0) + weight
+            for name, amount in part.shape.anywhere:
+                self._largest[name] = max(1, amount, self._largest.get(name, 0))
+
+    def of(self, providers: Providers) -> float:
+        """Return the weighted sum of the amounts of a host."""
+        amounts, most = providers.without(self._avoided)
+        for name, amount in self._largest.items():
+            if most.get(name, 0) < amount:
+                return self._of_each(providers)
+        total = 0.0
+        for name, weight in self._weights.items():
+            if min(amounts[name]) < self._largest[name]:
+                return self._of_each(providers)
+            total += weight * sum(amounts[name])
+        return total
+
+    def _of_each(self, providers: Providers) -> float:
+        return sum([weight * part.of(providers) for weight, part in self._parts])
+
+
+def _times(group: GroupShape, free: Mapping[str, int]) -> int:
+    return max(0, min(free.get(name, 0) // amount for name, amount in group.amounts))

@@ -1,0 +1,95 @@
+"""How many more servers of each tier ``cloud show`` says that the cloud takes."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.translators.novas_traits import DISABLED
+from tests.functional.conftest import CANNED
+from tests.functional.placement.providing import provide
+
+Command = Callable[..., Any]
+FLAVORS = {
+    "flavors": [
+        {
+            "id": name,
+            "name": name,
+            "vcpus": vcpus,
+            "ram": 512,
+            "disk": 0,
+            "swap": 0,
+            "OS-FLV-EXT-DATA:ephemeral": 0,
+            "extra_specs": specs,
+        }
+        for name, vcpus, specs in (
+            ("gold.4", 4, {"quota:cpu_shares_multiplier": "100"}),
+            ("gold.2", 2, {"quota:cpu_shares_multiplier": "100"}),
+            ("other", 1, {"quota:cpu_shares_multiplier": "250"}),
+            ("plain", 3, {}),
+            ("wrong", 0, {}),
+        )
+    ]
+}
+
+
+@pytest.fixture
+def hosts(client: PlacementClient) -> None:
+    """Provide three hosts, of which one is disabled."""
+    client.ensure_names(classes=[VCPU_SHARES], traits=[])
+    for name in ("a", "b", "c"):
+        provide(client, name, VCPU=8, CUSTOM_VCPU_SHARES=800, MEMORY_MB=9999)
+    provider = client.find_provider("c")
+    assert provider is not None
+    disabled = replace(client.traits(provider.uuid), names=frozenset({DISABLED}))
+    client.set_traits(provider.uuid, disabled)
+
+
+@pytest.mark.usefixtures("hosts")
+def test_the_numbers_are_those_of_capacity(
+    run: Command,
+    placement_conf: Path,
+    faults: list[tuple[str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shares = "\n[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n"
+    placement_conf.write_text(placement_conf.read_text() + shares)
+    body = 200, "application/json", json.dumps(FLAVORS).encode()
+    monkeypatch.setitem(CANNED, "flavors", body)
+    faults[:] = [("GET /flavors", "flavors")]
+    page = tmp_path / "page.html"
+    conf = ("--config-file", placement_conf)
+    result = run(*conf, "cloud", "show", "--html", page)
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    start = lines.index("How many more servers of each tier fit, of one tier alone")
+    # On two hosts each: 800 // 250, 8 // 2 and 8 // 3.
+    more = [("multiplier 250", "other", 6), ("gold", "gold.2", 8), ("no tier", "plain", 4)]
+    assert lines[start + 3 : start + 6] == [f"{tier} {name} {n}" for tier, name, n in more]
+    assert "A flavor is left out: " in result.stderr
+    assert '<td>gold</td><td>gold.2</td><td class="number">8</td>' in page.read_text()
+    faults[:] = [("GET /flavors", "flavors")]
+    rows = json.loads(run(*conf, "capacity", "-f", "json").stdout)
+    assert [(row["flavor"], row["more"]) for row in rows] == [(name, n) for _, name, n in more]
+
+
+@pytest.mark.usefixtures("hosts")
+def test_without_flavors_the_room_of_tiers_is_left_out(
+    run: Command, placement_conf: Path, seen: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "cloud.json"
+    conf = ("--config-file", placement_conf)
+    run(*conf, "cloud", "snapshot", path, "--no-flavors")
+    message = "How many more servers of each tier fit is left out: "
+    result = run("cloud", "show", "--snapshot", path)
+    assert f"{message}{path}: the snapshot has no flavors" in result.stderr
+    assert "How many more" not in result.stdout
+    assert f"{message}GET /flavors/" in run(*conf, "cloud", "show").stderr
+    seen.clear()
+    run(*conf, "cloud", "show", "-f", "json")
+    assert not [line for line in seen if "flavors" in line or "candidates" in line]

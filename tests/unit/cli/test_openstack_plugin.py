@@ -1,0 +1,71 @@
+"""The plugin of the openstack client, and what it costs the other commands of the client."""
+
+import sys
+from argparse import ArgumentParser
+from importlib.metadata import EntryPoint, entry_points
+from subprocess import run
+
+import pytest
+
+from cpu_tiers.cli import openstack_plugin
+from cpu_tiers.cli.app import CpuTiersApp
+
+COMMANDS = list(entry_points(group="openstack.cpu_tiers.v1"))
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the modules that a process of its own has loaded after the code."""
+    result = run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(result.stdout.split())
+
+
+def test_the_version_of_the_commands() -> None:
+    parser = openstack_plugin.build_option_parser(ArgumentParser())
+    assert parser.parse_args([]).os_cpu_tiers_api_version in openstack_plugin.API_VERSIONS
+
+
+def test_a_command_of_others_loads_no_module_of_a_command() -> None:
+    """``openstack`` loads the plugin and each entry point of its commands at each start."""
+    code = """
+from importlib.metadata import entry_points
+from cliff.commandmanager import CommandManager
+for plugin in entry_points(group="openstack.cli.extension", name="cpu_tiers"):
+    plugin.load()
+assert len(list(CommandManager("openstack.cpu_tiers.v1"))) > 10
+"""
+    loaded = loaded_by(code)
+    ours = {name for name in loaded if name.partition(".")[0] == "cpu_tiers"}
+    assert ours == {"cpu_tiers", "cpu_tiers.cli", "cpu_tiers.cli.openstack_plugin"}
+    assert not loaded & {"keystoneauth1", "requests", "oslo_config"}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_a_command_is_that_of_the_program(command: EntryPoint) -> None:
+    name = command.name.removeprefix("cpu_tier_")
+    (of_program,) = entry_points(group="cpu_tiers.commands", name=name)
+    created = command.load()(CpuTiersApp(), None, "cpu tier it")
+    assert type(created) is of_program.load()
+    assert created.cmd_name == "cpu tier it"
+
+
+def test_the_program_loads_nothing_of_the_client() -> None:
+    loaded = loaded_by("import cpu_tiers.cli.app, cpu_tiers.cli.explain")
+    assert not loaded & {"openstackclient", "osc_lib", "openstack"}
+
+
+def test_the_program_loads_only_the_command_that_it_runs() -> None:
+    code = """
+from cpu_tiers.cli.app import main
+assert main(["flavor", "show", "--help"]) == 0
+"""
+    ours = {name for name in loaded_by(code) if name.startswith("cpu_tiers.")}
+    assert "cpu_tiers.cli.flavor" in ours
+    assert len(ours) <= 60
+    # Nothing that reads nova.conf, asks Placement or shows another command.
+    assert not ours & {"cpu_tiers.conf", "cpu_tiers.http", "cpu_tiers.placement"}
+    assert not ours & {"cpu_tiers.cli.explain", "cpu_tiers.cgroup", "cpu_tiers.simulation"}

@@ -1,0 +1,140 @@
+"""Which host, and which provider of the host, loses the least room for typical servers."""
+
+from collections.abc import Mapping
+
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights import FRAGMENTATION, Forest, History
+from cpu_tiers.weights.cost.gradient import typical
+from cpu_tiers.weights.cost.packing import Scale
+from cpu_tiers.weights.cost.shape import ServerShape
+from tests.unit.weights.gpu_hosts import Summary, groups, history, host, provider
+
+
+def forest(
+    summaries: Mapping[str, Summary], request: tuple[RequestGroup, ...], known: History
+) -> Forest:
+    """Return the forest, in which each device of each host with enough room is a candidate."""
+    amounts = ServerShape.of(request).amounts()
+    made = Forest(summaries, amounts, scoring=FRAGMENTATION, groups=request, history=known)
+    roots = {summary["root_provider_uuid"] for summary in summaries.values()}
+    for root in roots:
+        whole = {root: {"VCPU": amounts["VCPU"]}}
+        devices = [uuid for uuid in summaries if uuid.startswith(root) and uuid != root]
+        made.offer(root, [{**whole, uuid: {"VGPU": amounts["VGPU"]}} for uuid in devices])
+    return made
+
+
+WHOLE = groups(1, 1_000)
+"""A server with a whole device."""
+
+
+def test_a_part_of_a_device_goes_where_no_whole_device_is_lost() -> None:
+    summaries = {**host("a", 16, 1_000, 600), **host("b", 16, 1_000, 1_000)}
+    half = groups(1, 500)
+    hosts = forest(summaries, half, history(WHOLE, WHOLE, WHOLE))
+    assert hosts.best("a") == 1  # the device of which 600 are free
+    assert hosts.score("a") > hosts.score("b")
+
+
+def test_of_equal_candidates_the_first_wins() -> None:
+    hosts = forest(host("a", 16, 600, 600), groups(1, 500), history(WHOLE))
+    assert hosts.best("a") == 0
+
+
+def test_cpus_that_make_devices_useless_count() -> None:
+    """On b, no CPU would be left for a server with the idle device."""
+    summaries = {**host("a", 14, 1_000, 100), **host("b", 4, 1_000, 100)}
+    hosts = forest(summaries, groups(4, 100), history(groups(4, 1_000)))
+    assert hosts.score("a") > hosts.score("b")
+
+
+def test_a_device_of_a_trait_that_typical_servers_require_is_spared() -> None:
+    wanted = groups(1, 1_000, required=frozenset({"CUSTOM_B"}))
+    summaries = {**host("a", 16, 1_000), **host("b", 16, 1_000, trait="CUSTOM_B")}
+    hosts = forest(summaries, WHOLE, history(wanted, wanted))
+    assert hosts.score("a") > hosts.score("b")
+
+
+def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others() -> None:
+    """Both hosts have 8 free VCPU. The typical servers cannot use those of the NUMA node."""
+    avoiding = (RequestGroup(resources={"VCPU": 4}, forbidden=frozenset({"HW_NUMA_ROOT"})),)
+    summaries = {
+        "flat": provider("flat", {"VCPU": {"capacity": 16, "used": 8}}, []),
+        "nodes": provider("nodes", {}, []),
+        "node": provider("nodes", {"VCPU": {"capacity": 16, "used": 8}}, ["HW_NUMA_ROOT"]),
+    }
+    known = History()
+    known.note(ServerShape.of(avoiding), Scale.of(summaries.values(), 2))
+    request = {"VCPU": 4}
+    hosts = Forest(summaries, request, scoring=FRAGMENTATION, history=known)
+    hosts.offer("flat", [{"flat": request}])
+    hosts.offer("nodes", [{"node": request}])
+    assert hosts.score("nodes") > hosts.score("flat")
+
+
+def test_typical_are_the_most_frequent_with_their_scarcest_class() -> None:
+    scale = Scale.of(host("a", 8, 900, 900).values(), 1)  # used: 8/16 VCPU, 200/2000 VGPU
+    often, rare = ServerShape.of(groups(4, 1_000)), ServerShape.of(groups(1))
+    (first,) = typical({often: 0.96, rare: 0.04}, scale)
+    assert (first.shape, first.name) == (often, "VCPU")
+    assert first.weight == 1 / 16  # the only typical server, and the class that weighs most
+
+
+def test_rare_servers_are_typical_if_they_are_large() -> None:
+    """Of 100 requests, 97 are for 1 VCPU, 2 for 12 VCPU, and 1 for 4 VCPU: 97, 24 and 4 of 125."""
+    small, large, other = (ServerShape.of(groups(vcpus)) for vcpus in (1, 12, 4))
+    scale = Scale.of(host("a", 8).values(), 1)
+    found = typical({small: 0.97, large: 0.02, other: 0.01}, scale)
+    assert [each.shape for each in found] == [small, large]  # 24/125 is more than a twentieth
+
+
+def test_a_claim_of_the_same_request_counts() -> None:
+    hosts = forest(host("a", 16, 600, 1_000), groups(1, 500), history(WHOLE))
+    first = {"a": {"VCPU": 1}, "a0": {"VGPU": 500}}
+    hosts.claim("a", {"VCPU": 1, "VGPU": 500}, first)
+    hosts.offer("a", [{"a": {"VCPU": 1}, "a1": {"VGPU": 500}}])
+    # Now the idle device is lost.
+    assert hosts.best("a") == 0
+    assert hosts.score("a") < 0.5
+
+
+def test_without_candidates_the_best_fit_decides() -> None:
+    summaries = {**host("a", 16), **host("b", 4)}
+    scores = Forest(summaries, {"VCPU": 2}, scoring=FRAGMENTATION).scores()
+    assert scores["b"] > scores["a"]
+
+
+def test_a_request_keeps_its_typical_servers_while_others_are_noted() -> None:
+    """A request for a trait changes the states of all providers, also between two servers."""
+    summaries = {**host("a", 16, 1_000, 600), **host("b", 16, 1_000, 1_000)}
+    half, known = groups(1, 500), history(WHOLE, WHOLE, WHOLE)
+    expected = forest(summaries, half, history(WHOLE, WHOLE, WHOLE)).scores()
+    hosts = forest(summaries, half, known)
+    fast = groups(1, 1_000, required=frozenset({"CUSTOM_A"}))
+    forest(host("c", 3, 7, 11), fast, known).scores()
+    assert known.room.traits == {"CUSTOM_A"}
+    assert hosts.scores() == expected
+
+
+def test_another_request_for_an_equal_server() -> None:
+    """What a forest says after changes is what a forest made after the changes says."""
+    scale = Scale.of(host("a", 16, 500).values(), 1)
+    before = {**host("a", 16, 1_000, 600), **host("b", 16, 1_000, 1_000)}
+    after = {**host("a", 15, 1_000, 100), **host("b", 16, 1_000, 1_000)}
+    half, known = groups(1, 500), history(WHOLE, WHOLE)
+    hosts = forest(before, half, known)
+    hosts.claim("a", {"VCPU": 1, "VGPU": 500}, {"a": {"VCPU": 1}, "a1": {"VGPU": 500}})
+    must_offer = hosts.renew(scale, lambda: after)
+    candidates = {
+        "a": [{"a": {"VCPU": 1}, "a0": {"VGPU": 500}}],
+        "b": [{"b": {"VCPU": 1}, f"b{n}": {"VGPU": 500}} for n in range(2)],
+    }
+    for root in candidates if must_offer else ["a"]:
+        hosts.offer(root, candidates[root])
+    same = history(WHOLE, WHOLE)
+    forest(before, half, same)  # the first request, as known has seen it
+    amounts = {"VCPU": 1, "VGPU": 500}
+    fresh = Forest(after, amounts, scoring=FRAGMENTATION, groups=half, history=same, scale=scale)
+    for root, offered in candidates.items():
+        fresh.offer(root, offered)
+    assert hosts.scores() == fresh.scores()

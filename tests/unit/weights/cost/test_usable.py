@@ -1,0 +1,99 @@
+"""What servers of a shape could use of a host."""
+
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights.cost.shape import ServerShape
+from cpu_tiers.weights.cost.usable import Host, PlainServers, UsableAmounts, UsablePart
+
+DEVICE = RequestGroup(suffix="_1", resources={"VGPU": 1_000})
+TWO_DEVICES = ServerShape.of(
+    [RequestGroup(resources={"VCPU": 1}), DEVICE, DEVICE._replace(suffix="_2")]
+)
+
+
+def amount(usable: UsableAmounts, shape: ServerShape, name: str, host: Host) -> int:
+    """Return how much of a class of a host servers of a shape could use."""
+    return UsablePart(usable, shape, name).of(usable.providers(host))
+
+
+def test_two_whole_devices_need_two_idle_devices() -> None:
+    shape, usable = TWO_DEVICES, UsableAmounts()
+    a, b = usable.number(frozenset(), ("VGPU", 1_000)), usable.number(frozenset(), ())
+    cpus = usable.number(frozenset(), ("VCPU", 4))
+    assert amount(usable, shape, "VGPU", (cpus, a, b)) == 0
+    assert amount(usable, shape, "VGPU", (cpus, a, a)) == 2_000
+    assert amount(usable, shape, "VCPU", (cpus, a, a)) == 4
+    assert amount(usable, shape, "VGPU", (b, a, a)) == 0  # without CPUs
+
+
+def test_a_claim_leaves_the_rest_of_a_provider() -> None:
+    usable = UsableAmounts()
+    device = usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 1))
+    claim = {"a": {"VGPU": 400}, "provider of another host": {"VGPU": 400}}
+    left = usable.number(frozenset({"T"}), ("VGPU", "X", 600, 1))
+    for _ in range(2):  # worked out, then remembered
+        outcomes = usable.outcomes((device, device), {"a": 0, "b": 1}, [claim])
+        assert outcomes == [(left, device)]
+    both = {"a": {"X": 1, "Y": 1}}
+    without = usable.number(frozenset({"T"}), ("VGPU", "X", 1_000, 0))
+    assert usable.outcomes((device,), {"a": 0}, [both]) == [(without,)]
+
+
+def test_more_use_than_capacity_is_no_room() -> None:
+    usable = UsableAmounts()
+    full, cpus = (
+        usable.number(frozenset(), ("VGPU", -500)),
+        usable.number(frozenset(), ("VCPU", 4)),
+    )
+    assert amount(usable, TWO_DEVICES, "VGPU", (cpus, full)) == 0
+
+
+def test_the_cpus_of_numa_nodes_are_of_no_use_to_a_server_that_avoids_nodes() -> None:
+    """The host has 8 VCPU on each of two NUMA nodes, and 4 GiB of disk on its root provider."""
+    amounts = {"VCPU": 2, "DISK_GB": 1}
+    anywhere = ServerShape.of([RequestGroup(resources=amounts)])
+    elsewhere = ServerShape.of(
+        [RequestGroup(resources=amounts, forbidden=frozenset({"HW_NUMA_ROOT"}))]
+    )
+    assert elsewhere.traits == {"HW_NUMA_ROOT"}
+    usable = UsableAmounts()
+    root = usable.number(frozenset(), ("DISK_GB", 4))
+    node = usable.number(frozenset({"HW_NUMA_ROOT"}), ("VCPU", 8))
+    flat = usable.number(frozenset(), ("VCPU", "DISK_GB", 8, 4))
+    assert amount(usable, anywhere, "VCPU", (root, node, node)) == 16
+    assert amount(usable, elsewhere, "VCPU", (root, node, node)) == 0
+    assert amount(usable, elsewhere, "VCPU", (flat,)) == 8
+    # A part of the CPUs on a provider without the trait: only that part counts.
+    assert amount(usable, elsewhere, "VCPU", (flat, node)) == 8
+
+
+def test_the_outcome_of_each_candidate() -> None:
+    usable = UsableAmounts()
+    whole = usable.number(frozenset(), ("VGPU", 1_000))
+    half = usable.number(frozenset(), ("VGPU", 500))
+    claims = [{uuid: {"VGPU": 500}} for uuid in ("b", "provider of another host")]
+    for _ in range(2):  # worked out, then remembered
+        outcomes = usable.outcomes((half, whole), {"a": 0, "b": 1}, claims)
+        assert outcomes == [(half, half), (half, whole)]
+
+
+def test_what_servers_of_several_sizes_could_use() -> None:
+    """Small servers count once, large ones a half."""
+    usable = UsableAmounts()
+    small = ServerShape.of([RequestGroup(resources={"VCPU": 2})])
+    large = ServerShape.of([RequestGroup(resources={"VCPU": 6, "DISK_GB": 1})])
+    weights = {small: 1.0, large: 0.5}
+    parts = [(weight, UsablePart(usable, shape, "VCPU")) for shape, weight in weights.items()]
+    servers = PlainServers(frozenset(), parts)
+    disk = usable.number(frozenset(), ("DISK_GB", 4))
+    eight, four, one = (usable.number(frozenset(), ("VCPU", n)) for n in (8, 4, 1))
+
+    def of(*host: int) -> float:
+        return servers.of(usable.providers(host))
+
+    assert of(disk, eight) == 8 + 0.5 * 8  # room for both
+    assert of(disk, eight, four) == 12 + 0.5 * 8  # the large one has no room beside the 4
+    assert of(disk, eight, one) == 8 + 0.5 * 8  # neither has room there
+    assert of(disk, four) == 4  # only the small one has room
+    assert of(eight) == 8  # without a disk
+    assert of(disk) == 0
+    assert of() == 0
