@@ -190,6 +190,22 @@ print(type(weighers[-1]).__name__, any(type(w).__name__ == "RAMWeigher" for w in
     assert run(code) == "ResourceProviderWeigher True\n"
 
 
+def test_nova_alone_imports_nothing_of_cpu_tiers() -> None:
+    """nova-scheduler and nova-compute of docs/stock-nova.rst, also beside an installed package."""
+    code = """
+import sys
+nova.conf.CONF([], default_config_files=[])
+import nova.compute.manager, nova.compute.provider_config, nova.virt.libvirt.driver
+from nova.scheduler.filters import HostFilterHandler
+from nova.scheduler.weights import HostWeightHandler
+options = nova.conf.CONF.filter_scheduler
+HostWeightHandler().get_matching_classes(options.weight_classes)
+HostFilterHandler().get_matching_classes(options.available_filters)
+print([name for name in sys.modules if name.partition(".")[0] == "cpu_tiers"])
+"""
+    assert run(code) == "[]\n"
+
+
 def test_a_bad_option_stops_the_scheduler() -> None:
     code = """
 from oslo_config import cfg

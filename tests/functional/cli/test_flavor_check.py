@@ -108,6 +108,27 @@ def test_misspelt_keys(run: Command, flavor: Command) -> None:
     )
 
 
+def test_a_weight_and_a_claim_that_do_not_agree(run: Command, save: Command) -> None:
+    weight, claim = "quota:cpu_shares", "resources:CUSTOM_VCPU_SHARES"
+    flavors = {
+        "differ": {weight: "200", claim: "100"},
+        "agree": {weight: "100", claim: "100"},
+        "beside": {**GOLD, claim: "100"},
+        "claim": {claim: "100"},
+        "weight": {weight: "100"},
+    }
+    sizes = {"RAM": 4096, "Disk": 1, "Ephemeral": 0, "VCPUs": 1, "Swap": 0}
+    path = save([{**sizes, "Name": name, "Properties": specs} for name, specs in flavors.items()])
+    on = save("[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n", "nova.conf")
+    for arguments, names in (
+        ((), ["differ", "beside", "claim", "weight"]),
+        (("--config-file", on), ["differ", "beside", "claim"]),  # nova-scheduler claims 100
+    ):
+        result = run("flavor", "check", path, *arguments, "-f", "json", status=3)
+        found = [row["where"].split(",")[0] for row in json.loads(result.stdout)]
+        assert found == [f"flavor {name}" for name in names]
+
+
 def test_a_list_of_flavors(run: Command, save: Command) -> None:
     columns = {"ID": "1", "RAM": 4096, "Disk": 1, "Ephemeral": 0, "VCPUs": 8, "Is Public": True}
     columns |= {"Swap": 0, "RXTX Factor": 1.0}

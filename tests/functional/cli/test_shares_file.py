@@ -54,10 +54,10 @@ def keep(tmp_path: Path, file: Path, new: Path, capabilities: str) -> Keep:
         "SECONDS_SINCE_START": str(START),
     }
 
-    def keep(status: int, pid: str = "7") -> subprocess.CompletedProcess[str]:
+    def keep(status: int, *arguments: str, pid: str = "7") -> subprocess.CompletedProcess[str]:
         variables = {**environment, "NOVA_COMPUTE_PID": pid}
         result = subprocess.run(
-            [PROGRAM], env=variables, capture_output=True, text=True, check=False
+            [PROGRAM, *arguments], env=variables, capture_output=True, text=True, check=False
         )
         assert result.returncode == status, result.stderr
         return result
@@ -67,8 +67,11 @@ def keep(tmp_path: Path, file: Path, new: Path, capabilities: str) -> Keep:
 
 def test_the_file_has_the_shares_of_the_host(keep: Keep, file: Path, tmp_path: Path) -> None:
     (tmp_path / "bin" / "cpu-tiers").unlink()  # the command itself
-    assert f"{file} was written" in keep(0, pid="0").stdout  # before the start of nova-compute
-    assert "total: 6400\n" in file.read_text()  # 64 x 100
+    conf = tmp_path / "nova.conf"
+    conf.write_text("[compute]\ncpu_shared_set = 0-9\n")
+    result = keep(0, "--config-file", str(conf), pid="0")  # before the start of nova-compute
+    assert f"{file} was written" in result.stdout
+    assert "total: 1000\n" in file.read_text()  # 10 x 100
     assert file.stat().st_mode & 0o777 == 0o644
 
 
