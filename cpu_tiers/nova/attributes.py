@@ -71,44 +71,43 @@ def _assigned(constructor: Any) -> frozenset[str]:
 
 
 _REQUEST = "nova.scheduler.utils", "ResourceRequest"
-_TRACKER = "nova.compute.resource_tracker", "ResourceTracker"
-_DRIVER = "nova.virt.libvirt.driver", "LibvirtDriver"
+_HOST = "nova.scheduler.host_manager", "HostState"
 
 
-def _of(
+def in_class(
     place: tuple[str, str], name: str, why: str, kind: type | None = None, *arguments: str
 ) -> Attribute:
+    """Return an attribute of a class.
+
+    :param place: the module and the name of the class.
+    """
     module, owner = place
     return Attribute(
         module=module, owner=owner, name=name, why=why, kind=kind, arguments=arguments
     )
 
 
-SAME_SUBTREE = _of(_REQUEST, "_same_subtree", "groups of translators and nodes are added", list)
+SAME_SUBTREE = in_class(_REQUEST, "_same_subtree", "sets of groups are added", list)
 """For each translator, and for the NUMA query."""
 
-ROOT_REQUIRED = _of(_REQUEST, "_root_required", "traits of the root provider are added", set)
+ROOT_REQUIRED = in_class(_REQUEST, "_root_required", "traits of the root provider are added", set)
 """For the traits of hosts, and for the NUMA query."""
 
-GROUPS = _of(_REQUEST, "_rg_by_id", "groups are read, copied, added and removed", dict)
+GROUPS = in_class(_REQUEST, "_rg_by_id", "groups are read, copied, added and removed", dict)
 """For the traits of ports, and for the NUMA query."""
 
 OF_NUMA_QUERY = (
     SAME_SUBTREE,
     ROOT_REQUIRED,
     GROUPS,
-    _of(_REQUEST, "_root_forbidden", "hosts with and without NUMA nodes are told apart", set),
-    _of(_REQUEST, "cpu_pinning_requested", "set to False: a fallback query is sent", bool),
-    _of(
-        ("nova.scheduler.host_manager", "HostState"),
-        "pci_stats",
-        "has the free PCI devices of the NUMA nodes of a host",
-    ),
-    _of(("nova.pci.stats", "PciDeviceStats"), "pools", "tells how many devices a node has"),
+    in_class(_REQUEST, "_root_forbidden", "hosts with and without NUMA nodes are told apart", set),
+    in_class(_REQUEST, "cpu_pinning_requested", "set to False: a fallback query is sent", bool),
+    in_class(_HOST, "pci_stats", "has the free PCI devices of the NUMA nodes of a host"),
+    in_class(("nova.pci.stats", "PciDeviceStats"), "pools", "tells how many devices a node has"),
 )
 
-CANDIDATES = _of(
-    ("nova.scheduler.host_manager", "HostState"),
+CANDIDATES = in_class(
+    _HOST,
     "allocation_candidates",
     "the first candidate is the candidate that Nova has claimed; the NUMA query replaces the list",
     list,
@@ -117,14 +116,3 @@ CANDIDATES = _of(
     "cell",
 )
 """For the weigher and the NUMA query."""
-
-OF_HOST_REPORT = (
-    _of(_TRACKER, "provider_configs", "tells whether provider.yaml reports shares, too"),
-    _of(_TRACKER, "reportclient", "reads the allocations of the servers on the host"),
-    _of(_DRIVER, "provider_tree", "set to a copy of the tree with NUMA nodes and shares"),
-    _of(_DRIVER, "_host", "reads the capabilities of the host from libvirt"),
-)
-
-OF_NUMA_REPORTING = (
-    _of(_TRACKER, "provider_tree", "has the names of the NUMA nodes that a server has allocated"),
-)

@@ -7,7 +7,7 @@ thread that does not keep the program from ending.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from threading import Lock, Thread
 from typing import TypeVar
@@ -16,7 +16,6 @@ LOG = logging.getLogger(__name__)
 
 _Answer = TypeVar("_Answer")
 
-_END = object()
 _STEP_SECONDS = 2.0
 
 
@@ -44,19 +43,6 @@ def in_time(
         return answer.result(timeout=seconds)
     except TimeoutError as error:
         raise TimeoutError("no answer in time") from error
-
-
-def each_in_time(
-    items: Iterable[_Answer], seconds: float, waiting: Callable[[], None]
-) -> Iterator[_Answer]:
-    """Yield items, each of which must come within some seconds after it was asked for.
-
-    :param waiting: is called every two seconds until an item comes.
-    :raises TimeoutError: the next item did not come in time.
-    """
-    source = iter(items)
-    while (item := in_time(lambda: next(source, _END), seconds, waiting)) is not _END:
-        yield item  # type: ignore[misc]  # mypy does not narrow by a sentinel
 
 
 class Beside:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import requests
 
-from cpu_tiers.nova.no_answer import NO_ANSWER, read, read_further
+from cpu_tiers.nova.no_answer import NO_ANSWER, read
 
 CONTEXT = SimpleNamespace(global_id="req-1")
 
@@ -34,11 +34,3 @@ def test_an_answer_is_read() -> None:
 def test_another_answer_is_no_answer(status: int, body: bytes) -> None:
     with pytest.raises(NO_ANSWER):
         read(client(status, body), CONTEXT, "/traits", version="1.6")
-
-
-def test_a_query_without_shares_is_not_sent_under_another_name() -> None:
-    refusing = client(500, b"")
-    assert read_further(refusing, CONTEXT, "resources=VCPU:1", "1.36") == {
-        "allocation_requests": [],
-        "provider_summaries": {},
-    }

@@ -7,11 +7,11 @@ helps only new servers.
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from nova import context, objects
 
@@ -26,12 +26,15 @@ from cpu_tiers.nova.commands.stored_flavors import (
     server_pages,
     to_flavor,
 )
-from cpu_tiers.nova.in_time import each_in_time
+from cpu_tiers.nova.in_time import in_time
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.broken_rules import BrokenRules, Read, broken_rules
 
 Tell = Callable[[str], None]
 """Takes a line about the progress of a long read."""
+
+_Item = TypeVar("_Item")
+_END = object()
 
 Servers = dict[tuple[str, Properties], list[StoredServer]]
 """Servers by the text of the embedded flavor and the properties of the image."""
@@ -131,6 +134,19 @@ def _read_cell(cell: Any, servers: Servers, tell: Tell) -> str | None:
     except Exception as error:  # any driver of a database, with errors of its own
         return f"{name} does not answer: {reason_of(error)}"
     return None
+
+
+def each_in_time(
+    items: Iterable[_Item], seconds: float, waiting: Callable[[], None]
+) -> Iterator[_Item]:
+    """Yield items, each of which must come within some seconds after it was asked for.
+
+    :param waiting: is called every two seconds until an item comes.
+    :raises TimeoutError: the next item did not come in time.
+    """
+    source = iter(items)
+    while (item := in_time(lambda: next(source, _END), seconds, waiting)) is not _END:
+        yield item  # type: ignore[misc]  # mypy does not narrow by a sentinel
 
 
 def _findings(servers: Servers) -> Iterator[FlavorFinding]:

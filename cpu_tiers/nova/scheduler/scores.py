@@ -18,7 +18,6 @@ from nova.scheduler import utils
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.names import as_known, with_shares_named
-from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights import SCORINGS, Forest
@@ -27,14 +26,6 @@ LOG = logging.getLogger(__name__)
 
 _FAILURES = itertools.count(1)
 """Numbers the requests whose hosts were weighed without scores."""
-
-
-@functools.cache
-def _history() -> Any:
-    """Return the requests of this process, for the scorings that count typical servers."""
-    from cpu_tiers.weights import History
-
-    return History()
 
 
 class RequestScores:
@@ -85,10 +76,12 @@ class RequestScores:
         return SCORINGS[CONF[filter_scheduler.GROUP].resource_provider_scoring].counts_typical
 
     def _sort_candidates(self, hosts: Sequence[Any]) -> None:
+        from cpu_tiers.nova.scheduler.typical_servers import equals_of_first
+
         best = []
         for host in hosts:
             if host.allocation_candidates:
-                equals = _equals_of_first(host, self._request_spec)
+                equals = equals_of_first(host, self._request_spec)
                 self.forest.offer(host.uuid, list(map(_amounts_of, equals)))
                 best.append((host.allocation_candidates, self.forest.best(host.uuid)))
         # Nothing is changed before all hosts are worked out: a failure leaves Nova's order.
@@ -116,10 +109,15 @@ class RequestScores:
         options = CONF[filter_scheduler.GROUP]
         request = utils.ResourceRequest.from_request_spec(self._request_spec)
         nodes, avoided = frozenset[str](), frozenset[str]()
-        if _queries_nodes():
+        if options.query_placement_for_numa:  # only then the NUMA query is imported
             from cpu_tiers.nova.scheduler.numa.numa_query import traits_of_query
 
             nodes, avoided = traits_of_query(self._request_spec)
+        of_typical: dict[str, Any] = {}
+        if self._counts_typical:
+            from cpu_tiers.nova.scheduler.typical_servers import HISTORY, groups_of
+
+            of_typical = {"groups": groups_of(request, avoided), "history": HISTORY}
         return Forest(
             self._summaries,
             with_shares_named(request.merged_resources()),
@@ -127,8 +125,7 @@ class RequestScores:
             scoring=SCORINGS[options.resource_provider_scoring],
             only_resources=list(map(as_known, options.resource_provider_resources)),
             only_traits=options.resource_provider_traits,
-            groups=_groups_of(request, avoided) if self._counts_typical else (),
-            history=_history() if self._counts_typical else None,
+            **of_typical,
         )
 
     def claim(self, root: str, allocations: Mapping[str, Mapping[str, Any]]) -> None:
@@ -167,38 +164,6 @@ def _amounts_of(candidate: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]
     }
 
 
-def _groups_of(
-    request: utils.ResourceRequest, avoided: frozenset[str]
-) -> tuple[RequestGroup, ...]:
-    """Return the request groups that Nova has made from flavor, image and ports.
-
-    :param avoided: further traits that the unsuffixed group forbids.
-    """
-    return tuple(
-        RequestGroup(
-            suffix=suffix or "",
-            resources=with_shares_named(group.resources),
-            required=frozenset(group.required_traits),
-            forbidden=frozenset(group.forbidden_traits).union(() if suffix else avoided),
-        )
-        for suffix, group in request._rg_by_id.items()
-    )
-
-
-def _queries_nodes() -> bool:
-    """Tell whether nova-scheduler queries NUMA nodes: only then their modules are imported."""
-    return bool(CONF[filter_scheduler.GROUP].query_placement_for_numa)
-
-
-def _equals_of_first(host: Any, request_spec: objects.RequestSpec) -> list[Any]:
-    """Return the candidates of a host among which the scoring may choose."""
-    if not _queries_nodes():
-        return list(host.allocation_candidates)
-    from cpu_tiers.nova.scheduler.numa.node_devices import equals_of_first
-
-    return equals_of_first(host, request_spec)
-
-
 def scores_of(host_state: Any) -> RequestScores | None:
     """Return the scores that a host state carries; ``None`` if Placement was not asked.
 
@@ -211,8 +176,6 @@ def scores_of(host_state: Any) -> RequestScores | None:
 
 def _attach_scores(original: Callable[..., Any]) -> Callable[..., Any]:
     """Attach the scores to each host state; ``None`` for a rebuild, which asks no Placement."""
-    if SCORINGS[CONF[filter_scheduler.GROUP].resource_provider_scoring].counts_typical:
-        _history()  # before several threads ask for it
 
     @functools.wraps(original)
     def _get_all_host_states(

@@ -25,7 +25,7 @@ from oslo_utils import uuidutils
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.numa import count_traits, node_trait, page_traits
-from cpu_tiers.nova.scheduler import scores
+from cpu_tiers.nova.scheduler import typical_servers
 from cpu_tiers.simulation import Allocations, CloudProvider, SimulatedCloud
 from cpu_tiers.simulation.hosts import HostStates
 from cpu_tiers.simulation.policies import WEIGHERS, Policy
@@ -192,7 +192,7 @@ def nova_scheduler(
         scheduler(empty.adapter, [], {}, aliases=False, more=options) as seen,
         mock.patch.object(host_manager.HostManager, "get_host_states_by_uuids", states),
         mock.patch.object(host_manager.HostManager, "get_filtered_hosts", all_hosts),
-        mock.patch.object(scores, "_history", lambda history=History(): history),  # noqa: B008
+        mock.patch.object(typical_servers, "HISTORY", History()),
     ):
         client = seen.manager.placement_client
         ask = client.get_allocation_candidates

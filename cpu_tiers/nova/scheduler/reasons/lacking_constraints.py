@@ -22,7 +22,7 @@ from cpu_tiers.model.names import NUMA_SERVER, by_each_name
 from cpu_tiers.model.numa import COUNT_TRAIT
 from cpu_tiers.model.request import CandidateQuery, GroupDraft
 from cpu_tiers.nova.in_time import REASONS
-from cpu_tiers.nova.no_answer import NO_ANSWER, read, read_further
+from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.refusal import is_unexplained
 from cpu_tiers.nova.seams import Seam
@@ -201,12 +201,13 @@ def _has_host(
     try:
         text = f"{query.to_query_string()}{rest}&limit=1"
         version = ".".join(map(str, query.microversion))
-        ours = by_each_name(text)[0]
+        ours, *others = by_each_name(text)
         answer = read(client, context, f"/allocation_candidates?{ours}", version=version)
-        return bool(
-            answer["allocation_requests"]
-            or read_further(client, context, ours, version)["allocation_requests"]
-        )
+        if others and not answer["allocation_requests"]:
+            from cpu_tiers.nova.scheduler.share_names import read_further
+
+            answer = read_further(client, context, ours, version)
+        return bool(answer["allocation_requests"])
     except NO_ANSWER as error:
         LOG.warning("Placement does not tell whether %s: %r", question, error)
         return None
