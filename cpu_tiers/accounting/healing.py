@@ -21,10 +21,11 @@ from cpu_tiers.accounting.missing_shares import (
     check_rooms,
     divide_by_vcpu,
 )
-from cpu_tiers.accounting.relocation import OF_NODES, Resident, assign_to_nodes
+from cpu_tiers.accounting.relocation import Resident, assign_to_nodes
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import Inventory, ProviderTree
 from cpu_tiers.model.names import NUMA_SERVER, VCPU_SHARES
+from cpu_tiers.model.numa import OF_NODES
 
 ByName = Portion[ProviderName]
 

@@ -28,10 +28,8 @@ from cpu_tiers.accounting.packing import PackingItem, pack
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.guest import GuestTopology, Pinning
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
-
-OF_NODES = frozenset({VCPU, PCPU, VCPU_SHARES, MEMORY_MB})
-"""The resource classes that move from a root provider to its NUMA nodes."""
+from cpu_tiers.model.names import NUMA_SERVER
+from cpu_tiers.model.numa import OF_NODES
 
 _NOTHING = Portion[ProviderName]()
 

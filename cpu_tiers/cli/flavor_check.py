@@ -19,7 +19,7 @@ from cpu_tiers.cli.server_arguments import add_numa_argument, requests_numa_node
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.known_keys import misspelt_keys
-from cpu_tiers.extra_specs.numa import idle_keys
+from cpu_tiers.extra_specs.numa_advice import idle_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.model.flavor import Flavor

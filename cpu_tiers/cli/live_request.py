@@ -17,7 +17,8 @@ from cpu_tiers.cli.cloud_source import CloudSource
 from cpu_tiers.cli.flavor_documents import read_flavor
 from cpu_tiers.cli.server_arguments import add_numa_argument, sends_numa_query
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.numa import NODES, divided
+from cpu_tiers.extra_specs.numa import NODES
+from cpu_tiers.extra_specs.numa_advice import divided
 from cpu_tiers.http.services import Services
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.client import PlacementClient

@@ -21,6 +21,7 @@ from cpu_tiers.cli.secrets import hide, masked_output
 from cpu_tiers.cli.terminal import wrapped_errors
 from cpu_tiers.cli.trait_report import check_host_traits, register
 from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf.score_names import idle_names
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.host_traits import multiplier_trait
@@ -121,7 +122,7 @@ class Checks(UpgradeCommands):
                     return any(map(client.has_resource_class, names))
 
                 has_trait = client.traits_in_use().__contains__
-                idle = filter_scheduler.idle_names(options, has_class, has_trait)
+                idle = idle_names(options, has_class, has_trait)
         except CpuTiersError as error:
             return Result(Code.FAILURE, str(error))
         return Result(Code.WARNING, "\n".join(idle)) if idle else Result(Code.SUCCESS)

@@ -23,7 +23,7 @@ from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
 from cpu_tiers.cli.server_arguments import requests_numa_nodes
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
-from cpu_tiers.conf.filter_scheduler import idle_names
+from cpu_tiers.conf.score_names import idle_names
 from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known

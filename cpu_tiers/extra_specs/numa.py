@@ -10,7 +10,7 @@ keys. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.errors import ConflictingExtraSpecs, Fault, FaultList, InvalidInput
@@ -140,17 +140,6 @@ def _numbered(source: Flavor | Image, texts: Mapping[str, str], key: str) -> lis
     return listed
 
 
-def divided(flavor: Flavor, image: Image | None, most: int) -> Iterator[tuple[int, Flavor]]:
-    """Yield the flavor with 2 and more equal nodes, if neither flavor nor image ask for nodes.
-
-    :param most: the largest number of nodes.
-    """
-    for count in range(2, 1 if asks_for_nodes(flavor, image) else most + 1):
-        if not flavor.vcpus % count and not flavor.memory_mb % count:
-            specs = {**flavor.extra_specs, NODES: str(count)}
-            yield count, flavor._replace(extra_specs=specs)
-
-
 def _not_from_zero(flavor: Flavor, image: Image | None) -> Fault | None:
     """Return a fault if the first key of flavor or image does not describe node 0."""
     for source, texts, keys in (
@@ -163,20 +152,6 @@ def _not_from_zero(flavor: Flavor, image: Image | None) -> Fault | None:
                 given = f"there is no {key}.0"
                 return Fault(source.spec(min(names)), given, "number the nodes from 0")
     return None
-
-
-def idle_keys(flavor: Flavor, nodes: Sequence[GuestNode]) -> Iterator[Fault]:
-    """Yield a fault for each key that describes a node which servers of a flavor do not have.
-
-    Nova accepts such keys, and they have no effect.
-
-    :param nodes: the nodes of a server of the flavor; none if the server has no NUMA topology.
-    """
-    described = {f"{key}.{number}" for key in (CPUS, MEMORY) for number in range(len(nodes))}
-    for key in flavor.extra_specs:
-        if key not in described and re.fullmatch(rf"({CPUS}|{MEMORY})\.[0-9]+", key):
-            given = f"no effect on a server of {len(nodes)} NUMA nodes, numbered from 0"
-            yield Fault(flavor.spec(key), given, f"correct {NODES}, or remove the key")
 
 
 def _equal_nodes(flavor: Flavor, count: int) -> tuple[GuestNode, ...]:

@@ -23,6 +23,9 @@ COUNT_TRAIT = "CUSTOM_NUMA_NODES_"
 _MOST_NODES = 128
 """More NUMA nodes than a host has."""
 
+OF_NODES = frozenset({names.VCPU, names.PCPU, names.VCPU_SHARES, names.MEMORY_MB})
+"""The resource classes that move from a root provider to its NUMA nodes."""
+
 OF_TREE = (CELL_TRAIT, COUNT_TRAIT)
 """The beginnings of the traits that only describe the provider tree of a host."""
 

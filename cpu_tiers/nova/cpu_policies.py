@@ -154,19 +154,19 @@ SEAMS = (
     Seam(
         module="nova.virt.hardware",
         path="numa_get_constraints",
-        parameters=("flavor", "image_meta"),
+        parameters="flavor, image_meta",
         wrap=_translate_flavor,
     ),
     Seam(
         module="nova.virt.hardware",
         path="get_emulator_thread_policy_constraint",
-        parameters=("flavor",),
+        parameters="flavor",
         wrap=_read_both_keys,
     ),
     Seam(
         module="nova.scheduler.utils",
         path="ResourceRequest._translate_pinning_policies",
-        parameters=("self", "flavor", "image"),
+        parameters="self, flavor, image",
         wrap=_claim_masked,
     ),
 )

@@ -117,7 +117,7 @@ def _create(client: Any, context: Any, url: str) -> bool:
 SEAM = Seam(
     module="nova.scheduler.client.report",
     path="SchedulerReportClient.get_allocation_candidates",
-    parameters=("self", "context", "resources"),
+    parameters="self, context, resources",
     wrap=_ensure_names,
 )
 """The seam around the query for allocation candidates."""

@@ -2,19 +2,20 @@
 
 Each service of Nova has a table of its features (``features.py`` in
 ``nova/scheduler/``, ``nova/compute/`` and ``nova/api/``). At its start the service
-installs the seams of the features that nova.conf switches on, and no other seam.
+imports and installs the seams of the features that nova.conf switches on, and no other seam.
 """
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 
 from oslo_config import cfg
 
 from cpu_tiers.conf import compute
-from cpu_tiers.nova import cpu_policies, options, seams
+from cpu_tiers.nova import options, seams
 from cpu_tiers.nova.attributes import Attribute
 from cpu_tiers.nova.fingerprints import warn_of_unknown
 from cpu_tiers.nova.options import CONF
@@ -23,25 +24,36 @@ from cpu_tiers.nova.seams import Seam, SeamMismatch
 LOG = logging.getLogger(__name__)
 
 
+def _always(_conf: cfg.ConfigOpts) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """A part of cpu-tiers in a service of Nova.
+    """A part of cpu-tiers in a service of Nova, whose modules are imported if it is on.
 
     :param name: the name in the log and in the documentation.
-    :param switch: the option or the fact that switches the feature on, for the documentation.
-    :param seams: all seams that the feature needs. Features may have seams in common.
-    :param is_on: tells from the configuration whether the feature is on.
+    :param wrappers: the names of all seams that the feature needs: a module, and in the module a
+        seam or a tuple of seams, such as ``cpu_tiers.nova.cpu_policies:SEAMS``. Features may have
+        seams in common.
+    :param option: the option of nova.conf that must be set, such as
+        ``filter_scheduler.require_host_traits``; empty for a feature that needs no option.
+    :param condition: tells from the configuration what must be true beside the option.
+    :param switch: what switches the feature on, for the documentation; the option by default.
+    :param groups: further groups of nova.conf with options of cpu-tiers that the feature reads.
     :param attributes: the attributes of Nova's objects that the feature reads or writes.
     :param is_needed: tells from the configuration whether the service must not start without the
         feature, if the feature is on and does not fit the installed Nova (decision D107).
     """
 
     name: str
-    switch: str
-    seams: tuple[Seam, ...]
-    is_on: Callable[[cfg.ConfigOpts], bool]
+    wrappers: tuple[str, ...]
+    option: str = ""
+    condition: Callable[[cfg.ConfigOpts], bool] = _always
+    switch: str = ""
+    groups: tuple[str, ...] = ()
     attributes: tuple[Attribute, ...] = ()
-    is_needed: Callable[[cfg.ConfigOpts], bool] = lambda _conf: True
+    is_needed: Callable[[cfg.ConfigOpts], bool] = _always
 
     def verify(self) -> None:
         """Check that the seams and the attributes fit the installed Nova.
@@ -52,22 +64,39 @@ class Feature:
         for attribute in self.attributes:
             attribute.verify()
 
+    def is_on(self, conf: cfg.ConfigOpts) -> bool:
+        """Tell whether the feature is on, and register the options that the feature reads.
 
-def of_option(
-    name: str, option: str, seams: tuple[Seam, ...], attributes: tuple[Attribute, ...] = ()
-) -> Feature:
-    """Return a feature that is on where a registered option of nova.conf is set.
+        :raises ConfigFileValueError: an option is malformed.
+        """
+        if self.option:
+            group, _, key = self.option.partition(".")
+            options.register_group(group)
+            if not conf[group][key]:
+                return False
+        if not self.condition(conf):
+            return False
+        for group in self.groups:
+            options.register_group(group)
+        return True
 
-    :param option: such as ``filter_scheduler.require_host_traits``.
-    """
-    group, _, key = option.partition(".")
-    return Feature(
-        name=name,
-        switch=f"``[{group}] {key}``",
-        seams=seams,
-        attributes=attributes,
-        is_on=lambda conf: bool(conf[group][key]),
-    )
+    @property
+    def switched_on_by(self) -> str:
+        """Return what switches the feature on, for the documentation."""
+        group, _, key = self.option.partition(".")
+        return self.switch or f"``[{group}] {key}``"
+
+    @property
+    def seams(self) -> tuple[Seam, ...]:
+        """Import the modules of the feature, and return its seams."""
+        return tuple(seam for name in self.wrappers for seam in _named(name))
+
+
+def _named(name: str) -> Iterator[Seam]:
+    """Yield the seam, or the seams, with the name ``module:attribute``."""
+    module, _, attribute = name.partition(":")
+    found: Seam | tuple[Seam, ...] = getattr(import_module(module), attribute)
+    yield from (found,) if isinstance(found, Seam) else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +152,9 @@ class Service:
         needed = []
         for feature, refusal in refusals.items():
             if feature.is_needed(CONF):
+                switch = _plain(feature.switched_on_by)
                 needed.append(
-                    f"{refusal}. The feature {feature.name} needs it ({_plain(feature.switch)})."
+                    f"{refusal}. The feature {feature.name} needs it ({switch})."
                     f" Without the feature, {self.name} has the features {_names(fitting)}"
                 )
             else:
@@ -157,15 +187,9 @@ def _plain(text: str) -> str:
     return re.sub(r" \(:doc:`\w+`\)|``", "", text)
 
 
-def is_always_on(_conf: cfg.ConfigOpts) -> bool:
-    """Return ``True``: the feature is on wherever nova.conf names the class of cpu-tiers."""
-    return True
-
-
 CPU_POLICIES = Feature(
     name="CPU policies",
-    switch="``[compute] extend_cpu_policies``",
-    seams=cpu_policies.SEAMS,
-    is_on=options.extends_cpu_policies,
+    option="compute.extend_cpu_policies",
+    wrappers=("cpu_tiers.nova.cpu_policies:SEAMS",),
 )
 """The feature of nova-scheduler and nova-compute; nova-api has a seam more."""

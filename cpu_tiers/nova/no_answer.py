@@ -1,4 +1,4 @@
-"""The exceptions by which a request of cpu-tiers fails inside a service of Nova."""
+"""Requests of cpu-tiers inside a service of Nova, and the exceptions by which they fail."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ from keystoneauth1.exceptions import ClientException
 from nova import exception
 from oslo_db.exception import DBError
 from oslo_messaging import MessagingException
+
+from cpu_tiers.model.names import by_each_name
 
 NO_ANSWER = (
     ClientException,
@@ -39,3 +41,23 @@ def read(client: Any, context: Any, url: str, *, version: str) -> dict[str, Any]
         raise ValueError(f"{response.status_code} {response.text}")
     body: dict[str, Any] = response.json()
     return body
+
+
+def read_further(client: Any, context: Any, query: str, version: str) -> dict[str, Any]:
+    """Return Placement's answer to a query under the other name of VCPU_SHARES.
+
+    :param client: Nova's ``SchedulerReportClient``.
+    :return: an empty answer, if the query requests no shares, or if Placement does not know the
+        other name, because every host has ours.
+    :raises ValueError: Placement answers with an error. Others of ``NO_ANSWER`` pass.
+    """
+    empty: dict[str, Any] = {"allocation_requests": [], "provider_summaries": {}}
+    for other in by_each_name(query)[1:]:
+        url = f"/allocation_candidates?{other}"
+        response = client.get(url, version=version, global_request_id=context.global_id)
+        if response.status_code == 200:
+            return {**empty, **response.json()}
+        # The query with our name, which has the same form, was no bad request.
+        if response.status_code != 400:
+            raise ValueError(f"{response.status_code} {response.text}")
+    return empty

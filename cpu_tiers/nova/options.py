@@ -1,5 +1,6 @@
 """The options of cpu-tiers on the configuration object of Nova, ``nova.conf.CONF``."""
 
+from importlib import import_module
 from types import ModuleType
 
 import nova.conf
@@ -20,6 +21,11 @@ def register(module: ModuleType) -> None:
     # service at its start if a value is bad, instead of failing in every request.
     for option in module.OPTIONS:
         CONF[module.GROUP][option.name]
+
+
+def register_group(group: str) -> None:
+    """Add the options of cpu-tiers in a group of nova.conf, as :func:`register` does."""
+    register(import_module(f"cpu_tiers.conf.{group}"))
 
 
 def extends_cpu_policies(conf: cfg.ConfigOpts = CONF) -> bool:

@@ -109,14 +109,14 @@ SEAMS = (
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get_allocation_candidates",
-        parameters=("self", "context", "resources"),
+        parameters="self, context, resources",
         wrap=_ask_in_form,
         layer=-1,  # within joined_answers, which sends several queries, each of them in form
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get",
-        parameters=("self", "url", "version=None", "global_request_id=None"),
+        parameters="self, url, version=None, global_request_id=None",
     ),
 )
 """The seams around the query."""

@@ -46,7 +46,7 @@ class Seam:
     :param path: the qualified name of the function in the module, such as
         ``ResourceRequest.from_request_spec``.
     :param parameters: the function's parameters as its ``def`` has them, without annotations:
-        with ``self`` or ``cls``, with defaults (``limits=None``), and with ``*`` and ``/``.
+        ``self, spec_obj, limits=None``, also with ``*`` and ``/``.
     :param wrap: takes the original function and returns the wrapper. ``None`` for a
         function that cpu-tiers calls or overrides, and therefore only verifies.
     :param other_parameters: the parameters that the function has in other releases of Nova.
@@ -57,9 +57,9 @@ class Seam:
 
     module: str
     path: str
-    parameters: tuple[str, ...]
+    parameters: str
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
-    other_parameters: tuple[tuple[str, ...], ...] = ()
+    other_parameters: tuple[str, ...] = ()
     layer: int = 0
 
     def __str__(self) -> str:
@@ -199,7 +199,7 @@ def _find(seam: Seam) -> tuple[Any, str, Any]:
     # have any parameters.
     function = _innermost(attribute)
     parameters = _parameters(function)
-    if parameters not in map(", ".join, (seam.parameters, *seam.other_parameters)):
+    if parameters not in (seam.parameters, *seam.other_parameters):
         raise SeamMismatch(_message(seam, _difference(seam, function, parameters)))
     return owner, name, attribute
 
@@ -244,7 +244,7 @@ def _difference(seam: Seam, function: Any, parameters: str) -> str:
 
 
 def _message(seam: Seam, difference: str) -> str:
-    expected = " or ".join(map(", ".join, (seam.parameters, *seam.other_parameters)))
+    expected = " or ".join((seam.parameters, *seam.other_parameters))
     return does_not_fit(f"{seam} was expected with the parameters {expected}, but {difference}")
 
 

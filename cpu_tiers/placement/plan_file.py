@@ -25,10 +25,11 @@ from hashlib import sha256
 from typing import Any
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderName
-from cpu_tiers.accounting.relocation import OF_NODES, Relocation, ServersDoNotFit
+from cpu_tiers.accounting.relocation import Relocation, ServersDoNotFit
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import MAX_AMOUNT, VCPU_SHARES
+from cpu_tiers.model.numa import OF_NODES
 
 _AGAIN = "make the plan again"
 

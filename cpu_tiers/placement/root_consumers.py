@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Set
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, ProviderId
-from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.placement.steps import State

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.placement.records import AMOUNTS, Inventories, Traits
 
 ABSENT, PRESENT = "absent", "present"

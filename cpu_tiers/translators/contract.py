@@ -22,10 +22,12 @@ A distribution adds a translator with an entry point of the namespace::
     my_name = "my_package.my_module:translate"
 """
 
+from __future__ import annotations  # nova-scheduler reads no ports
+
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.cpu_policy import lacks_amounts
@@ -33,8 +35,10 @@ from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups, read_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
 from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import RequestGroup, SameSubtree
+
+if TYPE_CHECKING:
+    from cpu_tiers.model.port import Port
 
 
 # cached_property needs a __dict__, which a subclass of a NamedTuple has and a NamedTuple has not.

@@ -3,7 +3,8 @@
 :class:`Forest` has the hosts of a request; a :class:`Scoring` is the formula.
 """
 
-from cpu_tiers.weights.cost.gradient import History
+from typing import TYPE_CHECKING, Any
+
 from cpu_tiers.weights.forest import Forest, HostScore
 from cpu_tiers.weights.scoring import (
     BEST_FIT,
@@ -14,6 +15,9 @@ from cpu_tiers.weights.scoring import (
     MeanScoring,
     Scoring,
 )
+
+if TYPE_CHECKING:
+    from cpu_tiers.weights.cost.gradient import History
 
 __all__ = [
     "BEST_FIT",
@@ -27,3 +31,15 @@ __all__ = [
     "MeanScoring",
     "Scoring",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return :class:`History`, which only a scoring that counts typical servers needs (PEP 562).
+
+    :raises AttributeError: another name is wanted.
+    """
+    if name != "History":
+        raise AttributeError(f"{__name__} has no {name}")
+    from cpu_tiers.weights.cost.gradient import History
+
+    return History

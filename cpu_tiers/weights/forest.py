@@ -4,27 +4,29 @@ Spec: cpu-performance-service-levels, "ResourceProviderWeigher". Pure: no I/O, n
 configuration, no Nova; summaries are not changed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
-from operator import add, itemgetter, mul
+from operator import itemgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cpu_tiers.model.numa import OF_TREE
-from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.cost.amounts import AnsweredAmounts
-from cpu_tiers.weights.cost.gradient import Allocations, Gradient, History
-from cpu_tiers.weights.cost.left import LeftAmounts
-from cpu_tiers.weights.cost.packing import Scale
 from cpu_tiers.weights.scoring import LITERAL, CostScoring, MeanScoring, Scoring
 from cpu_tiers.weights.tree import Summary, Tree
 
+if TYPE_CHECKING:
+    from cpu_tiers.model.request import RequestGroup
+    from cpu_tiers.weights.cost.gradient import History
+    from cpu_tiers.weights.cost.hosts import CostHosts
+    from cpu_tiers.weights.cost.packing import Scale
+
+Allocations = Mapping[str, Mapping[str, int]]
+"""The amounts of a candidate by provider uuid and resource class."""
+
 _ROOT = itemgetter("root_provider_uuid")
 _NOTHING: Allocations = MappingProxyType({})
-
-SLIGHT_BEST_FIT = 1 / 320
-"""The weight of what is left on a host beside the loss of usable room: it decides between hosts
-that lose about the same. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
 
 
 class HostScore(NamedTuple):
@@ -79,32 +81,111 @@ class Forest:
         history: History | None = None,
         scale: Scale | None = None,
     ) -> None:
-        self._requested = requested
-        # isinstance() of an abstract class is slow, and scores are worked out for every host.
-        self._mean = scoring if isinstance(scoring, MeanScoring) else None
+        self._costs: CostHosts | None = None
+        if isinstance(scoring, CostScoring):
+            from cpu_tiers.weights.cost.hosts import CostHosts
+
+            self._costs = CostHosts(
+                summaries, requested, only_resources, scoring, groups, history, scale
+            )
+        elif isinstance(scoring, MeanScoring):
+            self._means = _MeanHosts(
+                summaries, requested, required, scoring, only_resources, only_traits
+            )
+
+    def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
+        """Tell the candidates of a host, which count under ``fragmentation``.
+
+        :param candidates: the allocations of each candidate, by provider uuid.
+        """
+        if self._costs is not None:
+            self._costs.offer(root, candidates)
+
+    def best(self, root: str) -> int:
+        """Return the number of the best candidate that was offered for a host.
+
+        The number is 0 under a scoring to which the candidates of a host are equal.
+        """
+        return 0 if self._costs is None else self._costs.best(root)
+
+    def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
+        """Begin another request for an equal server, under ``best-fit`` or ``fragmentation``.
+
+        A simulation has a request after each change of the cloud. Tell the changes with
+        :meth:`claim` before.
+
+        :param scale: the scale of the hosts that have room now.
+        :param summaries: returns the summaries of all hosts as they are now.
+        :returns: whether the candidates of all hosts have to be offered again.
+        """
+        return self._costs is not None and self._costs.renew(scale, summaries)
+
+    def score(self, root: str) -> float:
+        """Return the score of a host, among all hosts."""
+        return self._means.score(root) if self._costs is None else self._costs.score(root)
+
+    def scores(self) -> dict[str, float]:
+        """Return the score of every host."""
+        roots = self._means.trees.keys() if self._costs is None else self._costs.roots
+        return dict(zip(roots, self.scores_of(roots), strict=True))
+
+    def scores_of(self, roots: Collection[str]) -> list[float]:
+        """Return the scores of hosts, in their order.
+
+        :param roots: the hosts that have room; the rarity of a kind is that among these hosts.
+        """
+        if self._costs is not None:
+            return self._costs.scores_of(roots)
+        return list(map(self._means.score, roots))
+
+    def charged(self, root: str) -> float:
+        """Return for how much of a rare host a server pays, weighted, in average hosts.
+
+        A server pays for what it requests, and on an idle host for the whole host.
+        """
+        return 0.0 if self._costs is None else self._costs.charged(root)
+
+    def explain(self, root: str) -> HostScore:
+        """Return the score of a host, with the parts of the score."""
+        return self._means.explain(root) if self._costs is None else self._costs.explain(root)
+
+    def claim(
+        self, root: str, resources: Mapping[str, int], allocations: Allocations = _NOTHING
+    ) -> None:
+        """Subtract the resources of a server from the free amounts of a host.
+
+        Resource classes that the host does not have are ignored.
+
+        :param allocations: the same resources by provider uuid, which count under
+            ``fragmentation``.
+        """
+        if self._costs is None:
+            self._means.claim(root, resources)
+        else:
+            self._costs.claim(root, resources, allocations)
+
+
+class _MeanHosts:
+    """The hosts of a request, whose scores are means over resource classes and traits."""
+
+    def __init__(
+        self,
+        summaries: Mapping[str, Summary],
+        requested: Mapping[str, int],
+        required: Collection[str],
+        scoring: MeanScoring,
+        only_resources: Collection[str],
+        only_traits: Collection[str],
+    ) -> None:
+        self._requested, self._scoring = requested, scoring
         self._only_traits = frozenset(only_traits)
         self._required = self._considered([required])
         self._known_traits: dict[tuple[int, int], list[Collection[str]]] = {}
         self._trait_scores: dict[int, tuple[list[Collection[str]], float]] = {}
-        self._gradient: Gradient | None = None
-        if isinstance(scoring, CostScoring):
-            amounts = AnsweredAmounts(summaries)
-            self._left = LeftAmounts(amounts, requested, only_resources)
-            self._weigh(scale or amounts.totals().scale(only_resources))
-            if scoring.counts_typical:
-                groups = groups or (RequestGroup(resources=requested),)
-                past = history or History()
-                self._gradient = Gradient(summaries, amounts, groups, self._scale, past)
-            return
-        self._trees = self._flattened(summaries)
+        self.trees = self._flattened(summaries)
         if only_resources:
-            for tree in self._trees.values():
+            for tree in self.trees.values():
                 tree.keep(only_resources)
-
-    def _weigh(self, scale: Scale) -> None:
-        self._scale = scale
-        self._size = scale.size(self._requested)
-        self._left.weigh(scale)
 
     def _flattened(self, summaries: Mapping[str, Summary]) -> dict[str, Tree]:
         """Return the trees of all hosts."""
@@ -118,133 +199,35 @@ class Forest:
             tree.traits = self._shared(tree.traits)
         return trees
 
-    def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
-        """Tell the candidates of a host, which count under ``fragmentation``.
-
-        :param candidates: the allocations of each candidate, by provider uuid.
-        """
-        if self._gradient is not None:
-            self._gradient.offer(root, candidates)
-
-    def best(self, root: str) -> int:
-        """Return the number of the best candidate that was offered for a host.
-
-        The number is 0 under a scoring to which the candidates of a host are equal.
-        """
-        return 0 if self._gradient is None else self._gradient.best(root)
-
-    def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
-        """Begin another request for an equal server, under ``best-fit`` or ``fragmentation``.
-
-        A simulation has a request after each change of the cloud. Tell the changes with
-        :meth:`claim` before.
-
-        :param scale: the scale of the hosts that have room now.
-        :param summaries: returns the summaries of all hosts as they are now.
-        :returns: whether the candidates of all hosts have to be offered again.
-        """
-        self._weigh(scale)
-        return self._gradient is not None and self._gradient.renew(scale, summaries)
-
     def score(self, root: str) -> float:
-        """Return the score of a host, among all hosts."""
-        rarity = 0.0 if self._gradient is None else self._gradient.kinds.rarity(root)
-        return self._scores([root], [rarity])[0]
-
-    def scores(self) -> dict[str, float]:
-        """Return the score of every host."""
-        roots = self._left.roots if self._mean is None else self._trees.keys()
-        return dict(zip(roots, self.scores_of(roots), strict=True))
-
-    def scores_of(self, roots: Collection[str]) -> list[float]:
-        """Return the scores of hosts, in their order.
-
-        :param roots: the hosts that have room; the rarity of a kind is that among these hosts.
-        """
-        rarities = [] if self._gradient is None else self._gradient.kinds.rarities(roots)
-        return self._scores(roots, rarities)
-
-    def _scores(self, roots: Collection[str], rarities: Collection[float]) -> list[float]:
-        """Return the scores of hosts with these rarities."""
-        if self._mean is not None:
-            mean, trees = self._mean, self._trees
-            return [self._mean_score(mean, trees[root]) for root in roots]
-        size, score = self._size, CostScoring.score
-        costs = self._left.costs(roots)
-        if self._gradient is not None:
-            losses = self._gradient.losses(roots)
-            costs = [
-                loss + SLIGHT_BEST_FIT * cost for loss, cost in zip(losses, costs, strict=True)
-            ]
-        if any(rarities):
-            costs = list(map(add, costs, map(mul, rarities, map(self.charged, roots))))
-        return [score(size, cost) for cost in costs]
-
-    def charged(self, root: str) -> float:
-        """Return for how much of a rare host a server pays, weighted, in average hosts.
-
-        A server pays for what it requests, and on an idle host for the whole host.
-        """
-        if not self._left.is_idle(root):
-            return self._size
-        (left,) = self._left.costs([root])
-        return self._size + left
-
-    def _mean_score(self, scoring: MeanScoring, tree: Tree) -> float:
+        """Return the score of a host."""
+        tree = self.trees[root]
         if tree.score is None:
-            parts = scoring.resource_parts(self._requested, tree.free)
-            tree.score = (_mean(parts) + self._trait_score(scoring, tree)) / 2
+            parts = self._scoring.resource_parts(self._requested, tree.free)
+            tree.score = (_mean(parts) + self._trait_score(tree)) / 2
         return tree.score
 
     def explain(self, root: str) -> HostScore:
         """Return the score of a host, with the parts of the score."""
-        if self._mean is None:
-            return self._explain_cost(root)
-        tree = self._trees[root]
-        parts = self._mean.resource_parts(self._requested, tree.free)
+        tree = self.trees[root]
+        parts = self._scoring.resource_parts(self._requested, tree.free)
         traits = sorted(self._considered(tree.traits))
         return HostScore(
             score=self.score(root),
             resource_score=_mean(parts),
-            trait_score=self._trait_score(self._mean, tree),
+            trait_score=self._trait_score(tree),
             resources=dict(zip(tree.free, parts, strict=True)),
             traits={name: float(name in self._required) for name in traits},
         )
 
-    def _explain_cost(self, root: str) -> HostScore:
-        """Return the score; the part of a class is the score if only the class were left."""
-        free = self._left.free(root)
-        left = self._scale.left(free, self._requested)
-        score = self.score(root)
-        return HostScore(
-            score=score,
-            resource_score=score,
-            trait_score=0.0,
-            resources={name: CostScoring.score(self._size, left.get(name, 0.0)) for name in free},
-            traits={},
-        )
+    def claim(self, root: str, resources: Mapping[str, int]) -> None:
+        """Subtract the resources of a server from the free amounts of a host."""
+        tree = self.trees[root]
+        for name in tree.free.keys() & resources.keys():
+            tree.free[name] -= resources[name]
+        tree.score = None
 
-    def claim(
-        self, root: str, resources: Mapping[str, int], allocations: Allocations = _NOTHING
-    ) -> None:
-        """Subtract the resources of a server from the free amounts of a host.
-
-        Resource classes that the host does not have are ignored.
-
-        :param allocations: the same resources by provider uuid, which count under
-            ``fragmentation``.
-        """
-        if self._mean is None:
-            self._left.claim(root, resources)
-        else:
-            tree = self._trees[root]
-            for name in tree.free.keys() & resources.keys():
-                tree.free[name] -= resources[name]
-            tree.score = None
-        if self._gradient is not None:
-            self._gradient.claim(root, allocations)
-
-    def _trait_score(self, scoring: MeanScoring, tree: Tree) -> float:
+    def _trait_score(self, tree: Tree) -> float:
         """Return the trait score, computed only once for hosts with the same traits."""
         # Hosts with equal traits share a list, see _shared(). The entry keeps the list alive,
         # so no other object gets its id.
@@ -252,7 +235,7 @@ class Forest:
         if key not in self._trait_scores:
             names = self._considered(tree.traits)
             matched = len(self._required & names)
-            score = scoring.trait_score(len(self._required), matched, len(names))
+            score = self._scoring.trait_score(len(self._required), matched, len(names))
             self._trait_scores[key] = tree.traits, score
         return self._trait_scores[key][1]
 

@@ -118,7 +118,12 @@ def _table(*rows: Iterable[str]) -> Iterator[str]:
 
 def _features() -> Iterator[str]:
     rows = [
-        (service.name, feature.name, feature.switch, str(len({str(s) for s in wraps(feature)})))
+        (
+            service.name,
+            feature.name,
+            feature.switched_on_by,
+            str(len({str(s) for s in wraps(feature)})),
+        )
         for service in SERVICES
         for feature in service.features
     ]

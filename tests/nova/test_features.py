@@ -26,7 +26,7 @@ from cpu_tiers.conf import compute, filter_scheduler, libvirt
 from cpu_tiers.nova import options
 from cpu_tiers.nova.api import features as api
 from cpu_tiers.nova.compute.features import COMPUTE
-from cpu_tiers.nova.features import Feature, Service, is_always_on
+from cpu_tiers.nova.features import Feature, Service
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
@@ -322,18 +322,14 @@ def test_a_start_is_one_line_of_the_log(
     def wrap_again(original: Callable[..., Any]) -> Callable[..., Any]:
         return functools.wraps(original)(lambda text: original(text))
 
-    def around(name: str) -> Seam:
-        return Seam(module="fake_nova", path=name, parameters=("text",), wrap=wrap_again)
-
-    parts = {"more": ("kept", "plain"), "less": ("plain",), "off": ("kept",)}
+    for name in ("kept", "plain"):
+        seam = Seam(module="fake_nova", path=name, parameters="text", wrap=wrap_again)
+        setattr(fake, name.upper(), seam)
     features = [
-        Feature(
-            name=name,
-            switch="",
-            seams=tuple(map(around, functions)),
-            is_on=is_always_on if name != "off" else lambda _: False,
-        )
-        for name, functions in parts.items()
+        Feature(name="more", wrappers=("fake_nova:KEPT", "fake_nova:PLAIN")),
+        Feature(name="less", wrappers=("fake_nova:PLAIN",)),
+        # A feature that is off is not imported.
+        Feature(name="off", wrappers=("no_module:SEAM",), condition=lambda _: False),
     ]
     part = Service(name="nova-test", features=tuple(features))
     with caplog.at_level(logging.INFO, "cpu_tiers"):

@@ -1,5 +1,6 @@
 """How the services load our parts, and what that does and does not touch."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,129 @@ assert before == [pkgutil.resolve_name(one) for one in FUNCTIONS]
 assert "resource_provider_scoring" not in nova.conf.CONF.filter_scheduler
 """
     run(code)
+
+
+LISTED = """
+import json, os, pathlib, sys, tempfile
+nova.objects.register_all()
+
+
+def start_scheduler():
+    from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
+    ResourceProviderWeigher()
+    from cpu_tiers.nova.scheduler.scores import RequestScores
+    specs = {"quota:cpu_shares_multiplier": "100"}
+    sizes = {"vcpus": 2, "memory_mb": 512, "root_gb": 0, "ephemeral_gb": 0, "swap": 0}
+    spec = nova.objects.RequestSpec(
+        flavor=nova.objects.Flavor(name="gold", extra_specs=specs, **sizes),
+        image=None,
+        is_bfv=False,
+        requested_resources=[],
+        request_level_params=nova.objects.RequestLevelParams(),
+    )
+    provider = {
+        "root_provider_uuid": "one",
+        "parent_provider_uuid": None,
+        "resources": {"VCPU": {"capacity": 8, "used": 0}},
+        "traits": [],
+    }
+    (score,) = RequestScores({"one": provider}, spec).of(["one"])
+    assert score > 0
+
+
+def start_compute():
+    from cpu_tiers.conf import libvirt
+    from cpu_tiers.nova import options
+    from cpu_tiers.nova.compute import driver
+    options.register(libvirt)
+    driver.COMPUTE.start()
+
+
+def start_api():
+    from cpu_tiers.nova.api import validators
+    validators.register()
+
+
+for name, (service, text) in CASES.items():
+    pid = os.fork()  # before anything of ours is imported
+    if not pid:
+        conf = pathlib.Path(tempfile.mkdtemp(), "nova.conf")
+        conf.write_text(text)
+        nova.conf.CONF([], default_config_files=[str(conf)])
+        {"nova-scheduler": start_scheduler, "nova-compute": start_compute, "nova-api": start_api}[
+            service
+        ]()
+        ours = [name for name in sys.modules if name.partition(".")[0] == "cpu_tiers"]
+        lines = {each: len(open(sys.modules[each].__file__).readlines()) for each in ours}
+        print(json.dumps([name, lines]), flush=True)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+SHARES = "[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n"
+NODES = "[filter_scheduler]\nquery_placement_for_numa = true\n"
+CASES = {
+    "the weigher": ("nova-scheduler", "", ()),
+    "tiers": ("nova-scheduler", SHARES, ("nova.scheduler.reasons",)),
+    "tiers without reasons": (
+        "nova-scheduler",
+        f"{SHARES}name_lacking_constraints = false\n",
+        (),
+    ),
+    "the record": (
+        "nova-scheduler",
+        "[filter_scheduler]\ndecision_record_file = /nowhere/decisions\n",
+        ("nova.scheduler.reasons",),
+    ),
+    "the NUMA query": ("nova-scheduler", NODES, ("nova.numa", "nova.scheduler.numa")),
+    "typical servers": (
+        "nova-scheduler",
+        "[filter_scheduler]\nresource_provider_scoring = fragmentation\n",
+        ("weights.cost",),
+    ),
+    "the shares of a host": ("nova-compute", "[libvirt]\nreport_vcpu_shares = true\n", ()),
+    "the NUMA query of nova-scheduler": ("nova-compute", NODES, ()),
+    "the nodes of a host": (
+        "nova-compute",
+        "[compute]\nenable_numa_reporting_to_placement = true\n",
+        ("nova.numa", "nova.compute.numa"),
+    ),
+    "faulty flavors": ("nova-api", "[api]\nrefuse_faulty_flavors = true\n", ()),
+}
+"""For each process, the service, its nova.conf, and the wings that it needs."""
+
+WINGS = {
+    *("nova.numa", "nova.scheduler.numa", "nova.scheduler.reasons", "nova.compute.numa"),
+    "weights.cost",
+}
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, dict[str, int]]:
+    """Return, for each of CASES, the lines of each module of ours that the process has imported.
+
+    nova-scheduler has also worked out the score of a host for a server of a tier.
+    """
+    starts = {name: (service, text) for name, (service, text, _) in CASES.items()}
+    output = run(f"CASES = {starts!r}\n{LISTED}")
+    return dict(map(json.loads, output.splitlines()))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_wing_is_imported_with_its_option(case: str, loaded: dict[str, dict[str, int]]) -> None:
+    wings = {wing for wing in WINGS if f"cpu_tiers.{wing}" in loaded[case]}
+    assert wings == set(CASES[case][2])
+
+
+@pytest.mark.parametrize(
+    ("case", "most_modules", "most_lines"),
+    [("tiers", 66, 6_300), ("the shares of a host", 97, 8_800)],
+)
+def test_tiers_need_few_modules(
+    case: str, most_modules: int, most_lines: int, loaded: dict[str, dict[str, int]]
+) -> None:
+    assert "cpu_tiers.extra_specs.shares" in loaded[case]
+    assert len(loaded[case]) <= most_modules
+    assert sum(loaded[case].values()) <= most_lines
 
 
 def test_the_scheduler_starts_with_our_lines_in_nova_conf() -> None:

@@ -23,13 +23,20 @@ def page(name: str) -> str:
 
 
 def imports(module: str) -> Iterator[str]:
-    """Yield the modules of cpu_tiers that a module imports, also inside of functions."""
+    """Yield the modules of cpu_tiers that a module imports, also inside of functions and by name.
+
+    A feature names its seams: ``cpu_tiers.nova.cpu_policies:SEAMS``.
+    """
     for node in ast.walk(modules()[module]):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Constant) and re.fullmatch(
+            r"cpu_tiers[\w.]*:\w+", str(node.value)
+        ):
+            names = [str(node.value).partition(":")[0]]
         for name in names:
             while name and name not in modules():
                 name = name.rpartition(".")[0]

@@ -35,3 +35,12 @@ def test_translators_and_weights_bring_in_nothing_heavy() -> None:
 
 def test_the_client_does_not_bring_in_placement_itself() -> None:
     assert "placement" not in loaded_by("import cpu_tiers.placement.client")
+
+
+def test_only_a_scoring_by_cost_brings_in_the_costs() -> None:
+    made = "from cpu_tiers.weights import SCORINGS, Forest; Forest({}, {}, scoring=SCORINGS['%s'])"
+    costs = {
+        name: "cpu_tiers.weights.cost" in loaded_by(made % name)
+        for name in ("literal", "boring", "best-fit", "fragmentation")
+    }
+    assert costs == {"literal": False, "boring": False, "best-fit": True, "fragmentation": True}

@@ -2,40 +2,28 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from oslo_config import cfg
-
-from cpu_tiers.conf import api, filter_scheduler
-from cpu_tiers.nova import cpu_policies, options
-from cpu_tiers.nova.api import flavor_admission
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam, install, remove
 
-
-def _refuses_faulty_flavors(conf: cfg.ConfigOpts) -> bool:
-    options.register(api)
-    is_on: bool = conf.api.refuse_faulty_flavors
-    if is_on:
-        options.register(filter_scheduler)  # which queries nova-scheduler makes
-    return is_on
-
+_ADMISSION = "cpu_tiers.nova.api.flavor_admission:SEAMS"
 
 API = Service(
     name="nova-api",
     features=(
-        Feature(
-            name=CPU_POLICIES.name,
-            switch=CPU_POLICIES.switch,
-            seams=(*cpu_policies.SEAMS, *flavor_admission.SEAMS),
-            is_on=CPU_POLICIES.is_on,
+        replace(
+            CPU_POLICIES,
+            wrappers=(*CPU_POLICIES.wrappers, _ADMISSION),
+            groups=("api",),
         ),
         Feature(
             name="flavor admission",
-            switch="``[api] refuse_faulty_flavors``",
-            seams=flavor_admission.SEAMS,
-            is_on=_refuses_faulty_flavors,
+            option="api.refuse_faulty_flavors",
+            wrappers=(_ADMISSION,),
+            groups=("filter_scheduler",),  # which queries nova-scheduler makes
         ),
     ),
 )
@@ -65,7 +53,7 @@ def _start_later(original: Callable[..., Any]) -> Callable[..., Any]:
 CONFIGURED = Seam(
     module="nova.service",
     path="setup_profiler",
-    parameters=("binary", "host"),
+    parameters="binary, host",
     wrap=_start_later,
 )
 """The seam for nova-api as the script ``nova-api-wsgi`` of Nova 31 and 32, which loads the

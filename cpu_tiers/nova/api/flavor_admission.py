@@ -150,45 +150,24 @@ SEAMS = (
         module="nova.compute.api",
         path="API._validate_and_build_base_options",
         parameters=(
-            "self",
-            "context",
-            "flavor",
-            "boot_meta",
-            "image_href",
-            "image_id",
-            "kernel_id",
-            "ramdisk_id",
-            "display_name",
-            "display_description",
-            "hostname",
-            "key_name",
-            "key_data",
-            "security_groups",
-            "availability_zone",
-            "user_data",
-            "metadata",
-            "access_ip_v4",
-            "access_ip_v6",
-            "requested_networks",
-            "config_drive",
-            "auto_disk_config",
-            "reservation_id",
-            "max_count",
-            "supports_port_resource_request",
-            "min_comp_ver",
+            "self, context, flavor, boot_meta, image_href, image_id, kernel_id, ramdisk_id,"
+            " display_name, display_description, hostname, key_name, key_data, security_groups,"
+            " availability_zone, user_data, metadata, access_ip_v4, access_ip_v6,"
+            " requested_networks, config_drive, auto_disk_config, reservation_id, max_count,"
+            " supports_port_resource_request, min_comp_ver"
         ),
         wrap=_refuse_boot,
     ),
     Seam(
         module="nova.compute.api",
         path="API._validate_flavor_image_numa_pci",
-        parameters=("image", "flavor", "validate_numa=True", "validate_pci=False"),
+        parameters="image, flavor, validate_numa=True, validate_pci=False",
         wrap=_refuse_resize,
     ),
     Seam(
         module="nova.compute.api",
         path="API._validate_numa_rebuild",
-        parameters=("instance", "image", "flavor"),
+        parameters="instance, image, flavor",
         wrap=_refuse_rebuild,
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import nova.conf
 from nova import config, context, exception, objects
@@ -50,35 +50,22 @@ class NovaUnavailable(CpuTiersError):
     """Nova's database or conductor does not answer, or nova.conf has a wrong address."""
 
 
-class Cloud(Protocol):
-    """The cells v2 of Nova that a command can read: a request context for each."""
+class Cells:
+    """All cells v2, by the API database: a request context for each."""
 
     def of_host(self, host: str) -> Any:
         """Return the context of the cell v2 that has a host.
 
         :raises nova.exception.HostMappingNotFound: Nova does not know the host.
         """
+        mapping = objects.HostMapping.get_by_host(context.get_admin_context(), host)
+        return _in_cell(mapping.cell_mapping)
 
     def of_server(self, uuid: str) -> Any:
         """Return the context of the cell v2 that has a server.
 
         :raises nova.exception.NotFound: Nova does not know the server.
         """
-
-    def all(self) -> Iterator[Any]:
-        """Yield the context of each cell v2 with hosts."""
-
-
-class Cells:
-    """All cells v2, by the API database."""
-
-    def of_host(self, host: str) -> Any:
-        """Return the context of the host's cell."""
-        mapping = objects.HostMapping.get_by_host(context.get_admin_context(), host)
-        return _in_cell(mapping.cell_mapping)
-
-    def of_server(self, uuid: str) -> Any:
-        """Return the context of the server's cell."""
         admin = context.get_admin_context()
         mapping = objects.InstanceMapping.get_by_instance_uuid(admin, uuid)
         if mapping.cell_mapping is None:  # the server is being scheduled
@@ -103,17 +90,19 @@ class Conductor:
         base.NovaObject.indirection_api = rpcapi.ConductorAPI()
         _answers_in_time(BaseAPI(topic=rpcapi.RPC_TOPIC))
 
-    def of_host(self, host: str) -> Any:
+    def of_host(self, _host: str) -> Any:
         """Return the context of this cell."""
         return context.get_admin_context()
 
-    def of_server(self, uuid: str) -> Any:
-        """Return the context of this cell."""
-        return context.get_admin_context()
+    of_server = of_host
 
     def all(self) -> Iterator[Any]:
         """Yield the context of this cell."""
         yield context.get_admin_context()
+
+
+Cloud = Cells | Conductor
+"""The cells v2 of Nova that a command can read."""
 
 
 def _answers_in_time(conductor: BaseAPI) -> None:

@@ -18,11 +18,12 @@ from cpu_tiers.accounting import healing
 from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import ConsumerId, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall, missing_shares
-from cpu_tiers.accounting.relocation import OF_NODES, Resident
+from cpu_tiers.accounting.relocation import Resident
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.nova.commands.offline_holdings import held_by_flavor
 from cpu_tiers.nova.consumers import ComputeNode, find_owners, find_share_shortfalls
 from cpu_tiers.nova.numa.residents import find_residents

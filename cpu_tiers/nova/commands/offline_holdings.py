@@ -14,10 +14,10 @@ from nova import objects
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.accounting.missing_shares import Owner, missing_shares
-from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.nova.consumers import ComputeNode, find_consumer_records, moves_of
 from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.translators import sizes

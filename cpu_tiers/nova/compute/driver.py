@@ -1,45 +1,43 @@
 """``compute_driver = cpu_tiers.LibvirtDriver``: Nova's libvirt driver, NUMA nodes and shares.
 
-``report_decision`` decides whether a host reports NUMA nodes and shares; ``numa_inventory`` and
-``shares_inventory`` edit the provider tree, ``numa_reshape`` the allocations; ``host_traits`` sets
-the traits of the host, and ``guest_weight`` gives the weight of a guest. The import of the module
-has no effect on Nova.
+``report_decision`` decides whether a host reports NUMA nodes and shares, ``shares_inventory``
+edits the provider tree, ``host_traits`` sets the traits of the host, and ``guest_weight`` gives
+the weight of a guest. What ``numa/`` does with tree and allocations is imported where the host
+reports NUMA nodes. The import of the module has no effect on Nova.
 """
+
+from __future__ import annotations
 
 import contextlib
 import copy
 import functools
 import logging
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import nova.conf
 from nova import exception
 from nova.virt.libvirt import driver
 from oslo_config import cfg
 
-from cpu_tiers import extensions
 from cpu_tiers.conf import libvirt
-from cpu_tiers.conf.read import inventory_options
-from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.inventory import Reporter
-from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova import options
 from cpu_tiers.nova.compute import host_traits, share_names, shares_inventory, tracker_run
 from cpu_tiers.nova.compute.features import COMPUTE, NUMA_REPORTING
 from cpu_tiers.nova.compute.guest_weight import with_plain_shares
 from cpu_tiers.nova.compute.host_report import HostReport
-from cpu_tiers.nova.compute.numa import numa_inventory, numa_reshape
 from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
-from cpu_tiers.nova.compute.start_refusal import ReportRefused, refusals_end_process
+from cpu_tiers.nova.compute.start_refusal import refusals_end_process
 from cpu_tiers.nova.compute.starting_consumers import (
     StartingConsumers,
     read_consumers,
     refusing_unknown_servers,
 )
 from cpu_tiers.placement.steps import State
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.compute.numa.numa_inventory import NodeReporter
 
 LOG = logging.getLogger(__name__)
 CONF = nova.conf.CONF
@@ -106,7 +104,9 @@ class LibvirtDriver(driver.LibvirtDriver):
         before = host.state if decision.nodes else State(providers={})
         with _root_as_before(host, decision):
             if decision.nodes:
-                numa_inventory.show_pcpus(host)
+                from cpu_tiers.nova.compute.numa.numa_inventory import show_pcpus
+
+                show_pcpus(host)
             super().update_provider_tree(host.tree, host.name, allocations=host.allocations)
             if host.is_starting and host.allocations is None:
                 self._ask_for_reshape(host, decision, before, consumers)
@@ -131,14 +131,19 @@ class LibvirtDriver(driver.LibvirtDriver):
         coming = host.with_copied_tree()
         self._report(coming, decision, before)
         if decision.nodes:
-            numa_inventory.warn_of_pinned_servers(host, inventory_options(CONF))
+            from cpu_tiers.nova.compute.numa.numa_inventory import warn_of_pinned_servers
+
+            warn_of_pinned_servers(host)
         missing = consumers.missing_shares
         if decision.shares and shares_inventory.shares_to_add(coming, missing):
             LOG.info("Servers on %s lack %s", host.name, VCPU_SHARES)
             raise exception.ReshapeNeeded()
-        if decision.nodes and numa_reshape.allocations_to_move(coming, consumers.allocations):
-            LOG.info("Servers on %s move to its NUMA nodes", host.name)
-            raise exception.ReshapeNeeded()
+        if decision.nodes:
+            from cpu_tiers.nova.compute.numa.numa_reshape import allocations_to_move
+
+            if allocations_to_move(coming, consumers.allocations):
+                LOG.info("Servers on %s move to its NUMA nodes", host.name)
+                raise exception.ReshapeNeeded()
 
     def _report(self, host: HostReport, decision: ReportDecision, before: State) -> frozenset[str]:
         """Edit the tree after Nova; return the names of the NUMA nodes and page sizes.
@@ -146,8 +151,8 @@ class LibvirtDriver(driver.LibvirtDriver):
         :raises ReportRefused: options that the host cannot satisfy; or at a start, where
             provider.yaml reports shares, too.
         """
-        numa_inventory.mark(host, no_numa=decision.no_numa)
-        host_traits.mark(host, keeps_shares=bool(decision.kept_shares))
+        kept = decision.kept_shares
+        host_traits.mark(host, keeps_shares=bool(kept), no_numa=decision.no_numa)
         nodes = self._report_nodes(host, before) if decision.nodes else frozenset[str]()
         if decision.shares:
             shares_inventory.put_shares(
@@ -160,29 +165,14 @@ class LibvirtDriver(driver.LibvirtDriver):
 
     def _report_nodes(self, host: HostReport, before: State) -> frozenset[str]:
         """Move inventories of the root to NUMA nodes; return the names of the nodes."""
-        try:
-            cpus = self._get_vcpu_available() | self._get_pcpu_available()
-            topology = numa_inventory.online(self._topology, cpus)
-            options = inventory_options(CONF)
-            nodes = numa_inventory.put_nodes(host, topology, options, self._reporters, before)
-        except CpuTiersError as error:
-            raise ReportRefused(str(error)) from error
-        numa_inventory.drop_vanished(host, nodes)
-        return nodes
+        cpus = self._get_vcpu_available() | self._get_pcpu_available()
+        return self._node_reporter.report(host, cpus, before)
 
     @functools.cached_property
-    def _topology(self) -> HostTopology:
-        """The cells of the host, as Nova read them when nova-compute started.
+    def _node_reporter(self) -> NodeReporter:
+        from cpu_tiers.nova.compute.numa.numa_inventory import NodeReporter
 
-        libvirt leaves out offline CPUs. With ``[libvirt] cpu_power_management`` Nova powers down
-        the dedicated CPUs without a server, but only after the first look at the host.
-        """
-        text: str = self._host.get_capabilities().to_xml()
-        return parse_capabilities(text.encode(), where="libvirt's capabilities of this host")
-
-    @functools.cached_property
-    def _reporters(self) -> Mapping[str, Reporter]:
-        return extensions.load(extensions.INVENTORY)  # kept: entry points are read from disk
+        return NodeReporter(lambda: self._host.get_capabilities().to_xml())
 
 
 @contextlib.contextmanager
@@ -223,6 +213,8 @@ def _reshape(
             shares_inventory.refuse_shares_without_room(host, shortfalls, allocations)
             shares_inventory.add_shares(shortfalls, allocations)
         if nodes:
-            numa_reshape.move_servers(host, nodes, allocations)
+            from cpu_tiers.nova.compute.numa.numa_reshape import move_servers
+
+            move_servers(host, nodes, allocations)
     if allocations != before:
         host.run.edited.add(host.name)

@@ -6,57 +6,39 @@ cpu-tiers. The driver by itself, with every option off, gives a guest the weight
 run of the resource tracker whether the host has reported NUMA nodes or shares before.
 """
 
-from oslo_config import cfg
-
-from cpu_tiers.conf import compute, filter_scheduler
-from cpu_tiers.nova import custom_names, options
 from cpu_tiers.nova.attributes import OF_HOST_REPORT, OF_NUMA_REPORTING
-from cpu_tiers.nova.compute import overrides, port_traits, tracker_run
-from cpu_tiers.nova.compute.guest_weight import LIVE_MIGRATION
-from cpu_tiers.nova.compute.numa import numa_pinning
-from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service, is_always_on
-
-
-def _reports_nodes(conf: cfg.ConfigOpts) -> bool:
-    return bool(conf[compute.GROUP].enable_numa_reporting_to_placement)
-
-
-def _queries_port_traits(conf: cfg.ConfigOpts) -> bool:
-    options.register(filter_scheduler)
-    is_on: bool = conf[filter_scheduler.GROUP].query_placement_for_port_traits
-    return is_on
-
+from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
 
 HOST_REPORT = Feature(
     name="host report",
     # Not only with an option for reporting: where the options were turned off, the inventories
     # of the host in Placement must not vanish.
     switch="``[DEFAULT] compute_driver`` names the driver",
-    seams=(*overrides.SEAMS, tracker_run.SEAM),
+    wrappers=(
+        "cpu_tiers.nova.compute.overrides:SEAMS",
+        "cpu_tiers.nova.compute.tracker_run:SEAM",
+    ),
     attributes=OF_HOST_REPORT,
-    is_on=is_always_on,
 )
 GUEST_WEIGHTS = Feature(
     name="guest weights",
     switch="``[DEFAULT] compute_driver`` names the driver",
-    seams=(LIVE_MIGRATION,),
-    is_on=is_always_on,
+    wrappers=("cpu_tiers.nova.compute.guest_weight:LIVE_MIGRATION",),
 )
 NUMA_REPORTING = Feature(
     name="NUMA reporting",
+    option="compute.enable_numa_reporting_to_placement",
     switch=(
         "``[compute] enable_numa_reporting_to_placement``, or the host must continue to report"
         " NUMA nodes"
     ),
-    seams=numa_pinning.SEAMS,
+    wrappers=("cpu_tiers.nova.compute.numa.numa_pinning:SEAMS",),
     attributes=OF_NUMA_REPORTING,
-    is_on=_reports_nodes,
 )
 PORT_TRAITS = Feature(
     name="port traits",
-    switch="``[filter_scheduler] query_placement_for_port_traits``",
-    seams=(*port_traits.SEAMS, custom_names.SEAM),
-    is_on=_queries_port_traits,
+    option="filter_scheduler.query_placement_for_port_traits",
+    wrappers=("cpu_tiers.nova.compute.port_traits:SEAMS", "cpu_tiers.nova.custom_names:SEAM"),
 )
 
 COMPUTE = Service(

@@ -79,7 +79,7 @@ def _wrap(update_quota_xml: Callable[..., Any]) -> Callable[..., Any]:
 LIVE_MIGRATION = Seam(
     module="nova.virt.libvirt.migration",
     path="_update_quota_xml",
-    parameters=("instance", "xml_doc"),
+    parameters="instance, xml_doc",
     wrap=_wrap,
 )
 """Nova removes ``<shares>`` of a guest whose flavor has no ``quota:cpu_shares``."""

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from cpu_tiers.accounting.holdings import ProviderName
 from cpu_tiers.model.numa import is_part
-from cpu_tiers.nova.compute.tracker_run import TrackerRun
+from cpu_tiers.nova.compute.tracker_run import TrackerRun, file_with_shares
 from cpu_tiers.nova.consumers import ComputeNode
 from cpu_tiers.placement.records import Inventories, Traits, read_inventory
 from cpu_tiers.placement.steps import ProviderState, State
@@ -81,9 +81,8 @@ class HostReport:
 
         :param provider: Nova's data of a provider of the host.
         """
-        return self.run.file_with_shares(
-            provider.name, provider.uuid, is_root=provider.parent_uuid is None
-        )
+        configs, is_root = self.run.tracker.provider_configs, provider.parent_uuid is None
+        return file_with_shares(configs, provider.name, provider.uuid, is_root=is_root)
 
     def as_if_running(self) -> Self:
         """Return the report as in a run after the start, in which nothing is reshaped."""

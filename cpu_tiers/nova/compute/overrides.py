@@ -2,32 +2,14 @@
 
 from cpu_tiers.nova.seams import Seam
 
-_MODULE = "nova.virt.libvirt.driver"
-SEAMS = (
-    Seam(
-        module=_MODULE,
-        path="LibvirtDriver.__init__",
-        parameters=("self", "virtapi", "read_only=False"),
-    ),
-    Seam(
-        module=_MODULE,
-        path="LibvirtDriver.update_provider_tree",
-        parameters=("self", "provider_tree", "nodename", "allocations=None"),
-    ),
-    Seam(
-        module=_MODULE,
-        path="LibvirtDriver._update_guest_cputune",
-        parameters=("self", "guest", "flavor"),
-    ),
-    Seam(
-        module=_MODULE,
-        path="LibvirtDriver._get_vcpu_available",
-        parameters=("self",),
-    ),
-    Seam(
-        module=_MODULE,
-        path="LibvirtDriver._get_pcpu_available",
-        parameters=("self",),
-    ),
+SEAMS = tuple(
+    Seam(module="nova.virt.libvirt.driver", path=f"LibvirtDriver.{method}", parameters=parameters)
+    for method, parameters in (
+        ("__init__", "self, virtapi, read_only=False"),
+        ("update_provider_tree", "self, provider_tree, nodename, allocations=None"),
+        ("_update_guest_cputune", "self, guest, flavor"),
+        ("_get_vcpu_available", "self"),
+        ("_get_pcpu_available", "self"),
+    )
 )
 """Only verified: a subclass needs no wrapper."""

@@ -144,24 +144,24 @@ SEAMS = (
     Seam(
         module="nova.scheduler.utils",
         path="fill_provider_mapping_based_on_allocation",
-        parameters=("context", "report_client", "request_spec", "allocation"),
+        parameters="context, report_client, request_spec, allocation",
         wrap=_map_all_ports,
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.remove_resources_from_instance_allocation",
-        parameters=("self", "context", "consumer_uuid", "resources"),
+        parameters="self, context, consumer_uuid, resources",
         wrap=_free_amounts,
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get_providers_in_tree",
-        parameters=("self", "context", "uuid"),
+        parameters="self, context, uuid",
     ),
     Seam(
         module="nova.scheduler.utils",
         path="ResourceRequest.from_request_groups",
-        parameters=("cls", "request_groups", "request_level_params", "group_policy"),
+        parameters="cls, request_groups, request_level_params, group_policy",
         wrap=_mark_attached,
     ),
     *port_queries.SEAMS,

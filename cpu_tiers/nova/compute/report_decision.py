@@ -15,7 +15,6 @@ import nova.conf
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.compute import shares_inventory
 from cpu_tiers.nova.compute.host_report import HostReport
-from cpu_tiers.nova.compute.numa import numa_inventory
 from cpu_tiers.nova.compute.start_refusal import ReportRefused
 from cpu_tiers.nova.no_answer import NO_ANSWER, NO_DATABASE
 
@@ -47,7 +46,7 @@ def decide(host: HostReport) -> ReportDecision:
         on; or two options contradict each other.
     """
     option: bool | None = CONF.compute.enable_numa_reporting_to_placement
-    nodes = numa_inventory.reports_nodes(host, option)
+    nodes = _reports_nodes(host, option)
     if nodes and CONF.libvirt.file_backed_memory:
         raise ReportRefused(
             "[libvirt] file_backed_memory is set, and file-backed memory belongs to no NUMA"
@@ -58,6 +57,15 @@ def decide(host: HostReport) -> ReportDecision:
         return ReportDecision(nodes=nodes, no_numa=no_numa, shares=_may_report_shares(host))
     kept = shares_inventory.shares_to_keep(host)
     return ReportDecision(nodes=nodes, no_numa=no_numa, kept_shares=kept)
+
+
+def _reports_nodes(host: HostReport, option: bool | None) -> bool:
+    """Tell whether the host reports NUMA nodes, without their modules if there are none."""
+    if not option and not host.nodes:
+        return False
+    from cpu_tiers.nova.compute.numa.numa_inventory import reports_nodes
+
+    return reports_nodes(host, option)
 
 
 def _may_report_shares(host: HostReport) -> bool:

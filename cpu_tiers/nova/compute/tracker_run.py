@@ -43,11 +43,6 @@ class TrackerRun:
         )
         return with_shares_named(allocations)  # type: ignore[no-any-return]  # as it was
 
-    def file_with_shares(self, name: str, uuid: str, *, is_root: bool = True) -> str | None:
-        """Return the path of a provider.yaml with shares of a provider, or ``None``."""
-        configs = self.tracker.provider_configs
-        return file_with_shares(configs, name, uuid, is_root=is_root)
-
 
 # A context variable, because nova-compute handles several requests at the same time.
 _CURRENT: ContextVar[TrackerRun | None] = ContextVar("cpu_tiers_tracker_run", default=None)
@@ -97,7 +92,7 @@ def _wrap(update_to_placement: Callable[..., Any]) -> Callable[..., Any]:
 SEAM = Seam(
     module="nova.compute.resource_tracker",
     path="ResourceTracker._update_to_placement",
-    parameters=("self", "context", "compute_node", "startup"),
+    parameters="self, context, compute_node, startup",
     wrap=_wrap,
 )
 """Keeps the arguments of Nova's resource tracker while it calls the driver."""

@@ -271,24 +271,20 @@ SEAMS = (
         module="nova.virt.hardware",
         path="numa_fit_instance_to_host",
         parameters=(
-            "host_topology",
-            "instance_topology",
-            "provider_mapping",
-            "limits=None",
-            "pci_requests=None",
-            "pci_stats=None",
+            "host_topology, instance_topology, provider_mapping, limits=None, pci_requests=None,"
+            " pci_stats=None"
         ),
         wrap=_constrain,
     ),
     Seam(
         module="nova.virt.hardware",
         path="_numa_cells_support_network_metadata",
-        parameters=("host_topology", "chosen_host_cells", "network_metadata"),
+        parameters="host_topology, chosen_host_cells, network_metadata",
     ),
     Seam(
         module="nova.pci.stats",
         path="PciDeviceStats.apply_requests",
-        parameters=("self", "requests", "provider_mapping", "numa_cells=None"),
+        parameters="self, requests, provider_mapping, numa_cells=None",
     ),
 )
 """The seams for nova-scheduler and nova-compute."""
@@ -296,7 +292,7 @@ SEAMS = (
 CONSUMES = Seam(
     module="nova.scheduler.host_manager",
     path="HostState.consume_from_request",
-    parameters=("self", "spec_obj"),
+    parameters="self, spec_obj",
     wrap=_consume_allocated,
     layer=1,
 )

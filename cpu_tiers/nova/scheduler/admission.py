@@ -15,7 +15,6 @@ from nova import context, objects
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.nova.convert import name_of, to_flavor, to_image
-from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.contract import as_existing
@@ -47,6 +46,8 @@ def existing_server(request_spec: objects.RequestSpec, error: InvalidInput) -> S
     """
     if is_admission(request_spec):
         raise error
+    from cpu_tiers.nova.convert_numa import to_guest_cpus  # few servers have a faulty flavor
+
     if not hasattr(request_spec, _WARNED):
         setattr(request_spec, _WARNED, True)
         LOG.warning(

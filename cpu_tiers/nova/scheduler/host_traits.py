@@ -69,7 +69,7 @@ def _require_traits(original: Callable[..., Any]) -> Callable[..., Any]:
 SEAM = Seam(
     module="nova.scheduler.utils",
     path="ResourceRequest.from_request_spec",
-    parameters=("cls", "request_spec", "enable_pinning_translate=True"),
+    parameters="cls, request_spec, enable_pinning_translate=True",
     wrap=_require_traits,
     layer=1,
 )

@@ -201,14 +201,8 @@ SEAMS = (
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.claim_resources",
         parameters=(
-            "self",
-            "context",
-            "consumer_uuid",
-            "alloc_request",
-            "project_id",
-            "user_id",
-            "allocation_request_version",
-            "consumer_generation=None",
+            "self, context, consumer_uuid, alloc_request, project_id, user_id,"
+            " allocation_request_version, consumer_generation=None"
         ),
         wrap=_give_back_oversold,
     ),
@@ -216,12 +210,12 @@ SEAMS = (
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get_allocs_for_consumer",
-        parameters=("self", "context", "consumer"),
+        parameters="self, context, consumer",
     ),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.post",
-        parameters=("self", "url", "data", "version=None", "global_request_id=None"),
+        parameters="self, url, data, version=None, global_request_id=None",
     ),
 )
 """The seams for nova-scheduler."""

@@ -52,7 +52,7 @@ SEAMS = (
     Seam(
         module="nova.scheduler.utils",
         path="ResourceRequest.from_request_spec",
-        parameters=("cls", "request_spec", "enable_pinning_translate=True"),
+        parameters="cls, request_spec, enable_pinning_translate=True",
         wrap=_mark_groups,
         layer=2,  # the outermost: the groups of the other wrappers are no groups of ports
     ),

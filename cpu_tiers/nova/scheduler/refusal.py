@@ -8,12 +8,31 @@ nova-conductor's ``rebuild_instance`` catches only NoValidHost and its like.
 import contextlib
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 from nova import exception
 
 from cpu_tiers.errors import CpuTiersError
 
 LOG = logging.getLogger(__name__)
+
+
+_UNEXPLAINED = "cpu_tiers_unexplained"
+"""The attribute of Nova's ResourceRequest whose empty answer has no reason of its own."""
+
+
+def leave_unexplained(request: Any) -> None:
+    """Have nova-scheduler look for no reason if the answer to a request is empty.
+
+    nova-scheduler adds the answer to the answer of another request, or joins and selects the
+    candidates of several queries.
+    """
+    setattr(request, _UNEXPLAINED, True)
+
+
+def is_unexplained(request: Any) -> bool:
+    """Tell whether an empty answer to a request has no reason of its own."""
+    return getattr(request, _UNEXPLAINED, False)
 
 
 @contextlib.contextmanager

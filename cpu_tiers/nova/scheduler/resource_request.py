@@ -21,8 +21,7 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of, valid_translators
-from cpu_tiers.nova.scheduler.reasons import empty_answers
-from cpu_tiers.nova.scheduler.refusal import refusing
+from cpu_tiers.nova.scheduler.refusal import leave_unexplained, refusing
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, shares
 from cpu_tiers.translators.compose import check_group
@@ -101,7 +100,7 @@ def _ask_for_claims(original: Callable[..., Any]) -> Callable[..., Any]:
             request._same_subtree = [*request._same_subtree, *map(list, claimed.same_subtree)]
             custom_names.need(request, claimed.groups, translated=True)
         if not enable_pinning_translate:
-            empty_answers.leave_unexplained(request)
+            leave_unexplained(request)
         return request
 
     return from_request_spec
@@ -138,7 +137,7 @@ def _add(request: Any, group: RequestGroup, flavor: str) -> None:
 CLAIMS = Seam(
     module="nova.scheduler.utils",
     path="ResourceRequest.from_request_spec",
-    parameters=("cls", "request_spec", "enable_pinning_translate=True"),
+    parameters="cls, request_spec, enable_pinning_translate=True",
     wrap=_ask_for_claims,
 )
 """The seam for nova-scheduler. nova-api must not have the seam: up to release 30, unified limits

@@ -20,18 +20,21 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.names import as_known, with_shares_named
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.numa import numa_query
-from cpu_tiers.nova.scheduler.numa.node_devices import equals_of_first
 from cpu_tiers.nova.seams import Seam
-from cpu_tiers.weights import SCORINGS, Forest, History
+from cpu_tiers.weights import SCORINGS, Forest
 
 LOG = logging.getLogger(__name__)
 
 _FAILURES = itertools.count(1)
 """Numbers the requests whose hosts were weighed without scores."""
 
-_HISTORY = History()
-"""The requests of this nova-scheduler process, for the scorings that count typical servers."""
+
+@functools.cache
+def _history() -> Any:
+    """Return the requests of this process, for the scorings that count typical servers."""
+    from cpu_tiers.weights import History
+
+    return History()
 
 
 class RequestScores:
@@ -85,7 +88,7 @@ class RequestScores:
         best = []
         for host in hosts:
             if host.allocation_candidates:
-                equals = equals_of_first(host, self._request_spec)
+                equals = _equals_of_first(host, self._request_spec)
                 self.forest.offer(host.uuid, list(map(_amounts_of, equals)))
                 best.append((host.allocation_candidates, self.forest.best(host.uuid)))
         # Nothing is changed before all hosts are worked out: a failure leaves Nova's order.
@@ -112,20 +115,20 @@ class RequestScores:
         """The hosts with their scores, built when a weigher needs the first score."""
         options = CONF[filter_scheduler.GROUP]
         request = utils.ResourceRequest.from_request_spec(self._request_spec)
-        groups: tuple[RequestGroup, ...] = ()
-        if self._counts_typical:
-            groups = _groups_of(request, numa_query.avoided_traits(self._request_spec))
+        nodes, avoided = frozenset[str](), frozenset[str]()
+        if _queries_nodes():
+            from cpu_tiers.nova.scheduler.numa.numa_query import traits_of_query
+
+            nodes, avoided = traits_of_query(self._request_spec)
         return Forest(
             self._summaries,
             with_shares_named(request.merged_resources()),
-            request.all_required_traits
-            | self._request_spec.root_required
-            | numa_query.node_traits(self._request_spec),
+            request.all_required_traits | self._request_spec.root_required | nodes,
             scoring=SCORINGS[options.resource_provider_scoring],
             only_resources=list(map(as_known, options.resource_provider_resources)),
             only_traits=options.resource_provider_traits,
-            groups=groups,
-            history=_HISTORY,
+            groups=_groups_of(request, avoided) if self._counts_typical else (),
+            history=_history() if self._counts_typical else None,
         )
 
     def claim(self, root: str, allocations: Mapping[str, Mapping[str, Any]]) -> None:
@@ -182,6 +185,20 @@ def _groups_of(
     )
 
 
+def _queries_nodes() -> bool:
+    """Tell whether nova-scheduler queries NUMA nodes: only then their modules are imported."""
+    return bool(CONF[filter_scheduler.GROUP].query_placement_for_numa)
+
+
+def _equals_of_first(host: Any, request_spec: objects.RequestSpec) -> list[Any]:
+    """Return the candidates of a host among which the scoring may choose."""
+    if not _queries_nodes():
+        return list(host.allocation_candidates)
+    from cpu_tiers.nova.scheduler.numa.node_devices import equals_of_first
+
+    return equals_of_first(host, request_spec)
+
+
 def scores_of(host_state: Any) -> RequestScores | None:
     """Return the scores that a host state carries; ``None`` if Placement was not asked.
 
@@ -194,6 +211,8 @@ def scores_of(host_state: Any) -> RequestScores | None:
 
 def _attach_scores(original: Callable[..., Any]) -> Callable[..., Any]:
     """Attach the scores to each host state; ``None`` for a rebuild, which asks no Placement."""
+    if SCORINGS[CONF[filter_scheduler.GROUP].resource_provider_scoring].counts_typical:
+        _history()  # before several threads ask for it
 
     @functools.wraps(original)
     def _get_all_host_states(
@@ -235,7 +254,7 @@ def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
 ATTACHES = Seam(
     module="nova.scheduler.manager",
     path="SchedulerManager._get_all_host_states",
-    parameters=("self", "context", "spec_obj", "provider_summaries"),
+    parameters="self, context, spec_obj, provider_summaries",
     wrap=_attach_scores,
 )
 """The seam that gives host states ``provider_summaries`` and ``request_scores``."""
@@ -245,7 +264,7 @@ SEAMS = (
     Seam(
         module="nova.scheduler.host_manager",
         path="HostState.consume_from_request",
-        parameters=("self", "spec_obj"),
+        parameters="self, spec_obj",
         wrap=_claim,
     ),
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cpu_tiers.model.names import by_each_name, with_shares_named
-from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.no_answer import NO_ANSWER, read_further
 from cpu_tiers.nova.seams import Seam
 
 LOG = logging.getLogger(__name__)
@@ -51,30 +51,10 @@ def _ask_by_each_name(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_allocation_candidates
 
 
-def read_further(client: Any, context: Any, query: str, version: str) -> dict[str, Any]:
-    """Return Placement's answer to a query under the other name of VCPU_SHARES.
-
-    :param client: Nova's ``SchedulerReportClient``.
-    :return: an empty answer, if the query requests no shares, or if Placement does not know the
-        other name, because every host has ours.
-    :raises ValueError: Placement answers with an error. Others of ``NO_ANSWER`` pass.
-    """
-    empty: dict[str, Any] = {"allocation_requests": [], "provider_summaries": {}}
-    for other in by_each_name(query)[1:]:
-        url = f"/allocation_candidates?{other}"
-        response = client.get(url, version=version, global_request_id=context.global_id)
-        if response.status_code == 200:
-            return {**empty, **response.json()}
-        # The query with our name, which has the same form, was no bad request.
-        if response.status_code != 400:
-            raise ValueError(f"{response.status_code} {response.text}")
-    return empty
-
-
 SEAM = Seam(
     module="nova.scheduler.client.report",
     path="SchedulerReportClient.get_allocation_candidates",
-    parameters=("self", "context", "resources"),
+    parameters="self, context, resources",
     wrap=_ask_by_each_name,
     layer=-2,  # the innermost: each query for a server is sent under each name
 )

@@ -45,8 +45,7 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
         """
         options.register(filter_scheduler)
         SCHEDULER.start()
-        for line in filter_scheduler.idle_names(CONF.filter_scheduler):
-            LOG.warning("%s", line)
+        _warn_of_idle_names()
 
     def weight_multiplier(self, host_state: Any) -> float:
         """Return the multiplier from an aggregate of the host, or else from nova.conf."""
@@ -82,3 +81,12 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
             if not any(MULTIPLIER in group.metadata for group in aggregates.values()):
                 return False
         return any(map(self.weight_multiplier, hosts))
+
+
+def _warn_of_idle_names() -> None:
+    configured = CONF.filter_scheduler
+    if configured.resource_provider_resources or configured.resource_provider_traits:
+        from cpu_tiers.conf.score_names import idle_names
+
+        for line in idle_names(configured):
+            LOG.warning("%s", line)

@@ -14,10 +14,8 @@ from cpu_tiers.weights.cost.packing import Scale
 from cpu_tiers.weights.cost.rarity import HostKinds
 from cpu_tiers.weights.cost.shape import ServerShape
 from cpu_tiers.weights.cost.usable import Host, HostKey, PlainServers, UsableAmounts, UsablePart
+from cpu_tiers.weights.forest import Allocations
 from cpu_tiers.weights.tree import Summary
-
-Allocations = Mapping[str, Mapping[str, int]]
-"""The amounts of a candidate by provider uuid and resource class."""
 
 MOST_TYPICAL = 128
 """The largest number of shapes that count as typical."""

@@ -1,9 +1,9 @@
 """The consumers of a root: which consumers are read, and how often."""
 
 from cpu_tiers.accounting.holdings import ConsumerId, ProviderId
-from cpu_tiers.accounting.relocation import OF_NODES
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.placement.allocations import claim, delete
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Inventories

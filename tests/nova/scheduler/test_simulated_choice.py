@@ -192,7 +192,7 @@ def nova_scheduler(
         scheduler(empty.adapter, [], {}, aliases=False, more=options) as seen,
         mock.patch.object(host_manager.HostManager, "get_host_states_by_uuids", states),
         mock.patch.object(host_manager.HostManager, "get_filtered_hosts", all_hosts),
-        mock.patch.object(scores, "_HISTORY", History()),
+        mock.patch.object(scores, "_history", lambda history=History(): history),  # noqa: B008
     ):
         client = seen.manager.placement_client
         ask = client.get_allocation_candidates

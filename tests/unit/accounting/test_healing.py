@@ -10,13 +10,13 @@ from cpu_tiers.accounting.healing import (
 )
 from cpu_tiers.accounting.holdings import ConsumerId, Holdings, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
-from cpu_tiers.accounting.relocation import OF_NODES, Resident
+from cpu_tiers.accounting.relocation import Resident
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES as SHARES
-from cpu_tiers.model.numa import page_traits
+from cpu_tiers.model.numa import OF_NODES, page_traits
 
 
 def of(total: int) -> Inventory:

@@ -5,10 +5,8 @@ import pytest
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
 from cpu_tiers.extra_specs.numa import (
     MAX_LISTED,
-    GuestNode,
     asks_for_nodes,
     guest_nodes,
-    idle_keys,
     node_count,
 )
 from cpu_tiers.model.cpu_set import CpuSet
@@ -101,20 +99,6 @@ def test_nodes_that_are_not_numbered_from_0(
     with pytest.raises(InvalidInput) as caught:
         nodes(specs, 2, properties)
     assert str(caught.value) == f"{message}; number the nodes from 0"
-
-
-def test_keys_that_describe_no_node() -> None:
-    node = GuestNode(CpuSet({0}), 1024)
-    assert list(idle_keys(flavor(CPUS), [node, node])) == []
-    assert [str(fault) for fault in idle_keys(flavor(CPUS), [node])] == [
-        "flavor f, extra spec hw:numa_cpus.1: no effect on a server of 1 NUMA nodes, numbered"
-        " from 0; correct hw:numa_nodes, or remove the key"
-    ]
-    assert [str(fault) for fault in idle_keys(flavor(CPUS), [])] == [
-        f"flavor f, extra spec hw:numa_cpus.{number}: no effect on a server of 0 NUMA nodes,"
-        " numbered from 0; correct hw:numa_nodes, or remove the key"
-        for number in (0, 1)
-    ]
 
 
 def test_no_more_nodes_are_described_than_in_nova() -> None:

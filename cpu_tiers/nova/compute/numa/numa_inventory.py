@@ -5,19 +5,24 @@ configured NUMA resources". ``cpu_tiers.inventory`` works out the inventories of
 functions here write the inventories to Nova's tree.
 """
 
+import functools
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
+from cpu_tiers import extensions
+from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.inventory import Host, InventoryOptions, Reporter, build_tree
+from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import ResourceProvider
-from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, names_of_trait
-from cpu_tiers.model.numa import OF_TREE, no_numa_trait
+from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.start_refusal import ReportRefused
 from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.placement.errors import ReportingCannotBeDisabled
 from cpu_tiers.placement.plan import refuse_vanishing_nodes, with_ratios
 from cpu_tiers.placement.records import inventory_json
@@ -35,6 +40,7 @@ def reports_nodes(host: HostReport, option: bool | None) -> bool:
     A host begins to report nodes only at a start of nova-compute, because only a start can move
     servers to the nodes. A host with reported nodes continues.
 
+    :param host: without the option, a host with nodes.
     :param option: ``[compute] enable_numa_reporting_to_placement``.
     :raises ReportRefused: nova-compute is starting, and the option was turned off while
         Placement has inventories of the nodes.
@@ -43,8 +49,6 @@ def reports_nodes(host: HostReport, option: bool | None) -> bool:
         if host.is_starting or not _MOVED_CLASSES & host.root.inventory.keys():
             return True
         LOG.error("%s reports its NUMA nodes after a restart of nova-compute", host.name)
-        return False
-    if not host.nodes:
         return False
     try:
         refuse_vanishing_nodes(host.state, bare_tree(host.name))
@@ -56,12 +60,13 @@ def reports_nodes(host: HostReport, option: bool | None) -> bool:
     return False
 
 
-def warn_of_pinned_servers(host: HostReport, options: InventoryOptions) -> None:
+def warn_of_pinned_servers(host: HostReport) -> None:
     """Log a warning for a host whose NUMA nodes have no PCPU, though Nova pins servers there.
 
     Without both CPU sets, Nova pins servers to any CPU of the host. With only
     ``cpu_shared_set``, Nova pins no server to the host.
     """
+    options = inventory_options(CONF)
     has_shared_set = options.cpu_shared_set is not None and options.vcpu_pin_set is None
     if options.cpu_dedicated_set is None and not has_shared_set:
         LOG.warning(
@@ -72,18 +77,6 @@ def warn_of_pinned_servers(host: HostReport, options: InventoryOptions) -> None:
             " cpu_dedicated_set and start nova-compute again; if it is not, set cpu_shared_set",
             host.name,
         )
-
-
-def mark(host: HostReport, *, no_numa: bool) -> None:
-    """Set or remove the trait by which servers with a NUMA topology stay away from the host.
-
-    The traits that tell the number of its NUMA nodes are removed; :func:`put_nodes` adds them.
-    """
-    host.tree.remove_traits(host.name, *(t for t in host.root.traits if t.startswith(OF_TREE)))
-    if no_numa:
-        host.tree.add_traits(host.name, *names_of_trait(no_numa_trait()))
-    else:
-        host.tree.remove_traits(host.name, *names_of_trait(no_numa_trait()))
 
 
 def show_pcpus(host: HostReport) -> None:
@@ -159,6 +152,43 @@ def drop_vanished(host: HostReport, present: Collection[str]) -> None:
 
 def _records(provider: ResourceProvider) -> dict[str, dict[str, float]]:
     return {name: inventory_json(item) for name, item in provider.inventories.items()}
+
+
+class NodeReporter:
+    """Reports the NUMA nodes of a host, as Nova's driver saw the host when nova-compute started.
+
+    libvirt leaves out offline CPUs. With ``[libvirt] cpu_power_management`` Nova powers down the
+    dedicated CPUs without a server, but only after the first look at the host.
+
+    :param capabilities: returns libvirt's capabilities of the host.
+    """
+
+    def __init__(self, capabilities: Callable[[], str]) -> None:
+        """Keep the function."""
+        self._capabilities = capabilities
+
+    @functools.cached_property
+    def _topology(self) -> HostTopology:
+        text = self._capabilities().encode()
+        return parse_capabilities(text, where="libvirt's capabilities of this host")
+
+    @functools.cached_property
+    def _reporters(self) -> Mapping[str, Reporter]:
+        return extensions.load(extensions.INVENTORY)  # kept: entry points are read from disk
+
+    def report(self, host: HostReport, cpus: Collection[int], before: State) -> frozenset[str]:
+        """Move inventories of the root to NUMA nodes; return the names of the nodes.
+
+        :param cpus: the CPUs that Nova would give to guests.
+        :raises ReportRefused: options that the host cannot satisfy.
+        """
+        try:
+            topology, options = online(self._topology, cpus), inventory_options(CONF)
+            nodes = put_nodes(host, topology, options, self._reporters, before)
+        except CpuTiersError as error:
+            raise ReportRefused(str(error)) from error
+        drop_vanished(host, nodes)
+        return nodes
 
 
 def online(topology: HostTopology, cpus: Collection[int]) -> HostTopology:

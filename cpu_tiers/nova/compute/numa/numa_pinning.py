@@ -122,23 +122,15 @@ SEAMS = (
     Seam(
         module="nova.compute.resource_tracker",
         path="ResourceTracker.instance_claim",
-        parameters=("self", "context", "instance", "nodename", "allocations", "limits=None"),
+        parameters="self, context, instance, nodename, allocations, limits=None",
         wrap=_pin,
     ),
     Seam(
         module="nova.compute.resource_tracker",
         path="ResourceTracker._move_claim",
         parameters=(
-            "self",
-            "context",
-            "instance",
-            "new_flavor",
-            "nodename",
-            "migration",
-            "allocations",
-            "move_type=None",
-            "image_meta=None",
-            "limits=None",
+            "self, context, instance, new_flavor, nodename, migration, allocations,"
+            " move_type=None, image_meta=None, limits=None"
         ),
         wrap=_pin,
     ),

@@ -18,9 +18,10 @@ from cpu_tiers.accounting.holdings import (
     ProviderName,
     sum_portions,
 )
-from cpu_tiers.accounting.relocation import OF_NODES, Relocation, ServersDoNotFit, relocate
+from cpu_tiers.accounting.relocation import Relocation, ServersDoNotFit, relocate
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.compute.start_refusal import MoveRefused
 from cpu_tiers.nova.numa.residents import find_residents

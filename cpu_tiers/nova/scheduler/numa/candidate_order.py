@@ -109,7 +109,7 @@ sort_seam = functools.partial(
     Seam,
     module="nova.scheduler.manager",
     path="SchedulerManager._get_sorted_hosts",
-    parameters=("self", "spec_obj", "host_states", "index"),
+    parameters="self, spec_obj, host_states, index",
 )
 """Makes a seam around Nova's function that filters and weighs the hosts for a server."""
 
@@ -122,7 +122,7 @@ SEAMS = (
     Seam(
         module="nova.scheduler.host_manager",
         path="HostState.consume_from_request",
-        parameters=("self", "spec_obj"),
+        parameters="self, spec_obj",
         wrap=_choose_again,
         # Replaces the candidates of a host after scores and numa_fit have consumed the first.
         layer=2,

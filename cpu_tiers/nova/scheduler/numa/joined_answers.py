@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nova import exception
@@ -72,21 +71,9 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_allocation_candidates
 
 
-@contextmanager
-def _dispensable(what: str) -> Iterator[None]:
-    """Go on after the context if Placement does not answer a request of the context.
-
-    :param what: what the request asks for.
-    """
-    try:
-        yield
-    except NO_ANSWER as error:
-        LOG.warning("Placement does not tell %s: %r", what, error)
-
-
 def _ask(original: Callable[..., Any], client: Any, context: Any, resources: Any) -> Any:
     """Return the usable part of Placement's answer; ``None`` for a failed query, as Nova does."""
-    with _dispensable("the candidates of a query"):
+    try:
         answer = original(client, context, resources)
         # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal. Nova
         # has logged both.
@@ -94,6 +81,8 @@ def _ask(original: Callable[..., Any], client: Any, context: Any, resources: Any
             candidates, summaries, version = answer
             candidates, summaries = _usable(candidates, summaries, numa_request_of(resources))
             return list(candidates), dict(summaries), version
+    except NO_ANSWER as error:
+        LOG.warning("Placement does not tell the candidates of a query: %r", error)
     return None
 
 
@@ -172,7 +161,7 @@ def _absent_pages(client: Any, context: Any, server: ServerRequest) -> Fault | N
 SEAM = Seam(
     module="nova.scheduler.client.report",
     path="SchedulerReportClient.get_allocation_candidates",
-    parameters=("self", "context", "resources"),
+    parameters="self, context, resources",
     wrap=_join_answers,
     layer=1,  # sends several queries, and custom_names creates the names of each query
 )

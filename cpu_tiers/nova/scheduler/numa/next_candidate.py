@@ -155,41 +155,26 @@ def _other(candidates: Sequence[Candidate], claimed: Candidate) -> Candidate | N
     return next((other for other in candidates if other["allocations"].keys() != taken), None)
 
 
-CLAIMS = Seam(
-    module="nova.scheduler.utils",
-    path="claim_resources",
-    parameters=(
-        "ctx",
-        "client",
-        "spec_obj",
-        "instance_uuid",
-        "alloc_req",
-        "allocation_request_version=None",
-    ),
-    wrap=_claim_next,
-)
-"""The seam around each claim of a candidate."""
-
 SEAMS = (
     sort_seam(
         wrap=_keep,
         # Replaces the first candidate, which refused_candidates still has to know by its identity.
         layer=1,
     ),
-    CLAIMS,
+    Seam(
+        module="nova.scheduler.utils",
+        path="claim_resources",
+        parameters=(
+            "ctx, client, spec_obj, instance_uuid, alloc_req, allocation_request_version=None"
+        ),
+        wrap=_claim_next,
+    ),
     Seam(
         module="nova.scheduler.manager",
         path="SchedulerManager._get_alternate_hosts",
         parameters=(
-            "self",
-            "selected_hosts",
-            "spec_obj",
-            "hosts",
-            "index",
-            "num_alts",
-            "alloc_reqs_by_rp_uuid=None",
-            "allocation_request_version=None",
-            "selected_alloc_reqs=None",
+            "self, selected_hosts, spec_obj, hosts, index, num_alts, alloc_reqs_by_rp_uuid=None,"
+            " allocation_request_version=None, selected_alloc_reqs=None"
         ),
         wrap=_offer_next,
     ),

@@ -22,6 +22,7 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import no_numa_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import custom_names
+from cpu_tiers.nova.scheduler.refusal import leave_unexplained
 from cpu_tiers.translators import ServerRequest, numa, shares
 from cpu_tiers.translators.cheaper_query import cheaper, root_avoided
 from cpu_tiers.translators.compose import check_group, check_traits, claimed, traits_of_root
@@ -30,6 +31,10 @@ _EMPTY = re.compile(r"resources[A-Za-z0-9_-]*=")
 
 _NUMA = "cpu_tiers_numa"
 """The attribute of Nova's ResourceRequest with the :class:`NumaRequest`."""
+
+
+_MOST_EXPLAINED_NODES = 2
+"""With more NUMA nodes, Placement may need long for a query with less constraints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +117,8 @@ def request_nodes(
     if any(not group.resources for group in request._rg_by_id.values()):
         _leave_out_empty_resources(request)
     apart = _set_policy(request, [group.suffix for group in nodes.groups if group.suffix])
+    if apart or len(server.nodes) > _MOST_EXPLAINED_NODES:
+        leave_unexplained(request)
     custom_names.need(request, [*nodes.groups, RequestGroup(required=nodes.root_required)])
     numa_request = NumaRequest(
         apart=apart,

@@ -31,25 +31,20 @@ from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
 
 
-def node_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
-    """Return the traits of NUMA nodes and of pages that the query for a server requires.
+def traits_of_query(request_spec: objects.RequestSpec) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the traits that the query for a server adds to those of Nova.
 
+    :returns: the traits of the NUMA nodes and of the pages that the query requires, and the traits
+        of the providers whose CPUs and memory the query avoids.
     :raises InvalidInput: flavor and image contradict each other.
     """
     server = _server(request_spec)
-    if server is None or not server.nodes:
-        return frozenset()
+    if server is None:
+        return frozenset(), frozenset()
+    if not server.nodes:
+        return frozenset(), frozenset({node_trait()})
     pages = page_trait(server.guest.page_size)
-    return frozenset({node_trait()} if pages is None else {node_trait(), pages})
-
-
-def avoided_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
-    """Return the traits of the providers whose CPUs and memory the query for a server avoids.
-
-    :raises InvalidInput: flavor and image contradict each other.
-    """
-    server = _server(request_spec)
-    return frozenset() if server is None or server.nodes else frozenset({node_trait()})
+    return frozenset({node_trait()} if pages is None else {node_trait(), pages}), frozenset()
 
 
 def _server(request_spec: objects.RequestSpec) -> ServerRequest | None:
@@ -146,7 +141,7 @@ SEAMS = (
     Seam(
         module="nova.scheduler.utils",
         path="resources_from_request_spec",
-        parameters=("ctxt", "spec_obj", "host_manager", "enable_pinning_translate=True"),
+        parameters="ctxt, spec_obj, host_manager, enable_pinning_translate=True",
         wrap=_change_request,
     ),
 )

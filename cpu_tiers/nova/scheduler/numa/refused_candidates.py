@@ -78,7 +78,5 @@ def _keep_refused(host: Any, candidates: list[Candidate]) -> None:
         setattr(host, _REFUSED, _Refused(refused, getattr(host, LEFT, None)))
 
 
-SEAM = sort_seam(
-    wrap=_judge_anew,
-)
+SEAM = sort_seam(wrap=_judge_anew)
 """The seam for nova-scheduler."""

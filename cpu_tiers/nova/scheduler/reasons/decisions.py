@@ -5,7 +5,6 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from nova import objects, weights
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.numa import next_candidate
 from cpu_tiers.nova.scheduler.reasons.decision import MOST_HOSTS, Decision, Round, named
 from cpu_tiers.nova.scheduler.reasons.decision_file import append
 from cpu_tiers.nova.seams import Seam
@@ -232,40 +230,38 @@ SEAMS = (
         module="nova.scheduler.manager",
         path="SchedulerManager.select_destinations",
         parameters=(
-            "self",
-            "context",
-            "request_spec=None",
-            "filter_properties=None",
-            "spec_obj=<object object>",
-            "instance_uuids=None",
-            "return_objects=False",
-            "return_alternates=False",
+            "self, context, request_spec=None, filter_properties=None, spec_obj=<object object>,"
+            " instance_uuids=None, return_objects=False, return_alternates=False"
         ),
         wrap=_record,
     ),
     Seam(
         module="nova.scheduler.utils",
         path="resources_from_request_spec",
-        parameters=("ctxt", "spec_obj", "host_manager", "enable_pinning_translate=True"),
+        parameters="ctxt, spec_obj, host_manager, enable_pinning_translate=True",
         wrap=_note_query,
         layer=3,  # after the other wrappers have changed the request
     ),
     Seam(
         module="nova.filters",
         path="BaseFilterHandler.get_filtered_objects",
-        parameters=("self", "filters", "objs", "spec_obj", "index=0"),
+        parameters="self, filters, objs, spec_obj, index=0",
         wrap=_note_filters,
     ),
     Seam(
         module="nova.weights",
         path="BaseWeightHandler.get_weighed_objects",
-        parameters=("self", "weighers", "obj_list", "weighing_properties"),
+        parameters="self, weighers, obj_list, weighing_properties",
         wrap=_note_weights,
     ),
-    replace(
-        next_candidate.CLAIMS,
+    Seam(
+        module="nova.scheduler.utils",
+        path="claim_resources",
+        parameters=(
+            "ctx, client, spec_obj, instance_uuid, alloc_req, allocation_request_version=None"
+        ),
         wrap=_note_claim,
-        layer=-1,  # sees each claim that the wrapper around it makes
+        layer=-1,  # sees each claim that next_candidate makes
     ),
 )
 """The seams for nova-scheduler."""

@@ -18,17 +18,13 @@ from weakref import WeakKeyDictionary
 
 from nova import exception
 
-from cpu_tiers.model.names import NUMA_SERVER
+from cpu_tiers.model.names import NUMA_SERVER, by_each_name
 from cpu_tiers.model.numa import COUNT_TRAIT
 from cpu_tiers.model.request import CandidateQuery, GroupDraft
 from cpu_tiers.nova.in_time import REASONS
-from cpu_tiers.nova.scheduler.reasons.empty_answers import (
-    has_host,
-    is_empty,
-    is_explained,
-    is_first_of_two,
-    tells_reason,
-)
+from cpu_tiers.nova.no_answer import NO_ANSWER, read, read_further
+from cpu_tiers.nova.options import CONF
+from cpu_tiers.nova.scheduler.refusal import is_unexplained
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators.constraints import constraints, without
 
@@ -52,16 +48,13 @@ def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
         answer = original(self, context, resources)
-        if is_first_of_two(resources):
+        if _is_first_of_two(resources):
             firsts[context] = resources if is_empty(answer) else None
             return answer
         is_second = context in firsts
         first = firsts.pop(context, None)
-        if is_second:
-            is_reason = first is not None and tells_reason(first)
-        else:
-            is_reason = is_explained(resources)
-        if not is_empty(answer) or not is_reason:
+        explained = first if is_second else resources
+        if not is_empty(answer) or explained is None or is_unexplained(explained):
             return answer
         requests = [first, resources] if is_second else [resources]
         queries = [read_query(request.to_querystring()) for request in requests]
@@ -74,6 +67,21 @@ def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
         return answer
 
     return get_allocation_candidates
+
+
+def is_empty(answer: Any) -> bool:
+    """Tell whether Placement has answered that there are no candidates."""
+    # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal.
+    return answer is not None and answer[0] is not None and not answer[0]
+
+
+def _is_first_of_two(request: Any) -> bool:
+    """Tell whether ``SchedulerManager.select_destinations`` sends a second query after a request.
+
+    The server has dedicated CPUs, and the second query has VCPU in place of PCPU.
+    """
+    has_fallback = not CONF.workarounds.disable_fallback_pcpu_query
+    return bool(request.cpu_pinning_requested and has_fallback)
 
 
 class NovasQuery(NamedTuple):
@@ -173,13 +181,35 @@ def _lacking(
         if (alone and len(words) > 1) or words[0] in alone:
             continue
         question = f"only {' and '.join(words)} is lacking"
-        is_served = has_host(client, context, relaxed.query, relaxed.others, question)
+        is_served = _has_host(client, context, relaxed.query, relaxed.others, question)
         if is_served is None:  # nova-conductor waits for the answer: do not wait once more
             break
         if is_served and len(words) > 1:
             return (), words
         alone += words if is_served else ()
     return alone, ()
+
+
+def _has_host(
+    client: Any, context: Any, query: CandidateQuery, rest: str, question: str
+) -> bool | None:
+    """Tell whether a query has a candidate; ``None`` if Placement does not answer.
+
+    :param rest: further parameters of the query string, each after its ``&``.
+    :param question: what the answer would tell, for the log.
+    """
+    try:
+        text = f"{query.to_query_string()}{rest}&limit=1"
+        version = ".".join(map(str, query.microversion))
+        ours = by_each_name(text)[0]
+        answer = read(client, context, f"/allocation_candidates?{ours}", version=version)
+        return bool(
+            answer["allocation_requests"]
+            or read_further(client, context, ours, version)["allocation_requests"]
+        )
+    except NO_ANSWER as error:
+        LOG.warning("Placement does not tell whether %s: %r", question, error)
+        return None
 
 
 def relaxations(queries: Sequence[NovasQuery]) -> Iterator[tuple[NovasQuery, tuple[str, ...]]]:
@@ -200,7 +230,7 @@ def relaxations(queries: Sequence[NovasQuery]) -> Iterator[tuple[NovasQuery, tup
 SEAM = Seam(
     module="nova.scheduler.client.report",
     path="SchedulerReportClient.get_allocation_candidates",
-    parameters=("self", "context", "resources"),
+    parameters="self, context, resources",
     wrap=_name_constraints,
     layer=2,  # looks at the joined answer of all queries
 )

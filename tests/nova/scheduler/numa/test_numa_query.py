@@ -331,7 +331,7 @@ def test_providers_that_the_weigher_knows_to_be_avoided(
     specs: dict[str, str], is_on: bool, avoided: set[str]
 ) -> None:
     CONF.set_override("query_placement_for_numa", is_on, filter_scheduler.GROUP)
-    assert numa_query.avoided_traits(spec(specs)) == avoided
+    assert numa_query.traits_of_query(spec(specs))[1] == avoided
 
 
 def test_a_server_that_claims_neither_cpus_nor_memory_is_left_alone() -> None:

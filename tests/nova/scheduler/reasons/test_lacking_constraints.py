@@ -16,7 +16,11 @@ from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.features import LACKING_CONSTRAINTS
 from cpu_tiers.nova.scheduler.reasons import lacking_constraints
-from cpu_tiers.nova.scheduler.reasons.lacking_constraints import read_query, relaxations
+from cpu_tiers.nova.scheduler.reasons.lacking_constraints import (
+    is_empty,
+    read_query,
+    relaxations,
+)
 from tests.nova.cloud import Cloud
 
 DROPPED = "Dropped, so that no answer waits: "
@@ -218,8 +222,8 @@ def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(lacking_constraints, "REASONS", Beside("The reason", seconds=0.1))
-    monkeypatch.setattr(lacking_constraints, "is_explained", lambda _: True)
-    monkeypatch.setattr(lacking_constraints, "is_first_of_two", lambda _: False)
+    monkeypatch.setattr(lacking_constraints, "is_unexplained", lambda _: False)
+    monkeypatch.setattr(lacking_constraints, "_is_first_of_two", lambda _: False)
     ends = threading.Event()
     client = SimpleNamespace(get=lambda *_, **__: ends.wait(60))
     group = SimpleNamespace(resources={"CUSTOM_VCPU_SHARES": 100})
@@ -241,3 +245,16 @@ def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
 
 class Context:
     global_id = "req-1"
+
+
+@pytest.mark.parametrize(
+    ("answer", "empty"),
+    [
+        pytest.param(([], {}, "1.36"), True, id="no candidate"),
+        pytest.param(([{}], {}, "1.36"), False, id="a candidate"),
+        pytest.param(None, False, id="no connection"),
+        pytest.param((None, None, None), False, id="refused"),
+    ],
+)
+def test_empty(answer: object, empty: bool) -> None:
+    assert is_empty(answer) is empty
