@@ -1,4 +1,4 @@
-"""Names and numbers of hosts in the messages of ``cpu-tiers-status upgrade check``."""
+"""Names and numbers of hosts and flavors in messages."""
 
 from collections.abc import Sequence, Sized
 
@@ -10,7 +10,7 @@ def of_all(some: Sized, hosts: Sized) -> str:
     return f"{len(some)} of {len(hosts)} hosts"
 
 
-def names(hosts: Sequence[str]) -> str:
-    """Return the names of hosts, at most 50."""
-    more = f" and {len(hosts) - _MOST_NAMES} more" if len(hosts) > _MOST_NAMES else ""
-    return ", ".join(hosts[:_MOST_NAMES]) + more
+def names(named: Sequence[str]) -> str:
+    """Return the names of hosts or flavors, at most 50."""
+    more = f" and {len(named) - _MOST_NAMES} more" if len(named) > _MOST_NAMES else ""
+    return ", ".join(named[:_MOST_NAMES]) + more

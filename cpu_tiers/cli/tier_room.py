@@ -7,8 +7,10 @@ from fractions import Fraction
 from oslo_config import cfg
 
 from cpu_tiers.cli.cloud_source import CloudSource
+from cpu_tiers.cli.host_names import names
 from cpu_tiers.cli.live_request import queries_of, tell_unknown_additions
-from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.errors import FaultList, InvalidInput, printable
+from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.guest.tier import Tier, unnamed_tier
 from cpu_tiers.model.flavor import Flavor
@@ -27,7 +29,10 @@ def smallest_flavors(cloud: CloudSource, tiers: Sequence[Tier] = ()) -> list[tup
     """
     faults = FaultList()
     smallest: dict[Fraction | None, Flavor] = {}
+    differing = []
     for flavor in cloud.flavors(faults, lambda _: ()):
+        if pair_faults(flavor, query_vcpu_shares=True):
+            differing.append(printable(flavor.name))
         shares = effective_shares(flavor)
         tier = None if shares is None else Fraction(shares.weight(flavor.vcpus), flavor.vcpus)
         least = smallest.get(tier)
@@ -35,12 +40,18 @@ def smallest_flavors(cloud: CloudSource, tiers: Sequence[Tier] = ()) -> list[tup
             smallest[tier] = flavor
     for fault in faults.faults:
         LOG.warning("A flavor is left out: %s", fault)
+    if differing:
+        LOG.warning(
+            "The claim of shares does not agree with the weight in the flavors %s: see cpu-tiers"
+            " flavor check --all, and cpu-tiers host audit for the guests.",
+            names(differing),
+        )
     if not smallest:
         raise InvalidInput.of(cloud.name, "no flavors", "name a file with flavors")
-    names = {Fraction(tier.shares.amount): tier.name for tier in tiers}
+    by_amount = {Fraction(tier.shares.amount): tier.name for tier in tiers}
     by_tier = sorted(smallest.items(), key=lambda item: -(item[0] or 0))
     return [
-        (unnamed_tier(tier) if tier is None else names.get(tier, unnamed_tier(tier)), flavor)
+        (unnamed_tier(tier) if tier is None else by_amount.get(tier, unnamed_tier(tier)), flavor)
         for tier, flavor in by_tier
     ]
 

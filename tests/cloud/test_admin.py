@@ -211,6 +211,8 @@ def test_leaving(guide: Guide) -> None:
     assert "CUSTOM_" not in traits
     shell.output_of("pip uninstall --yes cpu-tiers")
     shell.output_of("systemctl restart nova-api nova-scheduler nova-compute")
+    anchor = "openstack resource provider inventory show $UUID CUSTOM_NUMA_SERVER 2>&1 || true"
+    shell.output_of(anchor, "No inventory of class CUSTOM_NUMA_SERVER...")
     guide.follow("admin/compute", "resource class delete")
     assert "CUSTOM_" not in shell.output_of("openstack trait list; openstack resource class list")
 

@@ -128,6 +128,24 @@ def test_a_snapshot_has_the_same_rows(run: Command, placement_conf: Path, tmp_pa
     assert run("cloud", "show", "--snapshot", path, "-f", "json").stdout == live
 
 
+def test_flavors_whose_claim_differs_from_their_weight(run: Command, save: Command) -> None:
+    weight, claim = "quota:cpu_shares", "resources:CUSTOM_VCPU_SHARES"
+    flavors = {"gold": {weight: "200", claim: "100"}, "silver": {weight: "50"}, "plain": {}}
+    snapshot = {
+        "format": "cpu-tiers cloud snapshot",
+        "version": 1,
+        "masked": False,
+        "providers": [],
+        "consumers": {},
+        "flavors": [
+            {"name": name, "vcpus": 1, "memory_mb": 1, "extra_specs": specs}
+            for name, specs in flavors.items()
+        ],
+    }
+    result = run("cloud", "show", "--snapshot", save(snapshot, "cloud.json"))
+    assert "does not agree with the weight in the flavors gold: see" in result.stderr
+
+
 def test_an_empty_cloud(run: Command, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     result = run("--placement", "embedded", "cloud", "show", "--html", page)
