@@ -30,6 +30,7 @@ def mariadb(folder: Path, databases: Iterable[str]) -> Iterator[str]:
         *("mariadbd", "--no-defaults", f"--datadir={data}", f"--user={user}"),
         *("--bind-address=127.0.0.1", f"--port={port}", f"--socket={folder / 'mariadb.sock'}"),
         *("--skip-name-resolve", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"),
+        "--max-connections=1000",
     ]
     daemon = Daemon(name="mariadb", command=command, folder=folder)
     try:

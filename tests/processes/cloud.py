@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from tests.processes.control import Control
 from tests.processes.daemons import Daemon, wait_for
 from tests.processes.stand_ins import IMAGE
 
-FAKE = (sys.executable, "-m", "tests.processes.fake_libvirt")
+FAKE = (sys.executable, "-m", "tests.processes.fake_libvirt", "--config-file")
 OURS: Sections = {
     "DEFAULT": {"compute_driver": "cpu_tiers.LibvirtDriver"},
     "libvirt": {"report_vcpu_shares": True},
@@ -51,15 +51,15 @@ class Cloud:
         self,
         name: str,
         *parts: Sections,
-        command: tuple[str, ...] = FAKE,
+        command: Sequence[str] = FAKE,
         env: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Start nova-compute on a new host with this name."""
         home = self.home(name)
-        (home / "instances").mkdir(parents=True)
+        (home / "instances").mkdir(parents=True, exist_ok=True)
         self.computes[name] = self.control.services.add(
             f"nova-compute-{name}",
-            [*command, "--config-file", str(home / "nova.conf")],
+            [*command, str(home / "nova.conf")],
             **{"FAKE_NAME": name, "FAKE_DOMAINS": str(home), **env},
         )
         self.restart_compute(name, *parts)
@@ -68,8 +68,8 @@ class Cloud:
     def restart_compute(self, name: str, *parts: Sections) -> None:
         """Start nova-compute again, with this configuration."""
         self.stop_compute(name, *parts)
-        before = self.heartbeat(name)
-        self.computes[name].start(lambda: self.heartbeat(name) != before)
+        before = self.control.heartbeat("nova-compute", name)
+        self.computes[name].start(lambda: self.control.heartbeat("nova-compute", name) != before)
 
     def stop_compute(self, name: str, *parts: Sections) -> None:
         """Stop nova-compute, and write this configuration for its next start."""
@@ -78,17 +78,16 @@ class Cloud:
         self.computes[name].stop()
         configuration.write(home / "nova.conf", self.control.common, OURS, own, *parts)
 
+    def forget_compute(self, name: str) -> None:
+        """Delete a host whose nova-compute was stopped, so that it gets no server."""
+        url = f"/os-services?binary=nova-compute&host={name}"
+        (service,) = self.nova.get(url).body["services"]
+        self.nova.ask("DELETE", f"/os-services/{service['id']}")
+
     def mapped(self) -> set[str]:
         """Return the hosts known to nova-scheduler in the cell v2."""
         hypervisors = self.nova.get("/os-hypervisors/detail").body["hypervisors"]
         return {hypervisor["service"]["host"] for hypervisor in hypervisors}
-
-    def heartbeat(self, host: str) -> str | None:
-        """Return the time of the last heartbeat of nova-compute."""
-        url = f"/os-services?binary=nova-compute&host={host}"
-        (service,) = self.nova.get(url).body["services"] or [{}]
-        heartbeat: str | None = service.get("updated_at")
-        return heartbeat
 
     def flavor(self, specs: Mapping[str, str], *, vcpus: int = 1, disk_gb: int = 1) -> str:
         """Make a flavor of 512 MiB; return its id."""

@@ -66,6 +66,7 @@ def nova(folder: Path, transport: str, placement_url: str, others_url: str) -> S
             "transport_url": transport,
             "report_interval": 1,
             "update_resources_interval": 5,
+            "periodic_fuzzy_delay": 0,  # at most so many seconds until the first run, at random
             "default_log_levels": _LOG_LEVELS,
             "my_ip": "127.0.0.1",
             "allow_resize_to_same_host": True,

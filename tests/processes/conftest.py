@@ -12,9 +12,7 @@ import pytest
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from nova import context, objects
-    from nova.conf import CONF
-    from nova.db.main import api as database
+    from nova import config, context, objects
     from nova.virt import hardware  # noqa: F401  # warns when it is imported, too
 
 from tests.processes.cloud import Cloud
@@ -61,9 +59,8 @@ def pinned() -> list[int]:
 
 
 def read_database(conf: Path) -> None:
-    """Let Nova's objects in this process read the database of the cell v2."""
-    CONF([], default_config_files=[str(conf)])
-    database.configure(CONF)
+    """Let Nova's objects in this process read the database of the cell v2, and send messages."""
+    config.parse_args([""], default_config_files=[str(conf)])
     objects.register_all()
 
 

@@ -43,23 +43,40 @@ class Services:
 class Control:
     """A running control plane.
 
+    :param databases: their URL without the name of a database.
     :param common: the options of all services of Nova.
+    :param scheduler: the options of nova-scheduler.
     :param conf: the nova.conf of the control plane, with the URLs of the databases.
     """
 
     services: Services
+    databases: str
     common: Sections
+    scheduler: Sections
     conf: Path
     placement: Client
     nova: Client
 
-    def has(self, binary: str) -> bool:
-        """Tell whether a service has sent a heartbeat."""
-        return bool(self.nova.get(f"/os-services?binary={binary}").body["services"])
+    def write_conf(self, folder: Path, *parts: Sections) -> Path:
+        """Write the nova.conf of the control plane with more options; return its path."""
+        return configuration.control(folder, self.databases, self.common, self.scheduler, *parts)
+
+    def heartbeat(self, binary: str, host: str = "") -> str | None:
+        """Return the time of the last heartbeat of a service."""
+        url = f"/os-services?binary={binary}" + (f"&host={host}" if host else "")
+        (service,) = self.nova.get(url).body["services"] or [{}]
+        heartbeat: str | None = service.get("updated_at")
+        return heartbeat
 
     def start(self, binary: str) -> None:
+        """Start a service."""
         command = [str(BIN / binary), "--config-file", str(self.conf)]
-        self.services.add(binary, command).start(lambda: self.has(binary))
+        self.start_again(self.services.add(binary, command))
+
+    def start_again(self, service: Daemon) -> None:
+        """Start a service that has the name of its program, and wait for its heartbeat."""
+        before = self.heartbeat(service.name)
+        service.start(lambda: self.heartbeat(service.name) != before)
 
 
 @contextmanager
@@ -86,7 +103,9 @@ def control(folder: Path, scheduler: Sections) -> Iterator[Control]:
         )
         plane = Control(
             services=services,
+            databases=databases,
             common=common,
+            scheduler=scheduler,
             conf=conf,
             placement=Client(placement, "placement 1.39"),
             nova=Client(f"{nova}/v2.1", "compute 2.96"),

@@ -29,6 +29,16 @@ class Daemon:
     def log(self) -> Path:
         return self.folder / f"{self.name}.log"
 
+    @property
+    def pid(self) -> int:
+        """Return the process id of a running program.
+
+        :raises AssertionError: the program does not run.
+        """
+        self.check()
+        assert self._process is not None, self.name
+        return self._process.pid
+
     def start(self, ready: Callable[[], object]) -> None:
         """Start the program, and wait until the program is ready."""
         with self.log.open("ab") as output:
@@ -69,6 +79,17 @@ class Daemon:
     def stop(self) -> None:
         """Stop the program, and wait for its end."""
         stop([self])
+
+    def end(self) -> int:
+        """Tell the program to end by itself, wait for its end, and return its status.
+
+        :raises subprocess.TimeoutExpired: the program does not end.
+        """
+        assert self._process is not None, self.name
+        self._process.terminate()
+        status = self._process.wait(PATIENCE)
+        self._process = None
+        return status
 
     def last_lines(self) -> str:
         """Return the end of the log."""

@@ -15,8 +15,8 @@ from unittest import mock
 
 from cpu_tiers.nova.compute import launcher
 
-# Nova's fixtures would choose green threads, the service has native ones.
-os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "true"
+# Nova's fixtures would choose green threads, the service has native ones unless a test says so.
+os.environ.setdefault("OS_NOVA_DISABLE_EVENTLET_PATCHING", "true")
 importlib.import_module("nova.cmd.compute")
 
 from nova.tests import fixtures  # noqa: E402

@@ -57,7 +57,7 @@ def conf(cloud: Cloud, folder: Path) -> Sections:
 @pytest.fixture(scope="module")
 def root(cloud: Cloud, folder: Path, conf: Sections) -> Iterator[Path]:
     """The folder of libvirt, on a host that runs."""
-    cloud.start_compute(HOST, conf, command=(str(BIN / "cpu-tiers-nova-compute"),))
+    cloud.start_compute(HOST, conf, command=(str(BIN / "cpu-tiers-nova-compute"), "--config-file"))
     yield folder
     cloud.computes[HOST].stop()
     for pid in guests(folder):  # Nova has deleted them, if it could
