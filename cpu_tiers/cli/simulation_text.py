@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cpu_tiers.cli.short_lists import width, wrapped
+from cpu_tiers.cli.simulation_report import COLUMNS
 from cpu_tiers.errors import printable
 
 _LABEL_CELLS = 24
@@ -30,7 +31,8 @@ Line = tuple[str, Sequence[str]]
 class SimulationText(ListFormatter):
     """Prints the verdict, and the policies side by side.
 
-    The command leaves the verdict in its arguments.
+    The command leaves the verdict and the values of the policies in its arguments: the text has
+    all columns, also if ``--column`` names some.
     """
 
     def add_argument_group(self, parser: ArgumentParser) -> None:
@@ -47,9 +49,9 @@ class SimulationText(ListFormatter):
         policies = [
             {
                 name: cell.machine_readable() if isinstance(cell, FormattableColumn) else cell
-                for name, cell in zip(column_names, row, strict=True)
+                for name, cell in zip(COLUMNS, row, strict=True)
             }
-            for row in data
+            for row in parsed_args.rows
         ]
         console = Console(file=stdout, width=width(), highlight=False, no_color=True)
         for text in parsed_args.verdict:
