@@ -27,7 +27,7 @@ from cpu_tiers.cli.tier_arguments import add_tier_argument, read_tiers
 from cpu_tiers.cli.tier_room import tier_rooms
 from cpu_tiers.compute_api.answers import ComputeApiUnavailable
 from cpu_tiers.compute_api.servers import read_server_names
-from cpu_tiers.errors import FaultList, InvalidInput, printable
+from cpu_tiers.errors import CpuTiersError, FaultList, printable
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.page.cloud_values import AuditedHost
 from cpu_tiers.page.libraries import page_libraries
@@ -161,7 +161,7 @@ class CloudShow(NovaConfCommand, ListCommand):
             try:
                 self.find_tiers(conf, given.cloud)
                 return tier_rooms(given.cloud, conf, given.tiers)
-            except (ComputeApiUnavailable, InvalidInput) as error:
+            except CpuTiersError as error:  # the rest of the answer is complete
                 LOG.warning("How many more servers of each tier fit is left out: %s", error)
                 return []
 

@@ -71,7 +71,10 @@ class Paragraphs(SingleFormatter):
 
 
 class TextList(ListFormatter):
-    """A formatter that prints a list as a text of its own."""
+    """A formatter that prints a list as a text of its own, whatever ``--column`` says.
+
+    :class:`ListCommand` leaves all columns and rows in the argument ``whole``.
+    """
 
     def add_argument_group(self, parser: ArgumentParser) -> None:
         """Add no arguments."""
@@ -84,7 +87,8 @@ class TextList(ListFormatter):
         parsed_args: Namespace,
     ) -> None:
         """Print the text."""
-        rows = [dict(zip(column_names, map(_plain, row), strict=True)) for row in data]
+        names, whole = parsed_args.whole
+        rows = [dict(zip(names, map(_plain, row), strict=True)) for row in whole]
         self.print_rows(rows, stdout, parsed_args)
 
     @abstractmethod
@@ -132,3 +136,11 @@ class ListCommand(_Formats, Lister):
     """A command that shows a list, with tables that fit the terminal."""
 
     formats = "list"
+
+    def produce_output(
+        self, parsed_args: Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
+    ) -> int:
+        """Print the rows; a :class:`TextList` prints them whatever ``--column`` says."""
+        parsed_args.whole = column_names, list(data)
+        status: int = super().produce_output(parsed_args, *parsed_args.whole)
+        return status

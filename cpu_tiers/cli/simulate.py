@@ -102,14 +102,15 @@ class Simulate(NovaConfCommand, ListCommand):
         tell_unknown_additions(conf)
         results = _run(parsed_args, snapshot, policies, requests)
         texts = verdict(results, has_same_requests=bool(parsed_args.requests))
-        parsed_args.verdict = texts  # for the text, which has more than the rows
         if parsed_args.html:
             page = simulation_page(results, tier_names(requests.demands), texts).html()
             write_output(parsed_args.html, page.encode(), private=True)
         comparison = compare(results)
-        return COLUMNS, [
+        rows = [
             row(name, outcomes, requests.demands, comparison) for name, outcomes in results.items()
         ]
+        parsed_args.verdict = texts  # for the text
+        return COLUMNS, rows
 
 
 def _run(

@@ -193,8 +193,25 @@ class PlacementClient:
         """Return the providers in an aggregate."""
         return self._providers({"member_of": aggregate})
 
+    def providers_with_room(self, name: str, amount: int) -> tuple[Provider, ...]:
+        """Return the providers of which a single claim may take an amount of a resource class.
+
+        The amount is free, and the limits of the inventory allow it. No provider has room of a
+        class that Placement does not know.
+        """
+        providers: list[Provider] = []
+        for query in by_each_name(f"resources={name}:{amount}"):
+            providers += self._listed(query, expected=(400,))
+        return tuple(providers)
+
     def _providers(self, filters: dict[str, str]) -> tuple[Provider, ...]:
-        response = self._exchange.request("GET", f"/resource_providers?{urlencode(filters)}")
+        return self._listed(urlencode(filters))
+
+    def _listed(self, query: str, expected: Collection[int] = ()) -> tuple[Provider, ...]:
+        path = f"/resource_providers?{query}"
+        response = self._exchange.request("GET", path, expected=expected)
+        if response.status in expected:
+            return ()
         items = response.read(response.body(), "resource_providers", list)
         return tuple(read_provider(response, item) for item in items)
 

@@ -49,8 +49,8 @@ def explain(
 ) -> Explanation:
     """Ask Placement for the hosts with candidates for a server, and say why others have none.
 
-    It takes a request for each query, about ten more, and a request for each provider of the
-    hosts without candidates that has a requested resource class.
+    It takes a request for each query, about ten more, one for each requested amount, and one for
+    each provider of the hosts without candidates that lacks an amount of a requested class.
 
     :raises PlacementError: Placement does not answer, or refuses.
     """
@@ -99,7 +99,7 @@ def read_reasons(
     :param hosts: the root providers of the hosts that are asked about later.
     """
     queries = [query for of_server in servers for query in of_server]
-    classes = frozenset(name for query in map(cheaper, queries) for name in query.resources())
+    amounts = _amounts(map(cheaper, queries))
     aggregates = {
         name
         for query in queries
@@ -107,12 +107,22 @@ def read_reasons(
         for names in group.member_of
         for name in names
     }
-    survey.read_state(hosts, classes)
+    survey.read_state(hosts, amounts)
     if not hosts:
         return [Reasons(SimulatedCloud(()), of_server) for of_server in servers]
-    states = HostReader(client, survey.summaries, classes, aggregates)
+    states = HostReader(client, survey.summaries, amounts, aggregates, amounts)
     cloud = states.cloud(frozenset(hosts), progress)
     return [Reasons(cloud, of_server) for of_server in servers]
+
+
+def _amounts(queries: Iterable[CandidateQuery]) -> Mapping[str, set[int]]:
+    """Return the amounts of each group, and of all groups together, by resource class."""
+    amounts: dict[str, set[int]] = {}
+    for query in queries:
+        for resources in (query.resources(), *(group.resources for group in query.groups)):
+            for name, amount in resources.items():
+                amounts.setdefault(name, set()).add(amount)
+    return amounts
 
 
 def _nearness(lacks: Collection[Lack]) -> tuple[int, float, int]:

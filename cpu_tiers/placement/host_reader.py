@@ -6,11 +6,12 @@ claim (``min_unit``, ``max_unit``, ``step_size``) nor the aggregates.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.names import SHARING
+from cpu_tiers.model.names import MAX_AMOUNT, SHARING
 from cpu_tiers.model.roots import roots_of
 from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import PlacementRefused
@@ -26,11 +27,14 @@ class HostReader:
     """Reads the state of hosts.
 
     It takes a request for the list of providers and for those that share, two for each sharing
-    provider, one for each provider that is read, and two more for each provider without a summary.
+    provider, one for each amount, one for each provider that is read and has not all amounts of
+    its classes free, and three for each provider without a summary.
 
     :param summaries: the provider summaries of earlier answers.
     :param classes: the resource classes that matter; inventories of others may be left out.
     :param aggregates: the aggregates that matter beside those of sharing providers.
+    :param amounts: the amounts of each resource class that any claim may take of one provider. If
+        a single claim may take them all, the limits of the inventory do not matter.
     """
 
     def __init__(
@@ -39,7 +43,10 @@ class HostReader:
         summaries: Summaries,
         classes: Collection[str],
         aggregates: Iterable[str] = (),
+        amounts: Mapping[str, Collection[int]] = MappingProxyType({}),
     ) -> None:
+        self._amounts = [(name, amount) for name in amounts for amount in sorted(amounts[name])]
+        self._with_room: dict[str, set[ProviderId]] = {}
         self._client, self._summaries, self._classes = client, summaries, frozenset(classes)
         self._records = {record.uuid: record for record in client.providers()}
         self._aggregates: dict[ProviderId, set[str]] = {}
@@ -64,11 +71,18 @@ class HostReader:
             for uuid, record in records.items()
             if hosts is None or roots[uuid] in hosts or roots[uuid] in shared
         ]
+        self._read_room()
         states: list[CloudProvider] = []
         for number, record in enumerate(sorted(read, key=lambda record: record.name)):
             progress(number, len(read))
             states.append(self._state(record))
         return SimulatedCloud(states)
+
+    def _read_room(self) -> None:
+        """Ask for the providers with room, so that their inventories need not be read."""
+        for name, amount in self._amounts:
+            uuids = {each.uuid for each in self._client.providers_with_room(name, amount)}
+            self._with_room[name] = self._with_room.get(name, uuids) & uuids
 
     def empty_cloud(
         self, traits: Iterable[str], progress: ReadProgress = untold
@@ -109,6 +123,10 @@ class HostReader:
                 raise
             return self._bare(record)
 
+    def _has_room(self, uuid: ProviderId, names: Iterable[str]) -> bool:
+        """Tell whether a provider has all amounts free of its classes that matter."""
+        return all(uuid in self._with_room.get(name, ()) for name in self._classes & {*names})
+
     def _read(self, record: Provider, state: CloudProvider) -> CloudProvider:
         summary = self._summaries.get(record.uuid)
         if summary is None:
@@ -120,7 +138,12 @@ class HostReader:
             traits = frozenset(summary["traits"])
             has_class = not self._classes.isdisjoint(used)
         inventories: Mapping[str, Inventory] = {}
-        if has_class:
+        if summary is not None and self._has_room(record.uuid, used):
+            inventories = {
+                name: Inventory(total=summary["resources"][name]["capacity"], max_unit=MAX_AMOUNT)
+                for name in self._classes & used.keys()
+            }
+        elif has_class:
             inventories = self._client.inventories(record.uuid).by_class
         return replace(
             state,

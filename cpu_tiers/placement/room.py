@@ -33,8 +33,8 @@ def read_room(
 ) -> list[FlavorRoom]:
     """Return the room for servers of each flavor, as if the other flavors got no servers.
 
-    It takes a request for each query of a flavor, about ten more, and a request for each provider
-    of the hosts without room that has a requested resource class.
+    It takes a request for each query of a flavor, about ten more, one for each requested amount,
+    and one for each provider of the hosts without room that lacks an amount of a requested class.
 
     :raises PlacementError: Placement does not answer, or refuses.
     """

@@ -106,6 +106,16 @@ class SnapshotClient(PlacementClient):
         providers = self._snapshot.providers
         return tuple(_record(each) for each in providers if aggregate in each.aggregates)
 
+    def providers_with_room(self, name: str, amount: int) -> tuple[Provider, ...]:
+        """Return the providers of which a single claim may take an amount of a resource class."""
+        return tuple(
+            _record(each)
+            for each in self._snapshot.providers
+            if (inventory := each.inventories.get(name))
+            and not inventory.units.refusing(amount)
+            and self.usages(each.uuid)[name] + amount <= inventory.capacity
+        )
+
     def find_provider(self, name: str) -> Provider | None:
         """Return the provider with this name, or ``None`` if there is no such provider."""
         return next((provider for provider in self.providers() if provider.name == name), None)

@@ -19,6 +19,7 @@ def test_the_commands_for_a_tier(run: Command, flavor: Command) -> None:
         "openstack flavor unset 'gold large' --property quota:cpu_shares_multiplier\n"
     )
     assert result.stderr == ""
+    assert run("flavor", "pair", result.args[3], "-c", "flavor").stdout == result.stdout
 
 
 def test_a_name_is_never_an_option(run: Command, flavor: Command) -> None:

@@ -68,7 +68,7 @@ def test_metrics(host: Evidence, tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written(host: Evidence) -> None:
-    with pytest.raises(InvalidInput, match=r"/nowhere/a\.prom: cannot be written \(there is no folder /nowhere"):
+    with pytest.raises(InvalidInput, match="there is no folder /nowhere"):
         write_metrics("/nowhere/a.prom", host, [], [])
 
 

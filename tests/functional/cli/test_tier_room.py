@@ -38,6 +38,9 @@ FLAVORS = {
 }
 
 
+ANSWER = 200, "application/json", json.dumps(FLAVORS).encode()
+
+
 @pytest.fixture
 def hosts(client: PlacementClient) -> None:
     """Provide three hosts, of which one is disabled."""
@@ -60,8 +63,7 @@ def test_the_numbers_are_those_of_capacity(
 ) -> None:
     shares = "\n[filter_scheduler]\nquery_placement_for_vcpu_shares = true\n"
     placement_conf.write_text(placement_conf.read_text() + shares)
-    body = 200, "application/json", json.dumps(FLAVORS).encode()
-    monkeypatch.setitem(CANNED, "flavors", body)
+    monkeypatch.setitem(CANNED, "flavors", ANSWER)
     faults[:] = [("GET /flavors", "flavors")]
     page = tmp_path / "page.html"
     conf = ("--config-file", placement_conf)
@@ -79,8 +81,13 @@ def test_the_numbers_are_those_of_capacity(
 
 
 @pytest.mark.usefixtures("hosts")
-def test_without_flavors_the_room_of_tiers_is_left_out(
-    run: Command, placement_conf: Path, seen: list[str], tmp_path: Path
+def test_without_an_answer_the_room_of_tiers_is_left_out(
+    run: Command,
+    placement_conf: Path,
+    faults: list[tuple[str, str]],
+    seen: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "cloud.json"
     conf = ("--config-file", placement_conf)
@@ -90,6 +97,11 @@ def test_without_flavors_the_room_of_tiers_is_left_out(
     assert f"{message}{path}: the snapshot has no flavors" in result.stderr
     assert "How many more" not in result.stdout
     assert f"{message}GET /flavors/" in run(*conf, "cloud", "show").stderr
+    monkeypatch.setitem(CANNED, "flavors", ANSWER)
+    faults += [("GET /flavors", "flavors"), ("GET /allocation_candidates", "JSON 403")]
+    refused = run(*conf, "cloud", "show")
+    assert f"{message}GET /allocation_candidates" in refused.stderr
+    assert "What is left of each host" in refused.stdout
     seen.clear()
     run(*conf, "cloud", "show", "-f", "json")
     assert not [line for line in seen if "flavors" in line or "candidates" in line]

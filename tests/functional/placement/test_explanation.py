@@ -104,6 +104,7 @@ REQUESTS = (
     r"GET /allocation_candidates\?resources=CUSTOM",
     r"GET /allocation_candidates\?resources=MEMORY_MB:1$",
     r"GET /resource_providers\?required",
+    r"GET /resource_providers\?resources",
     r"GET /resource_providers\??$",
     r"GET /resource_providers/[-0-9a-f]{36}/inventories",
     r"GET /resource_providers/[-0-9a-f]{36}/usages",

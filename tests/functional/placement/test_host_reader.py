@@ -35,6 +35,39 @@ def test_hosts_with_their_pool_and_no_other(client: PlacementClient, seen: list[
     assert of_one.providers[0].state.traits == {"COMPUTE_NODE"}
 
 
+def test_what_has_room_for_all_amounts_is_not_read(
+    client: PlacementClient, seen: list[str]
+) -> None:
+    """Only the inventories of who lacks an amount, or refuses it, tell more than the summaries."""
+    names = ("with-room", "small", "limited", "limited-to-one-group")
+    limits = (8, 8, 1, 4)
+    hosts = {
+        name: provide(client, name, max_unit=most, VCPU=3 if name == "small" else 8, MEMORY_MB=64)
+        for name, most in zip(names, limits, strict=True)
+    }
+    groups = (RequestGroup(resources={"VCPU": 4}), RequestGroup("_A", resources={"VCPU": 2}))
+    survey = CandidateSurvey(client, [CandidateQuery(groups=groups)])
+    survey.answer([VCPU])
+    seen.clear()
+    amounts = {"VCPU": {2, 4, 6}}
+    cloud = HostReader(client, survey.summaries, amounts, (), amounts).cloud(hosts.values())
+    read = {name for name, uuid in hosts.items() if any(f"{uuid}/" in line for line in seen)}
+    assert read == {"small", "limited", "limited-to-one-group"}
+    asked = [line for line in seen if "?resources=" in line]
+    assert asked == [f"GET /resource_providers?resources=VCPU:{n}" for n in (2, 4, 6)]
+    stocks = {r.providers[0].state.name: r.providers[0].stocks["VCPU"] for r in cloud.reaches}
+    assert (stocks["with-room"].free, stocks["small"].free) == (8, 3)
+    assert stocks["limited"].inventory.max_unit == 1
+
+
+def test_no_provider_has_room_of_a_class_that_placement_does_not_know(
+    client: PlacementClient,
+) -> None:
+    provide(client, "a", VCPU=8)
+    assert client.providers_with_room("CUSTOM_NOT_THERE", 1) == ()
+    assert [each.name for each in client.providers_with_room("VCPU", 8)] == ["a"]
+
+
 def test_aggregates_of_the_query(client: PlacementClient) -> None:
     one = provide(client, "a", VCPU=8)
     aggregate = put_into_aggregate(client, one)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from cpu_tiers.cli.simulation_report import COLUMNS
 from cpu_tiers.cli.simulation_text import SimulationText
 
 
@@ -22,6 +23,7 @@ def policy(name: str, **others: Any) -> dict[str, Any]:
         "taken": spread(9000),
         "refused": spread(3000, 2900, 3200),
         "refused_core_hours": spread(0.1234),
+        "behind_best": spread(0),
         "first_refused": spread(17),
         "empty_hosts": spread(1.25),
         "whole_hosts": spread(0),
@@ -43,9 +45,9 @@ def text_of(
 ) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
     stream = io.StringIO()
-    arguments = Namespace(verdict=["A verdict of many words. " * 5], all=show_all)
-    rows = [list(each.values()) for each in policies]
-    SimulationText().emit_list(list(policies[0]), rows, stream, arguments)
+    rows = [[each[name] for name in COLUMNS] for each in policies]
+    arguments = Namespace(verdict=["A verdict of many words. " * 5], rows=rows, all=show_all)
+    SimulationText().emit_list((), (), stream, arguments)
     text = stream.getvalue()
     assert max(map(cell_len, text.splitlines())) <= width
     return text
