@@ -8,6 +8,7 @@ of each other, except for sharing providers, such as a storage pool. Pure.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from cpu_tiers.accounting.repeated_packing import RepeatedPacking
@@ -15,6 +16,8 @@ from cpu_tiers.model.candidates import CandidatesAnswer
 
 Row = tuple[str, str]
 """The uuid of a provider, and a resource class of the provider."""
+
+_CLASS_OF_ROW = itemgetter(1)
 
 Amounts = frozenset[tuple[Row, int]]
 
@@ -55,7 +58,7 @@ def more_servers(answer: CandidatesAnswer) -> CloudRoom:
     hosts, is_exact = {}, True
     own: dict[str, int] = {}
     for host, claims in of_hosts.items():
-        packing = RepeatedPacking(claims, room)
+        packing = RepeatedPacking(claims, room, _CLASS_OF_ROW)
         hosts[host] = HostRoom(packing.total, _limiting(claims, packing, room))
         is_exact &= packing.is_exact
         if sharing.isdisjoint(row for claim in claims for row in claim):
@@ -157,7 +160,7 @@ def _joined(
             own_of.setdefault(pool, set()).add(frozenset(claim.items()) - pool)
         own = next(iter(own_of.values()))
         if all(other == own for other in own_of.values()):
-            limits[frozenset(own_of)] += RepeatedPacking(map(dict, own), room).total
+            limits[frozenset(own_of)] += RepeatedPacking(map(dict, own), room, _CLASS_OF_ROW).total
         else:
             packages += [dict(claim.items()) for claim in of_host]
             rows |= {row: room[row] for claim in of_host for row in claim}

@@ -6,7 +6,7 @@ Mostly a greedy packing reaches an upper bound that is easy to compute. If not, 
 linear program and a search decide. Pure.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from cpu_tiers.accounting.linear_relaxation import relax
@@ -26,6 +26,7 @@ _MOST_COMPARED = 200
 class RepeatedPacking(Generic[Row]):
     """A largest number of packages.
 
+    :param kind: tells which rows serve packages in place of each other: those of a resource class.
     :ivar counts: how often each of ``packages`` is taken.
     :ivar packages: the different packages that fit at least once, without those that take at
         least as much of every row as another package.
@@ -33,14 +34,19 @@ class RepeatedPacking(Generic[Row]):
     :ivar is_exact: no packing has more packages; ``False`` if the search was cut short.
     """
 
-    def __init__(self, packages: Iterable[Mapping[Row, int]], room: Mapping[Row, int]) -> None:
+    def __init__(
+        self,
+        packages: Iterable[Mapping[Row, int]],
+        room: Mapping[Row, int],
+        kind: Callable[[Row], object] = lambda row: row,
+    ) -> None:
         self.packages = _needed(packages, room)
         # The search is cut short, so its result must not depend on the order of a set.
         rows = dict.fromkeys(row for package in self.packages for row in package)
         self._room = {row: room[row] for row in rows}
         self.is_exact = True
         self.counts = _greedy(self.packages, dict(self._room))
-        if self.packages and self.total < _simple_bound(self.packages, self._room):
+        if self.packages and self.total < _simple_bound(self.packages, self._room, kind):
             self.is_exact = len(self.packages) * (len(rows) + len(self.packages)) <= MOST_NUMBERS
             if self.is_exact:
                 self._search()
@@ -167,8 +173,23 @@ def _left(
     return left
 
 
-def _simple_bound(packages: Sequence[Mapping[Row, int]], room: Mapping[Row, int]) -> int:
-    """Return an upper bound that costs little."""
-    in_all = frozenset.intersection(*(frozenset(package) for package in packages))
-    bounds = [room[row] // min(package[row] for package in packages) for row in in_all]
-    return min([sum(_times(package, room) for package in packages), *bounds])
+def _simple_bound(
+    packages: Sequence[Mapping[Row, int]],
+    room: Mapping[Row, int],
+    kind: Callable[[Row], object],
+) -> int:
+    """Return an upper bound that costs little.
+
+    A row serves as many packages as its room has least amounts of a package. So the rows of a
+    kind serve no more than the sum, divided by the number of these rows that each package takes.
+    """
+    bounds = [sum(_times(package, room) for package in packages)]
+    least: dict[object, dict[Row, int]] = {}
+    for package in packages:
+        for row, amount in package.items():
+            of_kind = least.setdefault(kind(row), {})
+            of_kind[row] = min(amount, of_kind.get(row, amount))
+    for of_kind in least.values():
+        if taken := min(sum(row in of_kind for row in package) for package in packages):
+            bounds.append(sum(room[row] // amount for row, amount in of_kind.items()) // taken)
+    return min(bounds)

@@ -1,5 +1,7 @@
 """Packages, each as often as it fits: examples by hand, and random programs by brute force."""
 
+from operator import itemgetter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,11 +35,23 @@ def test_nothing_fits() -> None:
     assert (packing.total, packing.packages, packing.is_exact) == (0, (), True)
 
 
+def test_rows_in_place_of_each_other() -> None:
+    """24 and 23 CPUs of two cells serve 6 + 5 servers of 4, with any of two rows of memory."""
+    rooms = {("a", "cpu"): 24, ("b", "cpu"): 23, ("a", "memory"): 20, ("b", "memory"): 18}
+    packages = [{(c, "cpu"): 4, (m, "memory"): 1} for c in "ab" for m in "ab"]
+    bound = repeated_packing._simple_bound(packages, rooms, itemgetter(1))
+    assert bound == RepeatedPacking(packages, rooms, itemgetter(1)).total == 11
+    both = [{("a", "cpu"): 4, ("b", "cpu"): 3}]  # 6 + 7 uses, two by each package
+    assert repeated_packing._simple_bound(both, rooms, itemgetter(1)) == 6
+
+
 @drawn(500)
-@given(st.lists(PACKAGE, max_size=6), ROOM)
-def test_as_many_as_by_trying_all(packages: list[dict[str, int]], room: dict[str, int]) -> None:
+@given(st.lists(PACKAGE, max_size=6), ROOM, st.integers(1, 5))
+def test_as_many_as_by_trying_all(
+    packages: list[dict[str, int]], room: dict[str, int], kinds: int
+) -> None:
     packages = [package for package in packages if package.keys() <= room.keys()]
-    packing = RepeatedPacking(packages, room)
+    packing = RepeatedPacking(packages, room, lambda row: "abcde".index(row) % kinds)
     assert packing.is_exact
     assert packing.total == len(most_packages(packages, room))
     used = dict.fromkeys(room, 0)
