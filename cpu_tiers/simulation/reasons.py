@@ -24,6 +24,9 @@ from cpu_tiers.translators.constraints import constraints, without
 _MOST_SOLUTIONS = 2_000
 """So many ways to serve a query are compared for the least missing amount."""
 
+_MOST_SETS = 500
+"""So many sets of constraints are tried for one with less constraints."""
+
 
 class ClaimLimit(NamedTuple):
     """A limit of an inventory for a single claim, which no free amount cures.
@@ -148,8 +151,22 @@ class Reasons:
         while True:
             ignored = next(hitting_sets(conflicts))
             if self._is_served(reach, frozenset(ignored)):
-                return ignored
+                return self._smaller(reach, len(ignored)) or ignored
             conflicts.append(self._conflict(reach, frozenset(ignored)))
+
+    def _smaller(self, reach: Reach, size: int) -> tuple[str, ...]:
+        """Return a set of less constraints, but more than one, without which a host is served.
+
+        There is one if a request group is left out with its class, and with the group the provider
+        whose traits served another group: then a constraint more may exclude the host again.
+        """
+        sets = (chosen for less in range(2, size) for chosen in combinations(self.names, less))
+        for chosen in islice(sets, _MOST_SETS):
+            if self._is_served(reach, frozenset(chosen)) and not any(
+                self.is_enough(reach.root, name, {*chosen} - {name}) for name in chosen
+            ):
+                return chosen
+        return ()
 
     def _conflict(self, reach: Reach, ignored: frozenset[str]) -> tuple[str, ...]:
         """Return constraints beside the ignored ones that exclude a host, none too many."""

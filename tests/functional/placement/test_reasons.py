@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import pytest
+
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
@@ -34,10 +36,21 @@ ANCHOR = "CUSTOM_ANCHOR"
 MOST_SUBSETS = 60
 
 
-def test_the_reasons_are_those_of_placement(embedded: PlacementClient) -> None:
+@pytest.fixture
+def named(embedded: PlacementClient) -> PlacementClient:
+    """Create the names of all clouds."""
     custom = [name for name in TRAITS if name.startswith("CUSTOM_")]
     classes = [CLASSES[-1], CARD, ANCHOR, NUMA_SERVER]
     embedded.ensure_names(classes, [*custom, *NAMES, "CUSTOM_GREEN"])
+    return embedded
+
+
+def test_a_constraint_more_that_excludes_a_host_again(named: PlacementClient) -> None:
+    """A group is left out with its class, and with the group the provider that had a trait."""
+    assert check_any_cloud(named, random.Random("20261126 190"))["several"]
+
+
+def test_the_reasons_are_those_of_placement(named: PlacementClient) -> None:
     empty = made_once.copy_of_placement()
     counts: Counter[str] = Counter()
     for number in clouds(50):
@@ -45,7 +58,7 @@ def test_the_reasons_are_those_of_placement(embedded: PlacementClient) -> None:
         with repeatable(number) as seed:
             rng = random.Random(seed)
             check = check_any_cloud if number % 3 else check_nodes
-            counts += check(embedded, rng)
+            counts += check(named, rng)
     print(f"\n{dict(counts)}")  # noqa: T201  # for the runs of many clouds, with -s
     for kind in ("alone", "several"):
         assert counts[kind], kind  # or there was nothing to compare
