@@ -45,8 +45,8 @@ def text_of(
 ) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
     stream = io.StringIO()
-    rows = [[each[name] for name in COLUMNS] for each in policies]
-    arguments = Namespace(verdict=["A verdict of many words. " * 5], rows=rows, all=show_all)
+    whole = COLUMNS, [[each[name] for name in COLUMNS] for each in policies]
+    arguments = Namespace(verdict=["A verdict of many words. " * 5], whole=whole, all=show_all)
     SimulationText().emit_list((), (), stream, arguments)
     text = stream.getvalue()
     assert max(map(cell_len, text.splitlines())) <= width
