@@ -164,4 +164,4 @@ class TestRefusals(Moves):
         said = self.commands.ask(
             "plan", "--save", self.commands.folder / "no" / "plan.json", status=1
         )
-        assert "plan.json: cannot be written (No such file or directory)" in said.error
+        assert "plan.json: cannot be written (there is no folder " in said.error
