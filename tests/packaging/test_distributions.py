@@ -129,7 +129,7 @@ def test_bash_completes_commands_and_options() -> None:
     shown = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
     everything = " ".join(sorted(each.name for each in (ROOT / "packaging").iterdir()))
     assert [" ".join(sorted(line.split())) for line in shown.stdout.splitlines()] == [
-        "check show",
+        "check pair show",
         "--interval",
         everything,
         "nova_virt_cpu_tiers.py",

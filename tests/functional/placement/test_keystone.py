@@ -47,7 +47,7 @@ def test_a_wrong_password(auth_url: str, nova_conf: NovaConf) -> None:
 def test_no_user(auth_url: str, nova_conf: NovaConf) -> None:
     options = credentials(auth_url)
     del options["username"]
-    with pytest.raises(PlacementMisconfigured, match="Keystone gave no token"):
+    with pytest.raises(PlacementMisconfigured, match="username is not set"):
         find(nova_conf(**options))
 
 
