@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,18 +23,30 @@ MANAGE = shutil.which("keystone-manage") or shutil.which(
 IS_MISSING = pytest.mark.skipif(MANAGE is None, reason="keystone-manage is not in PATH")
 
 SERVE = """
-from wsgiref.simple_server import make_server
+import socket
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from {package}.wsgi.api import application
-make_server("127.0.0.1", {port}, application).serve_forever()
+server = WSGIServer(("127.0.0.1", 0), WSGIRequestHandler, bind_and_activate=False)
+server.socket.close()
+server.socket = socket.socket(fileno={descriptor})
+server.server_name, server.server_port = "127.0.0.1", {port}
+server.setup_environ()
+server.set_app(application)
+server.serve_forever()
 """
 
 
 @contextmanager
-def served(python: str, package: str, port: int, log: Path, **env: str) -> Iterator[None]:
+def served(
+    python: str, package: str, listener: socket.socket, log: Path, **env: str
+) -> Iterator[None]:
+    """Serve a service on a socket that listens already, so that no other program has its port."""
+    descriptor, port = listener.fileno(), port_of(listener)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [python, "-c", SERVE.format(package=package, port=port)],
+            [python, "-c", SERVE.format(package=package, descriptor=descriptor, port=port)],
             env={**os.environ, **env},
+            pass_fds=[descriptor],
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -47,27 +59,41 @@ def served(python: str, package: str, port: int, log: Path, **env: str) -> Itera
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait for an answer of any kind."""
     for _ in range(600):
         assert process.poll() is None, log.read_text()
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as probe:
+            probe.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            if probe.recv(1):
                 return
         time.sleep(0.1)
-    pytest.fail(f"nobody listens on port {port}: {log.read_text()}")
+    pytest.fail(f"nobody answers on port {port}: {log.read_text()}")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+def listening() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0), backlog=128)
+
+
+def port_of(listener: socket.socket) -> int:
+    port: int = listener.getsockname()[1]
     return port
 
 
 @contextmanager
 def keystone(home: Path) -> Iterator[str]:
     """Keystone with an admin, a member, and Placement in its catalog; yields its URL."""
+    with (
+        listening() as own,
+        listening() as of_placement,
+        _keystone(home, own, of_placement) as url,
+    ):
+        yield url
+
+
+@contextmanager
+def _keystone(home: Path, own: socket.socket, of_placement: socket.socket) -> Iterator[str]:
     assert MANAGE is not None
-    port, placement = free_port(), free_port()
+    port, placement = port_of(own), port_of(of_placement)
     url = f"http://127.0.0.1:{port}/v3"
     config = home / "keystone.conf"
     config.write_text(
@@ -93,13 +119,13 @@ def keystone(home: Path) -> Iterator[str]:
     placement_conf(home, url)
     python = str(Path(MANAGE).resolve().parent / "python")
     with served(
-        python, "keystone", port, home / "keystone.log", OS_KEYSTONE_CONFIG_FILES=str(config)
+        python, "keystone", own, home / "keystone.log", OS_KEYSTONE_CONFIG_FILES=str(config)
     ):
         fill_catalog(url, f"http://127.0.0.1:{placement}")
         with served(
             sys.executable,
             "placement",
-            placement,
+            of_placement,
             home / "placement.log",
             OS_PLACEMENT_CONFIG_DIR=str(home),
         ):
