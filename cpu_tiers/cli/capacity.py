@@ -20,6 +20,7 @@ from cpu_tiers.cli.live_request import (
 )
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.server_arguments import add_flavors_arguments
 from cpu_tiers.cli.short_lists import shortened, wrapped
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.cli.tier_room import smallest_flavors
@@ -43,19 +44,7 @@ class Capacity(NovaConfCommand, ListCommand):
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the flavors and the length of lists."""
         self._parser = parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "flavor_file",
-            nargs="*",
-            metavar="FLAVOR.json",
-            help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
-        )
-        parser.add_argument(
-            "--flavor",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="name or id of a flavor of the cloud; may be repeated",
-        )
+        add_flavors_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
         add_snapshot_argument(parser)

@@ -11,6 +11,7 @@ from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.cli.formatting import FormattedValue, ListCommand, TextList
 from cpu_tiers.cli.nova_conf_command import NovaConfCommand
 from cpu_tiers.cli.progress import ProgressLine
+from cpu_tiers.cli.server_arguments import add_flavors_arguments
 from cpu_tiers.cli.snapshot_argument import add_snapshot_argument
 from cpu_tiers.errors import FaultList, printable_lines
 from cpu_tiers.extra_specs.pair import Pair, pair_of
@@ -33,19 +34,7 @@ class FlavorPair(NovaConfCommand, ListCommand):
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the flavors."""
         self._parser = parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "flavor_file",
-            nargs="*",
-            metavar="FLAVOR.json",
-            help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
-        )
-        parser.add_argument(
-            "--flavor",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="name or id of a flavor of the cloud; may be repeated",
-        )
+        add_flavors_arguments(parser)
         add_snapshot_argument(parser)
         return parser
 
@@ -78,7 +67,7 @@ class PairCommands(TextList):
     def print_rows(
         self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        """Print the commands: first what is set, then what is removed."""
+        """Print the commands that set extra specs, and the commands that remove extra specs."""
         for row in rows:
             pairs = [f"{key}={value}" for key, value in row["properties"].items()]
             for verb, words in (("set", pairs), ("unset", row["remove"])):

@@ -29,6 +29,23 @@ def read_server(parsed_args: Namespace) -> ServerRequest:
     )
 
 
+def add_flavors_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments for several flavors: files, and flavors of the cloud."""
+    parser.add_argument(
+        "flavor_file",
+        nargs="*",
+        metavar="FLAVOR.json",
+        help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
+    )
+    parser.add_argument(
+        "--flavor",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name or id of a flavor of the cloud; may be repeated",
+    )
+
+
 def add_numa_argument(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
     """Add the arguments ``--numa`` and ``--no-numa``.
 

@@ -12,6 +12,8 @@ from cpu_tiers.page.cloud_data import FEW, LEAST
 
 _COLORS: Final = "cividis"
 _PALE = "#e6e6e6"
+_IS_DARK = "datum.left !== null && datum.left < 0.55 && !datum.disabled"
+"""Tells whether the color of a cell is so dark that its text is white."""
 
 
 def heat_map(classes: list[str], hosts: int) -> alt.TopLevelMixin:
@@ -47,9 +49,7 @@ def heat_map(classes: list[str], hosts: int) -> alt.TopLevelMixin:
         strokeWidth=alt.when("datum.over").then(alt.value(2.5)).otherwise(alt.value(1)),
         description="about:N",
     )
-    light = alt.when("datum.left !== null && datum.left < 0.55 && !datum.disabled").then(
-        alt.value("white")
-    )
+    light = alt.when(_IS_DARK).then(alt.value("white"))
     numbers = base.mark_text(fontSize=16 if few else 11, dy=9 if few else 0).encode(
         text="label:N", color=light.otherwise(alt.value("black"))
     )
