@@ -35,7 +35,7 @@ with warnings.catch_warnings():
     from nova.scheduler.client import report
 
     from cpu_tiers.model.host_traits import multiplier_trait
-    from cpu_tiers.placement.embedded import WsgiTransport, placement_app
+    from cpu_tiers.tools.placement.embedded import WsgiTransport, placement_app
 
 HOSTS = 1_000
 SHARES = "CUSTOM_VCPU_SHARES"

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Thread
 from urllib.request import urlopen
 
-from cpu_tiers.cli.metrics_server import Address, answering, bound
+from cpu_tiers.tools.host.metrics_server import Address, answering, bound
 
 
 class Nothing:

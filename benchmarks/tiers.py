@@ -19,11 +19,11 @@ from cpu_tiers.extra_specs.shares import MULTIPLIER, effective_shares
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import node_trait, page_traits
-from cpu_tiers.simulation import CloudProvider, SimulatedCloud
-from cpu_tiers.simulation.policies import WEIGHERS, Policy
-from cpu_tiers.simulation.requests import Arrival, draw_arrivals
-from cpu_tiers.simulation.run import Outcome, simulate
-from cpu_tiers.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
+from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals
+from cpu_tiers.tools.simulation.run import Outcome, simulate
+from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate
 
 FLAT, NODES = 120, 80

@@ -31,18 +31,18 @@ from keystoneauth1.token_endpoint import Token
 
 from cpu_tiers.accounting.relocation import ServersDoNotFit
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.network_agent import NetworkAgent
-from cpu_tiers.placement import allocations, numa_reshape
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.embedded import embedded_placement
-from cpu_tiers.placement.hosts import read_host
-from cpu_tiers.placement.networking import sync_networking
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement import allocations, numa_reshape
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.conflicts import with_fresh_reads
+from cpu_tiers.tools.placement.embedded import embedded_placement
+from cpu_tiers.tools.placement.hosts import read_host
+from cpu_tiers.tools.placement.networking import sync_networking
+from cpu_tiers.tools.placement.sync import sync
 from tests.databases import hosts
 from tests.databases.keepers import shares_to_add
 from tests.databases.servers import SERVERS, placement

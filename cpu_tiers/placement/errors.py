@@ -1,7 +1,7 @@
 """The errors of requests to Placement.
 
 Each error names the failed request. An error in a series of writes, as in
-:mod:`~cpu_tiers.placement.sync`, also lists the written and the unwritten changes.
+:mod:`~cpu_tiers.tools.placement.sync`, also lists the written and the unwritten changes.
 """
 
 from collections.abc import Sequence

@@ -38,7 +38,7 @@ def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any
     """Return the document of a plan.
 
     :param relocations: as :func:`~cpu_tiers.accounting.relocation.relocate` or
-        :func:`~cpu_tiers.placement.numa_reshape.plan_reshape`.
+        :func:`~cpu_tiers.tools.placement.numa_reshape.plan_reshape`.
     """
     consumers: dict[str, Any] = {
         relocation.consumer: {

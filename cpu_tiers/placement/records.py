@@ -1,6 +1,6 @@
 """The records of Placement's API as values: providers, inventories, traits and consumers.
 
-Pure: :mod:`cpu_tiers.placement.response` reads the records from responses.
+Pure: :mod:`cpu_tiers.tools.placement.response` reads the records from responses.
 """
 
 from collections.abc import Mapping

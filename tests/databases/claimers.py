@@ -10,8 +10,9 @@ from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import DISK_GB, NUMA_SERVER, VCPU_SHARES
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.placement import allocations, portions, records
+from cpu_tiers.placement import records
 from cpu_tiers.placement.errors import PlacementError
+from cpu_tiers.tools.placement import allocations, portions
 from tests.databases.journal import Writer
 from tests.databases.operations import MIGRATION, SERVER, Allocations, Kind, Outcome
 

@@ -13,14 +13,14 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     ConsumerMismatch,
     InsufficientCapacity,
     PlacementError,
 )
-from cpu_tiers.placement.exchange import Transport
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.exchange import Transport
 from tests.databases.operations import Kind, Operation, Outcome, Register
 from tests.placement_faults import FAULTS
 

@@ -11,13 +11,13 @@ from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.missing_shares import Owner, missing_shares
 from cpu_tiers.accounting.relocation import ServersDoNotFit
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.placement import allocations, numa_reshape
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.conflicts import with_fresh_reads
 from cpu_tiers.placement.errors import PlacementError, ReportingCannotBeDisabled
-from cpu_tiers.placement.hosts import PlacementHost, read_host
 from cpu_tiers.placement.records import Consumer, Inventories
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.placement import allocations, numa_reshape
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.conflicts import with_fresh_reads
+from cpu_tiers.tools.placement.hosts import PlacementHost, read_host
+from cpu_tiers.tools.placement.sync import sync
 from tests.databases import hosts
 from tests.databases.claimers import Server
 from tests.databases.journal import Writer

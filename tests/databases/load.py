@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.placement.sync import sync
 from tests.databases import hosts
 from tests.databases.claimers import Claimer, Server, without_shares
 from tests.databases.journal import Journal, Writer

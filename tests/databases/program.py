@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from cpu_tiers.cli import app
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.placement import allocations
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.conflicts import with_fresh_reads
-from cpu_tiers.placement.hosts import read_host
-from cpu_tiers.placement.session import connect
+from cpu_tiers.tools.frame import app
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement import allocations
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.conflicts import with_fresh_reads
+from cpu_tiers.tools.placement.hosts import read_host
+from cpu_tiers.tools.placement.session import connect
 from tests.databases.keepers import shares_to_add
 
 

@@ -17,7 +17,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.placement.client import PlacementClient
 from tests import draws
 from tests.databases.commands import COMMANDS, WritingCommand, write_files
 from tests.databases.front import Front, front

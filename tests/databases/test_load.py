@@ -13,9 +13,9 @@ from keystoneauth1.token_endpoint import Token
 
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.allocations import claim
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Inventories
+from cpu_tiers.tools.placement.allocations import claim
+from cpu_tiers.tools.placement.client import PlacementClient
 from tests import draws
 from tests.databases.load import Load, Monitor
 from tests.databases.operations import Outcome

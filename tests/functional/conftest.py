@@ -19,10 +19,10 @@ import pytest
 import requests
 from oslo_config import cfg
 
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.embedded import WsgiTransport, embedded_placement, placement_app
-from cpu_tiers.placement.session import connect
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.embedded import WsgiTransport, embedded_placement, placement_app
+from cpu_tiers.tools.placement.session import connect
 from tests.functional.placement.keystone import keystone
 
 HTML = b"<html><body><h1>We will be back soon</h1></body></html>"

@@ -21,24 +21,9 @@ from typing import Any
 
 from requests import Response
 
-from cpu_tiers.cgroup.files import Files
-from cpu_tiers.cgroup.host import read_host as read_cgroups
-from cpu_tiers.cgroup.load import load_between, read_load
-from cpu_tiers.cgroup.nova_compute import find_config
-from cpu_tiers.cgroup.vcpus import read_cpu_times
-from cpu_tiers.cli.app import main
-from cpu_tiers.cli.audit_files import read_audit_file
-from cpu_tiers.cli.documents import read_image, read_json, read_port
-from cpu_tiers.cli.flavor_documents import read_flavors
-from cpu_tiers.cli.metrics import write_metrics
-from cpu_tiers.cli.tier_arguments import read_tiers
-from cpu_tiers.compute_api.flavors import read_flavors as read_flavors_of_nova
 from cpu_tiers.conf.read import inventory_options, read_config
 from cpu_tiers.errors import CpuTiersError, FaultList, printable
-from cpu_tiers.guest.audit import Evidence, audit, due_weight
 from cpu_tiers.guest.occupancy import Occupancy
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.http.services import Services
 from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.inventory.contract import InventoryOptions
 from cpu_tiers.inventory.networking import build_networking_trees
@@ -51,10 +36,25 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.network_agent import NetworkAgent
-from cpu_tiers.placement import hosts, survey
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.plan_file import digest_of, read_plan
-from cpu_tiers.placement.sync import plan
+from cpu_tiers.tools.cgroup.files import Files
+from cpu_tiers.tools.cgroup.host import read_host as read_cgroups
+from cpu_tiers.tools.cgroup.load import load_between, read_load
+from cpu_tiers.tools.cgroup.nova_compute import find_config
+from cpu_tiers.tools.cgroup.vcpus import read_cpu_times
+from cpu_tiers.tools.compute_api.flavors import read_flavors as read_flavors_of_nova
+from cpu_tiers.tools.frame.app import main
+from cpu_tiers.tools.frame.documents import read_image, read_json, read_port
+from cpu_tiers.tools.frame.flavor_documents import read_flavors
+from cpu_tiers.tools.frame.tier_arguments import read_tiers
+from cpu_tiers.tools.host.audit_files import read_audit_file
+from cpu_tiers.tools.host.checks import Evidence, audit, due_weight
+from cpu_tiers.tools.host.metrics import write_metrics
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.placement import hosts, survey
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.sync import plan
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.request_faults import request_faults
 from cpu_tiers.weights import SCORINGS, Forest

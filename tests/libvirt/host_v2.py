@@ -13,7 +13,7 @@ from pathlib import Path
 import libvirt
 from lxml.builder import E
 
-from cpu_tiers.cgroup.files import Files
+from cpu_tiers.tools.cgroup.files import Files
 from tests.libvirt.contest import running
 from tests.libvirt.embedded import qemu_conf
 from tests.libvirt.linux_guest import (

@@ -17,9 +17,6 @@ from lxml.builder import E
 from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.accounting.holdings import Portion
-from cpu_tiers.cgroup.host import read_host
-from cpu_tiers.cli import audit_evidence
-from cpu_tiers.cli.app import main
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
 from cpu_tiers.libvirt.weights import set_weights
@@ -30,9 +27,12 @@ from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.records import Consumer, Inventories
+from cpu_tiers.tools.cgroup.host import read_host
+from cpu_tiers.tools.frame.app import main
+from cpu_tiers.tools.host import audit_evidence
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.embedded import embedded_placement
 from tests.libvirt.cgroup import (
     PARTITION,
     busy_service,

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import libvirt
 import pytest
 
-from cpu_tiers.cli.app import main
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.frame.app import main
 
 MULTIPLIERS = {"show-gold": "100", "show-bronze": "25", "show-untiered": None}
 

@@ -22,9 +22,9 @@ from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.chassis import read_chassis
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.embedded import WsgiTransport, placement_app
-from cpu_tiers.placement.networking import NetworkingChanges, sync_networking
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.embedded import WsgiTransport, placement_app
+from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking
 
 HOST = "compute1.example.org"
 OVS = UUID("87ee7d5c-73bb-11e8-9008-c4d987b2a692")  # of Neutron's mechanism drivers

@@ -15,9 +15,9 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 
-from cpu_tiers.cli import app
-from cpu_tiers.http.services import Services
 from cpu_tiers.nova.options import CONF
+from cpu_tiers.tools.frame import app
+from cpu_tiers.tools.http.services import Services
 from tests.nova.computes import Computes
 from tests.nova.kinds import STARTS_TO_REPORT
 
@@ -42,7 +42,7 @@ class CommandLine:
         Nova's configuration is that of the fixtures; its file says where Placement is.
         """
         argv = ["--config-file", str(self.nova_conf()), *arguments, "-f", "json"]
-        with mock.patch("cpu_tiers.nova.commands.cloud.configure"), streams() as (out, error):
+        with mock.patch("cpu_tiers.tools.nova.cloud.configure"), streams() as (out, error):
             code = app.main(argv)
         assert code == status, out.getvalue() + error.getvalue()
         assert "Traceback" not in error.getvalue()

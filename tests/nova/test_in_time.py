@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from cpu_tiers.nova import in_time as module
-from cpu_tiers.nova.commands.flavor_findings import each_in_time
 from cpu_tiers.nova.in_time import Beside, in_time
+from cpu_tiers.tools.nova.flavor_findings import each_in_time
 
 DROPPED = "Dropped, so that no answer waits: "
 

@@ -313,6 +313,6 @@ hardware.numa_get_constraints = lambda flavor, image_meta, more: None
 
 
 def test_a_command_reads_flavors_as_the_services_do() -> None:
-    assert run("from cpu_tiers.nova.commands.cloud import configure; configure([])" + WRAPPED) == (
+    assert run("from cpu_tiers.tools.nova.cloud import configure; configure([])" + WRAPPED) == (
         "True True False False\n"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page as BrowserPage
 
-from cpu_tiers.page.cloud import cloud_page
+from cpu_tiers.tools.page.cloud import cloud_page
 from tests.functional.page.clouds import HOSTILE, cloud_of, report_of
 from tests.page.conftest import Open
 

@@ -5,7 +5,7 @@ from typing import Any
 import altair
 import pytest
 
-from cpu_tiers.page.document import Page, PageChart, PageSection
+from cpu_tiers.tools.page.document import Page, PageChart, PageSection
 from tests.page.conftest import Open
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

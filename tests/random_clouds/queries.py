@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.port import Port
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 from tests.random_clouds.brute_force import Placement, in_placement

@@ -34,7 +34,7 @@ def test_translators_and_weights_bring_in_nothing_heavy() -> None:
 
 
 def test_the_client_does_not_bring_in_placement_itself() -> None:
-    assert "placement" not in loaded_by("import cpu_tiers.placement.client")
+    assert "placement" not in loaded_by("import cpu_tiers.tools.placement.client")
 
 
 def test_only_a_scoring_by_cost_brings_in_the_costs() -> None:

@@ -1,8 +1,8 @@
 """The name of VCPU_SHARES that a host has in Placement, kept by nova-compute.
 
 Placement refuses to remove a resource class that servers hold, and Nova reshapes only where
-allocations move. So a host that has the other name of VCPU_SHARES goes on to report it, until
-:mod:`cpu_tiers.placement.share_rename`. In between, everything in nova-compute sees our name.
+allocations move. So a host that has the other name of VCPU_SHARES goes on to report it,
+until ``reshape rename``. In between, everything in nova-compute sees our name.
 """
 
 import contextlib

@@ -29,11 +29,11 @@ from pathlib import Path
 from typing import NoReturn
 
 IMPORTED_LATER = (
-    "cpu_tiers.cli.cloud_source",
-    "cpu_tiers.cli.status",
+    "cpu_tiers.tools.frame.cloud_source",
+    "cpu_tiers.tools.cloud.status",
     "cpu_tiers.conf.read",
-    "cpu_tiers.placement.embedded",
-    "cpu_tiers.placement.session",
+    "cpu_tiers.tools.placement.embedded",
+    "cpu_tiers.tools.placement.session",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
     "openstackclient.shell",

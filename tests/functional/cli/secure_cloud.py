@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import trustme
 
-from cpu_tiers.placement.embedded import placement_app
+from cpu_tiers.tools.placement.embedded import placement_app
 from tests.functional.conftest import Front, Handler
 from tests.unit.cli.named_objects import IMAGE, SERVER
 

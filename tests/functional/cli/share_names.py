@@ -14,12 +14,12 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.records import Consumer, Inventories
-from cpu_tiers.placement.share_names import ShareNames
-from cpu_tiers.placement.share_rename import plan_rename, rename_shares
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.share_names import ShareNames
+from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
+from cpu_tiers.tools.placement.sync import sync
 from tests.functional.cli.upgrade_check import check, results
 
 CUSTOM, STANDARD = "CUSTOM_VCPU_SHARES", "VCPU_SHARES"

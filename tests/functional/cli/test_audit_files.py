@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.cli.audit_files import read_audit_file
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.page.cloud_values import AuditFinding, GuestFigures
+from cpu_tiers.tools.host.audit_files import read_audit_file
+from cpu_tiers.tools.page.cloud_values import AuditFinding, GuestFigures
 
 FINDING = {
     "kind": "weight",

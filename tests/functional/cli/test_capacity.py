@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.placement.client import PlacementClient
 from tests.functional.placement.providing import provide
 
 Command = Callable[..., Any]

@@ -10,8 +10,8 @@ import pytest
 
 from cpu_tiers.accounting.holdings import ConsumerId, Portion, ProviderId
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.translators.novas_traits import DISABLED
 from tests.functional.conftest import CANNED
 from tests.functional.page.reading import rows_of

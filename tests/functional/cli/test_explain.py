@@ -10,8 +10,8 @@ import pytest
 from cpu_tiers.inventory import Host, InventoryOptions, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.sync import sync
 from tests.functional.placement.providing import provide
 
 Command = Callable[..., Any]

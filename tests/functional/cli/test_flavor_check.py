@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.sync import sync
 
 Command = Callable[..., Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.translators.novas_traits import DISABLED
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide, put_into_aggregate

@@ -12,10 +12,10 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client import Metric
 
-from cpu_tiers.cli import metrics_server
-from cpu_tiers.cli.metrics import PrometheusMissing
-from cpu_tiers.cli.metrics_server import MOST_CLIENTS, Address, answering, bound
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.host import metrics_server
+from cpu_tiers.tools.host.metrics import PrometheusMissing
+from cpu_tiers.tools.host.metrics_server import MOST_CLIENTS, Address, answering, bound
 
 
 class Nothing:

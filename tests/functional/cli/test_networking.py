@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.placement.client import PlacementClient
 
 Command = Callable[..., Any]
 EGRESS = "NET_BW_EGR_KILOBIT_PER_SEC"

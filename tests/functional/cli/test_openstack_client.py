@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.conf.read import read_config
-from cpu_tiers.placement.session import connect
+from cpu_tiers.tools.placement.session import connect
 from tests.functional.cli.fork_server import ForkServer
 from tests.functional.placement.keystone import IS_MISSING, credentials
 from tests.functional.placement.providing import provide
@@ -262,5 +262,10 @@ runpy.run_path({str(OPENSTACK)!r}, run_name="__main__")
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    ours = {"cpu_tiers", "cpu_tiers.cli", "cpu_tiers.cli.openstack_plugin"}
+    ours = {
+        "cpu_tiers",
+        "cpu_tiers.tools",
+        "cpu_tiers.tools.frame",
+        "cpu_tiers.tools.frame.openstack_plugin",
+    }
     assert set(result.stdout.splitlines()[-1].split()) == ours

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from cpu_tiers.cli.picture import Bar, MatplotlibMissing, _figure, draw
-from cpu_tiers.guest.audit import Delivery
+from cpu_tiers.tools.host.checks import Delivery
+from cpu_tiers.tools.host.picture import Bar, MatplotlibMissing, _figure, draw
 
 Command = Callable[..., Any]
 

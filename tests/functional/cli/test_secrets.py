@@ -14,8 +14,8 @@ from urllib.parse import quote
 import pytest
 from oslo_config import cfg
 
-from cpu_tiers.cli.secrets import MASK, hide, masked, masked_output
 from cpu_tiers.conf.read import read_config
+from cpu_tiers.tools.frame.secrets import MASK, hide, masked, masked_output
 
 PASSWORD = 'Pa"ss<w>ö%rd'
 FORMS = (PASSWORD, json.dumps(PASSWORD)[1:-1], html.escape(PASSWORD), quote(PASSWORD))
@@ -76,7 +76,7 @@ def test_a_keystone_that_repeats_the_password(
     log = tmp_path / "log"
     if "--log-file" in options:
         options = ["--debug", "--log-file", str(log)]
-    code = "import sys; from cpu_tiers.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from cpu_tiers.tools.frame.app import main; sys.exit(main(sys.argv[1:]))"
     arguments = [*options, "--config-file", str(nova_conf), *command.split()]
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],

@@ -9,8 +9,8 @@ import pytest
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.simulation import CloudProvider
-from cpu_tiers.simulation.snapshot import Snapshot
+from cpu_tiers.tools.simulation import CloudProvider
+from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 Command = Callable[..., Any]
 FOUR = {"VCPU": Inventory(total=4, max_unit=4), "MEMORY_MB": Inventory(total=64, max_unit=64)}

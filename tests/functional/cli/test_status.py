@@ -12,9 +12,9 @@ from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.model.host_traits import multiplier_trait
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Consumer, Inventories
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.sync import sync
 from tests.functional.cli.upgrade_check import check, results
 
 CELLS = tuple(

@@ -10,8 +10,8 @@ import pytest
 
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.allocations import claim
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.placement.allocations import claim
+from cpu_tiers.tools.placement.client import PlacementClient
 
 Command = Callable[..., Any]
 

@@ -15,8 +15,8 @@ Command = Callable[..., Any]
 # libvirt is not here; the machine is the machine of the test, and has no guests.
 PROGRAM = """
 import sys
-from cpu_tiers.cli import watch
-from cpu_tiers.cli.app import main
+from cpu_tiers.tools.host import watch
+from cpu_tiers.tools.frame.app import main
 
 watch.read_capabilities = lambda _: (
     b"<capabilities><host><cpu><arch>x86_64</arch></cpu><topology><cells num='1'><cell id='0'>"

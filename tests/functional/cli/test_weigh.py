@@ -10,9 +10,9 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Inventories, Traits
-from cpu_tiers.placement.session import load_adapter
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.session import load_adapter
 from cpu_tiers.weights import SCORINGS
 
 Command = Callable[..., Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.page import cloud_charts
+from cpu_tiers.tools.page import cloud_charts
 from tests.functional.page.clouds import HOSTILE
 
 

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import altair
 import pytest
 
-from cpu_tiers.page.document import Page, PageChart, PageLink, PageSection, PageTable
-from cpu_tiers.page.libraries import PageLibraryMissing, page_libraries
+from cpu_tiers.tools.page.document import Page, PageChart, PageLink, PageSection, PageTable
+from cpu_tiers.tools.page.libraries import PageLibraryMissing, page_libraries
 from tests.functional.page.reading import data_of
 
 HOSTILE = "</script></title></table><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}"

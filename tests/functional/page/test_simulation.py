@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from cpu_tiers.page.document import PageChart
-from cpu_tiers.page.simulation import simulation_page
-from cpu_tiers.simulation.run import Moment, Outcome
+from cpu_tiers.tools.page.document import PageChart
+from cpu_tiers.tools.page.simulation import simulation_page
+from cpu_tiers.tools.simulation.run import Moment, Outcome
 
 
 def outcome(refused: int) -> Outcome:

@@ -13,10 +13,10 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.model.port import Port
-from cpu_tiers.placement.allocations import claim
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.networking import sync_networking
 from cpu_tiers.placement.records import Inventories
+from cpu_tiers.tools.placement.allocations import claim
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.networking import sync_networking
 from cpu_tiers.translators import ServerRequest, translate
 
 EGRESS, INGRESS = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"

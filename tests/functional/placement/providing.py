@@ -4,8 +4,8 @@ import uuid
 from collections.abc import Iterable
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.tools.placement.client import PlacementClient
 
 MANY = 1_000_000
 

@@ -16,12 +16,12 @@ from keystoneauth1.exceptions import ConnectFailure
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.accounting.port_bindings import PortBinding, bind
-from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.model.port import Port
-from cpu_tiers.placement.allocations import claim, delete, move, roll_back
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.exchange import Transport
-from cpu_tiers.placement.portions import add, release
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.allocations import claim, delete, move, roll_back
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.exchange import Transport
+from cpu_tiers.tools.placement.portions import add, release
 from tests.draws import SEED, part
 from tests.functional.placement.networks import add_host, ask, port, uuid, vf
 

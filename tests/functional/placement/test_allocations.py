@@ -11,12 +11,9 @@ from keystoneauth1.exceptions import ConnectFailure
 from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import ConsumerId, Holdings, Portion, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
-from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.allocations import add, claim, delete, move
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     ConsumerMismatch,
     DataChanged,
@@ -25,9 +22,12 @@ from cpu_tiers.placement.errors import (
     PlacementAnswerInvalid,
     PlacementRefused,
 )
-from cpu_tiers.placement.exchange import Transport
-from cpu_tiers.placement.hosts import PlacementHost, read_host
 from cpu_tiers.placement.records import Consumer, Inventories
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.allocations import add, claim, delete, move
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.exchange import Transport
+from cpu_tiers.tools.placement.hosts import PlacementHost, read_host
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"

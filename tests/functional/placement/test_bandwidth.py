@@ -13,11 +13,11 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.accounting.port_bindings import bind, parent_interfaces, read_binding
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.port import Port
-from cpu_tiers.placement.allocations import claim, delete, move, roll_back
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InsufficientCapacity, PlacementVersionTooOld
-from cpu_tiers.placement.portions import add, release
 from cpu_tiers.placement.records import Inventories
+from cpu_tiers.tools.placement.allocations import claim, delete, move, roll_back
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.portions import add, release
 from cpu_tiers.translators import ServerRequest, translate
 from tests.functional.placement.networks import (
     BR_0,

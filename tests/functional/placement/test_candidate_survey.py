@@ -3,9 +3,9 @@
 import pytest
 
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.placement.candidate_survey import CandidateSurvey
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.records import Inventories
+from cpu_tiers.tools.placement.candidate_survey import CandidateSurvey
+from cpu_tiers.tools.placement.client import PlacementClient
 from tests.functional.placement.providing import provide
 
 VCPU = {"VCPU": 1}

@@ -6,7 +6,6 @@ import pytest
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     DuplicateName,
     GenerationConflict,
@@ -17,6 +16,7 @@ from cpu_tiers.placement.errors import (
     UnknownNames,
 )
 from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.tools.placement.client import PlacementClient
 
 TWO_VCPUS = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 2}),))
 

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from oslo_config import cfg
 
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.embedded import embedded_placement
 from cpu_tiers.placement.errors import PlacementError
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.embedded import embedded_placement
 
 
 def test_it_speaks_the_newest_microversion(embedded: PlacementClient) -> None:
@@ -56,7 +56,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_it_says_nothing() -> None:
     done = run(
-        "from cpu_tiers.placement.embedded import embedded_placement\n"
+        "from cpu_tiers.tools.placement.embedded import embedded_placement\n"
         "from cpu_tiers.placement.errors import PlacementRefused\n"
         "import logging; logging.basicConfig(level=logging.WARNING)\n"
         "with embedded_placement() as client:\n"
@@ -68,7 +68,7 @@ def test_it_says_nothing() -> None:
 
 def test_the_client_does_not_import_placement() -> None:
     done = run(
-        "import sys, cpu_tiers.placement.sync, cpu_tiers.placement.session\n"
+        "import sys, cpu_tiers.tools.placement.sync, cpu_tiers.tools.placement.session\n"
         "print(sorted({'placement', 'sqlalchemy', 'webob'} & set(sys.modules)))"
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
@@ -77,7 +77,7 @@ def test_the_client_does_not_import_placement() -> None:
 def test_without_openstack_placement_it_says_what_to_install() -> None:
     done = run(
         "import sys; sys.modules['placement'] = None\n"
-        "from cpu_tiers.placement.embedded import embedded_placement\n"
+        "from cpu_tiers.tools.placement.embedded import embedded_placement\n"
         "from cpu_tiers.placement.errors import PlacementMisconfigured\n"
         "for _ in range(2):\n"
         "    try: embedded_placement().__enter__()\n"

@@ -2,10 +2,10 @@
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.placement.candidate_survey import CandidateSurvey
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.host_reader import HostReader
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.placement.candidate_survey import CandidateSurvey
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.host_reader import HostReader
 from tests.functional.placement.providing import provide, put_into_aggregate
 
 VCPU = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.errors import NotAuthorised, PlacementMisconfigured
-from cpu_tiers.placement.session import connect
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.session import connect
 from tests.functional.placement.keystone import IS_MISSING, credentials
 
 pytestmark = IS_MISSING

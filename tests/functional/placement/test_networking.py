@@ -8,8 +8,6 @@ from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory, ProviderTree
 from cpu_tiers.model.network_agent import NetworkAgent
-from cpu_tiers.placement.allocations import claim, delete
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     InsufficientCapacity,
     Interrupted,
@@ -17,8 +15,10 @@ from cpu_tiers.placement.errors import (
     ProviderMismatch,
     ProviderNotFound,
 )
-from cpu_tiers.placement.networking import KeptDevice, sync_networking
 from cpu_tiers.placement.records import Inventories, Traits
+from cpu_tiers.tools.placement.allocations import claim, delete
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.networking import KeptDevice, sync_networking
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER_SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a12"

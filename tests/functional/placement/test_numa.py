@@ -13,10 +13,10 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.placement.allocations import claim
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InventoryInUse, ReportingCannotBeDisabled
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.placement.allocations import claim
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.sync import sync
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 GIB_KB = 2**20

@@ -16,9 +16,9 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.numa import node_name, node_trait, page_traits, pages_name
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.embedded import embedded_placement
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.embedded import embedded_placement
+from cpu_tiers.tools.placement.sync import sync
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.server_queries import server_queries

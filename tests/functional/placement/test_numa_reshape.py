@@ -15,17 +15,17 @@ from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.allocations import claim, delete, move
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     GenerationConflict,
     InsufficientCapacity,
     PlacementUnavailable,
 )
-from cpu_tiers.placement.numa_reshape import plan_reshape, relocations_by_residents, reshape
 from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.placement.records import Inventories
-from cpu_tiers.placement.sync import sync
+from cpu_tiers.tools.placement.allocations import claim, delete, move
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.numa_reshape import plan_reshape, relocations_by_residents, reshape
+from cpu_tiers.tools.placement.sync import sync
 
 ANCHOR = "CUSTOM_NUMA_SERVER"
 GIB_KB = 2**20
@@ -338,7 +338,7 @@ def test_placement_sees_less_room(
     client: PlacementClient, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Our arithmetic is wrong on purpose: what we take for the coming tree is larger.
-    from cpu_tiers.placement import numa_reshape
+    from cpu_tiers.tools.placement import numa_reshape
 
     def generous(state: object, wanted: ProviderTree) -> ProviderTree:
         return replace(wanted, providers=tuple(map(larger, wanted.providers)))

@@ -8,11 +8,11 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement import oversold, portions
-from cpu_tiers.placement.allocations import claim
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import OversoldClaim
 from cpu_tiers.placement.records import Consumer, Inventories
+from cpu_tiers.tools.placement import oversold, portions
+from cpu_tiers.tools.placement.allocations import claim
+from cpu_tiers.tools.placement.client import PlacementClient
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 EXCESS = ("GET .*/usages", "9 NUMA_THREAD")

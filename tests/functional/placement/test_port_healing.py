@@ -11,9 +11,9 @@ from cpu_tiers.accounting.port_bindings import PortBinding
 from cpu_tiers.accounting.unserved_ports import PortShortfall
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.port import Port
-from cpu_tiers.placement.allocations import claim
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.port_healing import (
+from cpu_tiers.tools.placement.allocations import claim
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.port_healing import (
     PortGone,
     PortNotRecorded,
     ServerPorts,

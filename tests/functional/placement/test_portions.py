@@ -7,16 +7,16 @@ import pytest
 from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.placement.allocations import claim, delete, move, roll_back
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     ConsumerMismatch,
     GenerationConflict,
     InsufficientCapacity,
     PlacementUnavailable,
 )
-from cpu_tiers.placement.portions import add, release
 from cpu_tiers.placement.records import Consumer, Inventories
+from cpu_tiers.tools.placement.allocations import claim, delete, move, roll_back
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.portions import add, release
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 MIGRATION = "b0a4ea0d-5f42-4b2e-8a8f-3e5f0c4a7c33"

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.placement import race
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import PlacementError
-from cpu_tiers.placement.race import RESOURCE_CLASS, Race, RaceResult
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.placement import race
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.race import RESOURCE_CLASS, Race, RaceResult
 
 
 def test_a_placement_that_holds(client: PlacementClient, seen: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.placement.client import PlacementClient
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.providers import CARD, NAMES

@@ -15,11 +15,11 @@ import pytest
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.placement.candidate_survey import CandidateSurvey
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.explanation import read_reasons
-from cpu_tiers.simulation import CloudProvider
-from cpu_tiers.simulation.reasons import ClaimLimit, HostReason, Reasons
+from cpu_tiers.tools.placement.candidate_survey import CandidateSurvey
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.explanation import read_reasons
+from cpu_tiers.tools.simulation import CloudProvider
+from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Reasons
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.constraints import constraints, without

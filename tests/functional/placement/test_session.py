@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.errors import (
     NotAuthorised,
     PlacementMisconfigured,
     PlacementRefused,
     PlacementUnavailable,
 )
-from cpu_tiers.placement.session import connect, load_adapter
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.session import connect, load_adapter
 
 NovaConf = Callable[..., Path]
 HASTY = RetryPolicy(sleep=lambda _: None)

@@ -11,11 +11,11 @@ from collections.abc import Set
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.simulation import Allocations, ClaimRefused, CloudProvider, SimulatedCloud
-from cpu_tiers.simulation.search import identity
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.simulation import Allocations, ClaimRefused, CloudProvider, SimulatedCloud
+from cpu_tiers.tools.simulation.search import identity
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.states import CLASSES, SHARES, TRAITS, draw_query, draw_state, write_state

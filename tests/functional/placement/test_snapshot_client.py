@@ -10,21 +10,21 @@ import pytest
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.excesses import read_excesses
-from cpu_tiers.placement.explanation import Explanation, explain
-from cpu_tiers.placement.host_reader import HostReader
-from cpu_tiers.placement.reading import untold
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.placement.room import read_room
-from cpu_tiers.placement.snapshot_client import NotInSnapshot, SnapshotClient
-from cpu_tiers.placement.survey import survey
-from cpu_tiers.placement.whole_cloud import read_whole_cloud
-from cpu_tiers.simulation import SimulatedCloud
-from cpu_tiers.simulation.masking import masked
-from cpu_tiers.simulation.never_served import never_served
-from cpu_tiers.simulation.search import identity
-from cpu_tiers.simulation.snapshot import Snapshot
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.excesses import read_excesses
+from cpu_tiers.tools.placement.explanation import Explanation, explain
+from cpu_tiers.tools.placement.host_reader import HostReader
+from cpu_tiers.tools.placement.reading import untold
+from cpu_tiers.tools.placement.room import read_room
+from cpu_tiers.tools.placement.snapshot_client import NotInSnapshot, SnapshotClient
+from cpu_tiers.tools.placement.survey import survey
+from cpu_tiers.tools.placement.whole_cloud import read_whole_cloud
+from cpu_tiers.tools.simulation import SimulatedCloud
+from cpu_tiers.tools.simulation.masking import masked
+from cpu_tiers.tools.simulation.never_served import never_served
+from cpu_tiers.tools.simulation.search import identity
+from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.server_queries import ServerQueries
 from tests import made_once

@@ -7,8 +7,6 @@ import pytest
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.placement.allocations import claim, delete
-from cpu_tiers.placement.client import PlacementClient
 from cpu_tiers.placement.errors import (
     GenerationConflict,
     InventoryInUse,
@@ -20,7 +18,9 @@ from cpu_tiers.placement.errors import (
     UnknownNames,
 )
 from cpu_tiers.placement.records import Inventories, Traits
-from cpu_tiers.placement.sync import plan, sync
+from cpu_tiers.tools.placement.allocations import claim, delete
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.sync import plan, sync
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 

@@ -13,9 +13,9 @@ import fixtures
 import requests
 from keystoneauth1.session import Session
 
-from cpu_tiers.cli import app
-from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.compute_api.servers import read_server_names
+from cpu_tiers.tools.compute_api.servers import read_server_names
+from cpu_tiers.tools.frame import app
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from tests.nova.cloud import SHARES, Cloud
 from tests.nova.command_line import services_of, streams
 

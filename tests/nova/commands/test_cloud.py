@@ -70,7 +70,7 @@ def test_a_configuration_that_leads_nowhere(tmp_path: Path, conf: str, message: 
 def test_the_help_does_not_import_nova() -> None:
     code = (
         "import atexit, sys; atexit.register(lambda: print('nova.conf' in sys.modules));"
-        " from cpu_tiers.cli.app import main; main(['--help'])"
+        " from cpu_tiers.tools.frame.app import main; main(['--help'])"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

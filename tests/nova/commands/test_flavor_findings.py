@@ -7,13 +7,13 @@ import fixtures
 from nova import context, objects, test
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from cpu_tiers.cli.flavor_report import check_flavors, check_pinned
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.nova.commands.flavor_findings import inspect_cells, inspect_flavors
-from cpu_tiers.placement.survey import HostSurvey
+from cpu_tiers.tools.cloud.flavor_report import check_flavors, check_pinned
+from cpu_tiers.tools.nova.flavor_findings import inspect_cells, inspect_flavors
+from cpu_tiers.tools.placement.survey import HostSurvey
 from tests.nova.stored_rows import NOTHING, make_flavor, store_server
 
-FINDINGS = "cpu_tiers.nova.commands.flavor_findings"
+FINDINGS = "cpu_tiers.tools.nova.flavor_findings"
 BOOT = "no server can be created or resized with the flavor with"
 API = "[api] refuse_faulty_flavors = true"
 SHARES = "[filter_scheduler] query_placement_for_vcpu_shares = true"
@@ -32,7 +32,7 @@ class TestTwoCells(test.TestCase):
         self.addCleanup(setattr, self, name, getattr(self, name))
         super().setUp()
         # Pages of two rows, so that each list has several pages.
-        self.useFixture(fixtures.MockPatch("cpu_tiers.nova.commands.stored_flavors.PAGE", 2))
+        self.useFixture(fixtures.MockPatch("cpu_tiers.tools.nova.stored_flavors.PAGE", 2))
         self.admin = context.get_admin_context()
         self.lines: list[str] = []
 

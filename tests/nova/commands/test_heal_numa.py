@@ -9,7 +9,7 @@ from unittest import mock
 
 from nova import context, objects
 
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.placement.client import PlacementClient
 from tests.nova.computes import MULTIPLIER, Computes
 from tests.nova.networks import BRIDGE, EGRESS, PORT_IDS, Neutron, add_devices, bandwidth
 from tests.nova.networks import placement_of as client_of

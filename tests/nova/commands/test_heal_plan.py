@@ -11,9 +11,9 @@ from nova.objects import base
 from nova.tests.fixtures.nova import IndirectionAPIFixture
 from oslo_messaging import ExpectedException
 
-from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.client import PlacementClient
 from tests.nova.command_line import CommandLine, Commands, services_of
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES, Computes
 from tests.nova.kinds import STARTS_TO_REPORT
@@ -156,9 +156,7 @@ class TestWithoutADatabase(Commands):
     def ask(self, *arguments: str, status: int = 0) -> Any:
         self.flags(connection=None, group="api_database")
         conductor = Asked(self.calls)
-        with mock.patch(
-            "cpu_tiers.nova.commands.cloud.rpcapi.ConductorAPI", return_value=conductor
-        ):
+        with mock.patch("cpu_tiers.tools.nova.cloud.rpcapi.ConductorAPI", return_value=conductor):
             said = self.commands.run(*arguments, status=status)
         base.NovaObject.indirection_api = None
         return said
@@ -404,7 +402,7 @@ class TestConflicts(Heals):
         server = self.boot_on("one", self.tier("gold", "100"))
         # Two attempts, each of two writes.
         policy = partial(RetryPolicy, conflict_attempts=2)
-        twice = mock.patch("cpu_tiers.placement.client.RetryPolicy", policy)
+        twice = mock.patch("cpu_tiers.tools.placement.client.RetryPolicy", policy)
         with twice, self.conflict(server, 99):
             said = self.commands.run("allocation", "heal", "--apply", status=1)
         assert self.writes == 4

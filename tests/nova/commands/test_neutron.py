@@ -9,8 +9,8 @@ from nova.network import neutron
 
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.accounting.port_bindings import PortBinding
-from cpu_tiers.nova.commands.neutron import NeutronUnavailable, Ports
-from cpu_tiers.placement.port_healing import PortGone, PortNotRecorded
+from cpu_tiers.tools.nova.neutron import NeutronUnavailable, Ports
+from cpu_tiers.tools.placement.port_healing import PortGone, PortNotRecorded
 
 REQUEST = {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 10}, "required": []}
 ASKS = {"id": "a", "device_id": "s1", "resource_request": REQUEST, "binding:profile": {"x": 1}}

@@ -9,7 +9,7 @@ from nova import context, objects
 
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.nova.commands.offline_holdings import held_by_flavor
+from cpu_tiers.tools.nova.offline_holdings import held_by_flavor
 from tests.nova.numa.moves import Moves
 from tests.nova.reshapes import resize_from_one
 

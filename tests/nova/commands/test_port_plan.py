@@ -12,7 +12,7 @@ from nova import context, objects
 from nova.tests.fixtures import NeutronFixture
 from nova.tests.fixtures.neutron import neutron_client_exc
 
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.placement.client import PlacementClient
 from tests.nova.command_line import CommandLine
 from tests.nova.computes import SHARES, Computes
 from tests.nova.kinds import STARTS_TO_REPORT

@@ -10,10 +10,10 @@ import fixtures
 from nova import context, objects, test
 from nova.db.main import api as main_db
 
-from cpu_tiers.cli import app
-from cpu_tiers.cli.flavor_documents import read_flavors
 from cpu_tiers.errors import FaultList
-from cpu_tiers.simulation.requests import Arrival, read_arrivals
+from cpu_tiers.tools.frame import app
+from cpu_tiers.tools.frame.flavor_documents import read_flavors
+from cpu_tiers.tools.simulation.requests import Arrival, read_arrivals
 from tests.nova.command_line import streams
 from tests.nova.stored_rows import make_flavor, store_server
 
@@ -28,7 +28,7 @@ class TestHistory(test.TestCase):
         name = self._testMethodName  # see Computes.setUp
         self.addCleanup(setattr, self, name, getattr(self, name))
         super().setUp()
-        self.useFixture(fixtures.MockPatch("cpu_tiers.nova.commands.server_history.PAGE", 2))
+        self.useFixture(fixtures.MockPatch("cpu_tiers.tools.nova.server_history.PAGE", 2))
         self.admin = context.get_admin_context()
         self.folder = Path(self.useFixture(fixtures.TempDir()).path)
 
@@ -53,7 +53,7 @@ class TestHistory(test.TestCase):
         """Return the requests and the flavors as ``cpu-tiers simulate`` reads them."""
         table, document = self.folder / "requests.csv", self.folder / "flavors.json"
         argv = ["cloud", "requests", str(table), str(document), *arguments]
-        with mock.patch("cpu_tiers.nova.commands.cloud.configure"), streams() as (out, error):
+        with mock.patch("cpu_tiers.tools.nova.cloud.configure"), streams() as (out, error):
             code = app.main(argv)
         assert code == 0, out.getvalue() + error.getvalue()
         faults = FaultList()

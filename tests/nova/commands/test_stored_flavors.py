@@ -8,7 +8,7 @@ from nova import context, objects
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.nova.commands.stored_flavors import embedded_flavor
+from cpu_tiers.tools.nova.stored_flavors import embedded_flavor
 from tests.nova.stored_rows import make_flavor
 
 

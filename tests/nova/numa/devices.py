@@ -13,8 +13,8 @@ from oslo_utils.uuidutils import generate_uuid
 
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.network_agent import NetworkAgent
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.networking import sync_networking
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.networking import sync_networking
 from tests.nova.networks import EGRESS, Neutron
 
 DEVICE = "{}:NIC Switch agent:{}"

@@ -89,7 +89,7 @@ class MoveCommands(CommandLine):
     def offline(self, *arguments: object, host: str = "one") -> dict[str, Any]:
         """Plan while Placement is down."""
         self.placement_is_down = True
-        with mock.patch("cpu_tiers.placement.client.PlacementClient.__init__") as asked:
+        with mock.patch("cpu_tiers.tools.placement.client.PlacementClient.__init__") as asked:
             consumers = self.goes_to("--offline", *arguments, host=host)
         self.placement_is_down = False
         asked.assert_not_called()

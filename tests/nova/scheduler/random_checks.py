@@ -18,8 +18,8 @@ from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 from oslo_utils import uuidutils
 
-from cpu_tiers.placement.client import PlacementClient
-from cpu_tiers.placement.embedded import WsgiTransport, placement_app
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.embedded import WsgiTransport, placement_app
 from tests import made_once
 from tests.nova.scheduler.random_scheduler import (
     Round,

@@ -10,7 +10,7 @@ from nova.scheduler import weights
 from nova.scheduler.weights import cpu, disk, num_instances, ram
 
 from cpu_tiers.conf.nova import OPTIONS
-from cpu_tiers.simulation.policies import WEIGHERS, with_weights
+from cpu_tiers.tools.simulation.policies import WEIGHERS, with_weights
 
 CLASSES = {
     "ram": ram.RAMWeigher,

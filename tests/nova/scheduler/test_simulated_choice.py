@@ -26,10 +26,10 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.numa import count_traits, node_trait, page_traits
 from cpu_tiers.nova.scheduler import typical_servers
-from cpu_tiers.simulation import Allocations, CloudProvider, SimulatedCloud
-from cpu_tiers.simulation.hosts import HostStates
-from cpu_tiers.simulation.policies import WEIGHERS, Policy
-from cpu_tiers.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation import Allocations, CloudProvider, SimulatedCloud
+from cpu_tiers.tools.simulation.hosts import HostStates
+from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.weights import History
 from tests import made_once

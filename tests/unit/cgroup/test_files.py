@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.cgroup.files import Files
+from cpu_tiers.tools.cgroup.files import Files
 
 
 def test_a_path_is_below_the_root(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_folders_are_sorted_and_files_are_none(tmp_path: Path) -> None:
 
 
 def test_a_file_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cpu_tiers.cgroup.files.MAX_BYTES", 4)
+    monkeypatch.setattr("cpu_tiers.tools.cgroup.files.MAX_BYTES", 4)
     (tmp_path / "cmdline").write_bytes(b"1234")
     assert Files(tmp_path).read("/cmdline") == "1234"
     (tmp_path / "cmdline").write_bytes(b"12345")

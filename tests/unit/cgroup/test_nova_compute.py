@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.cgroup.files import Files
-from cpu_tiers.cgroup.nova_compute import ConfigPaths, find_config
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.cgroup.files import Files
+from cpu_tiers.tools.cgroup.nova_compute import ConfigPaths, find_config
 
 NOBODY = 65534
 PYTHON = shutil.which("python3", path="/usr/bin") or ""

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.cli.allocation import AllocationHeal
-from cpu_tiers.cli.app import CpuTiersApp
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.frame.app import CpuTiersApp
+from cpu_tiers.tools.writers.allocation import AllocationHeal
 
 
 def command() -> AllocationHeal:

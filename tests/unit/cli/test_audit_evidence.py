@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 from oslo_config import cfg
 
-from cpu_tiers.cli import audit_evidence
-from cpu_tiers.cli.audit_evidence import EvidenceSources, GatheredEvidence, gather
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.guest.audit import Kind
 from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.placement.errors import PlacementMisconfigured, PlacementUnavailable
+from cpu_tiers.tools.host import audit_evidence
+from cpu_tiers.tools.host.audit_evidence import EvidenceSources, GatheredEvidence, gather
+from cpu_tiers.tools.host.checks import Kind
 
 CAPABILITIES = (
     b"<capabilities><host><cpu><arch>x86_64</arch></cpu><topology><cells num='1'><cell id='0'>"

@@ -5,7 +5,9 @@ from typing import NoReturn
 
 import pytest
 
-from cpu_tiers.cli.cloud_objects import (
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.flavor import Image
+from cpu_tiers.tools.frame.cloud_objects import (
     aggregate_uuids,
     find_agents,
     find_flavors,
@@ -15,9 +17,7 @@ from cpu_tiers.cli.cloud_objects import (
     read_or_find_ports,
     server_ids,
 )
-from cpu_tiers.cli.live_request import UNKNOWN_FLAVOR
-from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.flavor import Image
+from cpu_tiers.tools.frame.live_request import UNKNOWN_FLAVOR
 from cpu_tiers.translators import ServerRequest
 from tests.unit.cli.named_objects import CLOUD, SERVER, SPECS
 from tests.unit.compute_api.catalog import Catalog

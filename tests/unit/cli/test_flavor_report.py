@@ -1,8 +1,8 @@
 import pytest
 
-from cpu_tiers.cli import nova_command
-from cpu_tiers.cli.flavor_report import inspect
-from cpu_tiers.cli.nova_command import NovaMissing
+from cpu_tiers.tools.cloud.flavor_report import inspect
+from cpu_tiers.tools.nova import nova_command
+from cpu_tiers.tools.nova.nova_command import NovaMissing
 
 
 def test_a_missing_nova_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

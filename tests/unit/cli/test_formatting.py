@@ -4,8 +4,8 @@ import io
 from argparse import Namespace
 from importlib.metadata import entry_points
 
-from cpu_tiers.cli.flavor import FlavorShow
-from cpu_tiers.cli.formatting import FormattedValue, Paragraphs, SingleObjectCsv
+from cpu_tiers.tools.cloud.flavor import FlavorShow
+from cpu_tiers.tools.frame.formatting import FormattedValue, Paragraphs, SingleObjectCsv
 
 
 def test_a_value_is_data_for_programs_and_text_for_people() -> None:

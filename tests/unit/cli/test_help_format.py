@@ -5,8 +5,8 @@ from importlib.metadata import EntryPoint, entry_points
 
 import pytest
 
-from cpu_tiers.cli.app import CpuTiersApp
-from cpu_tiers.cli.help_format import fit_help
+from cpu_tiers.tools.frame.app import CpuTiersApp
+from cpu_tiers.tools.frame.help_format import fit_help
 
 
 @pytest.mark.parametrize("columns", [60, 80])

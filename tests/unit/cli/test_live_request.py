@@ -7,8 +7,9 @@ from typing import NoReturn
 import pytest
 from oslo_config import cfg
 
-from cpu_tiers.cli.cloud_source import CloudSource
-from cpu_tiers.cli.live_request import (
+from cpu_tiers.conf.read import read_config
+from cpu_tiers.tools.frame.cloud_source import CloudSource
+from cpu_tiers.tools.frame.live_request import (
     add_aggregate_argument,
     add_request_arguments,
     add_source_arguments,
@@ -16,8 +17,7 @@ from cpu_tiers.cli.live_request import (
     read_source,
     server_of,
 )
-from cpu_tiers.conf.read import read_config
-from cpu_tiers.http.services import Services
+from cpu_tiers.tools.http.services import Services
 from tests.unit.cli.named_objects import CLOUD, PORT
 from tests.unit.compute_api.catalog import Catalog
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from cpu_tiers.cgroup import nova_compute
-from cpu_tiers.cgroup.nova_compute import ConfigPaths, FoundConfig
-from cpu_tiers.cli.app import CpuTiersApp
-from cpu_tiers.cli.audit import HostAudit
-from cpu_tiers.cli.inventory import InventorySync
-from cpu_tiers.cli.nova_conf_command import NovaConfCommand
-from cpu_tiers.cli.weigh import Weigh
-from cpu_tiers.http.services import Services
+from cpu_tiers.tools.cgroup import nova_compute
+from cpu_tiers.tools.cgroup.nova_compute import ConfigPaths, FoundConfig
+from cpu_tiers.tools.cloud.weigh import Weigh
+from cpu_tiers.tools.frame.app import CpuTiersApp
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.host.audit import HostAudit
+from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.writers.inventory import InventorySync
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from subprocess import run
 
 import pytest
 
-from cpu_tiers.cli import openstack_plugin
-from cpu_tiers.cli.app import CpuTiersApp
+from cpu_tiers.tools.frame import openstack_plugin
+from cpu_tiers.tools.frame.app import CpuTiersApp
 
 COMMANDS = list(entry_points(group="openstack.cpu_tiers.v1"))
 
@@ -40,7 +40,12 @@ assert len(list(CommandManager("openstack.cpu_tiers.v1"))) > 10
 """
     loaded = loaded_by(code)
     ours = {name for name in loaded if name.partition(".")[0] == "cpu_tiers"}
-    assert ours == {"cpu_tiers", "cpu_tiers.cli", "cpu_tiers.cli.openstack_plugin"}
+    assert ours == {
+        "cpu_tiers",
+        "cpu_tiers.tools",
+        "cpu_tiers.tools.frame",
+        "cpu_tiers.tools.frame.openstack_plugin",
+    }
     assert not loaded & {"keystoneauth1", "requests", "oslo_config"}
 
 
@@ -54,18 +59,22 @@ def test_a_command_is_that_of_the_program(command: EntryPoint) -> None:
 
 
 def test_the_program_loads_nothing_of_the_client() -> None:
-    loaded = loaded_by("import cpu_tiers.cli.app, cpu_tiers.cli.explain")
+    loaded = loaded_by("import cpu_tiers.tools.frame.app, cpu_tiers.tools.cloud.explain")
     assert not loaded & {"openstackclient", "osc_lib", "openstack"}
 
 
 def test_the_program_loads_only_the_command_that_it_runs() -> None:
     code = """
-from cpu_tiers.cli.app import main
+from cpu_tiers.tools.frame.app import main
 assert main(["flavor", "show", "--help"]) == 0
 """
     ours = {name for name in loaded_by(code) if name.startswith("cpu_tiers.")}
-    assert "cpu_tiers.cli.flavor" in ours
+    assert "cpu_tiers.tools.cloud.flavor" in ours
     assert len(ours) <= 60
     # Nothing that reads nova.conf, asks Placement or shows another command.
-    assert not ours & {"cpu_tiers.conf", "cpu_tiers.http", "cpu_tiers.placement"}
-    assert not ours & {"cpu_tiers.cli.explain", "cpu_tiers.cgroup", "cpu_tiers.simulation"}
+    assert not ours & {"cpu_tiers.conf", "cpu_tiers.tools.http", "cpu_tiers.placement"}
+    assert not ours & {
+        "cpu_tiers.tools.cloud.explain",
+        "cpu_tiers.tools.cgroup",
+        "cpu_tiers.tools.simulation",
+    }

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cpu_tiers.cli import progress
-from cpu_tiers.cli.progress import ProgressLine
-from cpu_tiers.cli.terminal import WrappingStream
+from cpu_tiers.tools.frame import progress
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.terminal import WrappingStream
 
 
 def shown_by(act: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.cli.safe_files import MAX_BYTES, check_owner, write_output
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.frame.safe_files import MAX_BYTES, check_owner, write_output
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs files of another user")
@@ -90,7 +90,9 @@ def test_a_folder_behind_own_links(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [">", ">>"])
 def test_standard_output_that_a_shell_has_opened(tmp_path: Path, mode: str) -> None:
     (tmp_path / "out").write_text("old ")
-    code = "from cpu_tiers.cli.safe_files import write_output as w; w('/dev/stdout', b'new')"
+    code = (
+        "from cpu_tiers.tools.frame.safe_files import write_output as w; w('/dev/stdout', b'new')"
+    )
     subprocess.run(
         ["sh", "-c", f'"{sys.executable}" -c "{code}" {mode} {tmp_path}/out'], check=True
     )

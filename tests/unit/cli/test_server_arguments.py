@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.cli.server_arguments import (
+from cpu_tiers.conf.read import read_config
+from cpu_tiers.tools.frame.server_arguments import (
     add_numa_argument,
     add_server_arguments,
     read_server,
     requests_numa_nodes,
 )
-from cpu_tiers.conf.read import read_config
 
 
 @pytest.mark.parametrize(

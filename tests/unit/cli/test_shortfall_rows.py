@@ -6,9 +6,9 @@ from typing import Any
 from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import ConsumerId, Portion
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
-from cpu_tiers.cli.formatting import FormattedValue
-from cpu_tiers.cli.shortfall_rows import COLUMNS, HEAL_COLUMNS, heal_rows, refusals, rows
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.frame.formatting import FormattedValue
+from cpu_tiers.tools.writers.shortfall_rows import COLUMNS, HEAL_COLUMNS, heal_rows, refusals, rows
 
 GOLD = Flavor(name="gold", vcpus=1, memory_mb=1)
 

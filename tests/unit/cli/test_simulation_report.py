@@ -4,11 +4,11 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from cpu_tiers.cli.simulation_report import COLUMNS, row
-from cpu_tiers.simulation.comparison import compare
-from cpu_tiers.simulation.floors import TierFloors
-from cpu_tiers.simulation.run import Outcome
-from cpu_tiers.simulation.scheduler import Demand
+from cpu_tiers.tools.cloud.simulation_report import COLUMNS, row
+from cpu_tiers.tools.simulation.comparison import compare
+from cpu_tiers.tools.simulation.floors import TierFloors
+from cpu_tiers.tools.simulation.run import Outcome
+from cpu_tiers.tools.simulation.scheduler import Demand
 
 
 def outcome(

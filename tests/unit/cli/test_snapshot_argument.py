@@ -2,10 +2,10 @@
 
 import pytest
 
-from cpu_tiers.cli.snapshot_argument import flavor_in, flavors_of
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.simulation.snapshot import Snapshot
+from cpu_tiers.tools.frame.snapshot_argument import flavor_in, flavors_of
+from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 GOLD = Flavor(name="gold", vcpus=1, memory_mb=1)
 SNAPSHOT = Snapshot(providers=(), consumers={}, flavors=(GOLD,))

@@ -5,8 +5,8 @@ import pytest
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
-from cpu_tiers.cli import status
-from cpu_tiers.cli.status import (
+from cpu_tiers.tools.cloud import status
+from cpu_tiers.tools.cloud.status import (
     Checks,
     check_numa,
     check_share_names,
@@ -14,7 +14,7 @@ from cpu_tiers.cli.status import (
     check_step,
     check_weigher,
 )
-from cpu_tiers.placement.survey import HostSurvey
+from cpu_tiers.tools.placement.survey import HostSurvey
 
 
 def host(

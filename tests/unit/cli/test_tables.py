@@ -5,8 +5,8 @@ from argparse import Namespace
 
 import pytest
 
-from cpu_tiers.cli.formatting import FormattedValue
-from cpu_tiers.cli.tables import FittingTable
+from cpu_tiers.tools.frame.formatting import FormattedValue
+from cpu_tiers.tools.frame.tables import FittingTable
 
 NAMES = ("host", "more", "why")
 ROWS = (

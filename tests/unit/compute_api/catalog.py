@@ -9,8 +9,8 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import from_response
 from keystoneauth1.session import Session
 
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.http.services import Services
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.http.services import Services
 
 
 class Catalog(Session):

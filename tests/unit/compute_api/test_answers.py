@@ -8,16 +8,16 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import EndpointNotFound
 from keystoneauth1.session import Session
 
-from cpu_tiers.compute_api.answers import (
+from cpu_tiers.tools.compute_api.answers import (
     NEUTRON,
     ComputeApiUnavailable,
     Wanted,
     get,
     part,
 )
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.http.services import Services
-from cpu_tiers.http.settings import OPENSTACK_CLIENT
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.http.settings import OPENSTACK_CLIENT
 from tests.unit.placement.scripted import answer
 
 PORTS = Wanted(NEUTRON, "ports", "a list of ports")

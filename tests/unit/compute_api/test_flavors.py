@@ -7,9 +7,9 @@ import pytest
 from keystoneauth1.exceptions import BadGateway, ClientException, ConnectFailure
 from requests import JSONDecodeError
 
-from cpu_tiers.compute_api.flavors import ComputeApiUnavailable, read_flavors
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.http.services import Services
+from cpu_tiers.tools.compute_api.flavors import ComputeApiUnavailable, read_flavors
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.http.services import Services
 
 
 class Answers:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cpu_tiers.compute_api.answers import ComputeApiUnavailable
-from cpu_tiers.compute_api.lookup import IMAGE, PORT, SERVER, NamedKind, find, find_id
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.compute_api.answers import ComputeApiUnavailable
+from cpu_tiers.tools.compute_api.lookup import IMAGE, PORT, SERVER, NamedKind, find, find_id
 from tests.unit.compute_api.catalog import Catalog
 
 ONE, TWO = {"id": "1", "name": "web"}, {"id": "2", "name": "web"}

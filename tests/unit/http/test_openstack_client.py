@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 from keystoneauth1.session import Session
 
-from cpu_tiers.cli import openstack_plugin
-from cpu_tiers.http.services import Services
-from cpu_tiers.http.settings import OPENSTACK_CLIENT
+from cpu_tiers.tools.frame import openstack_plugin
+from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.http.settings import OPENSTACK_CLIENT
 from tests.unit.http.region import RegionOfClient
 
 

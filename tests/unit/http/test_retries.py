@@ -7,7 +7,7 @@ import pytest
 import requests
 from keystoneauth1 import exceptions as ksa
 
-from cpu_tiers.http.retries import (
+from cpu_tiers.tools.http.retries import (
     RetryPolicy,
     may_pass,
     retry_after_of,

@@ -5,8 +5,8 @@ from typing import Any
 
 import requests
 
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.placement.client import PlacementClient
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.client import PlacementClient
 
 
 def answer(status: int, body: object, content_type: str = "application/json") -> requests.Response:

@@ -2,8 +2,6 @@ from collections.abc import Callable
 
 import pytest
 
-from cpu_tiers.http.retries import RetryPolicy
-from cpu_tiers.placement.conflicts import repeated, with_fresh_reads, write_again
 from cpu_tiers.placement.errors import (
     DataChanged,
     DuplicateName,
@@ -12,6 +10,8 @@ from cpu_tiers.placement.errors import (
     PlacementRefused,
     PlacementUnavailable,
 )
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.conflicts import repeated, with_fresh_reads, write_again
 
 
 class Operation:

@@ -6,8 +6,6 @@ import pytest
 import requests
 from keystoneauth1 import exceptions as ksa
 
-from cpu_tiers.http.redirects import RedirectRefused
-from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.placement.errors import (
     DuplicateName,
     GenerationConflict,
@@ -20,7 +18,9 @@ from cpu_tiers.placement.errors import (
     PlacementRefused,
     PlacementUnavailable,
 )
-from cpu_tiers.placement.exchange import Exchange
+from cpu_tiers.tools.http.redirects import RedirectRefused
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.exchange import Exchange
 from tests.unit.placement.scripted import Play, answer, version
 
 

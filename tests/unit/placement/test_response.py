@@ -17,7 +17,7 @@ def test_what_is_no_json_says_so(body: bytes) -> None:
 
 
 def test_a_long_body_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cpu_tiers.placement.response.MAX_BYTES", 4)
+    monkeypatch.setattr("cpu_tiers.tools.placement.response.MAX_BYTES", 4)
     with pytest.raises(PlacementAnswerInvalid, match="longer than 4 bytes"):
         Play(answer(200, b"[1,2]")).client().find_provider("x")
 

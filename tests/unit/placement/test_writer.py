@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.http.retries import RetryPolicy
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.errors import (
     DataChanged,
@@ -25,7 +24,8 @@ from cpu_tiers.placement.steps import (
     State,
     Step,
 )
-from cpu_tiers.placement.writer import Progress, Writer, carry_out
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.placement.writer import Progress, Writer, carry_out
 from tests.unit.placement.scripted import Play, answer, version
 
 NO_PAUSES = RetryPolicy(sleep=lambda _: None, conflict_attempts=4)

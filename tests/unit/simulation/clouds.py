@@ -6,7 +6,7 @@ from typing import Any
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.simulation import CloudProvider
+from cpu_tiers.tools.simulation import CloudProvider
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 

@@ -2,7 +2,7 @@
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.simulation import CloudProvider
+from cpu_tiers.tools.simulation import CloudProvider
 
 
 def inventory(total: int, **units: int) -> Inventory:

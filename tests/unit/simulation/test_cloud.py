@@ -6,7 +6,7 @@ Placement.
 
 import pytest
 
-from cpu_tiers.simulation import ClaimRefused, SimulatedCloud
+from cpu_tiers.tools.simulation import ClaimRefused, SimulatedCloud
 from tests.unit.simulation.clouds import group, provider, providers_of, query
 
 

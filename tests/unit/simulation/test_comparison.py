@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from cpu_tiers.simulation.comparison import CORE_HOURS, SERVERS, Spread, compare, verdict
-from cpu_tiers.simulation.run import Outcome
+from cpu_tiers.tools.simulation.comparison import CORE_HOURS, SERVERS, Spread, compare, verdict
+from cpu_tiers.tools.simulation.run import Outcome
 
 
 def outcome(refused: int, core_hours: float | None = None) -> Outcome:

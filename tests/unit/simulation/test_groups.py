@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.simulation import SimulatedCloud
+from cpu_tiers.tools.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import CARDS, group, providers_of, query
 
 EITHER = frozenset([frozenset(["FAST", "RED"])])

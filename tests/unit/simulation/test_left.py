@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.simulation.left import (
+from cpu_tiers.tools.simulation.left import (
     class_order,
     class_sums,
     group_sums,
@@ -11,7 +11,7 @@ from cpu_tiers.simulation.left import (
     least_left,
     percent,
 )
-from cpu_tiers.simulation.sold import SoldAmount, TierSale
+from cpu_tiers.tools.simulation.sold import SoldAmount, TierSale
 
 
 def amount(

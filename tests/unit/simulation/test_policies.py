@@ -6,7 +6,7 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.simulation.policies import WEIGHERS, Policy, with_weights
+from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy, with_weights
 from cpu_tiers.weights import BORING, Scoring
 
 CONFIGURED = {**WEIGHERS, "cpu": 3.0}

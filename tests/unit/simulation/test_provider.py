@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.simulation import ClaimRefused, CloudProvider, SimulatedCloud
+from cpu_tiers.tools.simulation import ClaimRefused, CloudProvider, SimulatedCloud
 from tests.unit.simulation.clouds import group, provider, query
 
 

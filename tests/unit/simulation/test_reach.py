@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cpu_tiers.simulation import SimulatedCloud
+from cpu_tiers.tools.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import SHARES, provider
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.simulation.requests import Arrival, draw_arrivals, read_arrivals
+from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals, read_arrivals
 
 
 def test_a_table_is_sorted_by_time() -> None:

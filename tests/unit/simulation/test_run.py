@@ -2,11 +2,11 @@
 
 import pytest
 
-from cpu_tiers.simulation import SimulatedCloud
-from cpu_tiers.simulation.policies import WEIGHERS, Policy
-from cpu_tiers.simulation.requests import Arrival
-from cpu_tiers.simulation.run import Moment, Outcome, simulate
-from cpu_tiers.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation import SimulatedCloud
+from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.simulation.requests import Arrival
+from cpu_tiers.tools.simulation.run import Moment, Outcome, simulate
+from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from tests.unit.simulation.clouds import SHARES, group, provider, query
 
 DEMANDS = {

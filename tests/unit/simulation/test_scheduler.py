@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from cpu_tiers.simulation import CloudProvider, SimulatedCloud
-from cpu_tiers.simulation.policies import WEIGHERS, Policy
-from cpu_tiers.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
+from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from tests.unit.simulation.clouds import group, provider, query
 
 

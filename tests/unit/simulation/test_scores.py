@@ -5,10 +5,10 @@ import random
 import pytest
 
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.simulation import SimulatedCloud
-from cpu_tiers.simulation.policies import Policy
-from cpu_tiers.simulation.scheduler import Demand, Scheduler
-from cpu_tiers.simulation.scores import AnsweredTrees
+from cpu_tiers.tools.simulation import SimulatedCloud
+from cpu_tiers.tools.simulation.policies import Policy
+from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+from cpu_tiers.tools.simulation.scores import AnsweredTrees
 from cpu_tiers.weights import Forest, History, Scoring
 from tests.unit.simulation.clouds import CARDS, SHARES, group, provider, query
 

@@ -1,6 +1,6 @@
 """The candidates of a query that are kept up to date: only what has changed is worked out."""
 
-from cpu_tiers.simulation import SimulatedCloud
+from cpu_tiers.tools.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import SHARES, group, provider, query
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from cpu_tiers.guest.tier import Tier
-from cpu_tiers.simulation.snapshot import Snapshot
-from cpu_tiers.simulation.sold import SoldAmount, TierSale, common_domain, sold_cloud
+from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.simulation.sold import SoldAmount, TierSale, common_domain, sold_cloud
 from cpu_tiers.translators.novas_traits import DISABLED
 from tests.unit.simulation.clouds import provider
 

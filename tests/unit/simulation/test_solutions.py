@@ -7,7 +7,7 @@ import pytest
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.simulation import SimulatedCloud
+from cpu_tiers.tools.simulation import SimulatedCloud
 from tests.unit.simulation.clouds import CARDS, group, provider, providers_of, query
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from cpu_tiers.guest.audit import deliveries
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.cpu_time import CpuTime, between
+from cpu_tiers.tools.host.checks import deliveries
 from tests.unit.guest.audit.hosts import evidence, guest, summary
 
 CPU0 = CpuSet({0})

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.guest.audit import Kind, audit
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups, Version
 from cpu_tiers.model.domain import Domain
+from cpu_tiers.tools.host.checks import Kind, audit
 from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, only, summary
 
 GOLD = guest("gold", 100, multiplier="100")

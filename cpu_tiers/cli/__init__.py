@@ -1,1 +1,0 @@
-"""The command line, on cliff: the only folder that prints."""

@@ -1,0 +1,1 @@
+"""What people run: the commands, and what only commands need."""

@@ -1,0 +1,167 @@
+r"""Find the cgroups with a CPU weight, in cgroup v1 or v2, with or without systemd.
+
+libvirt (https://libvirt.org/cgroups.html) puts a guest into
+``machine.slice/machine-qemu\x2d1\x2dNAME.scope`` if systemd runs, otherwise into
+``machine/qemu-1-NAME.libvirt-qemu``, or into the partition that ``<resource><partition>`` names.
+The threads of the guest are in the child cgroups ``emulator``, ``vcpu0`` and so on; with systemd,
+in child cgroups of ``libvirt`` below the cgroup of the guest. The weight of the guest is the
+weight of the cgroup that contains all of its threads.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.cgroup import Version
+from cpu_tiers.tools.cgroup.files import VANISHED, Files
+
+INNER_NAME = re.compile(r"emulator|vcpu[0-9]+|iothread[0-9]+")
+"""The names of the cgroups in the cgroup of a guest."""
+
+GUEST_NAME = re.compile(r"qemu-.*\.libvirt-qemu|machine-qemu.*\.scope")
+"""The names of the cgroups of guests, with the prefix ``qemu-embed-`` of the embedded driver."""
+
+_BELOW_A_GUEST = re.compile(rf"(/libvirt)?(/({INNER_NAME.pattern}))?$")
+_WEIGHT_FILE = {1: "cpu.shares", 2: "cpu.weight"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hierarchy:
+    """The cgroup hierarchy with the cpu controller, which divides CPU time.
+
+    :param mount: the folder where the hierarchy is mounted.
+    """
+
+    version: Version
+    mount: str
+
+    def guest_of(self, membership: str) -> str | None:
+        """Return the path of a guest's cgroup.
+
+        :param membership: the content of ``/proc/PID/cgroup`` of the QEMU process.
+        :returns: ``None`` if libvirt made no cgroup for the guest. The QEMU process is then in
+            the cgroup of libvirt itself.
+        """
+        path = self.path_of(membership)
+        guest_path = _BELOW_A_GUEST.sub("", path)
+        return guest_path if guest_path != path else None
+
+    def path_of(self, membership: str) -> str:
+        """Return the path of the cgroup of a process or a thread; empty text if it has none.
+
+        :param membership: the content of ``/proc/PID/cgroup`` or ``/proc/PID/task/TID/cgroup``.
+        """
+        for number, controllers, path in _fields(membership, ":", 3):
+            # cgroups(7): the line of the v2 hierarchy has the number 0 and no controllers.
+            has_cpu = number == "0" if self.version == 2 else "cpu" in controllers.split(",")
+            if has_cpu:
+                return path
+        return ""
+
+    def weight(self, files: Files, path: str) -> int | None:
+        """Return the weight of a cgroup, or ``None`` if the cgroup has no weight.
+
+        :raises OSError: the user may not read the file of the weight.
+        :raises ValueError: the file does not contain a number.
+        """
+        try:
+            text = files.read(f"{self.folder(path)}/{_WEIGHT_FILE[self.version]}").strip()
+        except VANISHED:
+            return None
+        if not re.fullmatch(r"[0-9]{1,9}", text):
+            raise ValueError(f"{text[:40]!r} is no weight")
+        return int(text)
+
+    def quota(self, files: Files, path: str) -> tuple[int, int] | None:
+        """Return the quota of a cgroup and the period in microseconds, or ``None`` for no quota.
+
+        :raises OSError: the user may not read the file of the quota.
+        :raises ValueError: the file does not contain numbers.
+        """
+        folder = self.folder(path)
+        try:
+            if self.version == 2:
+                quota, period = files.read(f"{folder}/cpu.max").split()
+                return None if quota == "max" else (int(quota), int(period))
+            microseconds = int(files.read(f"{folder}/cpu.cfs_quota_us"))
+            if microseconds < 0:
+                return None
+            return microseconds, int(files.read(f"{folder}/cpu.cfs_period_us"))
+        except VANISHED:
+            return None
+
+    def is_idle(self, files: Files, path: str) -> bool:
+        """Tell whether a cgroup runs only while no other thread wants to run: ``cpu.idle``.
+
+        :raises OSError: the user may not read the file.
+        """
+        try:
+            return files.read(f"{self.folder(path)}/cpu.idle").strip() == "1"
+        except VANISHED:  # before Linux 5.15
+            return False
+
+    def is_populated(self, files: Files, path: str) -> bool:
+        """Tell whether a cgroup contains a process, also in the cgroups below.
+
+        :raises OSError: the user may not read a file.
+        """
+        folder = self.folder(path)
+        if self.version == 2:
+            return "populated 1" in files.read(f"{folder}/cgroup.events").splitlines()
+        if files.read(f"{folder}/cgroup.procs").strip():
+            return True
+        return any(self.is_populated(files, f"{path}/{name}") for name in files.folders(folder))
+
+    def folder(self, path: str) -> str:
+        """Return the folder of a cgroup."""
+        return str(PurePosixPath(self.mount) / path.lstrip("/"))
+
+
+def find_hierarchy(files: Files) -> Hierarchy:
+    """Return the cgroup hierarchy with the cpu controller.
+
+    On a host with the hybrid layout of systemd both versions are mounted. If the cpu
+    controller is mounted with cgroup v1, the kernel uses cgroup v1 for it.
+
+    :raises InvalidInput: no hierarchy with the cpu controller is mounted, or the list of mounts
+        cannot be read.
+    """
+    try:
+        mounts = files.read("/proc/self/mounts")
+    except (OSError, ValueError) as error:
+        raise InvalidInput.of("/proc/self/mounts", f"cannot be read ({error})", _NEEDS) from error
+    folders: dict[Version, str] = {}
+    for _, folder, kind, options, *_ in _fields(mounts, " ", 6):
+        folder = _OCTAL.sub(_character, folder)
+        if kind == "cgroup" and "cpu" in options.split(","):
+            folders.setdefault(1, folder)
+        elif kind == "cgroup2":
+            folders.setdefault(2, folder)
+    if not folders:
+        raise InvalidInput.of("cgroups", "no cpu controller is mounted", _NEEDS)
+    version = min(folders)
+    return Hierarchy(version=version, mount=folders[version])
+
+
+def _fields(text: str, separator: str, count: int) -> Iterator[list[str]]:
+    """Yield the fields of each line that has ``count`` fields; the last field has the rest.
+
+    The lines end with a line feed. ``str.splitlines`` would also split at characters that the
+    name of a cgroup may contain.
+    """
+    for line in text.split("\n"):
+        fields = line.split(separator, count - 1)
+        if len(fields) == count:
+            yield fields
+
+
+def _character(octal: re.Match[str]) -> str:
+    return chr(int(octal[1], 8))
+
+
+_OCTAL = re.compile(r"\\(0[0-7]{2}|1[0-7]{2})")
+"""The kernel writes blanks, tabs, line feeds and backslashes of a mount point so (fstab(5))."""
+
+_NEEDS = "run the command on the compute host, where /sys/fs/cgroup is mounted"

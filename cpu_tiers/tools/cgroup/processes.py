@@ -1,0 +1,146 @@
+"""Find the QEMU process of each guest in /proc, and read its threads.
+
+Source: proc(5). libvirt starts QEMU with ``-uuid`` and the uuid of the domain. Every user may
+start a process with these arguments, therefore the program and the user of a process have to be
+the program and the user in the domain XML.
+"""
+
+import os
+import pwd
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from cpu_tiers.errors import Fault
+from cpu_tiers.model.domain import Domain
+from cpu_tiers.tools.cgroup.files import VANISHED, Files
+
+_STATE, _POLICY = 3 - 3, 41 - 3
+"""The indexes of fields 3 and 41 of ``stat`` after the name in parentheses, field 2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """A thread of a process.
+
+    :param state: a letter of proc(5), such as ``T`` for a stopped thread.
+    :param policy: the number of the scheduling policy (sched(7)).
+    """
+
+    number: str
+    name: str
+    state: str
+    policy: int
+
+
+def find_guests(files: Files, domains: Collection[Domain]) -> dict[str, str]:
+    """Return the process ids of guests, by uuid.
+
+    A guest without a process is left out, and so is a guest with several processes, which adds
+    a fault.
+    """
+    wanted = {domain.uuid: domain for domain in domains if domain.uuid}
+    pids = defaultdict[str, list[str]](list)
+    for pid in filter(str.isdigit, files.folders("/proc")):
+        path = f"/proc/{pid}/cmdline"
+        with files.noted(path):
+            uuid = uuid_argument(files.read(path))
+            if uuid in wanted and _is_qemu(files, pid, wanted[uuid]):
+                pids[uuid].append(pid)
+    for uuid, several in pids.items():
+        if len(several) > 1:
+            given = f"processes {', '.join(several)} have its uuid, its program and its user"
+            where = f"guest {wanted[uuid].name}"
+            files.faults.append(Fault(where, given, "end the process that libvirt did not start"))
+    return {uuid: several[0] for uuid, several in pids.items() if len(several) == 1}
+
+
+def uuid_argument(command: str) -> str:
+    """Return the argument after ``-uuid`` in lower case, or empty text if there is none.
+
+    :param command: the content of ``/proc/PID/cmdline``.
+    """
+    arguments = command.split("\0")
+    if "-uuid" not in arguments[:-1]:
+        return ""
+    return arguments[arguments.index("-uuid") + 1].lower()
+
+
+def _is_qemu(files: Files, pid: str, domain: Domain) -> bool:
+    """Tell whether the user and the program of a process are the user and the program of QEMU."""
+    if _user(files, pid) != _owner(domain):
+        return False
+    # The kernel marks a program whose file was replaced, as an upgrade of QEMU does.
+    program = files.target(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+    # The emulator in the XML may be a link, or a script that starts QEMU.
+    return program == domain.emulator or PurePosixPath(program).name.startswith("qemu")
+
+
+def _user(files: Files, pid: str) -> int:
+    # The owner of the folder /proc/PID is not the user of a process that may not be dumped.
+    return int(status_field(files.read(f"/proc/{pid}/status"), "Uid").partition("\t")[0])
+
+
+def _owner(domain: Domain) -> int | None:
+    """Return the user id of QEMU. Without a user in the XML, libvirt and QEMU have the same."""
+    if domain.owner is None:
+        return os.geteuid()
+    if domain.owner.isdecimal():
+        return int(domain.owner)
+    try:
+        return pwd.getpwnam(domain.owner).pw_uid
+    except KeyError:
+        return None
+
+
+def status_field(status: str, name: str) -> str:
+    """Return the value of a field of ``/proc/PID/status``.
+
+    :raises ValueError: the field is missing.
+    """
+    for line in status.splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return value.strip()
+    raise ValueError(f"no field {name}")
+
+
+def policies(threads: Collection[Thread]) -> Mapping[str, int]:
+    """Return the scheduling policy of each thread of a process, by the name of the thread.
+
+    If several threads have an equal name, a policy other than 0 (SCHED_OTHER) wins, because the
+    audit has to report it.
+    """
+    policy_of: dict[str, int] = {}
+    for thread in threads:
+        policy_of[thread.name] = thread.policy or policy_of.get(thread.name, thread.policy)
+    return policy_of
+
+
+def threads(files: Files, pid: str) -> Iterator[Thread]:
+    """Yield the threads of a process. A thread that has ended meanwhile is left out.
+
+    :raises OSError: the user may not read a file, or the process has ended.
+    """
+    for number in files.folders(f"/proc/{pid}/task"):
+        try:
+            stat = files.read(f"/proc/{pid}/task/{number}/stat")
+        except VANISHED:
+            continue
+        name, fields = split_stat(stat)
+        state, policy = fields[_STATE], int(fields[_POLICY])
+        yield Thread(number=number, name=name, state=state, policy=policy)
+
+
+def split_stat(stat: str) -> tuple[str, list[str]]:
+    """Return the name in a line of ``stat``, and the fields from field 3 on.
+
+    :raises ValueError: the line ends before field 41.
+    """
+    # The name may contain blanks, line feeds and parentheses: the last parenthesis ends the name.
+    head, _, tail = stat.rpartition(")")
+    fields = tail.split()
+    if len(fields) <= _POLICY:
+        raise ValueError("stat ends before field 41")
+    return head.partition("(")[2], fields

@@ -1,0 +1,217 @@
+"""The text of ``cpu-tiers cloud show``: sums, providers over their capacity, and hosts."""
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cpu_tiers.errors import printable
+from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.tools.frame.formatting import TextList
+from cpu_tiers.tools.frame.short_lists import HINT, MOST_LINES, width
+from cpu_tiers.tools.simulation.left import (
+    ClassSum,
+    TierRoom,
+    class_order,
+    class_sums,
+    group_sums,
+    host_sums,
+    percent,
+)
+from cpu_tiers.tools.simulation.sold import NOTHING, SoldCloud
+
+_CPUS = (VCPU, VCPU_SHARES, PCPU)
+_BAR_CELLS = 10
+_LEFT_OF_HOSTS = "What is left of each host, the least first"
+_LEFT_OF_GROUPS = "What is left of each group of hosts"
+_LEAST_NAME_CELLS = 24
+"""The width of the names of hosts; longer names take up to half of a line."""
+
+
+class CloudText(TextList):
+    """Prints a cloud as tables that fit the terminal.
+
+    The command leaves the cloud in its arguments: the rows do not say which consumers have
+    parts of several providers.
+    """
+
+    def print_rows(
+        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
+    ) -> None:
+        """Print the cloud."""
+        # Without colors: a bar and a mark tell as much.
+        console = Console(file=stdout, width=width(), highlight=False, no_color=True)
+        print_cloud(
+            console,
+            parsed_args.cloud,
+            parsed_args.rooms,
+            parsed_args.groups,
+            show_all=parsed_args.all,
+        )
+
+
+def print_cloud(
+    console: Console,
+    cloud: SoldCloud,
+    rooms: Sequence[TierRoom] = (),
+    groups: Mapping[str, frozenset[str]] | None = None,
+    *,
+    show_all: bool,
+) -> None:
+    """Print the sums, the providers over their capacity, and what is left of hosts.
+
+    :param rooms: how many more servers of each tier fit.
+    :param groups: the names of the hosts of each group.
+    :param show_all: print all hosts and all providers over their capacity.
+    """
+    disabled = f" ({len(cloud.disabled):,} disabled)" if cloud.disabled else ""
+    console.print(
+        f"Hosts with CPUs: {len(cloud.hosts):,}{disabled}, consumers: {len(cloud.tiers):,}"
+    )
+    if cloud.amounts:
+        _print(console, "What is left of each resource class", _classes(cloud))
+    if cloud.tiers:
+        _print(console, "What is sold to each tier", _tiers(cloud))
+    if rooms:
+        _print(console, "How many more servers of each tier fit, of one tier alone", _more(rooms))
+    if cloud.excesses:
+        _print(console, "Over the capacity", _over(cloud, show_all=show_all))
+        _print_rest(console, len(cloud.excesses), show_all=show_all)
+    if groups:
+        names = list(groups) if show_all else list(groups)[:MOST_LINES]
+        sums = group_sums(cloud.amounts, groups)
+        labels = {name: _group_label(cloud, name, groups[name]) for name in names}
+        _print(console, *_left(console.width, "group", labels, sums, _LEFT_OF_GROUPS))
+        _print_rest(console, len(groups), show_all=show_all)
+    hosts = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
+    if hosts:
+        labels = _host_labels(cloud, list(hosts) if show_all else list(hosts)[:MOST_LINES])
+        _print(console, *_left(console.width, "host", labels, hosts, _LEFT_OF_HOSTS))
+        _print_rest(console, len(hosts), show_all=show_all)
+    if cloud.domain:
+        console.print(Text(f" Hosts are named without {printable(cloud.domain)}"))
+
+
+def _print(console: Console, title: str, table: Table) -> None:
+    console.print()
+    console.print(Text(title, "bold"))
+    console.print(table)
+
+
+def _print_rest(console: Console, count: int, *, show_all: bool) -> None:
+    if count > MOST_LINES and not show_all:
+        console.print(f" and {count - MOST_LINES:,} more {HINT}")
+
+
+def _table(*columns: str) -> Table:
+    """Return a table whose first column has texts, and whose other columns have numbers."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=True)
+    first, *others = columns
+    table.add_column(Text(first), overflow="fold")
+    for column in others:
+        table.add_column(Text(column), justify="right", overflow="fold")
+    return table
+
+
+def _classes(cloud: SoldCloud) -> Table:
+    table = _table("class", "capacity", "used", "left", "used", "over")
+    table.columns[4].no_wrap = True
+    for name, of_class in class_sums(cloud.amounts).items():
+        # What is allocated without a capacity is more than all of it.
+        used = float(of_class.over > 0) if of_class.left is None else 1 - of_class.left
+        cells = min(_BAR_CELLS, round(_BAR_CELLS * used))
+        table.add_row(
+            Text(printable(name)),
+            f"{of_class.capacity:,}",
+            f"{of_class.used:,}",
+            _part(of_class),
+            "█" * cells + "░" * (_BAR_CELLS - cells),
+            f"{of_class.over:,}" if of_class.over else "",
+        )
+    return table
+
+
+def _tiers(cloud: SoldCloud) -> Table:
+    """Return a table of the tiers, with the resource classes of CPUs."""
+    sums = class_sums(cloud.amounts)
+    cpus = [name for name in _CPUS if name in sums]
+    table = _table("tier", "consumers", *cpus)
+    for tier, count in sorted(Counter(cloud.tiers.values()).items()):
+        sold = (sums[name].tiers.get(tier, NOTHING).used for name in cpus)
+        table.add_row(Text(printable(tier)), f"{count:,}", *(f"{amount:,}" for amount in sold))
+    return table
+
+
+def _more(rooms: Sequence[TierRoom]) -> Table:
+    table = _table("tier", "smallest flavor", "more")
+    table.columns[1].justify = "left"
+    for room in rooms:
+        table.add_row(Text(printable(room.tier)), Text(printable(room.flavor)), room.text)
+    return table
+
+
+def _over(cloud: SoldCloud, *, show_all: bool) -> Table:
+    table = _table("provider", "class", "capacity", "used")
+    table.columns[1].justify = "left"
+    over = cloud.excesses
+    for amount in over if show_all else over[:MOST_LINES]:
+        table.add_row(
+            Text(printable(cloud.short_name(amount.host, amount.provider))),
+            Text(printable(amount.resource_class)),
+            f"{amount.capacity:,}",
+            f"{amount.used:,}",
+        )
+    return table
+
+
+def _host_labels(cloud: SoldCloud, hosts: Iterable[str]) -> dict[str, str]:
+    return {
+        host: printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
+        for host in hosts
+    }
+
+
+def _group_label(cloud: SoldCloud, name: str, hosts: frozenset[str]) -> str:
+    disabled = len(hosts & cloud.disabled)
+    number = f"{len(hosts):,}" + (f", {disabled:,} disabled" if disabled else "")
+    return f"{printable(name)} ({number})"
+
+
+def _left(
+    columns: int,
+    kind: str,
+    labels: Mapping[str, str],
+    sums: Mapping[str, Mapping[str, ClassSum]],
+    title: str,
+) -> tuple[str, Table]:
+    """Return a title and a table of what is left, with the resource classes that fit.
+
+    :param labels: the label of each line by the key of its sums.
+    """
+    names = class_order(name for of_classes in sums.values() for name in of_classes)
+    widest = max(map(cell_len, labels.values())) + 2
+    shown, free = list[str](), columns - min(max(widest, _LEAST_NAME_CELLS), columns // 2)
+    for name in names:
+        free -= max(len(name), len("! -100 %")) + 2
+        if free < 0:
+            break
+        shown.append(name)
+    if hidden := len(names) - len(shown):
+        title += f" (left out for lack of columns: {hidden})"
+    table = _table(kind, *shown)
+    for key, label in labels.items():
+        cells = (sums[key].get(name) for name in shown)
+        table.add_row(Text(label), *("" if cell is None else _part(cell) for cell in cells))
+    return title, table
+
+
+def _part(of_class: ClassSum) -> str:
+    """Return the part that is left, in percent; a mark if a provider is over its capacity."""
+    mark = "! " if of_class.over else ""
+    return f"{mark}{percent(of_class.left)}"

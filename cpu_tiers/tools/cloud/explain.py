@@ -1,0 +1,292 @@
+"""``cpu-tiers explain``: why a server finds no host, and why it gets this host."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from cpu_tiers.model.names import as_known, is_resource_class
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.cloud.recorded_decisions import decisions_about, text_of
+from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
+from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
+from cpu_tiers.tools.frame.live_request import (
+    add_aggregate_argument,
+    add_request_arguments,
+    add_source_arguments,
+    queries_of,
+    read_source,
+    server_of,
+    tell_number_of_nodes,
+    tell_unknown_additions,
+    unknown_additions,
+)
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.short_lists import shortened, wrapped
+from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.tools.placement.explanation import Explanation, explain
+from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
+from cpu_tiers.translators.novas_traits import UNKNOWN
+from cpu_tiers.weights import SCORINGS, Forest, HostScore
+from cpu_tiers.weights.ranking import (
+    LEFT_OUT,
+    OURS,
+    RankedHost,
+    free_amounts,
+    other_winners,
+    rank,
+    raw_weights,
+)
+
+LOG = logging.getLogger(__name__)
+
+NO_CANDIDATES = 3
+"""The exit status if no host has a candidate."""
+
+
+class Explain(NovaConfCommand, ShowCommand):
+    """Explain why a server finds no host, or why nova-scheduler prefers a host.
+
+    The command asks Placement for the candidates of the request that nova-scheduler makes, and
+    again without each constraint alone: a resource class, a trait, a port, a NUMA node of the
+    server. It changes nothing. Exit status: 0 if there are candidates, 3 if there are none.
+
+    With --decisions, the command shows what nova-scheduler decided about a server at the time.
+    """
+
+    status = 0
+    formats = "explain"
+    default_format = "text"
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the server and the length of lists."""
+        parser = super().get_parser(prog_name)
+        add_source_arguments(parser)
+        add_request_arguments(parser)
+        add_aggregate_argument(parser)
+        add_snapshot_argument(parser)
+        parser.add_argument(
+            "--decisions",
+            metavar="FILE",
+            type=Path,
+            help="with --server: show what nova-scheduler recorded about the server in this file, "
+            "and ask nobody",
+        )
+        self._parser = parser
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
+        """Ask Placement, and show the explanation; or show the recorded decisions."""
+        if parsed_args.decisions:
+            return self._recorded(parsed_args)
+        conf = self.nova_conf()
+        cloud = self.cloud_source(parsed_args, conf)
+        self.find_tiers(conf, cloud)
+        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
+        aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
+        queries = queries_of(conf, server, aggregates)
+        with ProgressLine("asking Placement") as progress, cloud.placement() as client:
+            explanation = explain(client, queries, partial(progress.tell_number, "providers"))
+            if explanation.names and not explanation.candidates:
+                tell_number_of_nodes(client, conf, server, aggregates)
+        tell_unknown_additions(conf)
+        self.status = 0 if explanation.candidates else NO_CANDIDATES
+        ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)
+        shown = _Text(explanation, show_all=parsed_args.all)
+        unknown = [*UNKNOWN, *unknown_additions(conf), *(LEFT_OUT if ranking.rows else ())]
+        return (
+            ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
+            (
+                FormattedValue(len(explanation.names), lambda _: shown.summary()),
+                FormattedValue(len(explanation.candidates), lambda _: ""),
+                FormattedValue(
+                    [{"constraint": c, "hosts": n} for c, n in explanation.without.items()],
+                    lambda _: shown.without(),
+                ),
+                FormattedValue(
+                    [{"host": host, **_json(reason)} for host, reason in shown.nearest_hosts],
+                    lambda _: shown.nearest(),
+                ),
+                FormattedValue(ranking.rows, lambda _: ranking.text(show_all=parsed_args.all)),
+                FormattedValue(ranking.others, ranking.others_text),
+                FormattedValue(unknown, partial(_unknown_text, show_all=parsed_args.all)),
+            ),
+        )
+
+    def _recorded(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
+        if not parsed_args.server:
+            self._parser.error("--decisions FILE needs --server UUID")
+        decisions = decisions_about(parsed_args.decisions, parsed_args.server)
+        self.status = 0 if decisions else NO_CANDIDATES
+        text = text_of(decisions) or "The file has no decision about the server."
+        return ("decisions",), (FormattedValue(decisions, lambda _: text),)
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Return the exit status: 3 if there are no candidates, or no decisions."""
+        status: int = super().run(parsed_args)
+        return status or self.status
+
+
+class _Text:
+    """The explanation for a terminal."""
+
+    def __init__(self, explanation: Explanation, *, show_all: bool) -> None:
+        self._explanation = explanation
+        self._show_all = show_all
+        self.nearest_hosts = explanation.nearest()
+
+    def summary(self) -> str:
+        """Return how many hosts have candidates, and how many lack what, in the first line."""
+        if not self._explanation.names:
+            return "Placement has no compute hosts."
+        reasons = self._explanation.reasons.values()
+        lacking = Counter(_kind(*part) for reason in reasons for part in reason.lacks.items())
+        parts = [f"{count} {_predicate(kind, count)}" for kind, count in lacking.most_common()]
+        if changed := sum(not reason.lacks for reason in reasons):
+            parts.append(f"{changed} got room meanwhile")
+        counts = f"{len(self._explanation.candidates)} of {len(self._explanation.names)} hosts"
+        return wrapped(f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it")
+
+    def without(self) -> str:
+        """Return the number of hosts without each constraint that costs hosts."""
+        present = len(self._explanation.candidates)
+        lines = [
+            wrapped(f"without {name}: {count} hosts", indent="  ")
+            for name, count in self._explanation.without.items()
+            if count != present
+        ]
+        if not lines:
+            several = "No host gets a candidate if a single constraint is left out."
+            return several if self._explanation.reasons else ""
+        return "\n".join(["Hosts with candidates if a constraint is left out:", *lines])
+
+    def nearest(self) -> str:
+        """Return the hosts that lack least."""
+        lines = [
+            wrapped(f"{host} {_reason(reason)}", indent="  ")
+            for host, reason in self.nearest_hosts
+        ]
+        lines = shortened(lines, show_all=self._show_all)
+        return "\n".join(["Hosts without candidates that lack least:", *lines]) if lines else ""
+
+
+def _json(reason: HostReason) -> dict[str, object]:
+    lacks = {
+        name: lack.to_json() if isinstance(lack, ClaimLimit) else lack
+        for name, lack in reason.lacks.items()
+    }
+    return {"lacks": lacks, **({"instead": reason.instead} if reason.instead else {})}
+
+
+def _kind(name: str, lack: Lack) -> tuple[str, str]:
+    """Return what hosts are counted by: the constraint, and which limit refuses how much."""
+    if isinstance(lack, ClaimLimit):
+        return f"{lack.asked} {name}", lack.limit
+    return name, ""
+
+
+def _predicate(kind: tuple[str, str], count: int) -> str:
+    """Return the predicate of hosts that a constraint excludes."""
+    (name, limit), is_one = kind, count == 1
+    if limit:
+        return f"{'refuses' if is_one else 'refuse'} {name} in one claim ({limit})"
+    if name.startswith("!"):
+        return f"{'has' if is_one else 'have'} {name[1:]}"
+    return f"{'lacks' if is_one else 'lack'} {name}"
+
+
+def _reason(reason: HostReason) -> str:
+    """Return why a host has no candidate, and which amounts would have helped as well."""
+    parts = []
+    for name, lack in reason.lacks.items():
+        text = _predicate(_kind(name, lack), 1)
+        if isinstance(lack, ClaimLimit):
+            text = f"{text[:-1]} {lack.value})"
+        elif lack > 1:
+            text = f"lacks {lack} {name}"
+        parts.append(text)
+    others = [name for name in reason.instead if is_resource_class(name)]
+    return ", ".join(parts) + (f" (or {', or '.join(others)})" if others else "")
+
+
+def _unknown_text(lines: Sequence[str], *, show_all: bool) -> str:
+    if not show_all:
+        return wrapped("Only nova-scheduler knows more; --all lists what is left out here.")
+    return "\n".join(["Not known here:", *(wrapped(line, indent="  ") for line in lines)])
+
+
+class _Ranking:
+    """The candidate hosts in the order of nova-scheduler, with the parts of their weights."""
+
+    def __init__(
+        self, explanation: Explanation, query: CandidateQuery, options: cfg.ConfigOpts
+    ) -> None:
+        self._names = explanation.names
+        hosts = sorted(explanation.candidates)
+        summaries = explanation.answer.provider_summaries
+        forests = {
+            name: Forest(
+                summaries,
+                query.resources(),
+                query.required_traits(),
+                scoring=scoring,
+                only_resources=list(map(as_known, options.resource_provider_resources)),
+                only_traits=options.resource_provider_traits,
+            )
+            for name, scoring in SCORINGS.items()
+        }
+        scores = {
+            name: {host: forest.score(host) for host in hosts} for name, forest in forests.items()
+        }
+        in_use = options.resource_provider_scoring
+        free = free_amounts(summaries, hosts)
+        raw = self._named({**raw_weights(free), OURS: scores.pop(in_use)})
+        multipliers = {name: options[f"{name}_weight_multiplier"] for name in raw}
+        explained = {explanation.names[host]: forests[in_use].explain(host) for host in hosts}
+        self._ranked = rank(raw, multipliers)
+        self.rows = [_row(host, explained[host.host]) for host in self._ranked]
+        self.others = [
+            winner._asdict() for winner in other_winners(raw, multipliers, self._named(scores))
+        ]
+
+    def _named(self, weights: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        return {
+            key: {self._names[host]: weight for host, weight in of_hosts.items()}
+            for key, of_hosts in weights.items()
+        }
+
+    def text(self, *, show_all: bool) -> str:
+        """Return a line for each host."""
+        lines = []
+        for number, (host, row) in enumerate(zip(self._ranked, self.rows, strict=True), start=1):
+            parts = ", ".join(f"{name} {part:.4f}" for name, part in host.parts.items() if part)
+            margin = "" if host.margin is None else f", {host.margin:.4f} before the next host"
+            line = f"{number}. {host.host}: weight {host.weight:.4f}"
+            line += f" ({parts})" if parts else ""
+            lines.append(wrapped(f"{line}{margin}; score {row['score']:.4f}", indent="  "))
+        lines = shortened(lines, show_all=show_all)
+        return "\n".join(["Candidates, best first:", *lines]) if lines else ""
+
+    @staticmethod
+    def others_text(others: Sequence[Mapping[str, str]]) -> str:
+        """Return a line for each option with which another host would be the first."""
+        return "\n".join(
+            wrapped(f"With [filter_scheduler] {o['option']} = {o['value']}, {o['host']} is first.")
+            for o in others
+        )
+
+
+def _row(host: RankedHost, score: HostScore) -> dict[str, Any]:
+    return {
+        "host": host.host,
+        **score._asdict(),
+        "weight": host.weight,
+        "weighers": dict(host.parts),
+        "margin": host.margin,
+    }

@@ -1,0 +1,64 @@
+"""``cpu-tiers flavor show``: the CPUs of a flavor."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from cpu_tiers.extra_specs.guest_cpus import guest_cpus
+from cpu_tiers.guest.topology import dedicated_cpus, guest_topology, host_cpu_overhead
+from cpu_tiers.model.guest import GuestCell
+from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_server_arguments, read_server
+
+
+class FlavorShow(NovaConfCommand, ShowCommand):
+    """Show the dedicated, shared and real-time vCPUs and the NUMA nodes of a server."""
+
+    def get_epilog(self) -> str:
+        """Return no text: the command does not read nova.conf."""
+        return ""
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the flavor and the image."""
+        parser = super().get_parser(prog_name)
+        add_server_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        """Work out the CPUs and the NUMA nodes, and show them."""
+        server = read_server(parsed_args)
+        guest = guest_cpus(server.flavor, server.image)
+        topology = guest_topology(guest)
+        shown = {
+            "flavor": server.flavor.name,
+            "vcpus": server.flavor.vcpus,
+            "cpu_policy": guest.policy,
+            "cpu_thread_policy": guest.thread_policy,
+            "emulator_threads_policy": guest.emulator_threads,
+            "host_cpu_overhead": host_cpu_overhead(topology),
+            "page_size": guest.page_size,
+            "dedicated_cpus": dedicated_cpus(topology),
+            "realtime_cpus": str(guest.realtime),
+            "cells": FormattedValue(
+                [_cell(cell) for cell in topology.cells] if topology else [], _lines
+            ),
+        }
+        return tuple(shown), tuple(shown.values())
+
+
+def _cell(cell: GuestCell) -> dict[str, Any]:
+    return {
+        "id": cell.id,
+        "cpuset": str(cell.cpuset),
+        "pcpuset": str(cell.pcpuset),
+        "memory_mb": cell.memory_mb,
+    }
+
+
+def _lines(cells: list[Mapping[str, Any]]) -> str:
+    return "\n".join(
+        f"node {cell['id']}: shared {cell['cpuset'] or 'none'}, "
+        f"dedicated {cell['pcpuset'] or 'none'}, {cell['memory_mb']} MiB"
+        for cell in cells
+    )

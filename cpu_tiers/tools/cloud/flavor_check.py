@@ -1,0 +1,174 @@
+"""``cpu-tiers flavor check``: the faults of flavors, and flavors that no host could take."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from oslo_config import cfg
+
+from cpu_tiers import extensions
+from cpu_tiers.errors import Fault, FaultList
+from cpu_tiers.extra_specs.known_keys import misspelt_keys
+from cpu_tiers.extra_specs.numa_advice import idle_keys
+from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.extra_specs.pair import pair_faults
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.numa import page_size_of
+from cpu_tiers.model.request import CandidateQuery
+from cpu_tiers.tools.frame.cloud_source import CloudSource
+from cpu_tiers.tools.frame.flavor_documents import Check, read_flavors
+from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.live_request import queries_of, tell_unknown_additions
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.server_arguments import add_numa_argument, requests_numa_nodes
+from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.tools.placement.host_reader import HostReader
+from cpu_tiers.tools.simulation.never_served import hosts_of, never_served
+from cpu_tiers.translators import ServerRequest, Translator
+from cpu_tiers.translators.request_faults import request_faults
+
+LOG = logging.getLogger(__name__)
+
+FOUND = 3
+"""The exit status if there are faults."""
+
+
+class _Checked(NamedTuple):
+    """A flavor and its faults, or the faults of a document.
+
+    :param flavor: ``None`` if the faults are of a document.
+    :param queries: the queries for a server of the flavor; none if the flavor has faults.
+    """
+
+    source: str
+    faults: FaultList
+    flavor: Flavor | None = None
+    queries: tuple[CandidateQuery, ...] = ()
+
+
+class FlavorCheck(NovaConfCommand, ListCommand):
+    """List every fault of each flavor; the exit status is 3 if there are faults."""
+
+    has_faults = False
+    all_help = "check all flavors of the cloud: ask Nova with the credentials in [placement]"
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the flavors and the checks."""
+        self._parser = parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "flavor",
+            nargs="*",
+            metavar="FLAVORS.json",
+            help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
+        )
+        add_snapshot_argument(parser)
+        add_numa_argument(parser, is_of_spec=True)
+        parser.add_argument(
+            "--hosts",
+            action="store_true",
+            help="also ask Placement, and list what no host could take even without servers",
+        )
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Check each flavor and list its faults."""
+        if not parsed_args.flavor and not parsed_args.all:
+            self._parser.error("name a file with flavors, or give --all")
+        conf = self.nova_conf()
+        translators = extensions.load(extensions.TRANSLATORS)
+        checked: list[_Checked] = []
+
+        def server_of(flavor: Flavor) -> ServerRequest:
+            return ServerRequest(
+                flavor=flavor,
+                query_vcpu_shares=conf.filter_scheduler.query_placement_for_vcpu_shares,
+                query_numa=requests_numa_nodes(parsed_args, conf.filter_scheduler, flavor),
+            )
+
+        def check(flavor: Flavor) -> Sequence[Fault]:
+            return _faults(server_of(flavor), translators)
+
+        cloud = self.cloud_source(parsed_args, conf)
+        if parsed_args.hosts:
+            self.find_tiers(conf, cloud)
+        with ProgressLine("reading flavors") as progress:
+            for source, flavors in _flavors(parsed_args, cloud):
+                faults = FaultList()
+                checked.append(_Checked(source, faults))
+                for number, flavor in enumerate(flavors(faults, check), start=1):
+                    progress.tell(f"flavors of {source}: {number}")
+                    checked.append(_check(source, server_of(flavor), translators, conf))
+            if parsed_args.hosts:
+                tell_unknown_additions(conf)
+                progress.tell("asking Placement for hosts")
+                _check_hosts(cloud, checked, progress)
+        rows = [(c.source, *fault) for c in checked for fault in dict.fromkeys(c.faults.faults)]
+        self.has_faults = bool(rows)
+        LOG.info("flavors: %d, faults: %d", sum(c.flavor is not None for c in checked), len(rows))
+        return ("file", "where", "given", "allowed"), rows
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Return the exit status: 3 if there are faults."""
+        status: int = super().run(parsed_args)
+        return status or (FOUND if self.has_faults else 0)
+
+
+def _flavors(
+    parsed_args: Namespace, cloud: CloudSource
+) -> Iterator[tuple[str, Callable[[FaultList, Check], Iterable[Flavor]]]]:
+    """Yield each source of flavors, with the function that reads its flavors."""
+    for path in parsed_args.flavor:
+        yield path, partial(read_flavors, path)
+    if parsed_args.all:
+        yield cloud.name, cloud.flavors
+
+
+def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: ProgressLine) -> None:
+    """Add the faults of flavors that no host could take."""
+    queries = [query for item in checked for query in item.queries]
+    named = frozenset[str]().union(*(query.named_traits() for query in queries))
+    classes = frozenset(name for query in queries for name in query.resources())
+    with cloud.placement() as client:
+        present = client.traits_in_use()
+        states = HostReader(client, {}, classes)
+        empty = states.empty_cloud(named, partial(progress.tell_number, "providers"))
+    if page_size_of(present) is None:
+        LOG.info("No host reports its page sizes, so page sizes are not checked.")
+    has_hosts = bool(hosts_of(empty))
+    if not has_hosts:
+        LOG.info("Placement has no hosts, so sizes, classes and traits are not checked.")
+    for _, faults, flavor, of_flavor in checked:
+        if flavor is None:
+            continue
+        if absent := faults.read(absent_pages, flavor, None, present):
+            faults.add(*absent)
+        if of_flavor and has_hosts:
+            for fault in never_served(f"flavor {flavor.name}", of_flavor, empty):
+                faults.add(*fault)
+
+
+def _check(
+    source: str, server: ServerRequest, translators: Mapping[str, Translator], conf: cfg.ConfigOpts
+) -> _Checked:
+    """Return the faults of a flavor, of its keys and of the query for its servers."""
+    faults = FaultList()
+    queries: tuple[CandidateQuery, ...] = ()
+    faults.faults += _faults(server, translators)
+    with faults:
+        of_server = queries_of(conf, server)
+        queries = (*of_server.first, *of_server.otherwise)
+    return _Checked(source, faults, server.flavor, queries)
+
+
+def _faults(server: ServerRequest, translators: Mapping[str, Translator]) -> Sequence[Fault]:
+    faults = list(request_faults(server, translators))
+    if not faults:
+        faults.extend(idle_keys(server.flavor, server.guest.nodes))
+    return [
+        *faults,
+        *pair_faults(server.flavor, query_vcpu_shares=server.query_vcpu_shares),
+        *misspelt_keys(server.flavor),
+    ]

@@ -1,0 +1,89 @@
+"""``cpu-tiers request show``: the Placement query for a server."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cpu_tiers import extensions
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
+from cpu_tiers.tools.frame.live_request import (
+    add_request_arguments,
+    add_source_arguments,
+    read_source,
+    server_of,
+)
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import requests_numa_nodes
+from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.translators import fallback, translate
+from cpu_tiers.translators.cheaper_query import cheaper
+
+_FORMS: Mapping[str, Callable[[CandidateQuery], CandidateQuery]] = {
+    "spec": lambda query: query,
+    "fast": cheaper,
+}
+
+
+class RequestShow(NovaConfCommand, ShowCommand):
+    """Show the Placement query for a server of a flavor."""
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the server and the form of the query."""
+        parser = super().get_parser(prog_name)
+        add_source_arguments(parser)
+        add_request_arguments(parser, is_of_spec=True)
+        add_snapshot_argument(parser)
+        parser.add_argument(
+            "--form",
+            choices=sorted(_FORMS),
+            default="spec",
+            help="form of queries for NUMA nodes: spec, as the spec has it, or fast, an"
+            " equivalent query that takes Placement less time (default: spec)",
+        )
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        """Translate the server into a query, and show the query."""
+        conf = self.nova_conf()
+        cloud = self.cloud_source(parsed_args, conf)
+        self.find_tiers(conf, cloud)
+        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
+        server = server._replace(
+            query_numa=requests_numa_nodes(
+                parsed_args, conf.filter_scheduler, server.flavor, server.image
+            )
+        )
+        translators = extensions.load(extensions.TRANSLATORS)
+        form = _FORMS[parsed_args.form]
+        query = form(translate(server, translators))
+        fallback_query = fallback(server, translators)
+        keys = ("query", "fallback_query", "groups", "root_required")
+        return (*keys, "same_subtree", "group_policy"), (
+            query.to_query_string(),
+            form(fallback_query).to_query_string() if fallback_query else None,
+            FormattedValue([_group(group) for group in query.groups], _lines),
+            [*sorted(query.root_required), *(f"!{t}" for t in sorted(query.root_forbidden))],
+            [list(suffixes) for suffixes in query.same_subtree],
+            query.group_policy,
+        )
+
+
+def _group(group: RequestGroup) -> dict[str, Any]:
+    any_of = (f"in:{','.join(traits)}" for traits in sorted(map(sorted, group.any_of)))
+    return {
+        "suffix": group.suffix,
+        "resources": dict(group.resources),
+        "required": [*sorted(group.required), *any_of],
+        "forbidden": sorted(group.forbidden),
+    }
+
+
+def _lines(groups: list[Mapping[str, Any]]) -> str:
+    lines = []
+    for group in groups:
+        lines.append(f"group {group['suffix']}:" if group["suffix"] else "unsuffixed group:")
+        lines += [f"  {name} {amount}" for name, amount in group["resources"].items()]
+        lines += [f"  requires {name}" for name in group["required"]]
+        lines += [f"  forbids {name}" for name in group["forbidden"]]
+    return "\n".join(lines)

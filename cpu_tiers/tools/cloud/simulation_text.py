@@ -1,0 +1,164 @@
+"""The text of ``cpu-tiers simulate``: a verdict, and a table with a column for each policy."""
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TextIO
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cpu_tiers.errors import printable
+from cpu_tiers.tools.frame.formatting import TextList
+from cpu_tiers.tools.frame.short_lists import width, wrapped
+
+_LABEL_CELLS = 24
+_MOST_FLAVORS = 5
+_LEAST_CELLS, _MOST_CELLS = 7, 22
+"""The width of the column of a policy; a longer name is broken."""
+
+Values = Mapping[str, Any]
+"""The values of a policy by the name of the column, as JSON has them."""
+
+Line = tuple[str, Sequence[str]]
+"""A label and the text of each policy."""
+
+
+class SimulationText(TextList):
+    """Prints the verdict, and the policies side by side.
+
+    The command leaves the verdict in its arguments.
+    """
+
+    def print_rows(
+        self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
+    ) -> None:
+        """Print the simulation."""
+        console = Console(file=stdout, width=width(), highlight=False, no_color=True)
+        for text in parsed_args.verdict:
+            console.print(Text(wrapped(printable(text))))
+        for block in _blocks(rows, console.width):
+            console.print()
+            console.print(_table(block, show_all=parsed_args.all))
+
+
+def _blocks(policies: Sequence[Values], columns: int) -> Iterator[list[Values]]:
+    """Yield the policies that fit side by side."""
+    block: list[Values] = []
+    free = columns - _LABEL_CELLS - 1
+    for policy in policies:
+        name = min(_MOST_CELLS, cell_len(printable(policy["policy"])))
+        needed = max(_LEAST_CELLS, name) + 2
+        if block and needed > free:
+            yield block
+            block, free = [], columns - _LABEL_CELLS - 1
+        block.append(policy)
+        free -= needed
+    yield block
+
+
+def _table(policies: Sequence[Values], *, show_all: bool) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("mean of the seeds", overflow="fold", max_width=_LABEL_CELLS)
+    for policy in policies:
+        name = Text(printable(policy["policy"]))
+        table.add_column(name, justify="right", overflow="fold", max_width=_MOST_CELLS)
+    for title, lines in _sections(policies, show_all=show_all):
+        if title and lines:
+            table.add_section()
+            table.add_row(Text(title, "bold"))
+        for label, texts in lines:
+            table.add_row(Text(f"  {printable(label)}" if title else label), *texts)
+    return table
+
+
+def _sections(policies: Sequence[Values], *, show_all: bool) -> Iterator[tuple[str, list[Line]]]:
+    """Yield the title and the lines of each section."""
+    yield "", [*_servers(policies)]
+    yield "Taken, by tier", _parts(policies, "tiers", _taken)
+    yield "Floors kept, by tier", _parts(policies, "floors", _kept)
+    if any(of["least_floor"] < 1 for policy in policies for of in policy["floors"].values()):
+        yield (
+            "Least floor, by tier",
+            _parts(policies, "floors", lambda of: f"{of['least_floor']:.2f}"),
+        )
+    flavors = [
+        line for line in _parts(policies, "flavors", _taken) if set(line[1]) - {"100 %", "-"}
+    ]
+    if not show_all and len(flavors) > _MOST_FLAVORS:
+        flavors.sort(key=lambda line: _least_taken(policies, line[0]))
+        flavors[_MOST_FLAVORS:] = [(f"{len(flavors) - _MOST_FLAVORS} more: --all", ())]
+    yield "Taken, by flavor", flavors
+    stranded = _parts(policies, "stranded", _stranded)
+    yield "Stranded at the end", [line for line in stranded if set(line[1]) - {"0 %", "-"}]
+
+
+def _servers(policies: Sequence[Values]) -> Iterator[Line]:
+    """Yield the lines about all servers and all hosts."""
+    yield "servers taken", _column(policies, "taken", "mean", _number)
+    yield "servers refused", _column(policies, "refused", "mean", _number)
+    if any(policy["refused"]["least"] != policy["refused"]["most"] for policy in policies):
+        yield "  least", _column(policies, "refused", "least", _number)
+        yield "  most", _column(policies, "refused", "most", _number)
+    hours = "refused_core_hours"
+    yield (
+        "core-hours refused",
+        _column(policies, hours, "mean", lambda part: f"{100 * part:.1f} %"),
+    )
+    yield "first refused request", _column(policies, "first_refused", "mean", _number)
+    yield "empty hosts, over time", _column(policies, "empty_hosts", "mean", "{:,.1f}".format)
+    yield "empty hosts, at the end", _column(policies, "whole_hosts", "mean", "{:,.1f}".format)
+
+
+def _column(
+    policies: Sequence[Values], name: str, of: str, show: Callable[[float], str]
+) -> Sequence[str]:
+    return ["-" if policy[name] is None else show(policy[name][of]) for policy in policies]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _parts(
+    policies: Sequence[Values], name: str, show: Callable[[Mapping[str, float]], str]
+) -> list[Line]:
+    """Return a line for each label of a column of which the values have labels."""
+    labels = sorted({label for policy in policies for label in policy[name]})
+    return [
+        (
+            label,
+            [show(policy[name][label]) if label in policy[name] else "-" for policy in policies],
+        )
+        for label in labels
+    ]
+
+
+def _taken(value: Mapping[str, float]) -> str:
+    return _part(value["taken"], value["taken"] + value["refused"])
+
+
+def _kept(value: Mapping[str, float]) -> str:
+    return _part(value["floor_kept"], value["servers"])
+
+
+def _least_taken(policies: Sequence[Values], flavor: str) -> float:
+    """Return the least part of the servers of a flavor that a policy takes."""
+    values: list[Mapping[str, float]] = [policy["flavors"][flavor] for policy in policies]
+    totals = [value["taken"] + value["refused"] for value in values]
+    return min(v["taken"] / total for v, total in zip(values, totals, strict=True) if total)
+
+
+def _stranded(value: Mapping[str, float]) -> str:
+    return _part(value["stranded"], value["free"])
+
+
+def _part(part: float, whole: float) -> str:
+    """Return a part in percent; 100 % and 0 % are exact."""
+    if not whole:
+        return "-"
+    if part in (0, whole):
+        return "100 %" if part else "0 %"
+    return f"{100 * part / whole:.1f} %"

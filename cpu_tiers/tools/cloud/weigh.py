@@ -1,0 +1,159 @@
+"""``cpu-tiers weigh``: sorts the candidate hosts for a server by their scores."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+
+from oslo_config import cfg
+
+from cpu_tiers import extensions
+from cpu_tiers.conf.score_names import idle_names
+from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
+from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.model.names import as_known
+from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
+from cpu_tiers.tools.frame.documents import read_json
+from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.live_request import (
+    add_aggregate_argument,
+    add_request_arguments,
+    add_source_arguments,
+    queries_of,
+    read_source,
+    server_of,
+    tell_unknown_additions,
+)
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.server_arguments import requests_numa_nodes
+from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.tools.placement.server_candidates import ServerCandidates, read_candidates
+from cpu_tiers.translators import ServerRequest, translate
+from cpu_tiers.weights import SCORINGS, Forest
+
+LOG = logging.getLogger(__name__)
+
+
+class Weigh(NovaConfCommand, ListCommand):
+    """List the candidate hosts for a server with their scores, best first.
+
+    The command asks Placement for the candidates, as nova-scheduler does. With --candidates, it
+    reads them from a file, and a host has only the uuid of its root provider.
+
+    A score has a part for each resource class and each trait; 1.0 is the best part. The
+    options resource_provider_scoring, resource_provider_resources and
+    resource_provider_traits in [filter_scheduler] of nova.conf select the scoring, the
+    resource classes and the traits.
+    """
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the server, its candidates and the scoring."""
+        self._parser = parser = super().get_parser(prog_name)
+        add_source_arguments(parser)
+        add_request_arguments(parser)
+        add_aggregate_argument(parser)
+        add_snapshot_argument(parser)
+        parser.add_argument(
+            "--candidates",
+            metavar="FILE",
+            help="output of `openstack allocation candidate list -f json`, or the body of GET"
+            " /allocation_candidates, microversion 1.29 or later (default: ask Placement)",
+        )
+        parser.add_argument(
+            "--scoring", choices=sorted(SCORINGS), help="scoring to use instead of nova.conf's"
+        )
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Compute the score of each host, and list the hosts."""
+        if parsed_args.candidates and parsed_args.aggregate:
+            self._parser.error("--aggregate is for a query: leave out --candidates")
+        conf = self.nova_conf()
+        options = conf.filter_scheduler
+        query, answer, names = self._candidates(parsed_args, conf)
+        if not answer.allocation_requests:
+            LOG.info("No host has a candidate; `explain` shows why.")
+        _warn_of_idle_names(options, answer)
+        forest = Forest(
+            answer.provider_summaries,
+            query.resources(),
+            query.required_traits(),
+            scoring=SCORINGS[parsed_args.scoring or options.resource_provider_scoring],
+            only_resources=list(map(as_known, options.resource_provider_resources)),
+            only_traits=options.resource_provider_traits,
+            groups=query.groups,
+        )
+        for host in answer.hosts():
+            forest.offer(host, [request.allocations for request in answer.on_host(host)])
+        scores = {host: forest.explain(host) for host in answer.hosts()}
+        best_first = sorted(scores, key=lambda host: (-scores[host].score, names.get(host, host)))
+        traits = _lines if parsed_args.all else _traits_that_count
+        return ("host", "score", "resource_score", "trait_score", "resources", "traits"), [
+            (
+                names.get(host, host),
+                FormattedValue(scores[host].score, _rounded),
+                FormattedValue(scores[host].resource_score, _rounded),
+                FormattedValue(scores[host].trait_score, _rounded),
+                FormattedValue(dict(scores[host].resources), _lines),
+                FormattedValue(dict(scores[host].traits), traits),
+            )
+            for host in best_first
+        ]
+
+    def _candidates(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> ServerCandidates:
+        """Return the candidates in the file, or the candidates of the cloud."""
+        cloud = self.cloud_source(parsed_args, conf)
+        if not parsed_args.candidates:
+            self.find_tiers(conf, cloud)
+        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
+        if parsed_args.candidates:
+            return _in_file(parsed_args, conf, server)
+        tell_unknown_additions(conf)
+        queries = queries_of(conf, server, aggregate_uuids(parsed_args.aggregate, cloud.services))
+        with ProgressLine("asking Placement"), cloud.placement() as client:
+            return read_candidates(client, queries)
+
+
+def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAnswer) -> None:
+    """Name the configured resource classes and traits that no candidate has."""
+    summaries = answer.provider_summaries.values()
+    classes = {name for summary in summaries for name in summary["resources"]}
+    traits = {name for summary in summaries for name in summary["traits"]}
+    if summaries:
+        for line in idle_names(options, classes.__contains__, traits.__contains__):
+            LOG.warning("%s", line)
+
+
+def _in_file(
+    parsed_args: Namespace, conf: cfg.ConfigOpts, server: ServerRequest
+) -> ServerCandidates:
+    """Return the candidates in a file, which has no names of hosts."""
+    where = parsed_args.candidates
+    query_numa = requests_numa_nodes(
+        parsed_args, conf.filter_scheduler, server.flavor, server.image
+    )
+    query = translate(
+        server._replace(query_numa=query_numa), extensions.load(extensions.TRANSLATORS)
+    )
+    document = read_json(where)
+    answer = (
+        read_candidate_list(document, where=where)
+        if is_candidate_list(document)
+        else CandidatesAnswer.parse(document, where=where)
+    )
+    return ServerCandidates(query, answer.usable(), {})
+
+
+def _rounded(score: float) -> str:
+    return f"{score:.4f}"
+
+
+def _lines(parts: Mapping[str, float]) -> str:
+    return "\n".join(f"{name} {_rounded(part)}" for name, part in sorted(parts.items()))
+
+
+def _traits_that_count(parts: Mapping[str, float]) -> str:
+    """Return the lines of the traits with a part above 0, and the number of the others."""
+    counted = {name: part for name, part in parts.items() if part > 0}
+    others = len(parts) - len(counted)
+    return "\n".join(filter(None, [_lines(counted), f"others: {others}" if others else ""]))

@@ -1,0 +1,127 @@
+"""The program ``cpu-tiers``, which finds and runs the commands."""
+
+import io
+import logging
+import re
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.metadata import entry_points, version
+from io import TextIOWrapper
+from typing import Any, TextIO, cast
+
+from cliff.app import App
+from cliff.commandmanager import CommandManager
+
+from cpu_tiers.tools.frame.secrets import MaskingStream, masked_output
+from cpu_tiers.tools.frame.short_lists import width
+from cpu_tiers.tools.frame.terminal import wrapped_errors, wrapped_lines
+from cpu_tiers.tools.frame.termination import run_until_sigterm
+
+USAGE = 2
+"""The exit status for wrong usage."""
+
+
+class _Commands(CommandManager):
+    """The commands of the program, each of which is imported when it is run or listed.
+
+    cliff's own manager imports all commands to learn their names.
+    """
+
+    def load_commands(self, namespace: str) -> None:
+        """Add the commands of an entry point group, without importing them."""
+        self.group_list.append(namespace)
+        for command in entry_points(group=namespace):
+            self.commands[command.name.replace("_", " ")] = command
+
+
+class CpuTiersApp(App):
+    """CPU performance tiers for OpenStack Nova."""
+
+    def __init__(self) -> None:
+        """Find the commands by their entry points."""
+        # stevedore logs a plugin that cannot be loaded; cpu_tiers.extensions raises an error,
+        # which would appear twice.
+        logging.getLogger("stevedore").setLevel(logging.CRITICAL)
+        # keystoneauth1 warns that Keystone's versions cannot be read; then its request for a token
+        # fails, too, with an error.
+        logging.getLogger("keystoneauth.identity").setLevel(logging.ERROR)
+        super().__init__(
+            description="CPU performance tiers for OpenStack Nova: shows what a server requests "
+            "from Placement, what a host reports to Placement, which host is best for a server, "
+            "and how much CPU a guest gets.",
+            version=version("cpu-tiers"),
+            command_manager=_Commands("cpu_tiers.commands"),
+            deferred_help=True,
+        )
+
+    def build_option_parser(
+        self, description: str | None, version: str | None, argparse_kwargs: Any = None
+    ) -> ArgumentParser:
+        """Add the global options, which most commands read."""
+        parser = super().build_option_parser(
+            description, version, {"allow_abbrev": False, **(argparse_kwargs or {})}
+        )
+        parser.add_argument(
+            "--config-file",
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="path of nova.conf; may be repeated, and later files override earlier files "
+            "(default: the files that nova-compute reads, such as /etc/nova/nova.conf and "
+            "/etc/nova/nova-compute.conf)",
+        )
+        parser.add_argument(
+            "--placement",
+            choices=["config", "embedded"],
+            default="config",
+            help="config: the Placement service in the section [placement] of nova.conf; "
+            "embedded: an empty Placement inside this process, deleted afterwards "
+            "(default: config)",
+        )
+        return parser
+
+    def configure_logging(self) -> None:
+        """Log to standard error and to ``--log-file``, without secrets of the configuration."""
+        super().configure_logging()
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.FileHandler):
+                stream = MaskingStream(cast(TextIO, handler.stream))
+                handler.setStream(cast(TextIOWrapper, stream))
+
+    def print_help_if_requested(self) -> None:
+        """Print the help, with the list of commands wrapped to the width of the terminal."""
+        stdout, self.stdout = self.stdout, io.StringIO()
+        try:
+            super().print_help_if_requested()
+        finally:
+            text, self.stdout = self.stdout.getvalue(), stdout
+            for line in text.splitlines():
+                stdout.write("\n".join(_wrapped_entry(line)) + "\n")
+
+
+def _wrapped_entry(line: str) -> list[str]:
+    """Return the lines of a line of the help; a description stays in its column."""
+    entry = re.match(r"  +\S+(?: \S+)*  +(?=\S)", line)
+    indent = entry.end() if entry else 0
+    first, *others = wrapped_lines(line[indent:], max(20, width() - indent))
+    return [line[:indent] + first, *(" " * indent + other for other in others)]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status, which docs/cli.rst lists."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    with wrapped_errors(), masked_output():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    app = CpuTiersApp()
+    options, command = app.parser.parse_known_args(arguments)
+    # Without a command cliff would start an interactive shell.
+    if not command and not options.deferred_help:
+        with suppress(SystemExit):
+            app.run(["--help"])
+        return USAGE
+    return run_until_sigterm(lambda: app.run(list(arguments)))

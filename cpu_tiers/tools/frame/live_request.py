@@ -1,0 +1,192 @@
+"""The arguments of a server by files or by names, and the queries of nova-scheduler for it."""
+
+import logging
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from oslo_config import cfg
+
+from cpu_tiers import extensions
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.numa import NODES
+from cpu_tiers.extra_specs.numa_advice import divided
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.frame.cloud_objects import (
+    find_server,
+    read_or_find_image,
+    read_or_find_ports,
+)
+from cpu_tiers.tools.frame.cloud_source import CloudSource
+from cpu_tiers.tools.frame.flavor_documents import read_flavor
+from cpu_tiers.tools.frame.server_arguments import add_numa_argument, sends_numa_query
+from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.server_candidates import read_candidates
+from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators.server_queries import SchedulerOptions, ServerQueries, server_queries
+
+LOG = logging.getLogger(__name__)
+
+_UNKNOWN_OPTIONS = (
+    "query_placement_for_image_type_support",
+    "query_placement_for_routed_network_aggregates",
+    "enable_isolated_aggregate_filtering",
+    "limit_tenants_to_placement_aggregate",
+)
+
+_MOST_NODES = 8
+"""The largest number of NUMA nodes that is tried for a server without candidates."""
+
+UNKNOWN_FLAVOR = Flavor(name="unknown", vcpus=1, memory_mb=1)
+"""The flavor of a request whose flavor is not read yet."""
+
+
+def add_source_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments for the flavor: a file, a flavor of the cloud, or a server's flavor."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "flavor_file",
+        nargs="?",
+        metavar="FLAVOR.json",
+        help="output of `openstack flavor show -f json`",
+    )
+    source.add_argument("--flavor", metavar="NAME", help="name or id of a flavor of the cloud")
+    source.add_argument(
+        "--server",
+        metavar="NAME",
+        help="name or id of a server of the cloud: the request that would be made for it now",
+    )
+
+
+def add_request_arguments(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
+    """Add the arguments that belong to the request of a server, without its flavor.
+
+    :param is_of_spec: as for :func:`~cpu_tiers.tools.frame.server_arguments.add_numa_argument`.
+    """
+    parser.add_argument(
+        "--image",
+        metavar="IMAGE",
+        help="output of `openstack image show -f json`, or name or id of an image of the cloud",
+    )
+    parser.add_argument(
+        "--port",
+        action="append",
+        default=[],
+        metavar="PORT",
+        help="output of `openstack port show -f json` for an administrator, or name or id of a"
+        " port of the cloud; may be repeated",
+    )
+    add_numa_argument(parser, is_of_spec=is_of_spec)
+
+
+def add_aggregate_argument(parser: ArgumentParser) -> None:
+    """Add the argument for the aggregates of the hosts."""
+    parser.add_argument(
+        "--aggregate",
+        action="append",
+        default=[],
+        type=_aggregates,
+        metavar="NAME[,NAME]",
+        help="the host must be in one of these aggregates, by names or uuids; may be repeated, and"
+        " then the host must be in an aggregate of each",
+    )
+
+
+def server_of(
+    parsed_args: Namespace, conf: cfg.ConfigOpts, services: Callable[[], Services]
+) -> ServerRequest:
+    """Return the server with the image and the ports of the arguments, of :data:`UNKNOWN_FLAVOR`.
+
+    The request is that of nova-scheduler with the options in nova.conf. Without
+    ``query_placement_for_numa``, nova-scheduler requests no NUMA nodes.
+
+    :param services: returns the services of the cloud; it is called if an argument is a name.
+    """
+    options = conf.filter_scheduler
+    return ServerRequest(
+        flavor=UNKNOWN_FLAVOR,
+        image=read_or_find_image(parsed_args.image, services) if parsed_args.image else None,
+        query_vcpu_shares=options.query_placement_for_vcpu_shares,
+        ports=read_or_find_ports(parsed_args.port, services),
+        query_numa=sends_numa_query(parsed_args, options),
+    )
+
+
+def read_source(
+    parsed_args: Namespace, server: ServerRequest, cloud: CloudSource
+) -> ServerRequest:
+    """Return the server with the flavor of the arguments of :func:`add_source_arguments`.
+
+    :raises InvalidInput: there is no such file, flavor or server; with every fault.
+    :raises ComputeApiUnavailable: a service of the cloud does not answer.
+    """
+    if parsed_args.server:
+        return find_server(cloud.services(), parsed_args.server, server)
+    if parsed_args.flavor:
+        return server._replace(flavor=cloud.flavors_named([parsed_args.flavor])[0])
+    return server._replace(flavor=read_flavor(parsed_args.flavor_file))
+
+
+def queries_of(
+    conf: cfg.ConfigOpts,
+    server: ServerRequest,
+    member_of: Iterable[frozenset[str]] = (),
+) -> ServerQueries:
+    """Return the queries that nova-scheduler sends for a server.
+
+    All commands ask this function, so that they answer for the same request.
+
+    :param member_of: sets of aggregates; the host must be in an aggregate of each set.
+    :raises InvalidInput: with every fault of flavor, image and ports.
+    """
+    options = SchedulerOptions(
+        image_metadata_prefilter=conf.scheduler.image_metadata_prefilter,
+        disable_fallback_pcpu_query=conf.workarounds.disable_fallback_pcpu_query,
+        require_host_traits=conf.filter_scheduler.require_host_traits,
+        extend_cpu_policies=conf.compute.extend_cpu_policies,
+    )
+    translators = extensions.load(extensions.TRANSLATORS)
+    return server_queries(server, translators, options, frozenset(member_of))
+
+
+def tell_number_of_nodes(
+    client: PlacementClient,
+    conf: cfg.ConfigOpts,
+    server: ServerRequest,
+    member_of: Iterable[frozenset[str]],
+) -> None:
+    """Say with how many NUMA nodes a server of one NUMA node would have candidates.
+
+    :param server: a server without candidates.
+    """
+    if len(server.nodes) != 1:
+        return
+    for count, flavor in divided(server.flavor, server.image, _MOST_NODES):
+        with suppress(InvalidInput):  # pages that do not divide the memory of a node
+            queries = queries_of(conf, server._replace(flavor=flavor), member_of)
+            if hosts := read_candidates(client, queries).answer.hosts():
+                LOG.info("With %s=%d, %d hosts have candidates.", NODES, count, len(hosts))
+                return
+
+
+def unknown_additions(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the options of nova.conf by which nova-scheduler requests what is not known here."""
+    return [f"[scheduler] {name}" for name in _UNKNOWN_OPTIONS if conf.scheduler[name]]
+
+
+def tell_unknown_additions(conf: cfg.ConfigOpts) -> None:
+    """Say in a line of its own that nova-scheduler requests more than the command knows."""
+    if names := unknown_additions(conf):
+        LOG.warning(
+            "nova-scheduler also requests what this command does not know: %s of nova.conf is on."
+            " A host in the answer may be excluded by it.",
+            ", ".join(names),
+        )
+
+
+def _aggregates(text: str) -> frozenset[str]:
+    names = frozenset(map(str.strip, text.split(",")))
+    if not all(names):
+        raise ArgumentTypeError("give names or uuids of aggregates, with commas between them")
+    return names

@@ -1,0 +1,283 @@
+"""The base class of the commands that read nova.conf and ask the services of a cloud.
+
+A command has two front doors: the program ``cpu-tiers``, and the openstack client, which finds
+the same class by :mod:`cpu_tiers.tools.frame.openstack_plugin`. Only the session and the place of
+``--config-file`` differ. What reads nova.conf and asks services is imported when a command needs
+it, so that a command without them, and the help of every command, starts soon.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from cliff.command import Command
+
+from cpu_tiers.errors import CpuTiersError, InvalidInput
+from cpu_tiers.tools.frame.help_format import fit_help
+from cpu_tiers.tools.frame.secrets import hide
+from cpu_tiers.tools.frame.short_lists import HINT
+from cpu_tiers.tools.frame.termination import run_until_sigterm
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+    from cpu_tiers.tools.cgroup.nova_compute import ConfigPaths
+    from cpu_tiers.tools.frame.cloud_source import CloudSource
+    from cpu_tiers.tools.http.services import Services
+    from cpu_tiers.tools.placement.client import PlacementClient
+
+LOG = logging.getLogger(__name__)
+
+_MOST_STRANGERS = 3
+"""So many processes with the name of nova-compute are named."""
+
+
+class ShortenedRefusal(CpuTiersError):
+    """A refusal with the first faults of a long list, or with all of them."""
+
+
+class NovaConfCommand(Command):
+    """A command that reads nova.conf.
+
+    A subclass also inherits from ``ListCommand`` or ``ShowCommand``, which format the output.
+
+    :ivar all_help: the help of the option ``--all``.
+    """
+
+    all_help = "show all lines of long lists, and all faults of a refusal"
+
+    auth_required = True
+    """Has the openstack client authenticate before it runs the command."""
+
+    needs_nova_conf = False
+    """Whether the command is wrong without the nova.conf of the cloud or of a host."""
+
+    _given = Namespace()
+    _services: Services | None = None
+    _opened: ExitStack
+
+    def get_epilog(self) -> str:
+        """Return the end of the help, which names the global options."""
+        if self.is_in_openstack_client:
+            return str(super().get_epilog())
+        # cliff lists only the options of the command itself in the command's help.
+        return (
+            "The command reads nova.conf. The global options --config-file FILE and --placement "
+            "{config,embedded} stand before the command; see cpu-tiers --help."
+        )
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add ``--all``, and in the openstack client ``--config-file``, no global option there."""
+        parser: ArgumentParser = super().get_parser(prog_name)
+        fit_help(parser)
+        parser.add_argument("--all", action="store_true", help=self.all_help)
+        if self.is_in_openstack_client:
+            parser.add_argument(
+                "--config-file",
+                action="append",
+                default=[],
+                required=self.needs_nova_conf,
+                metavar="FILE",
+                help="path of nova.conf, for the options of Nova and of cpu-tiers; may be"
+                " repeated"
+                + ("" if self.needs_nova_conf else " (default: the defaults of the options)"),
+            )
+        return parser
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Run the command, and print which changes are written if it was interrupted.
+
+        :raises ShortenedRefusal: the input has more faults than the error shows.
+        """
+        self._given = parsed_args
+        with ExitStack() as self._opened:
+            # cpu-tiers has done so before it has found the command.
+            return run_until_sigterm(lambda: self._run(parsed_args))
+
+    def _run(self, parsed_args: Namespace) -> int:
+        try:
+            return int(super().run(parsed_args))
+        except KeyboardInterrupt as interrupted:
+            # cliff ends with the exit status 130 after Ctrl-C, but prints no message.
+            if message := str(interrupted):
+                LOG.error("%s", message)
+            raise
+        except InvalidInput as error:
+            if not error.more:
+                raise
+            all_faults = "\n".join(map(str, error.faults))
+            text = all_faults if parsed_args.all else f"{error} {HINT}"
+            raise ShortenedRefusal(text) from error
+
+    @property
+    def is_in_openstack_client(self) -> bool:
+        """Tell whether the openstack client runs the command."""
+        return self._client_manager is not None
+
+    @property
+    def wants_embedded(self) -> bool:
+        """Tell whether ``--placement embedded`` was given."""
+        return not self.is_in_openstack_client and bool(self._options.placement == "embedded")
+
+    @property
+    def config_files(self) -> list[str]:
+        """Return the paths that were given with ``--config-file``."""
+        options = self._given if self.is_in_openstack_client else self._options
+        return list(options.config_file)
+
+    def nova_conf(self) -> cfg.ConfigOpts:
+        """Return the configuration in nova.conf.
+
+        In the openstack client, a nova.conf of this machine is not read if it is not given,
+        because it may be that of another cloud.
+
+        :raises InvalidInput: a file cannot be read, see
+            :func:`~cpu_tiers.conf.read.read_config`.
+        """
+        from cpu_tiers.conf.read import read_config
+
+        conf = read_config(self.config_files, is_searched=not self.is_in_openstack_client)
+        hide(conf)
+        return conf
+
+    def nova_compute_conf(self) -> cfg.ConfigOpts:
+        """Return the configuration of the nova-compute of this machine, and log its files.
+
+        Without ``--config-file`` the files and folders are those with which nova-compute was
+        started; without a running nova-compute they are the files of :meth:`nova_conf`.
+
+        :raises InvalidInput: a file cannot be read or belongs to another user than nova-compute,
+            or several nova-compute run with different files.
+        """
+        from cpu_tiers.conf.read import read_config
+
+        paths = None if self.config_files else self._paths_of_service()
+        conf = read_config(paths.files, paths.folders) if paths else self.nova_conf()
+        hide(conf)
+        read = ", ".join(_read_files(conf)) or "the defaults of all options"
+        LOG.info("configuration: %s", read)
+        return conf
+
+    def _paths_of_service(self) -> ConfigPaths | None:
+        from cpu_tiers.tools.cgroup.files import Files
+        from cpu_tiers.tools.cgroup.nova_compute import find_config
+        from cpu_tiers.tools.frame.safe_files import check_owner
+
+        found = find_config(Files())
+        for pid in () if found.paths else found.strangers[:_MOST_STRANGERS]:
+            LOG.warning(
+                "The configuration of process %s, named nova-compute, is not read: the process is"
+                " in a container, or is not the service of this machine. If the process runs the"
+                " guests of this machine, give its files with --config-file.",
+                pid,
+            )
+        if found.paths:
+            for path in (*found.paths.files, *found.paths.folders):
+                check_owner(path, {found.paths.owner})
+        return found.paths
+
+    def services(self, conf: cfg.ConfigOpts) -> Services:
+        """Return the services of the cloud, the same each time; the session ends with the command.
+
+        :param conf: the configuration whose section ``[placement]`` has the credentials. The
+            openstack client has credentials of its own.
+        :raises PlacementMisconfigured: the section is missing or incomplete.
+        """
+        if self.is_in_openstack_client:
+            return cast("Services", self._client_manager.cpu_tiers)
+        from cpu_tiers.tools.placement.session import opened_services
+
+        if self._services is None:
+            self._services = self._opened.enter_context(opened_services(conf))
+        return self._services
+
+    @contextmanager
+    def placement(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        connections: int | None = None,
+        gives_back_oversold: bool = False,
+    ) -> Iterator[PlacementClient]:
+        """Yield a client of Placement, which sends nothing until a method is called.
+
+        The arguments are those of :func:`~cpu_tiers.tools.placement.session.connect`.
+
+        :raises PlacementMisconfigured: the section ``[placement]`` is missing or incomplete.
+        """
+        from cpu_tiers.tools.placement.session import connect, placement_client
+
+        if self.wants_embedded:
+            with connect(conf, embedded=True) as client:
+                yield client
+            return
+        yield placement_client(
+            self.services(conf),
+            connections=connections,
+            gives_back_oversold=gives_back_oversold,
+        )
+
+    def cloud_source(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> CloudSource:
+        """Return the cloud, or the snapshot of the argument ``--snapshot`` in its place.
+
+        :raises InvalidInput: the file is no snapshot.
+        """
+        from cpu_tiers.tools.frame.cloud_source import CloudSource
+
+        if parsed_args.snapshot is not None and self.wants_embedded:
+            raise InvalidInput.of(
+                "--snapshot", "--placement embedded is given, too", "leave out one of the two"
+            )
+        return CloudSource(
+            lambda: self.services(conf), lambda: self.placement(conf), parsed_args.snapshot
+        )
+
+    def find_tiers(self, conf: cfg.ConfigOpts, cloud: CloudSource) -> None:
+        """Set the options of requests by what Placement shows, where no nova.conf is given.
+
+        This is for the openstack client, which reads no nova.conf of this machine. The answer says
+        what it is for, and how to give the file.
+
+        :raises PlacementError: Placement does not answer, or refuses.
+        """
+        from cpu_tiers.model.names import VCPU_SHARES
+        from cpu_tiers.model.numa import node_trait
+
+        if not self.is_in_openstack_client or self.config_files:
+            return
+        with cloud.placement() as client:
+            has_shares = VCPU_SHARES not in client.absent_names([VCPU_SHARES], [])[0]
+            has_nodes = node_trait() in client.traits_in_use()
+        found = {
+            "query_placement_for_vcpu_shares": has_shares,
+            "query_placement_for_numa": has_nodes,
+        }
+        on = [name for name, is_on in found.items() if is_on]
+        for name in on:
+            conf.set_override(name, True, "filter_scheduler")
+        if on:  # Placement of a cloud without tiers has nothing to request
+            LOG.warning(
+                "No nova.conf is given, so the answer is for a nova-scheduler with %s, as"
+                " Placement shows; give --config-file FILE for the options of your"
+                " nova-scheduler.",
+                " and ".join(f"{name} = true" for name in on),
+            )
+
+    @property
+    def _client_manager(self) -> Any:
+        """Return the client manager of the openstack client; ``None`` in ``cpu-tiers``."""
+        return getattr(self.app, "client_manager", None)
+
+    @property
+    def _options(self) -> Namespace:
+        return cast(Namespace, self.app_args)  # cliff sets app_args before it runs a command.
+
+
+def _read_files(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the files and the folders from which a configuration was read."""
+    return [*conf.config_file, *filter(os.path.isdir, conf.config_dir)]

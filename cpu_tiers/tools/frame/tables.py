@@ -1,0 +1,148 @@
+"""Tables that fit the terminal.
+
+A table that is wider than the terminal gets narrower columns. If a column would be narrower than
+a word in it, each row becomes a list of its fields instead. If the output is no terminal, a table
+is as wide as its rows.
+"""
+
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+from cliff.columns import FormattableColumn
+from cliff.formatters.table import TableFormatter
+
+from cpu_tiers.errors import printable_lines
+from cpu_tiers.tools.frame.terminal import terminal_columns, width_of, wrapped_lines
+
+_BORDERS = 3
+"""The characters between two columns: a space, a line and a space."""
+
+_LEAST_VALUE = 20
+"""With less room for a value beside its name, the name stands in a line of its own."""
+
+Rows = Sequence[Sequence[Any]]
+
+
+class FittingTable(TableFormatter):
+    """The formatter ``table``: as that of cliff, and never wider than the terminal."""
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+        stdout: TextIO,
+        parsed_args: Namespace,
+    ) -> None:
+        """Write a table, or the fields of each row."""
+        rows = [[_shown(value) for value in row] for row in data]
+        limit = _limit(stdout, parsed_args)
+        fitting = _fitting(column_names, rows, limit)
+        if fitting is None:
+            stdout.write(
+                "\n\n".join(_fields(column_names, row, limit or 0) for row in rows) + "\n"
+            )
+            return
+        super().emit_list(column_names, fitting, stdout, _unlimited(parsed_args))
+
+    def emit_one(
+        self,
+        column_names: Sequence[str],
+        data: Sequence[Any],
+        stdout: TextIO,
+        parsed_args: Namespace,
+    ) -> None:
+        """Write a table of two columns, or the fields."""
+        values = [str(_shown(value)) for value in data]
+        limit = _limit(stdout, parsed_args)
+        fitting = _fitting(("Field", "Value"), list(zip(column_names, values, strict=True)), limit)
+        if fitting is None:
+            stdout.write(_fields(column_names, values, limit or 0) + "\n")
+            return
+        names = [row[0] for row in fitting]
+        super().emit_one(names, [row[1] for row in fitting], stdout, _unlimited(parsed_args))
+
+
+def _limit(stdout: TextIO, parsed_args: Namespace) -> int | None:
+    """Return the width of a line; ``None`` for any width."""
+    return int(parsed_args.max_width) or terminal_columns(stdout)
+
+
+def _unlimited(parsed_args: Namespace) -> Namespace:
+    return Namespace(**{**vars(parsed_args), "max_width": 0, "fit_width": False})
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as a table shows it; numbers stay numbers, which stand on the right."""
+    value = value.human_readable() if isinstance(value, FormattableColumn) else value
+    return value if isinstance(value, int | float) else printable_lines(str(value))
+
+
+def _fitting(names: Sequence[str], rows: Rows, limit: int | None) -> Rows | None:
+    """Return the rows with values that are wrapped to the width of their columns.
+
+    :returns: ``None`` if a word would be broken.
+    """
+    columns = [[name, *map(str, values)] for name, *values in zip(names, *rows, strict=True)]
+    natural = [
+        max(width_of(line) for text in column for line in _lines(text)) for column in columns
+    ]
+    if limit is None or sum(natural) + _BORDERS * len(names) + 1 <= limit:
+        return rows
+    least = [
+        max(width_of(word) for text in column for word in text.split() or [""])
+        for column in columns
+    ]
+    least = [max(width, width_of(name)) for width, name in zip(least, names, strict=True)]
+    spare = limit - sum(least) - _BORDERS * len(names) - 1
+    if spare < 0:
+        return None
+    widths = _shared(least, natural, spare)
+    return [
+        [_wrapped(value, width) for value, width in zip(row, widths, strict=True)] for row in rows
+    ]
+
+
+def _shared(least: Sequence[int], natural: Sequence[int], spare: int) -> list[int]:
+    """Return the widths of columns: the least ones, and a share of what is spare.
+
+    The columns that need the least get what they need first.
+    """
+    widths = list(least)
+    waiting = sorted(range(len(least)), key=lambda number: natural[number] - least[number])
+    for place, number in enumerate(waiting):
+        share = min(natural[number] - least[number], spare // (len(waiting) - place))
+        widths[number] += share
+        spare -= share
+    return widths
+
+
+def _wrapped(value: Any, width: int) -> Any:
+    if not isinstance(value, str):
+        return value
+    return "\n".join(part for line in _lines(value) for part in wrapped_lines(line, width))
+
+
+def _fields(names: Sequence[str], values: Sequence[Any], limit: int) -> str:
+    """Return a line for each field of a row, the values below each other."""
+    indent = max(map(width_of, names), default=0) + 2
+    if limit - indent < _LEAST_VALUE:
+        indent = 2
+    return "\n".join(
+        line
+        for name, value in zip(names, values, strict=True)
+        for line in _field(name, str(value), indent, limit)
+    )
+
+
+def _field(name: str, value: str, indent: int, limit: int) -> Iterator[str]:
+    lines = [part for line in _lines(value) for part in wrapped_lines(line, limit - indent)]
+    if width_of(name) + 2 > indent:
+        yield name
+    else:
+        yield f"{name:<{indent}}{lines.pop(0)}".rstrip()
+    yield from (f"{'':{indent}}{line}".rstrip() for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n")

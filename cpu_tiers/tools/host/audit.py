@@ -1,0 +1,208 @@
+"""``cpu-tiers host audit``: compares promised and delivered CPU on a compute host."""
+
+import logging
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Collection, Iterable
+from functools import partial
+from textwrap import fill
+
+from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.libvirt.weights import set_weights
+from cpu_tiers.model.domain import Domain
+from cpu_tiers.tools.cgroup.host import read_host
+from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
+from cpu_tiers.tools.host.audit_evidence import EvidenceSources, GatheredEvidence, gather
+from cpu_tiers.tools.host.checks import Evidence, Finding, Kind, audit, deliveries
+from cpu_tiers.tools.host.metrics import write_metrics
+from cpu_tiers.tools.host.picture import add_picture_arguments, bars, draw
+
+LOG = logging.getLogger(__name__)
+
+COLUMNS = ("kind", "where", "uuid", "found", "means", "do", "fixed")
+
+FOUND = 3
+"""The exit status if there are open findings."""
+
+_COLUMN_WIDTH = 40
+
+
+class HostAudit(NovaConfCommand, ListCommand):
+    """Compare the CPU that guests are promised with the CPU that a compute host gives them.
+
+    Exit status: 0 without findings, 3 with findings (a source that cannot be read is a
+    finding), 1 if the audit was impossible, 2 for wrong usage.
+    """
+
+    has_findings = False
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the host, the findings and the additional output."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--connect",
+            metavar="URI",
+            default="qemu:///system",
+            help="URI of the libvirt on this machine (default: qemu:///system)",
+        )
+        parser.add_argument(
+            "--hostname",
+            metavar="NAME",
+            help="name of the host's resource provider (default: the host name that libvirt "
+            "returns, which Nova uses)",
+        )
+        parser.add_argument(
+            "--interval",
+            type=_seconds,
+            default=10.0,
+            metavar="SECONDS",
+            help="how long to measure the CPU time of guests; 0 measures nothing (default: 10)",
+        )
+        parser.add_argument(
+            "--ignore",
+            action="append",
+            choices=[kind.value for kind in Kind],
+            default=[],
+            metavar="KIND",
+            help="leave out findings of this kind; may be repeated. Without short, findings of "
+            "the kind busy are left out, too. Kinds: %(choices)s",
+        )
+        parser.add_argument(
+            "--fix",
+            action="store_true",
+            help="set wrong weights through libvirt; nothing else is changed",
+        )
+        parser.add_argument(
+            "--prometheus",
+            metavar="FILE.prom",
+            help="write metrics to this file, for the textfile collector of node_exporter",
+        )
+        add_picture_arguments(parser)
+        add_tier_argument(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Gather the evidence, audit it, fix weights if requested, and list the findings."""
+        # A URI such as qemu+ssh://host/system is another machine, whose cgroups are not here.
+        if "://" in parsed_args.connect.replace(":///", ""):
+            allowed = "run the audit on the compute host, because it reads the cgroups there"
+            raise InvalidInput.of("--connect", f"got {parsed_args.connect!r}", allowed)
+        tiers = read_tiers(parsed_args)
+        sources = EvidenceSources(
+            uri=parsed_args.connect,
+            conf=self.nova_compute_conf(),
+            embedded=self.wants_embedded,
+            hostname=parsed_args.hostname,
+            interval=parsed_args.interval,
+        )
+        with ProgressLine(f"reading the host, and measuring for {sources.interval:g} seconds"):
+            gathering = gather(sources)
+        ignored = _ignored(parsed_args.ignore)
+        findings = [
+            finding
+            for finding in (*audit(gathering.evidence), *gathering.unread)
+            if finding.kind not in ignored
+        ]
+        fixed = set[str]()
+        if parsed_args.fix:
+            fixed = _fix(parsed_args.connect, gathering.evidence, findings)
+        open_ = [finding for finding in findings if not _is_fixed(finding, fixed)]
+        self.has_findings = bool(open_)
+        if parsed_args.prometheus:
+            write_metrics(parsed_args.prometheus, gathering.evidence, open_, tiers)
+        guests = bars(gathering.evidence.host, tiers, deliveries(gathering.evidence))
+        draw(parsed_args, gathering.hostname, guests)
+        _log_summary(gathering, findings)
+        return COLUMNS, [_row(finding, _is_fixed(finding, fixed)) for finding in findings]
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Return the exit status: 3 also if there are open findings."""
+        status: int = super().run(parsed_args)
+        return status or (FOUND if self.has_findings else 0)
+
+
+def _ignored(values: Iterable[str]) -> set[Kind]:
+    """Return the kinds to leave out: without ``short`` also its causes, ``busy``."""
+    kinds = {Kind(value) for value in values}
+    return kinds | {Kind.BUSY} if Kind.SHORT in kinds else kinds
+
+
+def _fix(uri: str, evidence: Evidence, findings: Iterable[Finding]) -> set[str]:
+    """Set wrong weights, and return the uuids of the guests whose weights are right now."""
+    weights = {
+        finding.uuid: finding.weight
+        for finding in findings
+        if finding.kind is Kind.WEIGHT and finding.uuid and finding.weight is not None
+    }
+    guests = [domain for domain in evidence.host.domains if domain.uuid in weights]
+    for domain in guests:
+        if reason := _refusal(evidence, domain):
+            weights.pop(domain.uuid or "")
+            LOG.error("The weight of guest %s is not set: %s", domain.uuid, printable(reason))
+    if not weights:
+        return set()
+    try:
+        for uuid, reason in set_weights(uri, weights).items():
+            LOG.error("The weight of guest %s is not set: %s", uuid, printable(reason))
+        # Read the cgroups again: "fixed" is what the kernel has, not what libvirt was told.
+        cgroups = read_host(guests).guests
+    except CpuTiersError as error:
+        LOG.error("Not all weights are set: %s", error)
+        return set()
+    return {uuid for uuid, cgroup in cgroups.items() if cgroup.weight == weights.get(uuid)}
+
+
+def _refusal(evidence: Evidence, domain: Domain) -> str | None:
+    """Return why the weight of a guest cannot be set, or ``None`` if it can be set."""
+    cgroup = evidence.cgroup(domain)
+    if cgroup is None or evidence.cgroups is None:
+        return None
+    if cgroup.path in evidence.cgroups.idle:
+        return (
+            f"cgroup {cgroup.path} has cpu.idle 1, with which the kernel refuses every weight;"
+            " write 0 to its file cpu.idle, then run the audit with --fix again"
+        )
+    if cgroup.stopped:
+        return f"its QEMU process {cgroup.pid} is stopped; continue it with kill -CONT"
+    return None
+
+
+def _is_fixed(finding: Finding, fixed: Collection[str]) -> bool:
+    return finding.kind is Kind.WEIGHT and finding.weight is not None and finding.uuid in fixed
+
+
+def _log_summary(gathering: GatheredEvidence, findings: Collection[Finding]) -> None:
+    evidence = gathering.evidence
+    LOG.info(
+        "%s: guests: %d, guests measured for %.1f s: %d, findings: %d",
+        gathering.hostname,
+        len(evidence.host.domains),
+        evidence.seconds,
+        len(evidence.spent),
+        len(findings),
+    )
+
+
+def _row(finding: Finding, fixed: bool) -> tuple[object, ...]:
+    return (
+        finding.kind.value,
+        _text(finding.where),
+        finding.uuid,
+        _text(finding.found),
+        _text(finding.kind.means),
+        _text(finding.kind.do),
+        fixed,
+    )
+
+
+def _text(text: str) -> FormattedValue:
+    return FormattedValue(printable(text), partial(fill, width=_COLUMN_WIDTH))
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= 3600:
+        raise ArgumentTypeError("give 0 to 3600 seconds")
+    return seconds

@@ -1,0 +1,215 @@
+"""Gathering the evidence of an audit from libvirt, the kernel and Placement."""
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from oslo_config import cfg
+
+from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.errors import CpuTiersError, Fault, InvalidInput, printable
+from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT
+from cpu_tiers.guest.occupancy import Occupancy
+from cpu_tiers.inventory import Host
+from cpu_tiers.inventory.cpus import check_cpu_sets, pinned_cpus, shared_cpus
+from cpu_tiers.libvirt.capabilities import parse_capabilities
+from cpu_tiers.libvirt.connection import read_capabilities, read_domains, read_hostname
+from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups
+from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.host_load import HostLoad
+from cpu_tiers.placement.errors import PlacementMisconfigured
+from cpu_tiers.tools.cgroup.host import read_host
+from cpu_tiers.tools.cgroup.measurement import Measurement, measure
+from cpu_tiers.tools.frame.host_arguments import host_inventories
+from cpu_tiers.tools.host.checks import Allocated, Evidence, Finding, Kind, due_weight
+from cpu_tiers.tools.placement.session import connect
+from cpu_tiers.tools.placement.shares import read_shares
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceSources:
+    """Where to gather the evidence.
+
+    :param uri: the connection URI of libvirt.
+    :param embedded: use an empty Placement inside the process instead of nova.conf's.
+    :param hostname: the name of the host's provider; ``None`` for the host name that
+        libvirt returns, which is the name that Nova uses.
+    :param interval: seconds to measure CPU time; 0 to measure nothing.
+    """
+
+    uri: str
+    conf: cfg.ConfigOpts
+    embedded: bool
+    hostname: str | None
+    interval: float
+
+
+@dataclass(slots=True)
+class GatheredEvidence:
+    """The evidence, and a finding for each source that could not be read."""
+
+    hostname: str
+    evidence: Evidence
+    unread: list[Finding] = field(default_factory=list)
+
+
+def gather(sources: EvidenceSources) -> GatheredEvidence:
+    """Return the evidence; a source that cannot be read is left out and becomes a finding.
+
+    :raises InvalidInput: nova.conf does not fit the host.
+    :raises LibvirtUnavailable: libvirt does not list the guests.
+    """
+    unread: list[Finding] = []
+    options = inventory_options(sources.conf)
+    name = sources.hostname or read_hostname(sources.uri)
+    capabilities = read_capabilities(sources.uri)
+    host = Host(name=name, topology=parse_capabilities(capabilities, where=sources.uri))
+    check_cpu_sets(host, options)
+    domains = list(_domains(sources.uri, unread))
+    cgroups = _cgroups(sources.uri, domains, unread)
+    allocated = _allocated(sources, name, unread)
+    measured = _measure(sources.interval, cgroups, unread)
+    default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
+    occupancy = promised_occupancy(host, sources.conf, domains, default)
+    evidence = Evidence(
+        host=occupancy,
+        dedicated_cpus=pinned_cpus(host, options),
+        cgroups=cgroups,
+        allocated=allocated,
+        spent=measured.spent if measured else {},
+        load=measured.load if measured else HostLoad(),
+        seconds=measured.seconds if measured else 0.0,
+        untiered_weight=untiered_weight(sources.conf),
+    )
+    return GatheredEvidence(hostname=name, evidence=evidence, unread=unread)
+
+
+def promised_occupancy(
+    host: Host, conf: cfg.ConfigOpts, domains: Iterable[Domain], default_weight: int
+) -> Occupancy:
+    """Return a host whose guests have the weights that they must have.
+
+    :param default_weight: the weight that the kernel gives a new cgroup.
+    :raises InvalidInput: nova.conf does not fit the host, or a guest does not.
+    """
+    options, untiered = inventory_options(conf), untiered_weight(conf)
+    return Occupancy(
+        domains=tuple(
+            replace(domain, weight=due_weight(domain, untiered) or default_weight)
+            for domain in domains
+        ),
+        cpus=host.topology.cpus,
+        shared_cpus=shared_cpus(host, options),
+        default_weight=default_weight,
+        services={},
+        inventories=host_inventories(host, options),
+        emulator_overhead=Fraction(options.emulator_overhead_percent, 100),
+    )
+
+
+def untiered_weight(conf: cfg.ConfigOpts) -> int | None:
+    """Return the weight of a guest without a tier; ``None`` for the default of the kernel."""
+    return LEAST_GUEST_WEIGHT if conf.libvirt.least_weight_without_tier else None
+
+
+@contextmanager
+def _errors_as_findings(unread: list[Finding], where: str) -> Iterator[None]:
+    """Turn an error into findings, so that the audit continues without this source."""
+    try:
+        yield
+    except InvalidInput as error:
+        unread += _unread(error.faults)
+    except CpuTiersError as error:
+        unread.append(Finding(kind=Kind.UNREAD, where=where, found=str(error)))
+
+
+def _domains(uri: str, unread: list[Finding]) -> Iterator[Domain]:
+    for running in read_domains(uri):
+        where = f"guest {running.name}"
+        with _errors_as_findings(unread, where):
+            yield parse_domain(running.xml, where=where)
+
+
+def _cgroups(uri: str, domains: list[Domain], unread: list[Finding]) -> HostCgroups | None:
+    cgroups = None
+    with _errors_as_findings(unread, "cgroups"):
+        cgroups = read_host(domains)
+        unread += _unread(cgroups.faults)
+        unread += _stopped(domains, cgroups)
+        missing = [domain for domain in domains if domain.uuid not in cgroups.guests]
+        if missing and not cgroups.faults:
+            _explain(uri, missing, unread)
+    return cgroups
+
+
+def _stopped(domains: Iterable[Domain], cgroups: HostCgroups) -> Iterator[Finding]:
+    """Yield the guests whose QEMU process is stopped, and which are not measured therefore."""
+    for domain in domains:
+        cgroup = cgroups.guests.get(domain.uuid or "")
+        if cgroup and cgroup.stopped:
+            reason = (
+                f"its QEMU process {cgroup.pid} is stopped, so its CPU time is not measured, and"
+                " libvirt waits for it; kill -CONT continues it"
+            )
+            where = f"guest {domain.name}"
+            yield Finding(kind=Kind.UNREAD, where=where, found=reason, uuid=domain.uuid)
+
+
+def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
+    """Add a finding for each running guest without a visible process.
+
+    A guest that has ended since libvirt listed it is only logged.
+    """
+    running = {domain.name for domain in read_domains(uri)}
+    for domain in missing:
+        if domain.name not in running:
+            LOG.warning("Guest %s ended during the audit.", printable(domain.name))
+            continue
+        reason = (
+            "no visible QEMU process has the uuid, the program and the user of the guest; run the"
+            " audit as root on the compute host"
+        )
+        where = f"guest {domain.name}"
+        unread.append(Finding(kind=Kind.UNREAD, where=where, found=reason, uuid=domain.uuid))
+
+
+def _allocated(sources: EvidenceSources, name: str, unread: list[Finding]) -> Allocated | None:
+    try:
+        with (
+            connect(sources.conf, embedded=sources.embedded) as client,
+            _errors_as_findings(unread, "Placement"),
+        ):
+            shares = read_shares(client, name)
+            return Allocated(
+                capacity=shares.capacity, shares=shares.held, excesses=shares.excesses
+            )
+    except PlacementMisconfigured as error:
+        LOG.warning("The audit leaves out Placement: %s", str(error).partition(";")[0])
+    return None
+
+
+def _measure(
+    interval: float, cgroups: HostCgroups | None, unread: list[Finding]
+) -> Measurement | None:
+    """Return what ran in the interval, or ``None`` if nothing was measured."""
+    if not interval or cgroups is None or not cgroups.guests:
+        return None
+    with _errors_as_findings(unread, "CPU time"):
+        measured = measure(cgroups, interval)
+        unread += _unread(measured.faults)
+        if measured.spent or all(guest.stopped for guest in cgroups.guests.values()):
+            return measured
+        reason = "this kernel does not report how long threads waited (/proc/PID/schedstat)"
+        unread.append(Finding(kind=Kind.UNREAD, where="CPU time", found=reason))
+    return None
+
+
+def _unread(faults: Iterable[Fault]) -> Iterator[Finding]:
+    for fault in faults:
+        text = f"{fault.given}; {fault.allowed}"
+        yield Finding(kind=Kind.UNREAD, where=fault.where, found=text)

@@ -1,0 +1,48 @@
+"""The audit of a host: compare a host's :class:`Evidence` with the promises made to its guests.
+
+Pure: ``cpu-tiers host audit`` collects the evidence and prints the findings.
+"""
+
+from cpu_tiers.tools.host.checks.claims import check_claims
+from cpu_tiers.tools.host.checks.conditions import check_conditions
+from cpu_tiers.tools.host.checks.controls import check_controls
+from cpu_tiers.tools.host.checks.delivery import (
+    TOLERANCE,
+    Delivery,
+    check_delivery,
+    deliveries,
+    wanted_cpus,
+)
+from cpu_tiers.tools.host.checks.evidence import Allocated, Evidence, due_weight
+from cpu_tiers.tools.host.checks.finding import Finding, Kind
+from cpu_tiers.tools.host.checks.load import check_load
+from cpu_tiers.tools.host.checks.overlaps import check_overlaps
+from cpu_tiers.tools.host.checks.placing import check_placing
+from cpu_tiers.tools.host.checks.weights import check_weights
+
+__all__ = [
+    "TOLERANCE",
+    "Allocated",
+    "Delivery",
+    "Evidence",
+    "Finding",
+    "Kind",
+    "audit",
+    "deliveries",
+    "due_weight",
+    "wanted_cpus",
+]
+
+
+def audit(evidence: Evidence) -> list[Finding]:
+    """Return every deviation from the promises, in the order of the checks."""
+    return [
+        *check_weights(evidence),
+        *check_claims(evidence),
+        *check_delivery(evidence),
+        *check_conditions(evidence),
+        *check_overlaps(evidence),
+        *check_placing(evidence),
+        *check_controls(evidence),
+        *check_load(evidence),
+    ]

@@ -1,0 +1,101 @@
+"""``cpu-tiers domain show``: the libvirt domain of a server on a host."""
+
+import re
+from argparse import ArgumentParser, Namespace
+from contextlib import suppress
+
+from cpu_tiers import extensions
+from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.errors import CpuTiersError, InvalidInput
+from cpu_tiers.extra_specs.guest_cpus import guest_cpus
+from cpu_tiers.extra_specs.numa import NODES
+from cpu_tiers.extra_specs.numa_advice import divided
+from cpu_tiers.guest.pinning import DoesNotFit, pin
+from cpu_tiers.guest.shares import domain_shares
+from cpu_tiers.guest.topology import guest_topology
+from cpu_tiers.inventory import Host
+from cpu_tiers.inventory.contract import InventoryOptions
+from cpu_tiers.inventory.cpus import check_cpu_sets
+from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.model.compute import ComputeHost
+from cpu_tiers.model.guest import GuestTopology, Pinning
+from cpu_tiers.model.host import HostTopology
+from cpu_tiers.tools.frame.formatting import ShowCommand
+from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_server_arguments, read_server
+from cpu_tiers.translators import ServerRequest
+
+
+class DomainShow(NovaConfCommand, ShowCommand):
+    """Show the libvirt domain of a server on a host without other servers.
+
+    `-f value -c xml` prints only the XML.
+    """
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the server and the host."""
+        parser = super().get_parser(prog_name)
+        add_server_arguments(parser)
+        add_capabilities_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        """Pin the server, and build the domain."""
+        guest = self._guest(parsed_args)
+        xml = domain_xml(guest, extensions.load(extensions.DOMAIN_XML))
+        return ("flavor", "vcpus", "shares", "xml"), (
+            guest.flavor.name,
+            guest.flavor.vcpus,
+            domain_shares(guest.flavor),
+            xml,
+        )
+
+    def _guest(self, parsed_args: Namespace) -> Guest:
+        conf = self.nova_conf()
+        server, topology = read_server(parsed_args), read_topology(parsed_args)
+        host = _compute_host(topology, inventory_options(conf))
+        guest = guest_topology(guest_cpus(server.flavor, server.image))
+        return Guest(
+            name=re.sub(r"[^\w.-]+", "_", server.flavor.name),  # libvirt refuses "/" in names
+            flavor=server.flavor,
+            image=server.image,
+            arch=topology.arch,
+            host=host,
+            topology=guest,
+            pinning=_pinning(server, guest, host) if guest else None,
+            realtime_priority=conf.libvirt.realtime_scheduler_priority,
+        )
+
+
+def _pinning(server: ServerRequest, guest: GuestTopology, host: ComputeHost) -> Pinning:
+    """Return the pinning of a guest.
+
+    :raises CpuTiersError: there is none. If ``hw:numa_nodes`` would make the guest fit, the
+        message says so.
+    """
+    try:
+        return pin(guest, host)
+    except DoesNotFit as error:
+        for count, flavor in divided(server.flavor, server.image, len(host.cells)):
+            with suppress(InvalidInput, DoesNotFit):
+                if topology := guest_topology(guest_cpus(flavor, server.image)):
+                    pin(topology, host)
+                    message = f"{error}\nwith {NODES}={count} the server fits"
+                    raise CpuTiersError(message) from error
+        raise
+
+
+def _compute_host(topology: HostTopology, options: InventoryOptions) -> ComputeHost:
+    """Return the host as nova-compute sees it, without guests.
+
+    :raises InvalidInput: nova.conf names CPUs that the host does not have.
+    """
+    check_cpu_sets(Host(name="this host", topology=topology), options)
+    return ComputeHost.of(
+        topology,
+        vcpu_pin_set=options.vcpu_pin_set,
+        cpu_shared_set=options.cpu_shared_set,
+        cpu_dedicated_set=options.cpu_dedicated_set,
+    )

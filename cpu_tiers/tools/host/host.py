@@ -1,0 +1,126 @@
+"""``cpu-tiers host show``: the CPU that guests are entitled to, and the servers that still fit."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from cpu_tiers.errors import printable
+from cpu_tiers.guest.occupancy import Entitlement, Occupancy, Outlook
+from cpu_tiers.guest.tier import multiplier_of
+from cpu_tiers.libvirt.connection import read_hostname
+from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.host_arguments import add_occupancy_arguments, read_occupancy
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers, tier_names
+from cpu_tiers.tools.host.picture import add_picture_arguments, bars, draw, wants_picture
+
+COLUMNS = (
+    *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus"),
+    *("floor_cpus", "fair_cpus", "more", "with_one", "with_all"),
+)
+
+
+class HostShow(NovaConfCommand, ListCommand):
+    """List the guests of a host, and the CPU that each guest gets while all guests want to run.
+
+    The floor is what the guest gets wherever the kernel has put the vCPUs. The fair share is
+    what the guest gets if the kernel moves the vCPUs well. After the guests, the list has a row
+    for each tier: how many more servers of the tier fit on the host, and how much CPU an
+    additional server would get. The columns with_one and with_all show the floor and the fair
+    share of each guest beside one additional server of each tier, and beside as many as fit.
+    """
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the host, the tiers and the picture."""
+        parser = super().get_parser(prog_name)
+        add_occupancy_arguments(parser)
+        add_tier_argument(parser)
+        parser.add_argument("--hostname", metavar="NAME", help="name of the host in the picture")
+        add_picture_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Compute the floors and the fair shares, and list guests and tiers."""
+        tiers = read_tiers(parsed_args)
+        with ProgressLine("reading the guests") as progress:
+            host = read_occupancy(parsed_args, self.nova_conf())
+            progress.tell("computing the CPUs of the guests")
+            outlooks = [host.outlook(tier) for tier in tiers]
+        if wants_picture(parsed_args):
+            draw(parsed_args, _hostname(parsed_args), bars(host, tiers))
+        return COLUMNS, [*_guests(host, outlooks), *map(_newcomer, outlooks)]
+
+
+def _hostname(parsed_args: Namespace) -> str:
+    if parsed_args.hostname:
+        return str(parsed_args.hostname)
+    return read_hostname(parsed_args.connect) if parsed_args.connect else "this host"
+
+
+def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[object, ...]]:
+    names = tier_names(host.domains, [outlook.tier for outlook in outlooks])
+    with_one = {outlook.tier.name: outlook.one.guests for outlook in outlooks if outlook.one}
+    with_all = {outlook.tier.name: outlook.all.guests for outlook in outlooks if outlook.all}
+    entitlements = host.entitlements()
+    for domain in host.domains:
+        multiplier = multiplier_of(domain)
+        yield (
+            _text(domain.name),
+            _text(domain.uuid),
+            _text(domain.flavor),
+            _text(names[domain.name]),
+            _number(multiplier),
+            host.weight(domain),
+            len(domain.vcpu_sets),
+            _number(entitlements[domain.name].floor),
+            _number(entitlements[domain.name].fair),
+            _text(None),
+            _by_tier({tier: guests[domain.name] for tier, guests in with_one.items()}),
+            _by_tier({tier: guests[domain.name] for tier, guests in with_all.items()}),
+        )
+
+
+def _newcomer(outlook: Outlook) -> tuple[object, ...]:
+    tier, one, all_ = outlook.tier, outlook.one, outlook.all
+    return (
+        f"one more {tier.name}",
+        _text(None),
+        _text(None),
+        tier.name,
+        _number(Fraction(tier.shares.amount)),
+        tier.weight,
+        tier.vcpus,
+        _number(one.newcomer.floor if one else None),
+        _number(one.newcomer.fair if one else None),
+        outlook.more,
+        _by_tier({tier.name: one.newcomer} if one else {}),
+        _by_tier({tier.name: all_.newcomer} if all_ else {}),
+    )
+
+
+def _text(text: str | None) -> FormattedValue:
+    return FormattedValue(text, lambda text: printable(text or ""))
+
+
+def _number(number: Fraction | None) -> FormattedValue:
+    return FormattedValue(None if number is None else float(number), _digits)
+
+
+def _by_tier(entitlements: Mapping[str, Entitlement]) -> FormattedValue:
+    numbers = {
+        tier: {"floor_cpus": float(entitled.floor), "fair_cpus": float(entitled.fair)}
+        for tier, entitled in entitlements.items()
+    }
+    return FormattedValue(numbers, _line)
+
+
+def _line(numbers: Mapping[str, Mapping[str, float]]) -> str:
+    return ", ".join(
+        f"{tier} {' to '.join(dict.fromkeys(map(_digits, pair.values())))}"
+        for tier, pair in numbers.items()
+    )
+
+
+def _digits(number: float | None) -> str:
+    return "" if number is None else f"{number:.3f}".rstrip("0").rstrip(".")

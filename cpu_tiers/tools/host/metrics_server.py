@@ -1,0 +1,207 @@
+"""A small HTTP server that answers Prometheus, in a thread beside the command.
+
+asyncio serves all clients in a single thread. The number of clients, the time of each and the
+length of a request are bounded: a client that sends a byte now and then is cut off.
+"""
+
+import asyncio
+import re
+import socket
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.host.metrics import PrometheusMissing
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+_SYNTAX = r"(\[(?P<v6>[0-9A-Fa-f:.%\w]+)\]|(?P<name>[^\[\]:]+)):(?P<port>[0-9]{1,5})"
+
+CLIENT_SECONDS = 5.0
+"""The time of a client, from its connection to the end of its answer."""
+
+MOST_CLIENTS = 256
+"""So many clients are served at the same time. A further client takes the place of the client that
+has waited longest, since its connection or since its request was complete."""
+
+_MOST_REQUEST_BYTES = 2**14
+_BACKLOG = 100
+"""So many connections wait in the kernel, and as many are accepted before a client is served."""
+
+
+class Address(NamedTuple):
+    """An address of this machine and a port; port 0 stands for any free port."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Return the address in the argument ``--listen``.
+
+        :raises ArgumentTypeError: the text is not ``ADDRESS:PORT``.
+        """
+        match = re.fullmatch(_SYNTAX, text)
+        if match is None or int(match["port"]) > 65535:
+            raise ArgumentTypeError("give ADDRESS:PORT, such as 127.0.0.1:9777 or [::1]:9777")
+        return cls(match["v6"] or match["name"], int(match["port"]))
+
+    def __str__(self) -> str:
+        """Return the address as in a URL."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class MetricsServer:
+    """The server: a socket that listens, and the application that makes the answers.
+
+    :param application: a WSGI application.
+    """
+
+    def __init__(self, listener: socket.socket, application: Callable[..., Any]) -> None:
+        """Begin without clients; nothing is answered before :meth:`serve`."""
+        self._listener, self._application = listener, application
+        self._clients: dict[asyncio.Task[None], None] = {}  # the oldest first
+
+    @property
+    def address(self) -> Address:
+        """The address with the port that is in use."""
+        return Address(*self._listener.getsockname()[:2])
+
+    async def serve(self, end: asyncio.Event) -> None:
+        """Answer requests until an event is set."""
+        server = await asyncio.start_server(
+            self._serve_client, sock=self._listener, limit=_MOST_REQUEST_BYTES, backlog=_BACKLOG
+        )
+        await end.wait()
+        server.close()
+        for client in self._clients:
+            client.cancel()
+
+    async def _serve_client(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._clients[task] = None
+        if len(self._clients) > MOST_CLIENTS:
+            oldest = next(iter(self._clients))
+            del self._clients[oldest]
+            oldest.cancel()
+        with suppress(TimeoutError, asyncio.CancelledError, OSError, EOFError, ValueError):
+            async with asyncio.timeout(CLIENT_SECONDS):
+                await self._answer(reader, writer)
+        self._clients.pop(task, None)
+        writer.transport.abort()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, and wait until the kernel has the answer.
+
+        :raises EOFError, ValueError: the request is cut off, too long or no HTTP.
+        """
+        try:
+            request = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError as error:
+            raise ValueError("the request is too long") from error
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        if task in self._clients:
+            self._clients[task] = self._clients.pop(task)
+        writer.transport.set_write_buffer_limits(high=0)
+        for part in _answer_of(self._application, _environ(request.decode("latin-1"))):
+            writer.write(part)
+        await writer.drain()
+        writer.write_eof()
+
+
+def _environ(request: str) -> dict[str, str]:
+    """Return what prometheus_client reads of a request, as WSGI names it.
+
+    :raises ValueError: the request is no HTTP.
+    """
+    line, *lines = request.rstrip().split("\r\n")
+    method, target, _ = line.split(" ")
+    url = urlsplit(target)
+    headers = {name.lower(): value.strip() for name, _, value in (s.partition(":") for s in lines)}
+    return {
+        "REQUEST_METHOD": method,
+        "PATH_INFO": url.path,
+        "QUERY_STRING": url.query,
+        "HTTP_ACCEPT": headers.get("accept", ""),
+        "HTTP_ACCEPT_ENCODING": headers.get("accept-encoding", ""),
+    }
+
+
+def _answer_of(application: Callable[..., Any], environ: dict[str, str]) -> Iterable[bytes]:
+    """Yield the head and the body of an answer."""
+    lines: list[str] = []
+
+    def start(status: str, headers: Iterable[tuple[str, str]]) -> None:
+        lines.append(f"HTTP/1.1 {status}")
+        lines.extend(f"{name}: {value}" for name, value in headers)
+
+    body = b"".join(application(environ, start))
+    lines += [f"Content-Length: {len(body)}", "Connection: close", "", ""]
+    yield "\r\n".join(lines).encode("latin-1")
+    yield body
+
+
+@contextmanager
+def bound(address: Address, collector: "Collector") -> Iterator[MetricsServer]:
+    """Yield a server that has the port, and answers while :func:`answering` runs.
+
+    :raises PrometheusMissing: prometheus_client is not installed.
+    :raises InvalidInput: the address or the port cannot be used.
+    """
+    try:
+        from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
+    except ImportError as error:
+        raise PrometheusMissing(
+            "host watch needs prometheus_client: pip install 'cpu-tiers[prometheus]'"
+        ) from error
+    registry = CollectorRegistry()
+    registry.register(collector)
+    ProcessCollector(registry=registry)
+    try:
+        listener = _listener(address)
+    except OSError as error:
+        given = f"cannot listen on {address} ({error.strerror or error})"
+        allowed = "name another port, or end the program that listens there"
+        raise InvalidInput.of("--listen", given, allowed) from error
+    with listener:
+        yield MetricsServer(listener, make_wsgi_app(registry))
+
+
+def _listener(address: Address) -> socket.socket:
+    """Return a socket that listens.
+
+    :raises OSError: the address or the port cannot be used.
+    """
+    listener = socket.socket(socket.getaddrinfo(address.host, address.port)[0][0])
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+@contextmanager
+def answering(server: MetricsServer) -> Iterator[Address]:
+    """Answer requests in the block, and yield the address with the port that is in use."""
+    loop, end = asyncio.new_event_loop(), asyncio.Event()
+    thread = Thread(
+        target=loop.run_until_complete, args=[server.serve(end)], name="metrics", daemon=True
+    )
+    address = server.address
+    thread.start()
+    try:
+        yield address
+    finally:
+        loop.call_soon_threadsafe(end.set)
+        thread.join()
+        loop.close()

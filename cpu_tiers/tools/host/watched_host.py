@@ -1,0 +1,236 @@
+"""The guests of this machine under watch. libvirt is asked only about guests that appear."""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from oslo_config import cfg
+
+from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.guest.occupancy import Entitlement
+from cpu_tiers.guest.tier import Tier
+from cpu_tiers.inventory import Host
+from cpu_tiers.libvirt.connection import RunningDomain
+from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, GuestCgroup
+from cpu_tiers.model.cpu_time import CpuTime, between
+from cpu_tiers.model.domain import Domain
+from cpu_tiers.tools.cgroup.files import Files
+from cpu_tiers.tools.cgroup.hierarchy import Hierarchy, find_hierarchy
+from cpu_tiers.tools.cgroup.host import read_host
+from cpu_tiers.tools.cgroup.newcomers import Newcomers
+from cpu_tiers.tools.cgroup.stalls import HOST_PRESSURE, Stalls, read_pressure, read_stalls
+from cpu_tiers.tools.cgroup.vcpus import read_cpu_times
+from cpu_tiers.tools.frame.tier_arguments import tier_names
+from cpu_tiers.tools.host.audit_evidence import promised_occupancy
+from cpu_tiers.tools.host.totals import Totals, Waits
+
+LOG = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0
+"""The seconds before libvirt is asked again about processes that it did not describe."""
+
+_SILENCE = 3600.0
+"""The seconds before a warning is logged again."""
+
+Describe = Callable[[Collection[str]], Iterable[RunningDomain]]
+"""From the uuids of domains to the domains that libvirt runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedGuest:
+    """A guest, and what the guest got since the watch has known it.
+
+    :param limited: the paths of the cgroups in the cgroup of the guest that have a quota.
+    :param times: the CPU time of each vCPU at the last reading, since the start of the vCPU.
+    :param read_at: the time of the last reading, by the clock of the host.
+    :param tier: the name of the tier; empty without a tier.
+    :param rates: the floor and the fair share of each vCPU in CPUs; empty if the promises of the
+        host are not known.
+    """
+
+    domain: Domain
+    cgroup: GuestCgroup
+    limited: tuple[str, ...]
+    times: tuple[CpuTime, ...]
+    read_at: float
+    stalls: Stalls
+    totals: Totals = field(default_factory=Totals)
+    tier: str = ""
+    rates: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReading:
+    """The guests of the machine at a point in time.
+
+    :param taken_at: seconds since 1970.
+    :param unknown: the number of processes with the uuid of a domain that are not watched.
+    :param waits: by the name of the tier, also of guests that have ended.
+    :param unread: how often a file could not be read since the watch began.
+    :param pressure: see :func:`~cpu_tiers.tools.cgroup.stalls.read_pressure`, for the machine.
+    """
+
+    guests: tuple[WatchedGuest, ...] = ()
+    waits: Mapping[str, Waits] = field(default_factory=dict)
+    taken_at: float = 0.0
+    unknown: int = 0
+    unread: int = 0
+    pressure: float | None = None
+
+
+class WatchedHost:
+    """The machine of this process.
+
+    :ivar reading: the last reading. Other threads may look at it at any time.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        conf: cfg.ConfigOpts,
+        describe: Describe,
+        tiers: Collection[Tier] = (),
+        files: Files | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin without guests.
+
+        :raises InvalidInput: this machine has no cgroups.
+        """
+        self.reading = HostReading()
+        self._host, self._conf, self._describe, self._clock = host, conf, describe, clock
+        self._tiers, self._waits = tiers, dict[str, Waits]()
+        self._files = files or Files()
+        self._hierarchy: Hierarchy = find_hierarchy(self._files)
+        self._newcomers = Newcomers()
+        self._guests: dict[str, WatchedGuest] = {}
+        self._asked: frozenset[str] = frozenset()
+        self._ask_at, self._pause = 0.0, _FIRST_PAUSE
+        self._unread, self._said = 0, dict[str, float]()
+
+    def read(self) -> None:
+        """Read what the guests got since the last reading, and notice guests that appeared."""
+        before = set(self._guests)
+        read = {uuid: self._next(uuid, guest) for uuid, guest in self._guests.items()}
+        self._guests = {uuid: guest for uuid, guest in read.items() if guest is not None}
+        running = self._newcomers.uuids(self._files, self._clock())
+        self._admit(running - self._guests.keys())
+        if before != self._guests.keys():
+            self._entitle()
+            LOG.info("Guests under watch: %d", len(self._guests))
+        pressure = None
+        with self._files.noted(HOST_PRESSURE):
+            pressure = read_pressure(self._files, HOST_PRESSURE)
+        self._note_faults()
+        self.reading = HostReading(
+            guests=tuple(self._guests.values()),
+            waits=dict(self._waits),
+            taken_at=time.time(),
+            unknown=len(running - self._guests.keys()),
+            unread=self._unread,
+            pressure=pressure,
+        )
+
+    def _next(self, uuid: str, guest: WatchedGuest) -> WatchedGuest | None:
+        """Return a guest with the time since its last reading, or ``None`` if it has ended.
+
+        A guest that was started again, or that has other vCPUs than before, has ended as well:
+        it appears as a new guest.
+        """
+        now, times = self._clock(), read_cpu_times(self._files, {uuid: guest.cgroup})
+        spent = between({uuid: guest.times}, times).get(uuid)
+        if spent is None:
+            return None
+        totals = guest.totals.plus(spent, now - guest.read_at, guest.rates)
+        self._waits[guest.tier] = self._waits.get(guest.tier, Waits()).plus(spent)
+        stalls = self._stalls(guest.cgroup.path, guest.limited) or guest.stalls
+        return replace(guest, times=times[uuid], read_at=now, totals=totals, stalls=stalls)
+
+    def _stalls(self, path: str, limited: tuple[str, ...]) -> Stalls | None:
+        stalls = None
+        with self._files.noted(path):
+            stalls = read_stalls(self._files, self._hierarchy, path, limited)
+        return stalls  # noqa: RET504  # noted() suppresses errors
+
+    def _admit(self, uuids: frozenset[str]) -> None:
+        """Watch the guests among the domains that libvirt describes."""
+        now = self._clock()
+        if uuids != self._asked:
+            self._ask_at, self._pause = now, _FIRST_PAUSE
+        self._asked = uuids
+        if not uuids or now < self._ask_at:
+            return
+        self._ask_at, self._pause = now + self._pause, min(2 * self._pause, _LONGEST_PAUSE)
+        try:
+            domains = list(self._parse(self._describe(uuids)))
+            found = read_host(domains, self._files)
+        except CpuTiersError as error:
+            if self._is_new(error):
+                LOG.warning("New guests are not watched yet: %s", error)
+            return
+        for domain in domains:
+            uuid = domain.uuid or ""
+            if uuid in found.guests:
+                self._watch(uuid, domain, found.guests[uuid], tuple(found.quotas))
+
+    def _parse(self, running: Iterable[RunningDomain]) -> Iterator[Domain]:
+        for guest in running:
+            try:
+                yield parse_domain(guest.xml, where=f"guest {guest.name}")
+            except InvalidInput as error:
+                if self._is_new(error):
+                    LOG.warning("Guest %s is not watched: %s", printable(guest.name), error)
+
+    def _watch(
+        self, uuid: str, domain: Domain, cgroup: GuestCgroup, quotas: tuple[str, ...]
+    ) -> None:
+        """Watch a guest from now on, unless QEMU has no thread for each vCPU yet."""
+        now, times = self._clock(), read_cpu_times(self._files, {uuid: cgroup})
+        limited = tuple(path for path in quotas if path.startswith(f"{cgroup.path}/"))
+        stalls = self._stalls(cgroup.path, limited)
+        if len(times.get(uuid, ())) == len(domain.vcpu_sets) and stalls is not None:
+            self._guests[uuid] = WatchedGuest(
+                domain=domain,
+                cgroup=cgroup,
+                limited=limited,
+                times=times[uuid],
+                read_at=now,
+                stalls=stalls,
+            )
+
+    def _entitle(self) -> None:
+        """Compute what the guests are entitled to, which changes with the set of guests."""
+        domains = [guest.domain for guest in self._guests.values()]
+        tiers = tier_names(domains, self._tiers)
+        default = DEFAULT_WEIGHT[self._hierarchy.version]
+        rates: Mapping[str, tuple[Entitlement, ...]] = {}
+        try:
+            occupancy = promised_occupancy(self._host, self._conf, domains, default)
+            rates = occupancy.vcpu_entitlements()
+        except InvalidInput as error:
+            if self._is_new(error):
+                LOG.warning("The floors of the guests are not known: %s", error)
+        for uuid, guest in self._guests.items():
+            name = guest.domain.name
+            self._guests[uuid] = replace(
+                guest,
+                tier=tiers[name] or "",
+                rates=tuple((float(vcpu.floor), float(vcpu.fair)) for vcpu in rates.get(name, ())),
+            )
+
+    def _note_faults(self) -> None:
+        self._unread += len(self._files.faults)
+        for fault in self._files.faults:
+            if self._is_new(fault):
+                LOG.warning("%s", fault)
+        self._files.faults.clear()
+
+    def _is_new(self, reason: object) -> bool:
+        """Tell whether a reason for a warning has not been logged in the last hour."""
+        now, text = self._clock(), str(reason)
+        self._said = {each: said for each, said in self._said.items() if now - said < _SILENCE}
+        is_new = text not in self._said
+        self._said.setdefault(text, now)
+        return is_new

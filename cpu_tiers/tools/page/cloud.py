@@ -1,0 +1,288 @@
+"""The page of a cloud: all hosts as a heat map, what is sold to which tier, and each host."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from cpu_tiers.tools.page import cloud_charts
+from cpu_tiers.tools.page.cloud_data import MOST_CONSUMERS, CloudData
+from cpu_tiers.tools.page.cloud_values import AuditedHost
+from cpu_tiers.tools.page.document import (
+    Cell,
+    DataTable,
+    Page,
+    PageChart,
+    PageLink,
+    PageSection,
+    PageTable,
+)
+from cpu_tiers.tools.simulation.left import TierRoom, class_sums, group_sums, percent
+from cpu_tiers.tools.simulation.sold import SoldCloud
+
+
+def cloud_page(
+    cloud: SoldCloud,
+    tiers: Sequence[str],
+    reports: Collection[AuditedHost],
+    source: str,
+    server_names: Mapping[str, str] | None = None,
+    rooms: Sequence[TierRoom] = (),
+    groups: Mapping[str, frozenset[str]] | None = None,
+) -> Page:
+    """Return the page of a cloud.
+
+    :param tiers: the names of the tiers, the best first.
+    :param reports: what audits and watches say of hosts.
+    :param source: where and when the cloud was read.
+    :param server_names: the names of servers by their ids; other consumers are shown by their ids.
+    :param rooms: how many more servers of each tier fit.
+    :param groups: the names of the hosts of each group.
+    """
+    data = CloudData(cloud, tiers, reports, server_names)
+    return Page(
+        title="The CPUs of the cloud",
+        texts=[
+            source,
+            f"Hosts with CPUs: {len(cloud.hosts):,}.{_disabled(cloud)}"
+            f" Consumers: {len(cloud.tiers):,}. Over the capacity: {_count(cloud)}",
+            *_left_out(cloud, data),
+        ],
+        sections=[
+            *_sections(cloud, data),
+            *_more(rooms),
+            *_groups(cloud, data, groups or {}),
+            _audits(data, reports),
+            _hosts(cloud, data),
+            _host(data, has_names=bool(server_names)),
+        ],
+        datasets={
+            "cells": list(data.cells()),
+            "sold": list(data.sold()),
+            "consumers": data.consumers(),
+            "amounts": list(data.amounts()),
+            "guests": list(data.guests()),
+            "findings": list(data.findings()),
+            "floors": list(data.floors()),
+        },
+        choices={key: name for name, key in data.keys.items()},
+        back="All hosts",
+    )
+
+
+def _disabled(cloud: SoldCloud) -> str:
+    return f" Disabled: {len(cloud.disabled):,}." if cloud.disabled else ""
+
+
+def _left_out(cloud: SoldCloud, data: CloudData) -> Iterator[str]:
+    """Yield a paragraph about what the page leaves out."""
+    if cloud.domain:
+        yield f"Hosts are named without {cloud.domain}."
+    if data.has_many_consumers:
+        yield (
+            f"With more than {MOST_CONSUMERS:,} consumers, the page does not list each of them:"
+            " the consumers of a tier on a host are together."
+        )
+
+
+def _count(cloud: SoldCloud) -> str:
+    return f"{len(cloud.excesses):,}." if cloud.excesses else "nothing."
+
+
+def _sections(cloud: SoldCloud, data: CloudData) -> Iterator[PageSection]:
+    if cloud.hosts:
+        chart = PageChart(
+            title="What is left of each host, in percent",
+            summary="A cell is a host; hosts are sorted by name, from the left to the right. A"
+            " dark cell has little left, and a gray cell is a disabled host. A black frame and the"
+            " mark ! are a host that is over its capacity. A click shows the host.",
+            chart=cloud_charts.heat_map(data.classes, len(cloud.hosts)),
+        )
+        yield PageSection(key="left", title="Hosts at a glance", parts=[chart])
+    over = [
+        (
+            _link(data, amount.host),
+            cloud.short_name(amount.host, amount.provider),
+            amount.resource_class,
+            amount.capacity,
+            amount.used,
+        )
+        for amount in cloud.excesses
+    ]
+    if over:
+        columns = ("host", "provider", "class", "capacity", "used")
+        table = PageTable(title="Providers over their capacity", columns=columns, rows=over)
+        yield PageSection(key="over", title="Over the capacity", parts=[table])
+    if cloud.tiers:
+        yield PageSection(key="sold", title="Sold", parts=[*_sold(cloud, data)])
+
+
+def _more(rooms: Sequence[TierRoom]) -> Iterator[PageSection]:
+    if rooms:
+        table = PageTable(
+            title="How many more servers of each tier fit",
+            columns=("tier", "smallest flavor", "more"),
+            rows=[
+                (room.tier, room.flavor, room.more if room.is_exact else room.text)
+                for room in rooms
+            ],
+        )
+        text = "Of one tier alone, as if the other tiers got no servers."
+        yield PageSection(key="more", title="Room", texts=[text], parts=[table])
+
+
+def _groups(
+    cloud: SoldCloud, data: CloudData, groups: Mapping[str, frozenset[str]]
+) -> Iterator[PageSection]:
+    if groups:
+        table = PageTable(
+            title="What is left of each group of hosts",
+            columns=("group", "hosts", "disabled", *data.classes),
+            rows=[
+                (
+                    name,
+                    len(groups[name]),
+                    len(groups[name] & cloud.disabled),
+                    *(percent(sums[each].left) if each in sums else "" for each in data.classes),
+                )
+                for name, sums in group_sums(cloud.amounts, groups).items()
+            ],
+        )
+        yield PageSection(key="groups", title="Groups of hosts", parts=[table])
+
+
+def _sold(cloud: SoldCloud, data: CloudData) -> Iterator[PageChart | PageTable]:
+    sums = class_sums(cloud.amounts)
+    yield PageChart(
+        title="Sold of each resource class, by tier",
+        summary="The bar is the part of the capacity that each tier has; the rest is left.",
+        chart=cloud_charts.sold_by_tier(list(sums), data.tiers),
+    )
+    yield PageChart(
+        title="Consumers by tier",
+        summary="A consumer is a server. A migration is a further consumer until it ends.",
+        chart=cloud_charts.consumers_by_tier(data.tiers),
+    )
+    yield PageTable(
+        title="Amounts",
+        columns=("class", "capacity", "used", *data.tiers),
+        rows=[
+            (
+                name,
+                s.capacity,
+                s.used,
+                *(s.tiers[t].used if t in s.tiers else 0 for t in data.tiers),
+            )
+            for name, s in sums.items()
+        ],
+    )
+
+
+def _audits(data: CloudData, reports: Collection[AuditedHost]) -> PageSection:
+    parts: list[PageChart | PageTable] = []
+    findings = list(data.findings())
+    if findings:
+        parts.append(
+            PageChart(
+                title="Open findings by kind",
+                summary="The number of findings that no audit has fixed.",
+                chart=cloud_charts.findings_by_kind(),
+            )
+        )
+        parts.append(
+            PageTable(
+                title="Open findings",
+                columns=("host", "kind", "where", "found"),
+                rows=[
+                    (_link(data, f["host"]), f["kind"], f["where"], f["found"]) for f in findings
+                ],
+            )
+        )
+    if any(guest.short is not None for report in reports for guest in report.guests):
+        parts.append(
+            PageChart(
+                title="Floors that were not kept",
+                summary="A mark is a guest: the part of the CPU time of its floor that it did not"
+                " get while it wanted to run.",
+                chart=cloud_charts.short_by_tier([*data.tiers]),
+            )
+        )
+    hosts = len({report.host for report in reports})
+    text = f"Hosts with a file of an audit or a watch: {hosts:,}."
+    if not reports:
+        text += " The option --audit adds what audits and watches of hosts say."
+    elif not findings:
+        text += " No finding is open."
+    return PageSection(key="audits", title="Promised and delivered", texts=[text], parts=parts)
+
+
+def _hosts(cloud: SoldCloud, data: CloudData) -> PageSection:
+    rows: list[Sequence[Cell]] = []
+    for host, sums in data.sums.items():
+        over = sum(of_class.over for of_class in sums.values())
+        percents = (percent(sums[name].left) if name in sums else "" for name in data.classes)
+        marks = ["disabled"] * (host in cloud.disabled) + ["over its capacity"] * bool(over)
+        rows.append((_link(data, host), ", ".join(marks), *percents))
+    others = [host for host in data.keys if host not in data.sums]
+    tables = [
+        PageTable(
+            title="What is left of each host, the least first",
+            columns=("host", "", *data.classes),
+            rows=rows,
+        )
+    ]
+    if others:
+        tables.append(
+            PageTable(
+                title="Other providers, without CPUs",
+                columns=("provider",),
+                rows=[(_link(data, host),) for host in others],
+            )
+        )
+    return PageSection(key="hosts", title="Hosts", parts=tables)
+
+
+def _host(data: CloudData, *, has_names: bool) -> PageSection:
+    return PageSection(
+        key="host",
+        title="Providers and guests",
+        of_choice=True,
+        parts=[
+            PageChart(
+                title="Used of each resource class",
+                summary="A bar longer than the gray bar is over the capacity.",
+                chart=cloud_charts.amounts_of_host(),
+            ),
+            PageChart(
+                title="Guests",
+                summary="The bar is the number of VCPU and PCPU of a consumer.",
+                chart=cloud_charts.guests_of_host(data.tiers),
+            ),
+            DataTable(
+                title="What each consumer has of the host",
+                columns={
+                    "tier": "tier",
+                    **({"name": "server"} if has_names else {}),
+                    "consumer": "consumer",
+                    "guest": "guest",
+                    "vcpu": "VCPU",
+                    "pcpu": "PCPU",
+                    "shares": "shares",
+                    "memory": "MEMORY_MB",
+                    "others": "others",
+                    "providers": "providers",
+                    "floor": "floor (CPUs)",
+                    "short": "short of the floor",
+                },
+                dataset="guests",
+                empty="Nothing of this host is allocated.",
+            ),
+            DataTable(
+                title="Open findings",
+                columns={"kind": "kind", "where": "where", "found": "found", "do": "do"},
+                dataset="findings",
+                empty="No audit of this host has an open finding, or its file was not given.",
+            ),
+        ],
+    )
+
+
+def _link(data: CloudData, host: str) -> PageLink:
+    return PageLink(text=data.short_name(host), to=data.keys[host])

@@ -1,0 +1,304 @@
+"""Allocate in place the resources that ports of existing servers request.
+
+Spec: bandwidth-resource-provider, "Upgrade impact": "try to do the minimum bandwidth allocation in
+place". Placement is written first and Neutron's ports afterwards, so no port uses what is not
+allocated. If the write to Neutron fails, the next run finds the allocation that the first run has
+left, see :mod:`~cpu_tiers.accounting.unserved_ports`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
+from cpu_tiers.accounting.inventory_limits import limit_of
+from cpu_tiers.accounting.missing_shares import Owner
+from cpu_tiers.accounting.port_bindings import PortBinding, bind
+from cpu_tiers.accounting.unserved_ports import (
+    HostTree,
+    PortShortfall,
+    find_port_shortfalls,
+    is_on,
+    several,
+)
+from cpu_tiers.errors import CpuTiersError, InvalidInput
+from cpu_tiers.extra_specs.groups import GROUP_POLICY
+from cpu_tiers.model.port import Port
+from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
+from cpu_tiers.placement.errors import DataChanged, InsufficientCapacity, UnknownNames
+from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.placement import oversold
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.conflicts import with_fresh_reads, write_again
+from cpu_tiers.tools.placement.portions import release
+from cpu_tiers.translators.bandwidth import translate
+from cpu_tiers.translators.contract import ServerRequest
+
+
+class PortGone(CpuTiersError):
+    """Neutron does not know the port any more."""
+
+
+class PortNotRecorded(CpuTiersError):
+    """Neutron did not accept the new profile of the port."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPorts:
+    """A server, and its ports as Neutron has them now.
+
+    :param interfaces: the interface of the host that a port is on, by the id of
+        the port; for ports with a PCI device, as far as it is known.
+    :param will_hold: the server holds nothing, and all of its allocations are
+        about to be written.
+    """
+
+    owner: Owner
+    ports: tuple[Port, ...]
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    will_hold: bool = False
+
+
+Record = Callable[[PortBinding], None]
+"""Writes ``allocation`` into the profile of a port.
+
+:raises PortGone: there is no such port.
+:raises PortNotRecorded: it was not written.
+"""
+
+Read = Callable[[], ServerPorts | None]
+"""Reads a server and its ports; ``None`` if the server is not to be healed here any more."""
+
+
+def read_tree(client: PlacementClient, root: ProviderId) -> HostTree:
+    """Return the providers of a host.
+
+    :param root: the uuid of the root provider.
+    """
+    family = client.providers_in_tree(root)
+    return HostTree(
+        root=root,
+        names={provider.uuid: provider.name for provider in family},
+        parents={p.uuid: p.parent_uuid for p in family if p.parent_uuid is not None},
+        traits={provider.uuid: client.traits(provider.uuid).names for provider in family},
+    )
+
+
+def plan_ports(
+    client: PlacementClient, tree: HostTree, server: ServerPorts, pending: Portion[ProviderId]
+) -> tuple[PortShortfall, ...]:
+    """Return the shortfalls of a server's ports, and the providers that could serve them in place.
+
+    A server is healed whole or not at all: if one of its ports cannot be served
+    here, the server must move, and the move allocates for all ports.
+
+    :param pending: the amounts that other servers are going to get before.
+    """
+    return _plan(client, tree, server, client.consumer(server.owner.server), pending)
+
+
+def heal_ports(
+    client: PlacementClient, tree: HostTree, read: Read, record: Record
+) -> tuple[PortShortfall, ...]:
+    """Allocate the shortfalls of :func:`plan_ports`, and write the profiles of the ports.
+
+    If a profile cannot be written, the ``limit`` of the shortfall tells the reason.
+
+    :return: the shortfalls.
+    :raises GenerationConflict: others wrote the server's allocations in between,
+        at each attempt.
+    """
+
+    def attempt() -> tuple[str, tuple[PortShortfall, ...]]:
+        server = read()
+        if server is None:
+            return "", ()
+        present = client.consumer(server.owner.server)
+        shortfalls = _plan(client, tree, server, present, Portion())
+        if not any(shortfall.limit for shortfall in shortfalls):
+            shortfalls = _allocate(client, present, shortfalls)
+        return present.uuid, shortfalls
+
+    consumer, shortfalls = with_fresh_reads(client.retry_policy, attempt)
+    if any(shortfall.limit for shortfall in shortfalls):
+        return shortfalls
+    return tuple(_recorded(client, consumer, shortfall, record) for shortfall in shortfalls)
+
+
+def _allocate(
+    client: PlacementClient, present: Consumer, shortfalls: tuple[PortShortfall, ...]
+) -> tuple[PortShortfall, ...]:
+    lacks = sum_portions(shortfall.lacks for shortfall in shortfalls)
+    if not lacks:
+        return shortfalls
+    wanted = replace(present, allocations=present.allocations + lacks)
+
+    def write(generation: int | None) -> None:
+        oversold.set_consumers(client, (present, replace(wanted, generation=generation)))
+
+    def read() -> int | None:
+        now = client.consumer(present.uuid)
+        if now.allocations != present.allocations:
+            raise DataChanged(f"server {present.uuid} was given other allocations just now")
+        return now.generation
+
+    try:
+        write_again(client.retry_policy, write, present.generation, read)
+    except InsufficientCapacity:
+        limit = "somebody took the room just now"
+        return tuple(replace(shortfall, limit=limit) for shortfall in shortfalls)
+    return shortfalls
+
+
+def _recorded(
+    client: PlacementClient, consumer: str, shortfall: PortShortfall, record: Record
+) -> PortShortfall:
+    if shortfall.recorded or shortfall.binding is None:
+        return shortfall
+    try:
+        record(shortfall.binding)
+    except PortGone:
+        release(client, consumer, shortfall.lacks)
+        return replace(shortfall, limit="it is gone by now", advice="what it was given is freed")
+    except PortNotRecorded as error:
+        limit = f"Placement has its part, but Neutron did not take note: {error}"
+        return replace(shortfall, limit=limit, advice="run the command again")
+    return shortfall
+
+
+def _plan(
+    client: PlacementClient,
+    tree: HostTree,
+    server: ServerPorts,
+    present: Consumer,
+    pending: Portion[ProviderId],
+) -> tuple[PortShortfall, ...]:
+    flavor_amounts = _flavor_amounts(server.owner)
+    shortfalls = find_port_shortfalls(
+        server.ports, present.allocations, tree, server.interfaces, flavor_amounts
+    )
+    if not present.allocations and not server.will_hold:
+        return tuple(
+            replace(
+                shortfall,
+                limit="the server holds no allocation at all",
+                advice="heal that first: this command does where the host reports shares or its"
+                " NUMA nodes, else nova-manage placement heal_allocations",
+            )
+            for shortfall in shortfalls
+        )
+    unserved = [
+        shortfall.port
+        for shortfall in shortfalls
+        if shortfall.binding is None and not shortfall.limit
+    ]
+    served = _served(client, tree, server, unserved) if unserved else {}
+    shortfalls = tuple(served.get(shortfall.port.id, shortfall) for shortfall in shortfalls)
+    if not any(shortfall.limit for shortfall in shortfalls):
+        lacks = sum_portions(shortfall.lacks for shortfall in shortfalls)
+        limit = _limit(client, tree, present, lacks, pending)
+        shortfalls = tuple(
+            replace(shortfall, limit=limit) if shortfall.lacks else shortfall
+            for shortfall in shortfalls
+        )
+    return _all_or_none(shortfalls)
+
+
+def _all_or_none(shortfalls: tuple[PortShortfall, ...]) -> tuple[PortShortfall, ...]:
+    if not any(shortfall.limit for shortfall in shortfalls):
+        return shortfalls
+    limit = "another port of the server cannot be served here"
+    return tuple(replace(shortfall, limit=shortfall.limit or limit) for shortfall in shortfalls)
+
+
+def _flavor_amounts(owner: Owner) -> dict[str, int]:
+    """Return the amounts that a flavor states itself, by resource class."""
+    try:
+        groups = ServerRequest(flavor=owner.flavor).own_groups.groups
+    except InvalidInput:
+        # The server is from before the flavor was checked: none of these amounts was claimed.
+        return {}
+    return CandidateQuery(groups=tuple(groups)).resources()
+
+
+def _served(
+    client: PlacementClient, tree: HostTree, server: ServerPorts, ports: Sequence[Port]
+) -> dict[str, PortShortfall]:
+    """Return a shortfall for each unserved port, from one query for all ports."""
+    try:
+        ways = _ways(client, tree, server, ports)
+    except InvalidInput as error:
+        limit = str(error).replace("\n", "; ")
+        return {port.id: PortShortfall(port=port, limit=limit) for port in ports}
+    return {port.id: _shortfall(port, [way[port.id] for way in ways], tree) for port in ports}
+
+
+def _shortfall(port: Port, ways: Sequence[PortBinding], tree: HostTree) -> PortShortfall:
+    if not ways:
+        limit = "no device of the host fits, or none has room for all that the server lacks"
+        return PortShortfall(port=port, limit=limit)
+    if any(way.providers != ways[0].providers for way in ways):
+        return PortShortfall(port=port, limit=several(ways, tree))
+    return PortShortfall(port=port, binding=ways[0], lacks=ways[0].portion)
+
+
+def _ways(
+    client: PlacementClient, tree: HostTree, server: ServerPorts, ports: Sequence[Port]
+) -> list[dict[str, PortBinding]]:
+    """Return the ways to serve the ports on this host: a binding for each port."""
+    query = _query(tree, server, ports)
+    if not query.resources() or not _names_are_known(client, query):
+        return []
+    candidates = client.candidates(query).allocation_requests
+    ways = [bind(ports, candidate) for candidate in candidates]
+    return [
+        way
+        for way in ways
+        if all(is_on(b, server.interfaces.get(port), tree) for port, b in way.items())
+    ]
+
+
+def _query(tree: HostTree, server: ServerPorts, ports: Sequence[Port]) -> CandidateQuery:
+    flavor = server.owner.flavor
+    parts = list(translate(ServerRequest(flavor=flavor, ports=tuple(ports))))
+    groups = [part for part in parts if isinstance(part, RequestGroup)]
+    return CandidateQuery(
+        # Placement accepts in_tree only for a group with resources.
+        groups=tuple(g._replace(in_tree=tree.root) if g.resources else g for g in groups),
+        # Placement demands a policy for several groups. The flavor may have none, because its
+        # server was booted when the ports requested nothing.
+        group_policy=flavor.extra_specs.get(GROUP_POLICY, "none"),
+        same_subtree=tuple(p.suffixes for p in parts if isinstance(p, SameSubtree)),
+    )
+
+
+def _names_are_known(client: PlacementClient, query: CandidateQuery) -> bool:
+    """Tell whether Placement knows all resource classes and traits of a query."""
+    forbidden = (group.forbidden for group in query.groups)
+    traits = query.required_traits().union(*forbidden)
+    try:
+        return not any(client.absent_names(query.resources(), traits))
+    except UnknownNames:
+        return False
+
+
+def _limit(
+    client: PlacementClient,
+    tree: HostTree,
+    present: Consumer,
+    lacks: Portion[ProviderId],
+    pending: Portion[ProviderId],
+) -> str:
+    """Return the reasons why a consumer cannot get the missing amounts, or an empty text."""
+    limits = []
+    for uuid, amounts in lacks.items():
+        inventories, used = client.inventories(uuid).by_class, client.usages(uuid)
+        for name, amount in amounts.items():
+            inventory = inventories.get(name)
+            taken = used.get(name, 0) + pending.of(uuid).get(name, 0)
+            # Placement checks max_unit and step_size against all that a consumer has of a
+            # provider, not against what is added.
+            held = present.allocations.of(uuid).get(name, 0)
+            left = (inventory.capacity if inventory else 0) - taken + held
+            if limit := limit_of(name, amount + held, inventory, left):
+                limits.append(f"{tree.names[uuid]}: {limit}")
+    return "; ".join(limits)

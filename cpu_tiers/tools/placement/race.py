@@ -1,0 +1,182 @@
+"""A race of claims for a new provider tells whether Placement allocates more than the capacity.
+
+With concurrent claims, Placement 13 to 16 can allocate more than the capacity of a provider on
+the databases of production clouds (docs/upstream/oversold-providers.rst). Every provider and
+consumer of the race is new, and the race deletes them at its end, also after an error or Ctrl-C.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from threading import Barrier, BrokenBarrierError
+
+import tenacity
+
+from cpu_tiers.accounting.holdings import Portion, ProviderId
+from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.placement.errors import (
+    GenerationConflict,
+    InsufficientCapacity,
+    PlacementError,
+    ProviderInUse,
+)
+from cpu_tiers.placement.records import Consumer, Inventories
+from cpu_tiers.tools.placement.client import PlacementClient
+
+LOG = logging.getLogger(__name__)
+
+RESOURCE_CLASS = "NUMA_THREAD"
+"""A standard class that no service requests, so that no server is ever placed on the provider."""
+
+NAME = "cpu-tiers-placement-check"
+"""The project and the user of the consumers, and the first part of the provider's name."""
+
+_ATTEMPTS = 10
+"""A claim is tried so often while other claims conflict with it. Nova tries four times."""
+
+_LONGEST_PAUSE = 0.2
+"""Seconds, at most, between two tries of a claim or of the removal."""
+
+_SECONDS_TO_MEET = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaceResult:
+    """The outcome of all rounds.
+
+    :param rounds: the number of rounds.
+    :param oversold_rounds: the number of rounds after which more was allocated than the capacity.
+    :param capacity: the capacity of the provider.
+    :param most_granted: the largest allocated amount after a round.
+    :param left_behind: the number of providers that could not be deleted.
+    """
+
+    rounds: int
+    oversold_rounds: int
+    capacity: int
+    most_granted: int
+    left_behind: int = 0
+
+
+@dataclass(kw_only=True)
+class Race:
+    """Rounds of claims of one unit each, at the same time, for the same provider.
+
+    :param claimers: the number of claims of a round, 2 or more.
+    :param claim: writes the allocations of a consumer, which is new to Placement.
+    :ivar left_behind: the names of the providers of the race that still exist.
+    :ivar failures: the errors of claims that Placement neither granted nor refused.
+    """
+
+    client: PlacementClient
+    claimers: int
+    claim: Callable[[Consumer], None]
+    left_behind: list[str] = field(default_factory=list)
+    failures: list[PlacementError] = field(default_factory=list)
+
+    @property
+    def capacity(self) -> int:
+        """Return the capacity of the provider: about a third of the claims fit."""
+        return self.claimers // 3 + 1
+
+    def run(self, rounds: int) -> RaceResult:
+        """Run rounds one after another.
+
+        :raises PlacementError: Placement did not grant enough claims to tell the result.
+        """
+        granted = [self._round() for _ in range(rounds)]
+        if max(granted) < self.capacity:
+            raise _inconclusive(max(granted), self.capacity, self.failures)
+        return RaceResult(
+            rounds=rounds,
+            oversold_rounds=sum(amount > self.capacity for amount in granted),
+            capacity=self.capacity,
+            most_granted=max(granted),
+            left_behind=len(self.left_behind),
+        )
+
+    def _round(self) -> int:
+        """Return the amount that is allocated after all claims of a round."""
+        # The uuids are chosen here, so that a provider or an allocation whose answer was lost is
+        # deleted as well.
+        provider = ProviderId(str(uuid.uuid4()))
+        consumers = [_consumer(provider) for _ in range(self.claimers)]
+        name = f"{NAME}-{provider}"
+        self.left_behind.append(name)
+        try:
+            self.client.create_provider(name, provider_uuid=provider)
+            inventory = Inventory(total=self.capacity, max_unit=self.capacity)
+            self.client.set_inventories(
+                provider, Inventories(generation=0, by_class={RESOURCE_CLASS: inventory})
+            )
+            self._claim_all(consumers)
+            return self.client.usages(provider).get(RESOURCE_CLASS, 0)
+        finally:
+            try:
+                _remove(self.client, provider, consumers)
+                self.left_behind.remove(name)
+            except PlacementError as error:
+                LOG.error("Provider %s is not deleted: %s", name, error)
+
+    def _claim_all(self, consumers: list[Consumer]) -> None:
+        start = Barrier(len(consumers))
+        with ThreadPoolExecutor(len(consumers)) as pool:
+            try:
+                wait([pool.submit(self._claim_at, start, consumer) for consumer in consumers])
+            finally:
+                start.abort()  # after Ctrl-C, a claim that has not begun does not begin
+
+    def _claim_at(self, start: Barrier, consumer: Consumer) -> None:
+        def again(error: BaseException) -> bool:
+            return isinstance(error, GenerationConflict) and not start.broken
+
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(again),
+            stop=tenacity.stop_after_attempt(_ATTEMPTS),
+            wait=tenacity.wait_random(0, _LONGEST_PAUSE),
+            reraise=True,
+        )
+        try:
+            start.wait(_SECONDS_TO_MEET)
+            retrying(self.claim, consumer)
+        except (InsufficientCapacity, GenerationConflict, BrokenBarrierError):
+            pass
+        except PlacementError as error:
+            self.failures.append(error)
+
+
+def _consumer(provider: ProviderId) -> Consumer:
+    return Consumer(
+        uuid=str(uuid.uuid4()),
+        allocations=Portion.by_id({provider: {RESOURCE_CLASS: 1}}),
+        project_id=NAME,
+        user_id=NAME,
+    )
+
+
+def _remove(client: PlacementClient, provider: ProviderId, consumers: list[Consumer]) -> None:
+    """Delete the allocations and the provider.
+
+    :raises PlacementError: it is not known that the provider is deleted.
+    """
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(ProviderInUse),
+        stop=tenacity.stop_after_attempt(_ATTEMPTS),
+        wait=tenacity.wait_random(0, _LONGEST_PAUSE),
+        reraise=True,
+    )
+    for attempt in retrying:
+        with attempt:  # a claim whose answer was lost may be carried out only now
+            for consumer in consumers:
+                client.delete_allocations(consumer.uuid)
+            client.delete_provider(provider)
+
+
+def _inconclusive(granted: int, capacity: int, failures: list[PlacementError]) -> PlacementError:
+    reason = f"; the first failed claim: {failures[0]}" if failures else ""
+    return PlacementError(
+        f"the check has no result: Placement granted at most {granted} of {capacity} units, so"
+        f" too few claims succeeded to tell whether Placement grants too many{reason}"
+    )

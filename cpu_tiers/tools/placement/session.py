@@ -1,0 +1,175 @@
+"""Connecting to Placement with the options of the section ``[placement]`` of nova.conf.
+
+The options and their defaults are the same as in Nova: keystoneauth1 defines the
+options. So the nova.conf of nova-compute can be used unchanged. There are two
+differences:
+
+* The default of ``timeout`` is 20 seconds. Nova has no default and waits for
+  ever; a command would hang if Placement did not answer.
+* ``connect_retries`` and ``status_code_retries`` have no effect. Retries are
+  controlled by :class:`~cpu_tiers.tools.http.retries.RetryPolicy`.
+
+A redirect to another host is not followed, see :mod:`~cpu_tiers.tools.http.redirects`.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from keystoneauth1 import exceptions as ksa
+from keystoneauth1 import loading
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import TCPKeepAliveAdapter
+from oslo_config import cfg
+from urllib3.exceptions import InsecureRequestWarning
+
+from cpu_tiers.placement.errors import PlacementMisconfigured
+from cpu_tiers.tools.http.redirects import refuse_other_hosts
+from cpu_tiers.tools.http.retries import RetryPolicy
+from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.embedded import embedded_placement
+
+LOG = logging.getLogger(__name__)
+
+GROUP = "placement"
+SERVICE_TYPE = "placement"
+TIMEOUT_SECONDS = 20.0
+
+_EXAMPLE = """; nova.conf needs, for example:
+[placement]
+auth_type = password
+auth_url = https://keystone.example.org/v3
+username = placement
+password = …
+project_name = service
+user_domain_name = Default
+project_domain_name = Default
+region_name = RegionOne"""
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    """Register the options of ``[placement]``, except the options of the auth plugin."""
+    # The same defaults as nova.conf.utils.get_ksa_adapter_opts gives these two options.
+    loading.register_auth_conf_options(conf, GROUP)
+    loading.register_session_conf_options(conf, GROUP)
+    loading.register_adapter_conf_options(conf, GROUP)
+    conf.set_default("service_type", "placement", GROUP)
+    conf.set_default("valid_interfaces", ["internal", "public"], GROUP)
+
+
+@contextmanager
+def connect(
+    conf: cfg.ConfigOpts,
+    *,
+    embedded: bool = False,
+    retry_policy: RetryPolicy | None = None,
+    connections: int | None = None,
+    gives_back_oversold: bool = False,
+) -> Iterator[PlacementClient]:
+    """Yield a client of the Placement service in ``[placement]``.
+
+    The client sends nothing until a method is called.
+
+    :param conf: the configuration, with its files already read.
+    :param embedded: run a Placement inside the process instead, and ignore ``conf``.
+    :param connections: so many threads use the client at the same time, each with a connection
+        of its own.
+    :param gives_back_oversold: as for
+        :class:`~cpu_tiers.tools.placement.client.PlacementClient`; an embedded
+        Placement never allocates more than the capacity.
+    :raises PlacementMisconfigured: the section is missing or incomplete.
+    """
+    if embedded:
+        with embedded_placement() as client:
+            yield client
+        return
+    with opened_services(conf) as services:
+        yield placement_client(
+            services,
+            retry_policy=retry_policy,
+            connections=connections,
+            gives_back_oversold=gives_back_oversold,
+        )
+
+
+def placement_client(
+    services: Services,
+    *,
+    retry_policy: RetryPolicy | None = None,
+    connections: int | None = None,
+    gives_back_oversold: bool = False,
+) -> PlacementClient:
+    """Return a client of the Placement of a cloud; the arguments are those of :func:`connect`."""
+    adapter = services.adapter(SERVICE_TYPE)
+    if connections:
+        for scheme in ("http://", "https://"):
+            adapter.session.session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=connections))
+    return PlacementClient(
+        adapter,
+        retry_policy=retry_policy,
+        gives_back_oversold=gives_back_oversold,
+        settings=services.settings,
+    )
+
+
+@contextmanager
+def opened_services(conf: cfg.ConfigOpts) -> Iterator[Services]:
+    """Yield the services in the catalog of Keystone, with the credentials in ``[placement]``.
+
+    :raises PlacementMisconfigured: the section is missing or incomplete.
+    """
+    placement = load_adapter(conf)
+
+    def adapter(service_type: str) -> Adapter:
+        return placement if service_type == SERVICE_TYPE else _beside(placement, service_type)
+
+    try:
+        yield Services(adapter=adapter)
+    finally:
+        placement.session.session.close()
+
+
+def _beside(placement: Adapter, service_type: str) -> Adapter:
+    """Return an adapter for another service, with the credentials of Placement's adapter."""
+    return Adapter(
+        session=placement.session,
+        auth=placement.auth,
+        service_type=service_type,
+        interface=placement.interface,
+        region_name=placement.region_name,
+    )
+
+
+def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
+    """Return a keystoneauth1 adapter for the Placement service in ``[placement]``.
+
+    :raises PlacementMisconfigured: the section is missing or incomplete.
+    """
+    try:
+        register_opts(conf)
+        auth = loading.load_auth_from_conf_options(conf, GROUP)
+        timeout = conf[GROUP].timeout or TIMEOUT_SECONDS
+        session = loading.load_session_from_conf_options(conf, GROUP, auth=auth, timeout=timeout)
+        refuse_other_hosts(session.session)
+        adapter = loading.load_adapter_from_conf_options(conf, GROUP, session=session)
+    except (ksa.ClientException, cfg.Error, ValueError, TypeError) as error:
+        raise PlacementMisconfigured(f"nova.conf, [placement]: {error}{_EXAMPLE}") from error
+    if auth is None:
+        raise PlacementMisconfigured(f"nova.conf, [placement]: auth_type is not set{_EXAMPLE}")
+    for name, alternatives in (("username", ("username", "user_id")), ("password", ("password",))):
+        if _lacks(conf, alternatives):
+            raise PlacementMisconfigured(f"nova.conf, [placement]: {name} is not set{_EXAMPLE}")
+    if conf[GROUP].insecure:
+        # urllib3 would warn at each request. The openstack client leaves these warnings out, too.
+        warnings.filterwarnings("ignore", category=InsecureRequestWarning)
+        LOG.warning("[placement] insecure is true: no certificate of a service is checked")
+    return adapter
+
+
+def _lacks(conf: cfg.ConfigOpts, names: Iterable[str]) -> bool:
+    """Tell whether the kind of authentication has options, of which none is set."""
+    section = conf[conf[GROUP].auth_section or GROUP]
+    values = [section[name] for name in names if name in section]
+    return bool(values) and not any(values)

@@ -1,0 +1,90 @@
+"""Give a host our name of VCPU_SHARES, in one ``POST /reshaper``.
+
+Placement refuses to remove a resource class that servers hold. So the inventories of the host and
+the allocations of all its consumers change their name in the same transaction. The amounts stay,
+so that no server needs another place, and a rename needs no plan.
+"""
+
+from collections.abc import Iterator
+
+from cpu_tiers.accounting.holdings import ConsumerId
+from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
+from cpu_tiers.placement.errors import ProviderNotFound
+from cpu_tiers.placement.steps import Change
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.hosts import PlacementHost, read_host
+from cpu_tiers.tools.placement.writer import Progress, carry_out
+
+
+def plan_rename(client: PlacementClient, host: str) -> tuple[Change, ...]:
+    """Return the changes that :func:`rename_shares` would make now; write nothing.
+
+    :raises ProviderNotFound: Placement does not know the host.
+    """
+    return tuple(_changes(client, _read(client, host)))
+
+
+def rename_shares(client: PlacementClient, host: str) -> tuple[Change, ...]:
+    """Give the providers of a host our name of VCPU_SHARES; return the changes.
+
+    A second run changes nothing. What the consumers hold of other hosts, in a move, stays as it
+    is.
+
+    :raises ProviderNotFound: Placement does not know the host.
+    :raises UnknownNames: the os-resource-classes of Placement does not contain our name.
+    :raises PlacementError: the attributes of the error tell whether the changes were made.
+    """
+
+    def attempt(progress: Progress) -> None:
+        present = _read(client, host)
+        changes = tuple(_changes(client, present))
+        progress.begin(changes)
+        if not changes:
+            return
+        client.ensure_names({VCPU_SHARES})
+        consumers = [client.consumer(uuid) for uuid in _amounts(client, present)]
+        inventories = {
+            provider.uuid: provider.inventories for provider in present.state.providers.values()
+        }
+        # From here on, the client writes our name for the host.
+        client.share_names.others.difference_update(inventories)
+        progress.send(changes)
+        client.reshape(inventories, consumers)
+        progress.confirm()
+
+    return carry_out(client.retry_policy, attempt)
+
+
+def _read(client: PlacementClient, host: str) -> PlacementHost:
+    present = read_host(client, host)
+    if present is None:
+        raise ProviderNotFound(f"Placement has no provider {host}", provider=host)
+    return present
+
+
+def _amounts(client: PlacementClient, host: PlacementHost) -> dict[ConsumerId, int]:
+    """Return the shares that consumers hold under the other name, by the uuid of the consumer."""
+    others = {n for n, p in host.state.providers.items() if p.uuid in client.share_names.others}
+    amounts = {
+        consumer: sum(portion.of(name).get(VCPU_SHARES, 0) for name in portion if name in others)
+        for consumer, portion in host.holdings.items()
+    }
+    return {consumer: amount for consumer, amount in sorted(amounts.items()) if amount}
+
+
+def _changes(client: PlacementClient, host: PlacementHost) -> Iterator[Change]:
+    for name, provider in host.state.providers.items():
+        if provider.uuid in client.share_names.others:
+            total = provider.inventories.by_class[VCPU_SHARES].total
+            yield _change(name, "inventory", total)
+    for consumer, amount in _amounts(client, host).items():
+        yield _change(host.tree.root.name, f"allocations of {consumer}", amount)
+
+
+def _change(provider: str, what: str, amount: int) -> Change:
+    return Change(
+        provider=provider,
+        what=what,
+        before=f"{amount} {OTHER_SHARES}",
+        after=f"{amount} {VCPU_SHARES}",
+    )

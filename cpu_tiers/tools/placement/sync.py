@@ -1,0 +1,116 @@
+"""Writing a provider tree to Placement: read its state, plan the steps, write the differences.
+
+A second run writes nothing. If a run fails in the middle, the error lists the written
+and the unwritten changes, and a repeated run finishes the work.
+"""
+
+from collections.abc import Iterable
+
+from cpu_tiers.accounting.holdings import ProviderId, ProviderName
+from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.model.numa import is_part
+from cpu_tiers.placement.errors import ProviderMismatch
+from cpu_tiers.placement.plan import steps
+from cpu_tiers.placement.records import Provider
+from cpu_tiers.placement.steps import Change, ProviderState, State, Step
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.writer import Progress, Writer, carry_out
+
+
+def plan(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
+    """Return the changes that :func:`sync` would make, without writing.
+
+    :raises PlacementError: :func:`sync` would refuse the tree, or a request failed.
+    """
+    return changes_of(steps(read_state(client, tree), tree))
+
+
+def sync(client: PlacementClient, tree: ProviderTree) -> tuple[Change, ...]:
+    """Write the differences between Placement and a tree, and return the changes.
+
+    :raises PlacementError: the attributes ``written``, ``unconfirmed`` and ``unwritten``
+        of the error list the changes. These errors are raised before the first write:
+        :class:`~cpu_tiers.placement.errors.ProviderMismatch` (also if the root is new, and a host
+        with its short or its fully qualified name exists),
+        :class:`~cpu_tiers.placement.errors.ProviderNotFound`,
+        :class:`~cpu_tiers.placement.errors.ReportingCannotBeDisabled`,
+        :class:`~cpu_tiers.placement.errors.UnknownNames`.
+    """
+
+    def attempt(progress: Progress) -> None:
+        state = read_state(client, tree)
+        planned = steps(state, tree)
+        if tree.root.name not in state.providers:
+            _refuse_a_second_root(client, tree.root.name)
+        progress.begin(changes_of(planned))
+        Writer(client, state).take(planned, progress)
+
+    return carry_out(client.retry_policy, attempt)
+
+
+def _refuse_a_second_root(client: PlacementClient, name: str) -> None:
+    """Refuse a new host with the short or the fully qualified name of a host that exists.
+
+    :raises ProviderMismatch: there is such a host.
+    """
+    wanted = name.lower().split(".")
+    for other in client.providers():
+        labels = other.name.lower().split(".")
+        if other.parent_uuid is None and labels[: len(wanted)] == wanted[: len(labels)]:
+            raise ProviderMismatch(
+                f"Placement has no provider {name}, and has {other.name}: if this is the same"
+                f" host, give --hostname {other.name}; if not, create the provider first with"
+                f" openstack resource provider create {name}",
+                provider=other.name,
+            )
+
+
+def changes_of(planned: Iterable[Step]) -> tuple[Change, ...]:
+    """Return the changes of all steps."""
+    return tuple(change for step in planned for change in step.changes)
+
+
+def read_state(client: PlacementClient, tree: ProviderTree) -> State:
+    """Return the state of the providers of ``tree`` in Placement.
+
+    The NUMA nodes and page sizes that Placement has under the root are read as well,
+    unless the root is foreign, because the host may have lost some of these nodes.
+
+    :raises UnknownNames: the tree has standard names that Placement lacks.
+    """
+    root = client.find_provider(tree.root.name)
+    family = client.providers_in_tree(root.uuid) if root else ()
+    relatives: dict[str, Provider] = {provider.name: provider for provider in family}
+    wanted = {provider.name for provider in tree.providers}
+    if not tree.root_is_foreign:
+        wanted |= {name for name in relatives if is_part(tree.root.name, name)}
+    # A provider outside of the family may have the name of a provider of the tree. It is read
+    # as well, so that the plan can refuse it before the first write: names are unique.
+    present = {name: relatives.get(name) or client.find_provider(name) for name in wanted}
+    names = {provider.uuid: provider.name for provider in family}
+    providers = {
+        name: _read_provider(client, provider, names)
+        for name, provider in present.items()
+        if provider is not None
+    }
+    classes, traits = tree.names()
+    for state in providers.values():  # Placement knows the names that its providers have.
+        classes -= frozenset(state.inventories.by_class)
+        traits -= state.traits.names
+    absent_classes, absent_traits = client.absent_names(classes, traits)
+    return State(providers=providers, absent_classes=absent_classes, absent_traits=absent_traits)
+
+
+def _read_provider(
+    client: PlacementClient, provider: Provider, names: dict[ProviderId, ProviderName]
+) -> ProviderState:
+    parent: ProviderName | None = None
+    if (uuid := provider.parent_uuid) is not None:
+        # A provider that ``tree`` names may be in the tree of another root.
+        parent = names.get(uuid) or client.provider(uuid).name
+    return ProviderState(
+        uuid=provider.uuid,
+        parent=parent,
+        inventories=client.inventories(provider.uuid),
+        traits=client.traits(provider.uuid),
+    )

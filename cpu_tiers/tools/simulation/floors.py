@@ -1,0 +1,164 @@
+"""Whether the servers of a cloud have the CPUs that their tiers promise. Pure.
+
+A server of a tier is promised the CPUs that its VCPU_SHARES stand for, and at most a CPU for each
+vCPU. The floor and the fair share of the server (:mod:`cpu_tiers.guest.entitlement`) are compared
+with the promise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from cpu_tiers.extra_specs.shares import Shares
+from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
+from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
+from cpu_tiers.model.cpu_set import MAX_CPU
+from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
+from cpu_tiers.tools.simulation.reach import Reach
+
+UNTIERED_WEIGHT = DEFAULT_WEIGHT[2]
+"""The weight of a guest without a tier: the default of the kernel in cgroup v2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedServer:
+    """A server on a host.
+
+    :param allocations: by provider uuid and resource class.
+    :param tier: the name of the tier; empty without a tier.
+    :param shares: the CPU shares of the flavor; ``None`` without a tier.
+    """
+
+    allocations: Allocations
+    tier: str = ""
+    shares: Shares | None = None
+
+    @classmethod
+    def resident(cls, allocations: Allocations) -> PlacedServer:
+        """Return a server of which only the allocations are known.
+
+        Its weight for each vCPU follows from its VCPU_SHARES.
+        """
+        vcpus = sum(amounts.get(VCPU, 0) for amounts in allocations.values())
+        claimed = sum(amounts.get(VCPU_SHARES, 0) for amounts in allocations.values())
+        if not claimed or not vcpus:
+            return cls(allocations=allocations)
+        shares = Shares(amount=Decimal(claimed) / vcpus, per_vcpu=True)
+        return cls(allocations=allocations, shares=shares)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierFloors:
+    """The CPUs of the servers of a tier, on hosts that report VCPU_SHARES.
+
+    :param servers: the number of servers.
+    :param floor_kept: the number of servers whose floor is at least the promise.
+    :param fair_kept: the number of servers whose fair share is at least the promise.
+    :param least_floor: the least floor, as a part of the promise; least over all servers.
+    :param least_fair: the least fair share, as a part of the promise.
+    """
+
+    servers: int
+    floor_kept: int
+    fair_kept: int
+    least_floor: float
+    least_fair: float
+
+
+def tier_floors(
+    cloud: SimulatedCloud, servers: Iterable[PlacedServer]
+) -> Mapping[str, TierFloors]:
+    """Return the floors of each tier.
+
+    :param servers: all servers of the cloud.
+    """
+    by_root: defaultdict[str, list[PlacedServer]] = defaultdict(list)
+    for server in servers:
+        for root in {cloud.root_of(uuid) for uuid in server.allocations}:
+            by_root[root or ""].append(server)
+    parts: defaultdict[str, list[tuple[Fraction, Fraction]]] = defaultdict(list)
+    for reach in cloud.reaches:
+        if any(server.tier for server in by_root[reach.root]):
+            host = _Host(reach)
+            for tier, floor, fair in host.parts(by_root[reach.root]):
+                parts[tier].append((floor, fair))
+    return {
+        tier: TierFloors(
+            servers=len(pairs),
+            floor_kept=sum(floor >= 1 for floor, _ in pairs),
+            fair_kept=sum(fair >= 1 for _, fair in pairs),
+            least_floor=float(min(floor for floor, _ in pairs)),
+            least_fair=float(min(fair for _, fair in pairs)),
+        )
+        for tier, pairs in sorted(parts.items())
+    }
+
+
+class _Host:
+    """The pools of CPUs of a host: one for each provider of VCPU.
+
+    A host of more CPUs than Linux can have, such as the host of a fake driver, has no floors.
+    """
+
+    def __init__(self, reach: Reach) -> None:
+        self._pools: dict[str, frozenset[int]] = {}
+        self._cpus = cpus = shares = 0
+        for provider in reach.own():
+            if stock := provider.stocks.get(VCPU):
+                last = cpus + stock.inventory.total
+                self._pools[provider.uuid] = frozenset(range(cpus, min(last, MAX_CPU + 2)))
+                cpus = last
+            if stock := provider.stocks.get(VCPU_SHARES):
+                shares += int(stock.inventory.total * Fraction(stock.inventory.allocation_ratio))
+        self._cpus = cpus
+        self._cpus_per_share = Fraction(cpus, shares) if shares else None
+
+    def parts(self, servers: Iterable[PlacedServer]) -> Iterable[tuple[str, Fraction, Fraction]]:
+        """Yield the tier, the floor and the fair share of servers, as parts of the promise."""
+        servers = list(servers)
+        dedicated = sum(a.get(PCPU, 0) for s in servers for a in s.allocations.values())
+        if self._cpus_per_share is None or self._cpus + dedicated > MAX_CPU + 1:
+            return
+        contenders: dict[str, Contender] = {}
+        promises: dict[str, tuple[str, Fraction]] = {}
+        for number, server in enumerate(servers):
+            threads = self._threads(server.allocations)
+            vcpus = sum(threads.values())
+            if not vcpus:
+                continue
+            weight = UNTIERED_WEIGHT if server.shares is None else server.shares.weight(vcpus)
+            contenders[str(number)] = Contender(weight=weight, threads=threads)
+            if server.tier and server.shares is not None:
+                promise = self._promise(server.shares, threads)
+                if promise:
+                    promises[str(number)] = server.tier, promise
+        host = {"guests": Slice.of_guests(contenders, UNTIERED_WEIGHT)}
+        floors, fairs = floor_cpus(host), fair_cpus(host)
+        for name, (tier, promise) in promises.items():
+            floor, fair = floors[f"guests/{name}"], fairs[f"guests/{name}"]
+            yield tier, floor / promise, fair / promise
+
+    def _threads(self, allocations: Allocations) -> dict[frozenset[int], int]:
+        """Return the vCPUs of a server by their CPUs; a dedicated vCPU has a CPU of its own."""
+        threads: dict[frozenset[int], int] = {}
+        for uuid, amounts in allocations.items():
+            if uuid in self._pools and amounts.get(VCPU):
+                threads[self._pools[uuid]] = amounts[VCPU]
+            for _ in range(amounts.get(PCPU, 0)):
+                self._cpus += 1
+                threads[frozenset([self._cpus])] = 1
+        return threads
+
+    def _promise(self, shares: Shares, threads: Mapping[frozenset[int], int]) -> Fraction:
+        """Return the CPUs that a server is promised, of shared and of dedicated vCPUs."""
+        pools = set(self._pools.values())
+        shared = sum(number for cpus, number in threads.items() if cpus in pools)
+        if not shared or self._cpus_per_share is None:
+            return Fraction(0)
+        dedicated = sum(threads.values()) - shared
+        return dedicated + min(Fraction(shared), shares.claim(shared) * self._cpus_per_share)

@@ -1,0 +1,246 @@
+"""A stream of requests against a cloud under a policy, and the rest of the cloud. Pure."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from cpu_tiers.model.names import PCPU, VCPU
+from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
+from cpu_tiers.tools.simulation.floors import PlacedServer, TierFloors, tier_floors
+from cpu_tiers.tools.simulation.reach import Reach
+from cpu_tiers.tools.simulation.requests import Arrival
+from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
+
+MOMENTS = 100
+"""The course of a simulation has about this number of moments."""
+
+
+class Moment(NamedTuple):
+    """The servers so far, after the request of a number.
+
+    :param time: the time of the request.
+    :param running: the number of servers that have arrived and not departed.
+    :param empty: the number of hosts of which nothing is allocated.
+    """
+
+    request: int
+    time: float
+    taken: int
+    refused: int
+    running: int
+    empty: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The servers that a policy took and refused, and the rest of the cloud.
+
+    :param taken: the numbers of servers that got a host, by flavor.
+    :param refused: the numbers of servers that found no host, by flavor.
+    :param first_refused: the number and the time of the first request that found no host;
+        ``None`` if all servers got a host.
+    :param free: the free amounts at the end, by resource class, of hosts and what they share.
+    :param stranded: the part of ``free`` on hosts that have no room for any of the flavors.
+    :param whole_hosts: the number of hosts of which nothing is allocated at the end.
+    :param empty_hosts: the mean of that number over the time from the first request to the last.
+    :param refused_core_hours: the part of the requested core-hours that was refused: of the VCPU
+        and PCPU of each request, times the lifetime of the server up to the last request. ``None``
+        if no request has a lifetime.
+    :param floors: by tier, whether the servers at the end have the CPUs that they are promised.
+    :param course: the servers so far at some moments.
+    """
+
+    taken: Mapping[str, int]
+    refused: Mapping[str, int]
+    first_refused: tuple[int, float] | None
+    free: Mapping[str, int]
+    stranded: Mapping[str, int]
+    whole_hosts: int
+    empty_hosts: float = 0.0
+    refused_core_hours: float | None = None
+    floors: Mapping[str, TierFloors] = field(default_factory=dict)
+    course: tuple[Moment, ...] = ()
+
+
+def simulate(
+    cloud: SimulatedCloud,
+    scheduler: Scheduler,
+    arrivals: Sequence[Arrival],
+    demands: Mapping[str, Demand],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    residents: Iterable[Allocations] = (),
+) -> Outcome:
+    """Let the servers of a stream arrive and depart, and return the outcome.
+
+    A server whose departure and another server's arrival have the same time departs first.
+
+    :param cloud: is changed; the scheduler chooses hosts of this cloud.
+    :param demands: by the name of the flavor.
+    :param residents: the allocations of the servers that are there from the beginning.
+    """
+    stream = _Stream(cloud, scheduler, demands, arrivals)
+    first_refused = None
+    course = []
+    step = max(1, len(arrivals) // MOMENTS)
+    for number, arrival in enumerate(arrivals):
+        progress(number, len(arrivals))
+        if not stream.take(number, arrival):
+            first_refused = first_refused or (number, arrival.time)
+        if number % step == 0 or number == len(arrivals) - 1:
+            course.append(stream.moment(number, arrival.time))
+    useful = {root for demand in demands.values() for root in scheduler.with_room(demand)}
+    hosts = [reach for reach in cloud.reaches if _is_host(reach)]
+    servers = [*stream.running.values(), *map(PlacedServer.resident, residents)]
+    return Outcome(
+        taken=stream.taken,
+        refused=stream.refused,
+        first_refused=first_refused,
+        free=_free(cloud.reaches),
+        stranded=_free(reach for reach in hosts if reach.root not in useful),
+        whole_hosts=stream.empty.count,
+        empty_hosts=stream.empty.mean,
+        refused_core_hours=stream.core_hours.refused_part,
+        floors=tier_floors(cloud, servers),
+        course=tuple(course),
+    )
+
+
+class _Stream:
+    """The servers that arrive and depart.
+
+    :ivar running: the servers that are there now, by the number of the request.
+    """
+
+    def __init__(
+        self,
+        cloud: SimulatedCloud,
+        scheduler: Scheduler,
+        demands: Mapping[str, Demand],
+        arrivals: Sequence[Arrival],
+    ) -> None:
+        self._cloud = cloud
+        self._scheduler = scheduler
+        self._demands = demands
+        self._departures: list[tuple[float, int, str]] = []
+        self.taken: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.running: dict[int, PlacedServer] = {}
+        self.empty = _EmptyHosts(cloud, arrivals[0].time if arrivals else 0.0)
+        self.core_hours = _CoreHours(arrivals)
+
+    def take(self, number: int, arrival: Arrival) -> bool:
+        """Let a server arrive after all departures up to then; tell whether it got a host."""
+        self._depart(arrival.time)
+        demand = self._demands[arrival.flavor]
+        choice = self._scheduler.choose(demand)
+        self.core_hours.add(arrival, demand.cpus, is_refused=choice is None)
+        if choice is None:
+            self.refused[arrival.flavor] += 1
+            return False
+        root, request = choice
+        self._cloud.claim(request.allocations)
+        self.empty.update(arrival.time)
+        self._scheduler.count(root, 1)
+        self.taken[arrival.flavor] += 1
+        self.running[number] = PlacedServer(
+            allocations=request.allocations, tier=demand.tier, shares=demand.shares
+        )
+        if arrival.lifetime is not None:
+            heapq.heappush(self._departures, (arrival.time + arrival.lifetime, number, root))
+        return True
+
+    def moment(self, number: int, time: float) -> Moment:
+        """Return the servers so far."""
+        taken, refused = self.taken.total(), self.refused.total()
+        return Moment(number, time, taken, refused, len(self.running), self.empty.count)
+
+    def _depart(self, time: float) -> None:
+        while self._departures and self._departures[0][0] <= time:
+            departure, number, root = heapq.heappop(self._departures)
+            self._cloud.release(self.running.pop(number).allocations)
+            self.empty.update(departure)
+            self._scheduler.count(root, -1)
+        self.empty.update(time)
+
+
+class _EmptyHosts:
+    """The hosts of which nothing is allocated, over time.
+
+    :ivar mean: the mean number of empty hosts since the beginning; the number, while no time has
+        passed.
+    """
+
+    def __init__(self, cloud: SimulatedCloud, time: float) -> None:
+        self._cloud = cloud
+        self._moment = cloud.moment
+        self._hosts = {reach.root: reach for reach in cloud.reaches if _is_host(reach)}
+        self._empty = {root for root, reach in self._hosts.items() if _is_whole(reach)}
+        self._begin = self._time = time
+        self._sum = 0.0
+
+    @property
+    def count(self) -> int:
+        """Return the number of empty hosts now."""
+        return len(self._empty)
+
+    @property
+    def mean(self) -> float:
+        passed = self._time - self._begin
+        return self._sum / passed if passed else float(self.count)
+
+    def update(self, time: float) -> None:
+        """Read the claims and the releases since the last time."""
+        self._sum += (time - self._time) * len(self._empty)
+        self._time = time
+        for root in {change.root for change in self._cloud.changes(self._moment)}:
+            if root in self._hosts and _is_whole(self._hosts[root]):
+                self._empty.add(root)
+            else:
+                self._empty.discard(root)
+        self._moment = self._cloud.moment
+
+
+class _CoreHours:
+    """The core-hours of requests, in any unit of time, up to the time of the last request."""
+
+    def __init__(self, arrivals: Sequence[Arrival]) -> None:
+        self._end = arrivals[-1].time if arrivals else 0.0
+        self._have_lifetimes = any(arrival.lifetime is not None for arrival in arrivals)
+        self._requested = self._refused = 0.0
+
+    @property
+    def refused_part(self) -> float | None:
+        """Return the refused part; ``None`` if no request has a lifetime."""
+        if not self._have_lifetimes or not self._requested:
+            return None
+        return self._refused / self._requested
+
+    def add(self, arrival: Arrival, cpus: int, *, is_refused: bool) -> None:
+        """Add a request for a number of CPUs."""
+        time = self._end - arrival.time
+        if arrival.lifetime is not None:
+            time = min(time, arrival.lifetime)
+        self._requested += cpus * time
+        self._refused += cpus * time * is_refused
+
+
+def _is_host(reach: Reach) -> bool:
+    return any(name in provider.stocks for provider in reach.own() for name in (VCPU, PCPU))
+
+
+def _is_whole(reach: Reach) -> bool:
+    return all(s.free == s.capacity for p in reach.own() for s in p.stocks.values())
+
+
+def _free(reaches: Iterable[Reach]) -> Mapping[str, int]:
+    """Return the free amounts of trees; a stock that is overfull has nothing free."""
+    free: Counter[str] = Counter()
+    for reach in reaches:
+        for provider in reach.own():
+            for name, stock in provider.stocks.items():
+                free[name] += max(stock.free, 0)
+    return free

@@ -1,0 +1,192 @@
+"""The scores of hosts under a policy, kept up to date while the cloud changes.
+
+The formulas are those of :class:`~cpu_tiers.weights.Forest`, which nova-scheduler runs. Only
+hosts that have changed are read again. Pure.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.tools.simulation.cloud import SimulatedCloud
+from cpu_tiers.weights import Forest, History, Scoring
+from cpu_tiers.weights.cost.packing import HostTotals
+from cpu_tiers.weights.tree import Summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The part of a request that decides about scores.
+
+    :param groups: the request groups as the weigher of nova-scheduler has them.
+    :param traits: the traits that the server requires.
+    :param candidates: returns the candidates of a host; none if the host has no room.
+    :param has_room: tells whether a host has room, faster than by its candidates.
+    """
+
+    groups: tuple[RequestGroup, ...]
+    traits: frozenset[str]
+    candidates: Callable[[str], Sequence[AllocationRequest]]
+    has_room: Callable[[str], bool]
+
+    def resources(self) -> dict[str, int]:
+        """Return the sum of each resource class over all groups."""
+        total: dict[str, int] = {}
+        for group in self.groups:
+            for name, amount in group.resources.items():
+                total[name] = total.get(name, 0) + amount
+        return total
+
+
+class Scores(ABC):
+    """The scores of hosts for servers of a flavor.
+
+    :param asked: what the servers request.
+    :param history: the earlier requests for servers of all flavors.
+    """
+
+    def __init__(
+        self, cloud: SimulatedCloud, asked: Asked, scoring: Scoring, history: History
+    ) -> None:
+        self._cloud = cloud
+        self._asked = asked
+        self._scoring = scoring
+        self._history = history
+        self._hosts: Collection[str] = ()
+        self._forest: Forest | None = None
+        self._moment = 0
+
+    @abstractmethod
+    def update(self, changed: Collection[str]) -> None:
+        """Note which hosts have changed; the first call has all hosts that ever have room."""
+
+    @abstractmethod
+    def of(self, hosts: Sequence[str]) -> list[float]:
+        """Return the scores of all hosts that have room now, for a new request."""
+
+    def best(self, root: str) -> int:
+        """Return the number of the candidate of a host that the new request claims."""
+        return 0 if self._forest is None else self._forest.best(root)
+
+    def _caught_up(self) -> Forest | None:
+        """Return the forest after all claims and releases so far; ``None`` at first."""
+        if self._forest is not None:
+            for change in self._cloud.changes(self._moment):
+                if change.root in self._hosts:
+                    amounts = {change.provider: change.amounts}
+                    self._forest.claim(change.root, change.amounts, amounts)
+        self._moment = self._cloud.moment
+        return self._forest
+
+
+class MeanScores(Scores):
+    """Scores that depend on the host only."""
+
+    def __init__(
+        self, cloud: SimulatedCloud, asked: Asked, scoring: Scoring, history: History
+    ) -> None:
+        super().__init__(cloud, asked, scoring, history)
+        self._scores: dict[str, float] = {}
+
+    def update(self, changed: Collection[str]) -> None:
+        """Work out the scores of the hosts that have changed."""
+        self._hosts = self._hosts or frozenset(changed)
+        forest = self._caught_up()
+        if forest is None:
+            summaries = self._cloud.summaries(changed)
+            wanted, traits = self._asked.resources(), self._asked.traits
+            forest = self._forest = Forest(summaries, wanted, traits, scoring=self._scoring)
+        self._scores.update((root, forest.score(root)) for root in changed)
+
+    def of(self, hosts: Sequence[str]) -> list[float]:
+        """Return the scores of the hosts."""
+        return [self._scores[root] for root in hosts]
+
+
+class CostScores(Scores):
+    """Scores that depend on all hosts that have room, and on earlier requests.
+
+    nova-scheduler makes a forest of the hosts that have room for each request. The forest here is
+    of all hosts, and has the scale of the hosts that have room.
+    """
+
+    def __init__(
+        self, cloud: SimulatedCloud, asked: Asked, scoring: Scoring, history: History
+    ) -> None:
+        super().__init__(cloud, asked, scoring, history)
+        self._answer = AnsweredTrees(cloud)
+        self._changed: set[str] = set()
+
+    def update(self, changed: Collection[str]) -> None:
+        """Note which hosts have changed."""
+        self._hosts = self._hosts or frozenset(changed)
+        self._changed.update(changed)
+        for root in changed:
+            self._answer.update(root, self._trees_of(root))
+
+    def _trees_of(self, root: str) -> frozenset[str]:
+        """Return the root providers of the trees of which candidates of a host allocate."""
+        if self._cloud.is_alone(root):
+            return frozenset([root] if self._asked.has_room(root) else ())
+        return self._cloud.trees_of(self._asked.candidates(root))
+
+    def of(self, hosts: Sequence[str]) -> list[float]:
+        """Return the scores of all hosts that have room, and count the request."""
+        scale = self._answer.totals.scale()
+        forest = self._caught_up()
+        if forest is None:
+            forest = self._forest = Forest(
+                self._summaries(),
+                self._asked.resources(),
+                self._asked.traits,
+                scoring=self._scoring,
+                groups=self._asked.groups,
+                history=self._history,
+                scale=scale,
+            )
+        elif forest.renew(scale, self._summaries):
+            self._changed.update(hosts)
+        if self._scoring.counts_typical:
+            for root in self._changed.intersection(hosts):
+                candidates = self._asked.candidates(root)
+                forest.offer(root, [request.allocations for request in candidates])
+        self._changed.clear()
+        return forest.scores_of(hosts)
+
+    def _summaries(self) -> dict[str, Summary]:
+        return self._cloud.summaries(self._hosts)
+
+
+class AnsweredTrees:
+    """The provider trees of which Placement would answer with summaries.
+
+    :ivar totals: the capacity and the use of these trees.
+    """
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        self.totals = HostTotals()
+        self._cloud = cloud
+        self._trees: dict[str, frozenset[str]] = {}
+        self._times: Counter[str] = Counter()
+        self._added: dict[str, list[Summary]] = {}
+
+    def update(self, host: str, trees: frozenset[str]) -> None:
+        """Note of which trees the candidates of a host allocate; a pool of disks is another tree.
+
+        :param trees: the root providers.
+        """
+        before = self._trees.get(host, frozenset())
+        self._times.subtract(before)
+        self._times.update(trees)
+        self._trees[host] = trees
+        for root in before | trees:
+            if added := self._added.pop(root, None):
+                self.totals.add(added, 1, sign=-1)
+            if self._times[root]:
+                self._added[root] = list(self._cloud.summaries([root]).values())
+                self.totals.add(self._added[root], 1)

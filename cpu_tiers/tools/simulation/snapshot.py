@@ -1,0 +1,269 @@
+"""A snapshot of a cloud as a JSON document: providers, allocations and flavors.
+
+``cpu-tiers cloud snapshot`` writes the document, and :meth:`Snapshot.parse` reads it with every
+fault and its place. Pure.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from cpu_tiers.errors import FaultList
+from cpu_tiers.model.document import DocumentPlace
+from cpu_tiers.model.flavor import SIZES, Flavor
+from cpu_tiers.model.inventory import MAX_RATIO, Inventory
+from cpu_tiers.model.names import with_shares_named
+from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
+from cpu_tiers.tools.simulation.provider import CloudProvider
+
+FORMAT = "cpu-tiers cloud snapshot"
+VERSION = 1
+_KEYS = ("format", "version", "taken", "masked", "providers", "consumers", "flavors")
+_MOST_ABOVE = 64
+"""Trees of Nova, Neutron and Cyborg have 4 levels; Placement has no bound."""
+
+_LEAST = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A cloud at a moment.
+
+    :param consumers: the allocations of servers, migrations and others, by the consumer's uuid.
+    :param is_masked: whether names and ids are replaced
+        (:func:`~cpu_tiers.tools.simulation.masking.masked`).
+    :param taken: when the cloud was read, in UTC; ``None`` if the document does not say so.
+    """
+
+    providers: tuple[CloudProvider, ...]
+    consumers: Mapping[str, Allocations]
+    flavors: tuple[Flavor, ...] = ()
+    is_masked: bool = False
+    taken: datetime | None = None
+
+    def cloud(self, *, is_empty: bool = False) -> SimulatedCloud:
+        """Return the cloud of the snapshot.
+
+        :param is_empty: leave out the allocations.
+        """
+        used: dict[str, dict[str, int]] = {}
+        for allocations in () if is_empty else self.consumers.values():
+            for uuid, amounts in allocations.items():
+                sums = used.setdefault(uuid, {})
+                for name, amount in amounts.items():
+                    sums[name] = sums.get(name, 0) + amount
+        return SimulatedCloud(replace(p, used=used.get(p.uuid, {})) for p in self.providers)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the document."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            **({"taken": _text_of(self.taken)} if self.taken else {}),
+            "masked": self.is_masked,
+            "providers": [_provider_json(provider) for provider in self.providers],
+            "consumers": {uuid: dict(held) for uuid, held in self.consumers.items()},
+            "flavors": [
+                {
+                    "name": flavor.name,
+                    **{size: getattr(flavor, size) for size in SIZES},
+                    "extra_specs": dict(flavor.extra_specs),
+                }
+                for flavor in self.flavors
+            ],
+        }
+
+    @classmethod
+    def parse(cls, body: object, *, where: str) -> "Snapshot":
+        """Check a document and return the snapshot.
+
+        :param where: the name of the document in an error message.
+        :raises InvalidInput: with every fault and its place.
+        """
+        faults = FaultList()
+        at = _Place(where, faults)
+        document = at.of(with_shares_named(body), dict)
+        faults.raise_if_any()
+        _check_version(where, document.get("format"), document.get("version"), faults)
+        faults.raise_if_any()
+        at.check_keys(document, _KEYS)
+        providers = tuple(_providers(at / "providers", at.get(document, "providers", list)))
+        snapshot = cls(
+            providers=providers,
+            consumers=_consumers(at, at.get(document, "consumers", dict), providers),
+            flavors=tuple(_flavors(at / "flavors", at.get(document, "flavors", list))),
+            is_masked=document.get("masked") is True,
+            taken=at.time(document, "taken"),
+        )
+        faults.raise_if_any()
+        return snapshot
+
+
+def _text_of(time: datetime) -> str:
+    return time.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _check_version(where: str, kind: object, version: object, faults: FaultList) -> None:
+    if kind != FORMAT:
+        faults.add(where, f"format {str(kind)[:60]!r}", f"give a file of {FORMAT}")
+    elif type(version) is int and version > VERSION:
+        faults.add(
+            where,
+            f"a snapshot of version {version}, newer than version {VERSION}",
+            "read the snapshot with the release of cpu-tiers that wrote it",
+        )
+    elif version != VERSION:
+        faults.add(
+            where,
+            f"a snapshot of version {str(version)[:60]}, not {VERSION}",
+            f"write a new snapshot with {FORMAT}",
+        )
+
+
+class _Place(DocumentPlace):
+    """A place in a snapshot."""
+
+    def text(self, body: Mapping[str, Any], key: str) -> str:
+        """Return the text of a key, which may not be missing or empty."""
+        value = body.get(key)
+        if isinstance(value, str) and value:
+            return value
+        (self / key).wrong(value, "give a text")
+        return ""
+
+    def texts(self, body: Mapping[str, Any], key: str) -> frozenset[str]:
+        """Return the texts of a list."""
+        values = self.get(body, key, list)
+        return frozenset((self / key).of(value, str) for value in values)
+
+    def time(self, body: Mapping[str, Any], key: str) -> datetime | None:
+        """Return the time of a key in UTC; ``None`` if the key is missing."""
+        if key not in body:
+            return None
+        try:
+            time = datetime.fromisoformat(body[key])
+            if time.tzinfo is not None:
+                return time.astimezone(UTC)
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):  # OverflowError: the year would be 0 or 10000
+            pass
+        (self / key).wrong(body[key], "give a time as 2026-11-23T08:00:00Z")
+        return None
+
+
+def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[CloudProvider]:
+    states: dict[str, CloudProvider] = {}
+    names = set[str]()
+    for number, body in enumerate(bodies):
+        place = at / number
+        provider = place.of(body, dict)
+        if provider is body:
+            state = _provider(place, provider)
+            if state.uuid in states:
+                (place / "uuid").wrong(state.uuid, "name each provider once")
+            if state.name in names:
+                (place / "name").wrong(state.name, "give each provider a name of its own")
+            names.add(state.name)
+            states[state.uuid] = state
+    for state in states.values():
+        above, parent = {state.uuid}, state.parent
+        while parent is not None:
+            if parent not in states or parent in above or len(above) > _MOST_ABOVE:
+                allowed = "name a provider of this document that is not below the provider"
+                if parent in states and parent not in above:
+                    allowed = f"a provider has at most {_MOST_ABOVE} providers above"
+                (at / state.uuid / "parent_uuid").wrong(parent, allowed)
+                break
+            above.add(parent)
+            parent = states[parent].parent
+    return states.values()
+
+
+def _provider(at: _Place, body: Mapping[str, Any]) -> CloudProvider:
+    parent = body.get("parent_uuid")
+    return CloudProvider(
+        uuid=at.text(body, "uuid"),
+        name=at.text(body, "name"),
+        parent=None if parent is None else (at / "parent_uuid").of(parent, str),
+        inventories={
+            name: _inventory(at / "inventories" / name, inventory)
+            for name, inventory in at.get(body, "inventories", dict).items()
+        },
+        traits=at.texts(body, "traits"),
+        aggregates=at.texts(body, "aggregates"),
+    )
+
+
+def _inventory(at: _Place, body: object) -> Inventory:
+    inventory = at.of(body, dict)
+    if inventory is not body:
+        return Inventory(total=1, max_unit=1)
+    ratio = inventory.get("allocation_ratio")
+    # isinstance(True, int) is true
+    if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 < ratio <= MAX_RATIO:
+        (at / "allocation_ratio").wrong(ratio, f"give a number above 0 and up to {MAX_RATIO}")
+        ratio = 1.0
+
+    def amount(key: str) -> int:
+        return (at / key).amount(inventory.get(key), _LEAST[key])
+
+    return Inventory(
+        total=amount("total"),
+        reserved=amount("reserved"),
+        min_unit=amount("min_unit"),
+        max_unit=amount("max_unit"),
+        step_size=amount("step_size"),
+        allocation_ratio=ratio,
+    )
+
+
+def _consumers(
+    at: _Place, bodies: Mapping[str, object], providers: Iterable[CloudProvider]
+) -> Mapping[str, Allocations]:
+    classes = {provider.uuid: provider.inventories for provider in providers}
+    consumers = {}
+    for consumer, body in bodies.items():
+        allocations: dict[str, dict[str, int]] = {}
+        for uuid, amounts in (at / f"consumers {consumer}").of(body, dict).items():
+            place = at / f"consumers {consumer}" / uuid
+            if uuid not in classes:
+                place.wrong(uuid, "name a provider of this document")
+            allocations[uuid] = {
+                name: (place / name).amount(amount, 1)
+                for name, amount in place.of(amounts, dict).items()
+            }
+        consumers[consumer] = allocations
+    return consumers
+
+
+def _flavors(at: _Place, bodies: Iterable[object]) -> Iterable[Flavor]:
+    for number, body in enumerate(bodies):
+        place = at / number
+        flavor = place.of(body, dict)
+        if flavor is not body:
+            continue
+        specs = place.get(flavor, "extra_specs", dict)
+        for key, value in specs.items():
+            (place / "extra_specs" / key).of(value, str)
+        name = place.text(flavor, "name")
+        sizes = {size: flavor.get(size, least) for size, least in SIZES.items()}
+        with at.faults:
+            yield Flavor(name=name, **sizes, extra_specs=specs)
+
+
+def _provider_json(provider: CloudProvider) -> dict[str, object]:
+    return {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "parent_uuid": provider.parent,
+        "inventories": {
+            name: {key: getattr(inventory, key) for key in (*_LEAST, "allocation_ratio")}
+            for name, inventory in provider.inventories.items()
+        },
+        "traits": sorted(provider.traits),
+        "aggregates": sorted(provider.aggregates),
+    }

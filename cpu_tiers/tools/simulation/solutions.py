@@ -1,0 +1,169 @@
+"""The allocation candidates of a host: providers for each request group, and all rules at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.tools.simulation.groups import Group, GroupChoice, Numbers, SameProvider, WholeTree
+from cpu_tiers.tools.simulation.provider import Stock
+from cpu_tiers.tools.simulation.reach import Shape, Solution
+
+
+class Solver:
+    """Finds the candidates of a query on the hosts of a shape.
+
+    :param within: for each group of the query, the providers that its ``in_tree`` allows.
+    :param each_order: whether groups that request the same swap their providers in further
+        candidates, as in Placement; they leave the same host, and eight equal groups have
+        40,320 orders.
+    :param nodes_apart: whether each node of the guest gets a NUMA node of its own. Placement
+        does not demand it, but no guest can be placed otherwise.
+    """
+
+    def __init__(
+        self,
+        query: CandidateQuery,
+        shape: Shape,
+        within: Sequence[Numbers],
+        *,
+        each_order: bool = True,
+        nodes_apart: bool = False,
+    ) -> None:
+        self._query = query
+        self._apart = frozenset(
+            number
+            for number, group in enumerate(query.groups)
+            if nodes_apart and group.suffix.startswith("_PROC")
+        )
+        suffixes = [group.suffix for group in query.groups]
+        # By the last group of a same_subtree, the numbers of all groups of it.
+        self._subtrees: dict[int, list[tuple[int, ...]]] = {}
+        for together in query.same_subtree:
+            numbers = tuple(n for n, suffix in enumerate(suffixes) if suffix in together)
+            if numbers:
+                self._subtrees.setdefault(numbers[-1], []).append(numbers)
+        self._shape = shape
+        self._groups: list[Group] = [
+            SameProvider(group, shape, numbers)
+            if group.suffix
+            else WholeTree(group, shape, numbers)
+            for group, numbers in zip(query.groups, within, strict=True)
+        ]
+        self._twins = [
+            None if each_order else _twin(query, number) for number in range(len(query.groups))
+        ]
+        self._last: tuple[list[GroupChoice], tuple[Solution, ...]] = [], ()
+        root = shape.places[0].traits
+        self.is_possible = (
+            query.root_required <= root
+            and query.root_forbidden.isdisjoint(root)
+            and all(group.is_possible() for group in self._groups)
+        )
+        """Whether the hosts could serve the query if nothing was allocated."""
+
+    def solutions(self, stocks: Sequence[Stock]) -> tuple[Solution, ...]:
+        """Return the candidates on a host.
+
+        :param stocks: the inventories of the host, in the order of its reach.
+        """
+        options = self._options(stocks)
+        if options is None:
+            return ()
+        if len(options) == 1:
+            return self._alone(options[0])
+        return tuple(self._joined(options, (), {}, stocks))
+
+    def each(self, stocks: Sequence[Stock]) -> Iterator[Solution]:
+        """Yield the candidates on a host one by one, for who needs the first of them."""
+        options = self._options(stocks)
+        if options is not None:
+            yield from self._joined(options, (), {}, stocks)
+
+    def _options(self, stocks: Sequence[Stock]) -> list[list[GroupChoice]] | None:
+        """Return the ways to serve each group; ``None`` if there is no way for a group."""
+        options = []
+        for group in self._groups:
+            choices = group.choices(stocks)
+            if not choices:
+                return None
+            options.append(choices)
+        return options
+
+    def _alone(self, choices: list[GroupChoice]) -> tuple[Solution, ...]:
+        """Return the candidates of a query that has a single group."""
+        if choices is not self._last[0]:  # most hosts of a shape have the same list
+            solutions = tuple(Solution(choice.claims, (choice.providers,)) for choice in choices)
+            self._last = choices, solutions
+        return self._last[1]
+
+    def _joined(
+        self,
+        options: Sequence[Sequence[GroupChoice]],
+        chosen: tuple[tuple[int, ...], ...],
+        claims: dict[int, int],
+        stocks: Sequence[Stock],
+    ) -> Iterator[Solution]:
+        """Yield the candidates that continue the providers of the first groups."""
+        number = len(chosen)
+        if number == len(options):
+            yield Solution(tuple(claims.items()), chosen)
+            return
+        for choice in options[number]:
+            if not self._may_follow(number, choice, chosen):
+                continue
+            total = dict(claims)
+            for stock, amount in choice.claims:
+                total[stock] = total.get(stock, 0) + amount
+            extended = (*chosen, choice.providers)
+            if self._fit(total, choice, stocks) and self._are_in_subtrees(number, extended):
+                yield from self._joined(options, extended, total, stocks)
+
+    def _may_follow(
+        self, number: int, choice: GroupChoice, chosen: Sequence[tuple[int, ...]]
+    ) -> bool:
+        """Tell whether the group policy, and the order of equal groups, allow a choice."""
+        twin = self._twins[number]
+        if twin is not None and choice.providers < chosen[twin]:
+            return False
+        if number in self._apart and any(
+            choice.providers == chosen[other] for other in self._apart if other < number
+        ):
+            return False
+        if self._query.group_policy != "isolate" or not self._query.groups[number].suffix:
+            return True
+        earlier = zip(self._query.groups, chosen, strict=False)
+        return all(not group.suffix or choice.providers != taken for group, taken in earlier)
+
+    def _fit(self, total: dict[int, int], choice: GroupChoice, stocks: Sequence[Stock]) -> bool:
+        """Tell whether the inventories of a choice have room for what all groups take of them.
+
+        Placement compares the sum with the capacity and the largest unit only.
+        """
+        return all(
+            total[stock] <= stocks[stock].free
+            and total[stock] <= self._shape.units[stock].max_unit
+            for stock, _ in choice.claims
+        )
+
+    def _are_in_subtrees(self, number: int, chosen: Sequence[tuple[int, ...]]) -> bool:
+        """Tell whether the providers obey each ``same_subtree`` that ends with a group."""
+        for groups in self._subtrees.get(number, ()):
+            numbers = {provider for group in groups for provider in chosen[group]}
+            above = [self._shape.above[provider] for provider in numbers]
+            if numbers.isdisjoint(frozenset.intersection(*above)):
+                return False
+        return True
+
+
+def _twin(query: CandidateQuery, number: int) -> int | None:
+    """Return the last earlier group with the same request; ``None`` without such a group."""
+
+    def request(group: RequestGroup) -> RequestGroup | None:
+        if not group.suffix or group.suffix in query.in_subtrees:
+            return None
+        return group._replace(suffix="", requester_id=None)
+
+    wanted = request(query.groups[number])
+    twins = [i for i in range(number) if wanted and request(query.groups[i]) == wanted]
+    return twins[-1] if twins else None

@@ -1,0 +1,178 @@
+"""``cpu-tiers allocation heal``: adds missing resources to the allocations of servers."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.tools.frame.cloud_objects import server_ids
+from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.short_lists import shortened
+from cpu_tiers.tools.nova.nova_command import NovaCommand
+from cpu_tiers.tools.writers.shortfall_rows import (
+    HEAL_COLUMNS,
+    heal_rows,
+    port_refusals,
+    port_rows,
+    refusals,
+)
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.consumers import ComputeNode
+    from cpu_tiers.tools.nova.cloud import Cloud
+    from cpu_tiers.tools.nova.heal_plan import HealPlan
+    from cpu_tiers.tools.nova.port_plan import PortPlan
+    from cpu_tiers.tools.placement.client import PlacementClient
+
+LOG = logging.getLogger(__name__)
+
+
+class AllocationHeal(NovaCommand, ListCommand):
+    """Add missing shares, and missing resources of ports, to the allocations of servers.
+
+    On hosts that report shares or NUMA nodes, a server without any allocation gets all
+    resources that it requests; with NUMA nodes, on the nodes where it runs. Either all
+    missing resources of a host are written, or none. The resources of a port are
+    allocated on the device that the port is bound to, and are written to the port in
+    Neutron; either all ports of a server are healed, or none. Servers without room on
+    their host are named, and the exit status is 1.
+    """
+
+    refused = False
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the mode and for the hosts or servers."""
+        parser = super().get_parser(prog_name)
+        mode = parser.add_mutually_exclusive_group(required=True)
+        mode.add_argument(
+            "--plan", action="store_true", help="list the missing resources without writing"
+        )
+        mode.add_argument(
+            "--apply", action="store_true", help="write the missing resources and list them"
+        )
+        parser.add_argument(
+            "--skip-ports", action="store_true", help="do not ask Neutron, and heal no ports"
+        )
+        where = parser.add_mutually_exclusive_group()
+        where.add_argument(
+            "--host",
+            action="append",
+            default=[],
+            help="only this host, named as in `openstack compute service list`; may be repeated "
+            "(default: all hosts)",
+        )
+        where.add_argument(
+            "--server",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="only this server, by its name or id; may be repeated; Nova's API is asked for"
+            " names (default: all servers)",
+        )
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Heal host by host."""
+        rows: list[tuple[object, ...]] = []
+        reporting_hosts = requesting_ports = 0
+        with ProgressLine("asking Nova") as progress, self.clients() as (cloud, client):
+            parsed_args.server = server_ids(
+                parsed_args.server, lambda: self.services(self.nova_conf())
+            )
+            for number, compute_node in enumerate(_compute_nodes(cloud, parsed_args)):
+                progress.tell(f"hosts: {number}, now {compute_node.name}")
+                plan, ports = _heal(client, compute_node, parsed_args)
+                rows += [*heal_rows([plan]), *port_rows(ports)]
+                reporting_hosts += bool(plan.shares)
+                requesting_ports += ports.asking
+                self._log(plan, ports, parsed_args)
+        if not rows:
+            LOG.info(
+                "No server lacks resources (hosts that report shares: %d; ports with a"
+                " resource request: %d).",
+                reporting_hosts,
+                requesting_ports,
+            )
+        return HEAL_COLUMNS, rows
+
+    def _log(self, plan: "HealPlan", ports: "PortPlan", parsed_args: Namespace) -> None:
+        """Log the result of a host as soon as the host is done, as a cloud may have thousands."""
+        is_named = parsed_args.host or parsed_args.server
+        if is_named and not (plan.shares or plan.has_nodes or ports.asking):
+            raise InvalidInput.of(
+                f"host {plan.host}",
+                "it reports no shares",
+                "configure the host to report shares first: see the guide for compute hosts",
+            )
+        self._log_shares(plan, parsed_args)
+        if refused := port_refusals(ports):
+            self.refused = True
+            for refusal in shortened(refused, show_all=parsed_args.all):
+                LOG.error("%s", refusal)
+        healed = sum(not verdict.shortfall.limit for verdict in ports.verdicts)
+        if parsed_args.apply and healed:
+            LOG.info("%s: %d ports healed", plan.host, healed)
+
+    def _log_shares(self, plan: "HealPlan", parsed_args: Namespace) -> None:
+        for refusal in shortened(refusals([plan]), show_all=parsed_args.all):
+            LOG.error("%s", refusal)
+        if not plan.fits:
+            self.refused = True
+            LOG.error("%s: nothing is written", plan.host)
+        elif parsed_args.apply and plan.additions:
+            LOG.info("%s: %d consumers healed", plan.host, len(plan.additions))
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Return the exit status: 1 also if a server has no room."""
+        status: int = super().run(parsed_args)
+        return status or int(self.refused)
+
+
+def _heal(
+    client: "PlacementClient", compute_node: "ComputeNode", parsed_args: Namespace
+) -> tuple["HealPlan", "PortPlan"]:
+    """Plan or heal the servers of a host, and then their ports.
+
+    Neutron is asked before the first write, so that a Neutron that cannot be reached
+    leaves the host unchanged.
+    """
+    from cpu_tiers.tools.nova.heal_plan import heal, plan_heal
+    from cpu_tiers.tools.nova.port_plan import HostPorts, PortPlan
+
+    servers = parsed_args.server
+    host = None if parsed_args.skip_ports else HostPorts(compute_node, servers)
+    plan = (heal if parsed_args.apply else plan_heal)(client, compute_node, servers)
+    if host is None:
+        return plan, PortPlan(host=compute_node.name)
+    if parsed_args.apply:
+        return plan, host.heal(client)
+    healed = [addition.shortfall.consumer for addition in plan.additions if plan.fits]
+    return plan, host.plan(client, healed)
+
+
+def _compute_nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["ComputeNode"]:
+    """Yield the hosts in the arguments, each host once, or all hosts."""
+    from cpu_tiers.tools.nova.cloud import (
+        all_compute_nodes,
+        compute_nodes_of_host,
+        compute_nodes_of_server,
+    )
+
+    if not parsed_args.host and not parsed_args.server:
+        yield from all_compute_nodes(cloud)
+        return
+    named = [
+        *(
+            compute_node
+            for host in parsed_args.host
+            for compute_node in compute_nodes_of_host(cloud, host)
+        ),
+        *(
+            compute_node
+            for uuid in parsed_args.server
+            for compute_node in compute_nodes_of_server(cloud, uuid)
+        ),
+    ]
+    yield from {compute_node.uuid: compute_node for compute_node in named}.values()

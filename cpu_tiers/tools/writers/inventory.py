@@ -1,0 +1,185 @@
+"""``cpu-tiers inventory show`` and ``inventory sync``: the provider tree of a host."""
+
+import logging
+import shutil
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from cpu_tiers import extensions
+from cpu_tiers.conf.read import inventory_options
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.inventory import Host, InventoryOptions, build_tree
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.placement.steps import Change
+from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.excesses import excesses_of
+from cpu_tiers.tools.placement.sync import sync
+from cpu_tiers.tools.writers.provider_yaml import NAME as PROVIDER_YAML
+from cpu_tiers.tools.writers.provider_yaml import warn_of_options
+
+LOG = logging.getLogger(__name__)
+
+CHANGE_COLUMNS = ("provider", "what", "before", "after")
+
+
+class _InventoryCommand(NovaConfCommand, ListCommand):
+    """The arguments of both commands, and the provider tree that they describe."""
+
+    needs_nova_conf = True
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_capabilities_arguments(parser)
+        parser.add_argument(
+            "--hostname", required=True, help="name of the host's root resource provider"
+        )
+        parser.add_argument(
+            "--disk-gb",
+            type=int,
+            metavar="N",
+            help="local disk in GiB, or 0 (default: the size of the file system on this machine "
+            "that contains instances_path of nova.conf)",
+        )
+        return parser
+
+    def tree(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> ProviderTree:
+        """Return the provider tree that the arguments and nova.conf describe."""
+        host = Host(
+            name=_hostname(parsed_args.hostname),
+            topology=read_topology(parsed_args),
+            disk_gb=_disk_gb(parsed_args, conf.instances_path),
+        )
+        return build_tree(host, inventory_options(conf), extensions.load(extensions.INVENTORY))
+
+
+class InventoryShow(_InventoryCommand):
+    """Show the provider tree of a host; nothing is written."""
+
+    formats = "inventory"
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Build the tree, and list its providers."""
+        conf = self.nova_conf()
+        columns = ("name", "parent", "inventories", "traits")
+        if parsed_args.formatter == PROVIDER_YAML:
+            parsed_args.tree, parsed_args.options = _shares_only(parsed_args, conf)
+            return columns, []
+        tree = self.tree(parsed_args, conf)
+        return columns, [provider_row(provider) for provider in tree.providers]
+
+
+class InventorySync(_InventoryCommand):
+    """Write the provider tree of a host to Placement, and list the changes."""
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Refuse a snapshot."""
+        return refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Build the tree, and write the differences."""
+        conf = self.nova_conf()
+        tree = self.tree(parsed_args, conf)
+        with ProgressLine("asking Placement"), self.placement(conf) as client:
+            changes = sync(client, tree)
+            warn_of_excesses(client, changes)
+        if not changes:
+            LOG.info("Placement is up to date: nothing was changed.")
+        return CHANGE_COLUMNS, change_rows(changes)
+
+
+def _shares_only(
+    parsed_args: Namespace, conf: cfg.ConfigOpts
+) -> tuple[ProviderTree, InventoryOptions]:
+    """Return the CPUs and the shares of the host, and the options that they are made with.
+
+    nova.conf of a host with Nova's own driver has no ``report_vcpu_shares``.
+    """
+    host = Host(name=_hostname(parsed_args.hostname), topology=read_topology(parsed_args))
+    options = inventory_options(conf)
+    warn_of_options(options)
+    options = replace(options, report_vcpu_shares=True)
+    return build_tree(host, options), options
+
+
+def change_rows(changes: Iterable[Change]) -> list[tuple[object, ...]]:
+    """Return a row for each change."""
+    return [(change.provider, change.what, change.before, change.after) for change in changes]
+
+
+def warn_of_excesses(client: PlacementClient, changes: Iterable[Change]) -> None:
+    """Say of which changed inventories servers have more than the capacity."""
+    excesses = list(excesses_of(client, {c.provider for c in changes if c.is_of_amounts}))
+    if excesses:
+        LOG.warning(
+            "More is allocated than the capacity: %s. The servers keep it, and Placement allocates"
+            " no more until enough is free.",
+            ", ".join(map(str, excesses)),
+        )
+
+
+def _hostname(name: str) -> str:
+    if name.strip() == name and name.isprintable() and 0 < len(name) <= 200:
+        return name
+    raise InvalidInput.of("--hostname", f"got {name!r}", "give a name of 1 to 200 characters")
+
+
+def _disk_gb(parsed_args: Namespace, instances_path: str) -> int | None:
+    """Return the disk size in the arguments, or of the file system that Nova would use here."""
+    given: int | None = parsed_args.disk_gb
+    if given is not None:
+        if given < 0:
+            raise InvalidInput.of("--disk-gb", f"got {given}", "give 0 or more GiB")
+        return given
+    if parsed_args.connect and "://" in parsed_args.connect.replace(":///", ""):
+        LOG.info(
+            "DISK_GB is left out, because %s may be another machine; use --disk-gb to add it.",
+            parsed_args.connect,
+        )
+        return None
+    path = Path(instances_path)
+    # instances_path need not exist on this machine; then the nearest existing parent counts.
+    path = next(p for p in (path, *path.parents) if p.exists())
+    disk_gb = shutil.disk_usage(path).total // 2**30
+    LOG.info(
+        "DISK_GB is %d, the size of the file system of %s on this machine; use --disk-gb to"
+        " change it.",
+        disk_gb,
+        path,
+    )
+    return disk_gb
+
+
+def provider_row(provider: ResourceProvider) -> tuple[object, ...]:
+    """Return a row with the name, parent, inventories and traits of a provider."""
+    return (
+        provider.name,
+        provider.parent,
+        FormattedValue({c: _inventory(i) for c, i in provider.inventories.items()}, _lines),
+        FormattedValue(sorted(provider.traits), "\n".join),
+    )
+
+
+def _inventory(inventory: Inventory) -> dict[str, Any]:
+    """Return the fields of the inventory that Placement's API has."""
+    fields = asdict(inventory)
+    del fields["ratio_is_initial"]
+    return fields
+
+
+def _lines(inventories: Mapping[str, Mapping[str, Any]]) -> str:
+    return "\n".join(
+        f"{name}: {i['total']}, reserved {i['reserved']}, ratio {i['allocation_ratio']:g}, "
+        f"at most {i['max_unit']} to one server"
+        + (f", in steps of {i['step_size']}" if i["step_size"] > 1 else "")
+        for name, i in inventories.items()
+    )

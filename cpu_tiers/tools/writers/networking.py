@@ -1,0 +1,165 @@
+"""``cpu-tiers networking show`` and ``networking sync``: the providers of Neutron's agents."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
+
+from oslo_config import cfg
+
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.inventory.networking import build_networking_trees
+from cpu_tiers.model.chassis import is_chassis_table, read_chassis
+from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.placement.errors import Interrupted, PlacementError
+from cpu_tiers.tools.frame.cloud_objects import find_agents
+from cpu_tiers.tools.frame.documents import read_json
+from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
+from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking
+from cpu_tiers.tools.writers.inventory import (
+    CHANGE_COLUMNS,
+    change_rows,
+    provider_row,
+    warn_of_excesses,
+)
+
+LOG = logging.getLogger(__name__)
+
+
+class _NetworkingCommand(NovaConfCommand, ListCommand):
+    """The arguments of both commands, and the provider trees that they describe."""
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        self._parser = parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "agents",
+            nargs="*",
+            metavar="AGENT.json",
+            help="output of `openstack network agent show -f json`; for OVN the output of "
+            "`ovn-sbctl -f json list Chassis`, with all chassis",
+        )
+        parser.add_argument(
+            "--host",
+            action="append",
+            default=[],
+            metavar="HOST",
+            help="the agents of this host, which Neutron is asked for; may be repeated",
+        )
+        parser.add_argument(
+            "--device-trait",
+            action="append",
+            default=[],
+            metavar="DEVICE=TRAIT",
+            help="an additional trait of a device, such as br-ex=CUSTOM_GUARANTEED_BW; "
+            "may be repeated",
+        )
+        parser.add_argument(
+            "--prohibit-vnic-type",
+            action="append",
+            default=[],
+            metavar="TYPE",
+            help="a VNIC type as in Neutron's vnic_type_prohibit_list; may be repeated",
+        )
+        return parser
+
+    def trees(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> tuple[ProviderTree, ...]:
+        """Return the provider trees of the agents.
+
+        :raises InvalidInput: with the faults of all files and hosts.
+        :raises ComputeApiUnavailable: Neutron does not answer.
+        """
+        if not parsed_args.agents and not parsed_args.host:
+            self._parser.error("name a file with an agent, or give --host")
+        faults = FaultList()
+        agents: list[NetworkAgent] = []
+        for path in parsed_args.agents:
+            with faults:
+                agents += _read_agents(path)
+        for host in dict.fromkeys(parsed_args.host):
+            with faults:
+                agents += find_agents(self.services(conf), host)
+        faults.raise_if_any()
+        return build_networking_trees(
+            agents,
+            device_traits=_by_device(parsed_args.device_trait),
+            prohibited_vnic_types=parsed_args.prohibit_vnic_type,
+        )
+
+
+class NetworkingShow(_NetworkingCommand):
+    """Show the providers that Neutron's agents have under their hosts, without writing."""
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Build the trees, and list their providers."""
+        trees = self.trees(parsed_args, self.nova_conf())
+        providers = (p for tree in trees for p in tree.providers[1:])
+        columns = ("uuid", "name", "parent", "inventories", "traits")
+        return columns, [(provider.uuid, *provider_row(provider)) for provider in providers]
+
+
+class NetworkingSync(_NetworkingCommand):
+    """Write the providers of Neutron's agents to Placement, and list the changes."""
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Refuse a snapshot."""
+        return refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Build the trees, and write the differences."""
+        conf = self.nova_conf()
+        trees = self.trees(parsed_args, conf)
+        with ProgressLine("asking Placement") as progress, self.placement(conf) as client:
+            results = _sync(client, trees, progress)
+            changes = [change for result in results for change in result.changes]
+            warn_of_excesses(client, changes)
+        for kept in (device for result in results for device in result.kept):
+            LOG.warning("%s", kept)
+        if not changes:
+            LOG.info("Placement is up to date: nothing was changed.")
+        return CHANGE_COLUMNS, change_rows(changes)
+
+
+def _sync(
+    client: PlacementClient, trees: Sequence[ProviderTree], progress: ProgressLine
+) -> list[NetworkingChanges]:
+    """Write one tree after the other; an error also lists the changes of the earlier trees."""
+    results: list[NetworkingChanges] = []
+    for number, tree in enumerate(trees):
+        progress.tell_number("hosts", number, len(trees))
+        try:
+            results.append(sync_networking(client, tree))
+        except (PlacementError, Interrupted) as error:
+            error.prepend_written([change for result in results for change in result.changes])
+            raise
+    return results
+
+
+def _read_agents(path: str) -> tuple[NetworkAgent, ...]:
+    """Return the agent of a file, or the agents of all chassis in the file.
+
+    :raises InvalidInput: with the faults of the file.
+    """
+    document = read_json(path)
+    if is_chassis_table(document):
+        return read_chassis(document, where=path)
+    if isinstance(document, list):
+        raise InvalidInput.of(
+            path,
+            "a list of agents",
+            "give the output of openstack network agent show -f json for each agent, or --host",
+        )
+    return (NetworkAgent.parse(document, where=path),)
+
+
+def _by_device(arguments: Iterable[str]) -> dict[str, set[str]]:
+    traits: dict[str, set[str]] = {}
+    for text in arguments:
+        device, sign, trait = text.partition("=")
+        if not (device and sign and trait):
+            raise InvalidInput.of("--device-trait", f"got {text!r}", "give DEVICE=TRAIT")
+        traits.setdefault(device, set()).add(trait)
+    return traits

@@ -1,0 +1,220 @@
+"""``cpu-tiers reshape``: plans the reshape that a restart of nova-compute makes, or makes it."""
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
+from cpu_tiers.placement.errors import ProviderNotFound
+from cpu_tiers.placement.plan_file import SavedPlan, read_plan
+from cpu_tiers.tools.frame.documents import read_json
+from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.short_lists import shortened
+from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
+from cpu_tiers.tools.nova.nova_command import NovaCommand
+from cpu_tiers.tools.placement.numa_reshape import reshape
+from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
+from cpu_tiers.tools.writers.inventory import CHANGE_COLUMNS, change_rows
+from cpu_tiers.tools.writers.move_plan import (
+    add_plan_arguments,
+    move_rows,
+    read_tree,
+    save,
+    wants_moves,
+)
+from cpu_tiers.tools.writers.shortfall_rows import COLUMNS, refusals, rows
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.consumers import ComputeNode
+    from cpu_tiers.tools.nova.cloud import Cloud
+    from cpu_tiers.tools.nova.heal_plan import HealPlan
+    from cpu_tiers.tools.nova.numa_plan import MovePlan
+
+LOG = logging.getLogger(__name__)
+
+
+class ReshapePlan(NovaCommand, ListCommand):
+    """List the allocations that nova-compute will change to report shares or NUMA nodes.
+
+    Without NUMA reporting, the list has the servers that get shares when nova-compute
+    starts with [libvirt] report_vcpu_shares = true. With [compute]
+    enable_numa_reporting_to_placement = true in nova.conf, the list has the servers that
+    move to NUMA nodes, with their shares if these are reported; this needs the host's
+    capabilities. The command writes nothing. The exit status is 1 if nova-compute would
+    refuse to start because servers do not fit.
+    """
+
+    refused = False
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the host and the plan."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--host", required=True, help="host, named as in `openstack compute service list`"
+        )
+        add_plan_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Make the plan with the functions that the driver uses at its start."""
+        conf = self.nova_conf()
+        if wants_moves(parsed_args, conf):
+            plan = self._moves(parsed_args, conf)
+            self._log_refusals(list(map(str, plan.faults)), parsed_args)
+            if not plan.consumers:
+                LOG.info("No server has CPUs or memory of the root provider: no server moves.")
+            if parsed_args.save and not self.refused:
+                save(plan, parsed_args.save)
+            return COLUMNS, list(move_rows(plan))
+        plans = self._shares(parsed_args, conf)
+        self._log_refusals(refusals(plans), parsed_args)
+        if not any(plan.additions for plan in plans):
+            LOG.info("No server lacks shares: nothing would be changed.")
+        return COLUMNS, rows(plans)
+
+    def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["HealPlan"]:
+        with ProgressLine("asking Nova and Placement"), self.clients() as (cloud, client):
+            from cpu_tiers.tools.nova.cloud import compute_nodes_of_host
+            from cpu_tiers.tools.nova.heal_plan import plan_reshape
+
+            multiplier = conf.libvirt.vcpu_share_multiplier
+            overhead = conf.libvirt.emulator_overhead_percent
+            compute_nodes = compute_nodes_of_host(cloud, parsed_args.host)
+            plans = [
+                plan_reshape(client, compute_node, multiplier, overhead)
+                for compute_node in compute_nodes
+            ]
+        for plan in plans:
+            _log_shares(plan, multiplier)
+        return plans
+
+    def _moves(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> "MovePlan":
+        if parsed_args.offline:
+            with ProgressLine("asking Nova"), self.cloud() as cloud:
+                from cpu_tiers.tools.nova.numa_plan import plan_offline
+
+                compute_node = _compute_node(cloud, parsed_args.host)
+                return plan_offline(compute_node, read_tree(parsed_args, conf, compute_node.name))
+        with ProgressLine("asking Nova and Placement"), self.clients() as (cloud, client):
+            from cpu_tiers.tools.nova.numa_plan import plan_moves
+
+            compute_node = _compute_node(cloud, parsed_args.host)
+            return plan_moves(
+                client, compute_node, read_tree(parsed_args, conf, compute_node.name)
+            )
+
+    def _log_refusals(self, messages: Sequence[str], parsed_args: Namespace) -> None:
+        for message in shortened(messages, show_all=parsed_args.all):
+            LOG.error("%s", message)
+        self.refused = bool(messages)
+        if messages:
+            LOG.error("nova-compute would refuse to start, and change nothing")
+
+    def run(self, parsed_args: Namespace) -> int:
+        """Return the exit status: 1 also if nova-compute would refuse to start."""
+        status: int = super().run(parsed_args)
+        return status or int(self.refused)
+
+
+class ReshapeApply(NovaConfCommand, ListCommand):
+    """Carry out a plan that `reshape plan` has saved, in one transaction.
+
+    Stop nova-compute before, and start it afterwards; it then finds its NUMA nodes and
+    allocations complete. If the allocations of servers have changed since the plan was
+    made, the command names these servers and writes nothing. A second run changes nothing.
+    """
+
+    needs_nova_conf = True
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the plan and the host's capabilities."""
+        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
+        parser.add_argument(
+            "plan", metavar="PLAN.json", help="file that `reshape plan --save` has written"
+        )
+        add_capabilities_arguments(parser)
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Write the differences and list them."""
+        conf = self.nova_conf()
+        plan = _read_plan(parsed_args.plan)
+        tree = read_tree(parsed_args, conf, plan.host)
+        with ProgressLine("asking Placement"), self.placement(conf) as client:
+            if client.find_provider(plan.host) is None:
+                raise ProviderNotFound(
+                    f"Placement has no provider {plan.host}, the host of the plan, so there is"
+                    " nothing to move: start nova-compute, which reports the host",
+                    provider=plan.host,
+                )
+            changes = reshape(client, tree, plan)
+        if not changes:
+            LOG.info("Placement is up to date: nothing was changed.")
+        return CHANGE_COLUMNS, change_rows(changes)
+
+
+class ReshapeRename(NovaConfCommand, ListCommand):
+    """Give the shares of a host the name that os-resource-classes has, in one transaction.
+
+    A host keeps the name CUSTOM_VCPU_SHARES when os-resource-classes begins to contain
+    VCPU_SHARES. The command changes the name in the inventories of the host and in all
+    allocations of the host; the amounts stay. It needs Placement and the nova.conf of the host;
+    nova-compute may run, and no server needs another place. A second run changes nothing.
+    """
+
+    needs_nova_conf = True
+
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        """Add the arguments for the host."""
+        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
+        parser.add_argument("--host", required=True, help="host, named as its root provider")
+        parser.add_argument("--dry-run", action="store_true", help="write nothing")
+        return parser
+
+    def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
+        """Write the new name and list the changes."""
+        conf = self.nova_conf()
+        if not conf.libvirt.report_vcpu_shares:
+            raise InvalidInput.of(
+                "nova.conf, [libvirt] report_vcpu_shares",
+                "not true, so a provider.yaml reports the shares of the host, if it has any",
+                "give the nova.conf of the host; Nova accepts only CUSTOM_VCPU_SHARES in a"
+                " provider.yaml",
+            )
+        write = plan_rename if parsed_args.dry_run else rename_shares
+        with ProgressLine("asking Placement"), self.placement(conf) as client:
+            changes = write(client, parsed_args.host)
+        if not changes:
+            LOG.info("No provider of the host has the name %s.", OTHER_SHARES)
+        return CHANGE_COLUMNS, change_rows(changes)
+
+
+def _read_plan(path: str) -> SavedPlan:
+    return read_plan(read_json(path, "give a file of `reshape plan --save`"), where=path)
+
+
+def _compute_node(cloud: "Cloud", host: str) -> "ComputeNode":
+    from cpu_tiers.tools.nova.cloud import compute_nodes_of_host
+
+    # With libvirt a host has exactly one compute node.
+    return compute_nodes_of_host(cloud, host)[0]
+
+
+def _log_shares(plan: "HealPlan", multiplier: int) -> None:
+    if not plan.shares:
+        LOG.info("%s has no VCPU inventory, so it would report no shares", plan.host)
+    for provider, inventories in plan.shares.items():
+        LOG.info(
+            "%s: vcpu_share_multiplier %d gives %d shares, of which %d can be claimed",
+            provider,
+            multiplier,
+            inventories[VCPU_SHARES].total,
+            inventories[VCPU_SHARES].capacity,
+        )
