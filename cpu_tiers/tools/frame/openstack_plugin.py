@@ -8,9 +8,10 @@ Source: the plugin interface of python-openstackclient, "openstack.cli.extension
 """
 
 from argparse import ArgumentParser
-from importlib import import_module
 from os import environ
 from typing import Any
+
+from cpu_tiers.tools import load
 
 API_NAME = "cpu_tiers"
 """The attribute of the client manager that has what :func:`make_client` returns."""
@@ -51,7 +52,7 @@ def _command(module: str, name: str) -> type:
 
     # cliff reads the parameters of the constructor.
     def create(_: type, app: Any, app_args: Any, cmd_name: str | None = None) -> Any:
-        command = getattr(import_module(f"cpu_tiers.tools.{module}"), name)
+        command = getattr(load(module), name)
         return command(app, app_args, cmd_name)
 
     return type(name, (), {"__new__": create, "__init__": create, "__module__": __name__})

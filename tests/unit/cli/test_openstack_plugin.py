@@ -78,3 +78,25 @@ assert main(["flavor", "show", "--help"]) == 0
         "cpu_tiers.tools.cgroup",
         "cpu_tiers.tools.simulation",
     }
+
+
+STARTS = {
+    "cpu-tiers": ("from cpu_tiers.tools import run; run()", "cpu-tiers: "),
+    "cpu-tiers-status": ("from cpu_tiers.tools import run_status; run_status()", "cpu-tiers: "),
+    "openstack": (
+        "from cpu_tiers.tools.frame.openstack_plugin import Explain; Explain(None, None)",
+        "ModuleNotFoundError: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("program", STARTS)
+def test_without_the_extra_a_program_names_it(program: str) -> None:
+    code, prefix = STARTS[program]
+    missing = (
+        "import importlib.util as u; u.find_spec = lambda name: name not in ('cliff', 'rich')"
+    )
+    start = [sys.executable, "-c", f"{missing}; {code}"]
+    result = run(start, capture_output=True, text=True)
+    advice = f"{prefix}the commands need cliff, rich: pip install 'cpu-tiers[tools]'"
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (1, advice)
