@@ -82,7 +82,8 @@ class WrappingStream(io.TextIOBase):
         waiting, self._waiting = self._waiting, ""
         if waiting:
             self._print(waiting, end="")
-        self._stream.flush()
+        if not self._stream.closed:  # Python flushes this stream, too, when nobody refers to it
+            self._stream.flush()
 
     def fileno(self) -> int:
         """Return the file descriptor of the terminal."""

@@ -34,15 +34,13 @@ def parser(prog: str) -> ArgumentParser:
 
 def test_a_usage_with_a_long_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "56")
-    assert parser("p").format_usage().splitlines() == [
-        "usage: p [-f {json,table}] [-n]",
-        "         [--capabilities FILE | --connect URI]",
-    ]
-    # argparse would write 18 more spaces than here, and 65 columns.
-    assert parser("program with commands").format_usage().splitlines() == [
-        "usage: program with commands [-f {json,table}] [-n]",
-        "       [--capabilities FILE | --connect URI]",
-    ]
+    options = ["[-f {json,table}]", "[-n]", "[--capabilities FILE | --connect URI]"]
+    # argparse would write 18 more spaces for the second, and 65 columns. Python 3.13 breaks lines
+    # also between the options of a group.
+    for program in ("p", "program with commands"):
+        usage = parser(program).format_usage()
+        assert " ".join(usage.split()) == " ".join(["usage:", program, *options])
+        assert 32 < max(map(len, usage.splitlines())) <= 56
 
 
 def test_choices_are_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
