@@ -5,6 +5,7 @@ import sys
 import tarfile
 import tomllib
 from configparser import ConfigParser
+from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -42,6 +43,23 @@ def sdist(built: Path) -> set[str]:
         return {name.partition("/")[2] for name in archive.getnames()}
 
 
+@pytest.fixture
+def sdist_of_a_tag(tmp_path: Path) -> Path:
+    """Return the sdist of a clone with a tag, after ``tox -e release`` has made its files."""
+    clone = tmp_path / "clone"
+    git = ["git", "-c", "user.name=T", "-c", "user.email=t@example.org"]
+    subprocess.run([*git, "clone", "-q", ROOT, clone], check=True, capture_output=True)
+    subprocess.run([*git, "tag", "-a", "7.8.9", "-m", "7.8.9"], cwd=clone, check=True)
+    made = clone / "packaging" / "built"
+    made.mkdir()
+    (made / "cpu-tiers.1").write_text("the page")
+    (made / "cpu-tiers.cdx.json").write_text("{}")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist"]
+    subprocess.run(build, cwd=clone, check=True, capture_output=True)
+    (path,) = (clone / "dist").iterdir()
+    return path
+
+
 def files(folder: str) -> dict[str, bytes]:
     """Return the files of a folder of the repository by their names below the folder."""
     root = ROOT / folder
@@ -62,6 +80,30 @@ def below(wheel: dict[str, bytes], prefix: str) -> dict[str, bytes]:
 def test_the_index_would_accept_and_show_both(built: Path) -> None:
     check = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built.iterdir())]
     assert subprocess.run(check, check=False, capture_output=True).returncode == 0
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+def test_a_release_can_be_built_again_to_the_byte(built: Path, tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    assert len(digests(built)) == 2
+    assert digests(tmp_path) == digests(built)
+
+
+def test_a_release_has_its_tag_manual_pages_and_components(sdist_of_a_tag: Path) -> None:
+    assert sdist_of_a_tag.name == "cpu_tiers-7.8.9.tar.gz"
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
+    with tarfile.open(sdist_of_a_tag) as archive:
+        archive.extractall(sdist_of_a_tag.parent, filter="data")
+    folder = sdist_of_a_tag.parent / "cpu_tiers-7.8.9"
+    subprocess.run(build, cwd=folder, check=True, capture_output=True)
+    with ZipFile(folder / "dist" / "cpu_tiers-7.8.9-py3-none-any.whl") as archive:
+        page = archive.read("cpu_tiers-7.8.9.data/data/share/man/man1/cpu-tiers.1")
+        components = archive.read("cpu_tiers-7.8.9.dist-info/sboms/cpu-tiers.cdx.json")
+    assert (page, components) == (b"the page", b"{}")
 
 
 def test_the_wheel_has_the_whole_package(wheel: dict[str, bytes]) -> None:
