@@ -93,11 +93,12 @@ def test_a_release_can_be_built_again_to_the_byte(built: Path, tmp_path: Path) -
     assert digests(tmp_path) == digests(built)
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a copy without Git has no tag")
 def test_a_release_has_its_tag_manual_pages_and_components(sdist_of_a_tag: Path) -> None:
     assert sdist_of_a_tag.name == "cpu_tiers-7.8.9.tar.gz"
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
     with tarfile.open(sdist_of_a_tag) as archive:
-        archive.extractall(sdist_of_a_tag.parent, filter="data")
+        archive.extractall(sdist_of_a_tag.parent)  # noqa: S202  # it is ours
     folder = sdist_of_a_tag.parent / "cpu_tiers-7.8.9"
     subprocess.run(build, cwd=folder, check=True, capture_output=True)
     with ZipFile(folder / "dist" / "cpu_tiers-7.8.9-py3-none-any.whl") as archive:
