@@ -34,7 +34,7 @@ with warnings.catch_warnings():
     from nova.scheduler import manager
     from nova.scheduler.client import report
 
-    from cpu_tiers.model.host_traits import multiplier_trait
+    from cpu_tiers.model.names import MULTIPLIER_TRAIT
     from cpu_tiers.tools.placement.embedded import WsgiTransport, placement_app
 
 HOSTS = 1_000
@@ -166,8 +166,8 @@ def add_providers(placement: Adapter, uuids: list[str]) -> None:
         _put(placement, f"/traits/{name}", None)
     _put(placement, f"/resource_classes/{SHARES}", None)
     traits.append("OWNER_NOVA")  # which Nova requires since release 34
-    _put(placement, f"/traits/{multiplier_trait()}", None)
-    traits.append(multiplier_trait())  # of a host that knows quota:cpu_shares_multiplier
+    _put(placement, f"/traits/{MULTIPLIER_TRAIT}", None)
+    traits.append(MULTIPLIER_TRAIT)  # of a host that knows quota:cpu_shares_multiplier
     for one in uuids:
         made = placement.post("/resource_providers", json={"uuid": one, "name": one})
         assert made.ok, made.text

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from cpu_tiers.accounting.holdings import Amounts
 from cpu_tiers.accounting.node_room import PageSizes, memory_kind
+from cpu_tiers.model.flavor import PageSize
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.names import MEMORY_MB, PCPU
-from cpu_tiers.model.policies import PageSize
 from cpu_tiers.translators.shares import divide
 
 

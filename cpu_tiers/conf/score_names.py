@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from cpu_tiers.conf.filter_scheduler import GROUP
-from cpu_tiers.extra_specs.similar_names import similar
 from cpu_tiers.model.names import (
     STANDARD_CLASSES,
     as_known,
     is_resource_class,
     is_trait,
+    similar,
     standard_traits,
 )
 

@@ -1,14 +1,17 @@
-"""The masks that make vCPUs dedicated or real-time.
+"""The dedicated and the real-time vCPUs of a server, by masks or by amounts.
 
 As in Nova, the real-time mask of the image overrides the real-time mask of the
-flavor. Spec: use-pcpu-vcpu-in-one-instance, "Set dedicated CPU bit-mask" and
-"Affect over real-time vCPUs". Pure.
+flavor. Spec: use-pcpu-vcpu-in-one-instance, "Set dedicated CPU bit-mask",
+"Affect over real-time vCPUs" and "Create mixed instance via resources:PCPU and
+resources:VCPU". Pure.
 """
 
+from collections.abc import Sequence
+
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
-from cpu_tiers.extra_specs.choices import properties
+from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.flavor import Flavor, Image, properties
 
 DEDICATED_MASK = "hw:cpu_dedicated_mask"
 REALTIME = "hw:cpu_realtime"
@@ -99,3 +102,19 @@ def _mask(source: Flavor | Image, key: str, text: str, every: CpuSet) -> CpuSet:
             where, f"{text!r}, of a server with the vCPUs {every}", "name only vCPUs of the server"
         )
     return mask
+
+
+def shared_round_robin(nodes: Sequence[GuestNode], shared: int) -> CpuSet:
+    """Return the shared vCPUs. In each round, every node makes its lowest vCPU shared.
+
+    A node whose vCPUs are all shared is skipped, so that the rounds go on for nodes
+    of unequal size.
+
+    :param shared: the number of shared vCPUs, less than the vCPUs of all nodes.
+    """
+    dedicated = [sorted(node.cpus, reverse=True) for node in nodes]
+    chosen: list[int] = []
+    while len(chosen) < shared:
+        dedicated = [cpus for cpus in dedicated if cpus]
+        chosen += [cpus.pop() for cpus in dedicated[: shared - len(chosen)]]
+    return CpuSet(chosen)

@@ -10,11 +10,11 @@ import re
 from typing import NamedTuple
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.extra_specs.similar_names import advice
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import (
     MAX_AMOUNT,
     STANDARD_CLASSES,
+    advice,
     as_known,
     is_resource_class,
     is_trait,

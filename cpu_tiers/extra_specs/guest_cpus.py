@@ -8,6 +8,7 @@ D5. Pure.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 from cpu_tiers.errors import FaultList, InvalidInput
@@ -19,23 +20,35 @@ from cpu_tiers.extra_specs.cpu_masks import (
     is_realtime,
     mixed_mask,
     realtime_mask,
+    shared_round_robin,
 )
-from cpu_tiers.extra_specs.cpu_policy import RequestedPolicy, requested_policy
-from cpu_tiers.extra_specs.emulator_threads import KEYS as EMULATOR_KEYS
-from cpu_tiers.extra_specs.emulator_threads import emulator_threads_policy
+from cpu_tiers.extra_specs.cpu_policies import (
+    EMULATOR_KEYS,
+    HYPERTHREADING,
+    THREAD_POLICY,
+    RequestedPolicy,
+    emulator_threads_policy,
+    requested_policy,
+    thread_policy,
+)
 from cpu_tiers.extra_specs.groups import OwnGroups, read_groups
 from cpu_tiers.extra_specs.numa import GuestNode, asks_for_nodes, guest_nodes, node_count
 from cpu_tiers.extra_specs.page_size import asks_for_pages, page_size
-from cpu_tiers.extra_specs.round_robin import shared_round_robin
-from cpu_tiers.extra_specs.silence import is_silent_on_cpus
-from cpu_tiers.extra_specs.thread_policy import POLICY as THREAD_POLICY
-from cpu_tiers.extra_specs.thread_policy import thread_policy
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
-from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.names import VCPU
-from cpu_tiers.model.policies import CpuPolicy, EmulatorThreadsPolicy, PageSize, ThreadPolicy
+from cpu_tiers.model.flavor import (
+    CpuPolicy,
+    EmulatorThreadsPolicy,
+    Flavor,
+    Image,
+    PageSize,
+    ThreadPolicy,
+    properties,
+)
+from cpu_tiers.model.names import PCPU, VCPU
 
 _NO_CPU = CpuSet()
+_CPU_NAMESPACES = ("hw:", "hw_")
+_CPU_NAMES = (f":{VCPU}", f":{PCPU}", f":{HYPERTHREADING}")
 
 
 class CpuCounts(NamedTuple):
@@ -99,7 +112,7 @@ def guest_cpus(
     """
     faults = FaultList()
     own = read_groups(flavor, faults) if own is None else own
-    if is_silent_on_cpus(flavor, image):
+    if has_no_cpu_keys(flavor, image):
         faults.raise_if_any()
         return GuestCpus(counts=CpuCounts(shared=flavor.vcpus, dedicated=0))
     requested = _requested(flavor, image, own, faults)
@@ -277,3 +290,15 @@ def _realtime(
             f"leave a vCPU out of {REALTIME_MASK}, or set {EMULATOR_KEYS[0]}",
         )
     return realtime
+
+
+def has_no_cpu_keys(flavor: Flavor, image: Image | None) -> bool:
+    """Return whether no key can change the CPUs, the NUMA nodes or the pages of a server.
+
+    All such keys are in a namespace of hardware, or are amounts of VCPU and PCPU and the trait
+    of hyperthreads, in any group. A malformed key counts, too.
+    """
+    for key in chain(flavor.extra_specs, properties(image)):
+        if key.startswith(_CPU_NAMESPACES) or key.endswith(_CPU_NAMES):
+            return False
+    return True

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.errors import ConflictingExtraSpecs, Fault, FaultList, InvalidInput
-from cpu_tiers.extra_specs.choices import properties
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.flavor import Flavor, Image, properties
 
 NODES, IMAGE_NODES = "hw:numa_nodes", "hw_numa_nodes"
 CPUS, IMAGE_CPUS = "hw:numa_cpus", "hw_numa_cpus"

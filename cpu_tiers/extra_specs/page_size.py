@@ -11,11 +11,9 @@ from collections.abc import Collection
 from decimal import Decimal
 
 from cpu_tiers.errors import ConflictingExtraSpecs, Fault, FaultList, InvalidInput
-from cpu_tiers.extra_specs.choices import properties
-from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.flavor import Flavor, Image, PageSize, properties
 from cpu_tiers.model.names import MAX_AMOUNT
 from cpu_tiers.model.numa import page_size_of, page_trait
-from cpu_tiers.model.policies import PageSize
 
 KEY = "hw:mem_page_size"
 IMAGE_KEY = "hw_mem_page_size"

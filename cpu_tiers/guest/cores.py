@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.compute import ComputeCell
-from cpu_tiers.model.policies import ThreadPolicy
+from cpu_tiers.model.flavor import ThreadPolicy
 
 
 class CpuNeed(NamedTuple):

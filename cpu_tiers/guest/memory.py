@@ -6,8 +6,8 @@ guests use this memory or not.
 """
 
 from cpu_tiers.model.compute import ComputeCell
+from cpu_tiers.model.flavor import PageSize
 from cpu_tiers.model.guest import GuestCell, GuestTopology
-from cpu_tiers.model.policies import PageSize
 
 
 def is_pinned(guest: GuestTopology) -> bool:

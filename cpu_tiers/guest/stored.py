@@ -12,8 +12,8 @@ from typing import Any, cast, get_args
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import CpuPolicy, EmulatorThreadsPolicy, ThreadPolicy
 from cpu_tiers.model.guest import GuestCell, GuestTopology
-from cpu_tiers.model.policies import CpuPolicy, EmulatorThreadsPolicy, ThreadPolicy
 
 DEDICATED_IN_CPUSET = 1
 """The form that computes older than Victoria read."""

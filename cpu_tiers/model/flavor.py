@@ -1,13 +1,19 @@
-"""The flavor and the image of a server."""
+"""The flavor and the image of a server, and the values of policies as Nova's keys have them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, TypeGuard
+from typing import Literal, NamedTuple, TypeGuard
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.names import MAX_AMOUNT
+
+CpuPolicy = Literal["dedicated", "mixed", "shared"]
+ThreadPolicy = Literal["prefer", "isolate", "require"]
+EmulatorThreadsPolicy = Literal["share", "isolate"]
+PageSize = Literal["small", "large", "any"] | int
+"""A size in kB, the smallest size of the host, any larger size, or any size."""
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -88,3 +94,8 @@ class Image(NamedTuple):
     def spec(self, key: str) -> str:
         """Return the name of a property of this image in an error message."""
         return f"image {self.name}, property {key}"
+
+
+def properties(image: Image | None) -> Mapping[str, str]:
+    """Return the properties of an image; none for a server without an image."""
+    return _NOTHING if image is None else image.properties

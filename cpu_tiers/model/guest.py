@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.policies import CpuPolicy, EmulatorThreadsPolicy, PageSize, ThreadPolicy
+from cpu_tiers.model.flavor import CpuPolicy, EmulatorThreadsPolicy, PageSize, ThreadPolicy
 
 _NO_CPU = CpuSet()
 

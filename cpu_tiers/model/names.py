@@ -135,6 +135,30 @@ def host_traits(traits: Iterable[str]) -> frozenset[str]:
     )
 
 
+MULTIPLIER_TRAIT = "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER"
+"""The trait of a host that gives guests the weight of their multiplier.
+
+By this trait and by :data:`POLICY_TRAITS`, the root provider of a host tells the functions of
+cpu-tiers that nova-scheduler may require for a server (decision D76)."""
+
+AMOUNTS_TRAIT = "CUSTOM_COMPUTE_CPU_AMOUNTS"
+"""The trait of a host that accepts amounts of both VCPU and PCPU on one flavor."""
+
+EMULATOR_THREADS_TRAIT = "CUSTOM_COMPUTE_CPU_EMULATOR_THREADS"
+"""The trait of a host that knows ``hw:cpu_emulator_threads``."""
+
+REALTIME_MASK_TRAIT = "CUSTOM_COMPUTE_CPU_REALTIME_MASK"
+"""The trait of a host where a real-time mask says which vCPUs are dedicated.
+An unmodified Nova accepts such a mask in a mixed server only beside ``hw:cpu_realtime``."""
+
+EVEN_MEMORY_TRAIT = "CUSTOM_COMPUTE_NUMA_EVEN_MEMORY"
+"""The trait of a host that divides the memory of a guest among its NUMA nodes.
+An unmodified Nova refuses ``hw:numa_cpus.N`` without ``hw:numa_mem.N``."""
+
+POLICY_TRAITS = (AMOUNTS_TRAIT, EMULATOR_THREADS_TRAIT, REALTIME_MASK_TRAIT, EVEN_MEMORY_TRAIT)
+"""The traits of a host with ``[compute] extend_cpu_policies``."""
+
+
 @functools.lru_cache(maxsize=1024)
 def is_custom(name: str) -> bool:
     """Return whether ``name`` is a well-formed custom resource class or trait."""
@@ -149,3 +173,17 @@ def is_resource_class(name: str) -> bool:
 def is_trait(name: str) -> bool:
     """Return whether Placement can have a trait of this name."""
     return is_custom(name) or name in standard_traits()
+
+
+def similar(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that is most like a misspelt name, or ``None`` if no name is like it."""
+    import difflib  # read at first use: most names are spelt correctly
+
+    nearest = difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.75)
+    return nearest[0] if nearest else None
+
+
+def advice(name: str, names: Iterable[str], otherwise: str) -> str:
+    """Return the advice for an unknown name: the name that was probably meant, and other names."""
+    meant = similar(name, names)
+    return f"did you mean {meant}? {otherwise}" if meant else otherwise

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from cpu_tiers.model import names
-from cpu_tiers.model.policies import PageSize
+from cpu_tiers.model.flavor import PageSize
 
 SIZE_TRAIT = "CUSTOM_MEMORY_PAGE_SIZE_"
 """The beginning of the trait of a page size; the size in kB follows."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from nova import objects
 
-from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY
+from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.nova import options
@@ -44,7 +44,7 @@ def to_flavor(flavor: objects.Flavor) -> Flavor:
     """
     specs = extra_specs(flavor)
     if not options.extends_cpu_policies():
-        specs = {key: value for key, value in specs.items() if key != SPEC_KEY}
+        specs = {key: value for key, value in specs.items() if key != EMULATOR_SPEC_KEY}
     return Flavor(
         name=name_of(flavor),
         vcpus=flavor.vcpus,

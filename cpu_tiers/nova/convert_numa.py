@@ -15,9 +15,9 @@ from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import PageSize
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.host import Pages
-from cpu_tiers.model.policies import PageSize
 
 _NAMED_SIZES: dict[int, PageSize] = {
     hardware.MEMPAGES_SMALL: "small",

@@ -19,8 +19,7 @@ from nova import exception, objects
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.cpu_masks import DEDICATED_MASK, REALTIME, REALTIME_MASK
-from cpu_tiers.extra_specs.cpu_policy import POLICY
-from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY, emulator_threads_policy
+from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY, POLICY, emulator_threads_policy
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.numa import CPUS, IMAGE_CPUS, IMAGE_MEMORY, MEMORY
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
@@ -102,13 +101,13 @@ def _translate_flavor(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return original(equal_flavor(flavor, image_meta), image_meta)
         except exception.NovaException as error:
-            if SPEC_KEY not in extra_specs(flavor):
+            if EMULATOR_SPEC_KEY not in extra_specs(flavor):
                 raise
             # Nova does not know the key, so it must not keep a server that exists from a move.
             constraints = original(
-                equal_flavor(_without(flavor, SPEC_KEY), image_meta), image_meta
+                equal_flavor(_without(flavor, EMULATOR_SPEC_KEY), image_meta), image_meta
             )
-            LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, SPEC_KEY, error)
+            LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, EMULATOR_SPEC_KEY, error)
             return constraints
 
     return numa_get_constraints
@@ -124,11 +123,11 @@ def _read_both_keys(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_emulator_thread_policy_constraint(flavor: objects.Flavor) -> str | None:
         policy: str | None
-        if SPEC_KEY in extra_specs(flavor):
+        if EMULATOR_SPEC_KEY in extra_specs(flavor):
             try:
                 policy = emulator_threads_policy(to_flavor(flavor))
             except InvalidInput as error:
-                LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, SPEC_KEY, error)
+                LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, EMULATOR_SPEC_KEY, error)
             else:
                 return policy
         policy = original(flavor)

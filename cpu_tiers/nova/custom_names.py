@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 
 from keystoneauth1.exceptions import ClientException
 
-from cpu_tiers.model import host_traits, numa
-from cpu_tiers.model.names import is_custom
+from cpu_tiers.model import numa
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS, is_custom
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.seams import Seam
@@ -59,8 +59,8 @@ def _is_ours(trait: str) -> bool:
 def _our_traits() -> frozenset[str]:
     return frozenset(
         {
-            host_traits.multiplier_trait(),
-            *host_traits.policy_traits(),
+            MULTIPLIER_TRAIT,
+            *POLICY_TRAITS,
             numa.node_trait(),
             numa.no_numa_trait(),
             numa.small_pages_trait(),

@@ -30,7 +30,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.extra_specs.cpu_policy import lacks_amounts
+from cpu_tiers.extra_specs.cpu_policies import lacks_amounts
 from cpu_tiers.extra_specs.groups import OwnGroups, parse_groups, read_groups
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus, guest_cpus
 from cpu_tiers.extra_specs.numa import GuestNode

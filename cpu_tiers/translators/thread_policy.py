@@ -7,7 +7,7 @@ flavor's own groups or by the translator ``image_traits``.
 
 from collections.abc import Iterable
 
-from cpu_tiers.extra_specs.thread_policy import HYPERTHREADING, policy_by_key
+from cpu_tiers.extra_specs.cpu_policies import HYPERTHREADING, thread_policy_by_key
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
@@ -20,7 +20,7 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup]:
         other.
     """
     # Not thread_policy(): a policy by trait is already requested as a trait.
-    policy = policy_by_key(server.flavor, server.image)
+    policy = thread_policy_by_key(server.flavor, server.image)
     trait = frozenset({HYPERTHREADING})
     if policy == "require":
         return [RequestGroup(required=trait)]

@@ -19,8 +19,7 @@ from nova import exception, objects
 from cpu_tiers import extensions
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import ExtensionError, Fault, InvalidInput
-from cpu_tiers.extra_specs.cpu_policy import POLICY, cpu_policy
-from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY
+from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY, POLICY, cpu_policy
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.options import CONF
@@ -71,7 +70,7 @@ def faults_of(flavor: objects.Flavor, image: objects.ImageMeta | None) -> tuple[
         if CONF.api.refuse_faulty_flavors:
             query_numa = bool(CONF[filter_scheduler.GROUP].query_placement_for_numa)
             return _request_faults(ServerRequest(ours, image_properties, query_numa=query_numa))
-        if SPEC_KEY in extra_specs(flavor):
+        if EMULATOR_SPEC_KEY in extra_specs(flavor):
             guest_cpus(ours, image_properties)
         # Nova's get_cpu_policy_constraint accepts flavor "mixed" with image "shared"; the table
         # of the spec does not (decision D4).

@@ -12,7 +12,11 @@ from nova import exception
 from nova.api.validation.extra_specs import base
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.emulator_threads import POLICIES, RELEASED_KEY, SPEC_KEY
+from cpu_tiers.extra_specs.cpu_policies import (
+    EMULATOR_POLICIES,
+    EMULATOR_RELEASED_KEY,
+    EMULATOR_SPEC_KEY,
+)
 from cpu_tiers.extra_specs.shares import MAX_WEIGHT, MULTIPLIER, parse_multiplier
 from cpu_tiers.nova.api import features
 
@@ -51,12 +55,13 @@ def register() -> list[base.ExtraSpecValidator]:
             value={"type": str, "description": "A decimal number, such as 100 or 2.5."},
         ),
         base.ExtraSpecValidator(
-            name=SPEC_KEY,
-            description=f"Another name for {RELEASED_KEY}: set one name, or both to equal values.",
+            name=EMULATOR_SPEC_KEY,
+            description=f"Another name for {EMULATOR_RELEASED_KEY}: set one name, or both to equal"
+            " values.",
             value={
                 "type": str,
                 "description": "Where the emulator threads of the hypervisor run.",
-                "enum": list(POLICIES),
+                "enum": list(EMULATOR_POLICIES),
             },
         ),
     ]

@@ -1,7 +1,6 @@
 """The traits of a host: the functions of cpu-tiers that are on (decision D76), and no NUMA."""
 
-from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
-from cpu_tiers.model.names import names_of_trait
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS, names_of_trait
 from cpu_tiers.model.numa import OF_TREE, no_numa_trait
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.options import CONF, extends_cpu_policies
@@ -18,8 +17,8 @@ def mark(host: HostReport, *, keeps_shares: bool, no_numa: bool) -> None:
     """
     host.tree.remove_traits(host.name, *(t for t in host.root.traits if t.startswith(OF_TREE)))
     reports_shares: bool = CONF.libvirt.report_vcpu_shares or keeps_shares
-    switches = {no_numa_trait(): no_numa, multiplier_trait(): reports_shares}
-    switches |= dict.fromkeys(policy_traits(), extends_cpu_policies())
+    switches = {no_numa_trait(): no_numa, MULTIPLIER_TRAIT: reports_shares}
+    switches |= dict.fromkeys(POLICY_TRAITS, extends_cpu_policies())
     for trait, is_on in switches.items():
         if is_on:
             host.tree.add_traits(host.name, *names_of_trait(trait))

@@ -10,8 +10,7 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.errors import Fault, FaultList
-from cpu_tiers.extra_specs.known_keys import misspelt_keys
-from cpu_tiers.extra_specs.numa_advice import idle_keys
+from cpu_tiers.extra_specs.flavor_advice import idle_keys, misspelt_keys
 from cpu_tiers.extra_specs.page_size import absent_pages
 from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.model.flavor import Flavor

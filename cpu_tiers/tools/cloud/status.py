@@ -17,8 +17,7 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.conf.score_names import idle_names
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.excess import Excess
-from cpu_tiers.model.host_traits import multiplier_trait
-from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.tools.cloud.flavor_report import check_flavors, check_pinned, inspect
 from cpu_tiers.tools.cloud.function_report import check_functions
 from cpu_tiers.tools.cloud.trait_report import check_host_traits, register
@@ -177,7 +176,7 @@ def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
         return Result(Code.FAILURE, str(error))
     on = options if weighs else []
     nodes = sum(host.is_numa_aware is True for host in hosts)
-    by_driver = sum(host.has_shares and multiplier_trait() in host.functions for host in hosts)
+    by_driver = sum(host.has_shares and MULTIPLIER_TRAIT in host.functions for host in hosts)
     by_file = sum(host.has_shares for host in hosts) - by_driver
     if nodes or "query_placement_for_numa" in on:
         step = "4, NUMA nodes"

@@ -7,7 +7,7 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.conf import compute, filter_scheduler
-from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS
 from cpu_tiers.tools.frame.host_names import names, of_all
 from cpu_tiers.tools.placement.survey import HostSurvey
 
@@ -54,14 +54,14 @@ def _required(conf: cfg.ConfigOpts) -> Iterator[_Function]:
     if scheduler.query_placement_for_vcpu_shares:
         yield _Function(
             option="[libvirt] report_vcpu_shares",
-            traits=(multiplier_trait(),),
+            traits=(MULTIPLIER_TRAIT,),
             flavors="quota:cpu_shares_multiplier",
             needs_vcpu=True,
         )
     if conf[compute.GROUP].extend_cpu_policies:
         yield _Function(
             option="[compute] extend_cpu_policies",
-            traits=policy_traits(),
+            traits=POLICY_TRAITS,
             flavors=(
                 "amounts of VCPU and PCPU, hw:cpu_emulator_threads, a real-time mask without"
                 " hw:cpu_realtime, or hw:numa_cpus.N without hw:numa_mem.N"

@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.extra_specs.similar_names import advice
 from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.names import advice
 from cpu_tiers.model.network_agent import NetworkAgent, reports_resources
 from cpu_tiers.model.port import Port
 from cpu_tiers.tools.compute_api.agents import read_agents

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
-from cpu_tiers.extra_specs.any_size import faults_of_any_size
+from cpu_tiers.extra_specs.server_faults import faults_of_any_size
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.documents import name_of, read_json, read_object, texts
 

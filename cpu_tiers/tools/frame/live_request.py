@@ -9,8 +9,8 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.flavor_advice import divided
 from cpu_tiers.extra_specs.numa import NODES
-from cpu_tiers.extra_specs.numa_advice import divided
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_objects import (
     find_server,

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import NoReturn
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.similar_names import advice
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import advice
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 

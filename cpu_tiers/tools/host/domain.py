@@ -7,9 +7,9 @@ from contextlib import suppress
 from cpu_tiers import extensions
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError, InvalidInput
+from cpu_tiers.extra_specs.flavor_advice import divided
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.numa import NODES
-from cpu_tiers.extra_specs.numa_advice import divided
 from cpu_tiers.guest.pinning import DoesNotFit, pin
 from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.guest.topology import guest_topology

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from cpu_tiers.accounting.holdings import ProviderId
-from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
-from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, PCPU, POLICY_TRAITS, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import count_trait, no_numa_trait, node_trait
 from cpu_tiers.model.roots import roots_of
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -49,7 +48,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     declined = {provider.uuid for provider in client.providers_with_trait(no_numa_trait())}
     telling = {provider.uuid for provider in client.providers_with_trait(count_trait(1))}
     functions: dict[ProviderId, set[str]] = {}
-    for trait in (multiplier_trait(), *policy_traits()):
+    for trait in (MULTIPLIER_TRAIT, *POLICY_TRAITS):
         for provider in client.providers_with_trait(trait):
             functions.setdefault(provider.uuid, set()).add(trait)
     reports = []

@@ -9,9 +9,8 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.inventory import Host, InventoryOptions, build_tree
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
-from cpu_tiers.model.host_traits import multiplier_trait
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, VCPU_SHARES
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync
@@ -80,10 +79,10 @@ def test_a_provider_over_its_capacity(client: PlacementClient, placement_conf: P
 def test_hosts_without_required_traits(client: PlacementClient, placement_conf: Path) -> None:
     report(client, "new", False, shares=True)
     report(client, "old", False, shares=True)
-    client.ensure_names(traits=[multiplier_trait()])
+    client.ensure_names(traits=[MULTIPLIER_TRAIT])
     (new,) = (each for each in client.providers() if each.name == "new")
     traits = client.traits(new.uuid)
-    client.set_traits(new.uuid, replace(traits, names=traits.names | {multiplier_trait()}))
+    client.set_traits(new.uuid, replace(traits, names=traits.names | {MULTIPLIER_TRAIT}))
     _, text = check(placement_conf, "--json")
     assert results(text)["Traits of hosts"] == (0, None)
     options = "require_host_traits = true\nquery_placement_for_vcpu_shares = true\n"
@@ -92,7 +91,7 @@ def test_hosts_without_required_traits(client: PlacementClient, placement_conf: 
     _, text = check(placement_conf, "--json")
     code, details = results(text)["Traits of hosts"]
     assert code == 1
-    assert details.startswith(f"1 of 2 hosts without {multiplier_trait()}: old. ")
+    assert details.startswith(f"1 of 2 hosts without {MULTIPLIER_TRAIT}: old. ")
     with placement_conf.open("a") as conf:
         conf.write("[compute]\nextend_cpu_policies = perhaps\n")
     _, text = check(placement_conf, "--json")

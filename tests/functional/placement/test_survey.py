@@ -1,8 +1,7 @@
 """A survey of hosts on a real Placement."""
 
-from cpu_tiers.model.host_traits import multiplier_trait
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, VCPU_SHARES
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -30,7 +29,7 @@ def test_hosts_are_told_apart_by_their_providers(embedded: PlacementClient) -> N
     provider(embedded, "declined", "VCPU", VCPU_SHARES, trait=no_numa_trait())
     aware = provider(embedded, "aware", "DISK_GB")
     provider(embedded, "aware_NUMA0", "VCPU", VCPU_SHARES, trait=node_trait(), parent=aware)
-    provider(embedded, "pinned", "PCPU", trait=multiplier_trait())
+    provider(embedded, "pinned", "PCPU", trait=MULTIPLIER_TRAIT)
     provider(embedded, "storage pool", "DISK_GB")  # no CPUs: not a host
     agent = provider(embedded, "agent only")
     provider(embedded, "agent only:br-ex", "VCPU", parent=agent)  # a child, but not a NUMA node
@@ -42,7 +41,7 @@ def test_hosts_are_told_apart_by_their_providers(embedded: PlacementClient) -> N
             has_pcpu=name == "pinned",
             has_vcpu=vcpu,
             has_shares=shares,
-            functions=frozenset({multiplier_trait()} if name == "pinned" else ()),
+            functions=frozenset({MULTIPLIER_TRAIT} if name == "pinned" else ()),
         )
 
     assert survey(embedded) == (

@@ -5,7 +5,7 @@ from nova.api.validation.extra_specs import validators
 from nova.exception import ValidationError
 from nova.tests.functional.api.client import OpenStackApiException
 
-from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY
+from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY
 from cpu_tiers.nova.api.validators import MultiplierValidator
 from tests.nova.cloud import MULTIPLIER, Cloud
 
@@ -22,9 +22,9 @@ def test_decimal_numbers_pass(value: str) -> None:
 
 def test_the_key_for_emulator_threads() -> None:
     for value in ("share", "isolate"):
-        validators.validate(SPEC_KEY, value)
+        validators.validate(EMULATOR_SPEC_KEY, value)
     with pytest.raises(ValidationError, match="Validation failed; 'anywhere' is not one of"):
-        validators.validate(SPEC_KEY, "anywhere")
+        validators.validate(EMULATOR_SPEC_KEY, "anywhere")
 
 
 class TestApi(Cloud):

@@ -3,7 +3,7 @@
 from typing import Any
 from unittest import mock
 
-from cpu_tiers.model.host_traits import multiplier_trait
+from cpu_tiers.model.names import MULTIPLIER_TRAIT
 from tests.nova.computes import MULTIPLIER, Computes
 from tests.nova.numa.hosts import SHARES
 from tests.nova.numa.moves import MOVING, NUMA, PINNED, MoveCommands, Moves
@@ -39,7 +39,7 @@ class Applied(Computes):
         reshaped.assert_not_called()
         # A host that has just begun to report shares also reports that it gives weights.
         new_traits = self.tree.traits(host, host) - traits
-        assert new_traits <= {multiplier_trait()}
+        assert new_traits <= {MULTIPLIER_TRAIT}
         generations[host] += len(new_traits)
         assert self.tree.generations(host) == generations
         assert self.commands.goes_to(host=host) == {}

@@ -4,12 +4,12 @@ import pytest
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
-from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS
 from cpu_tiers.tools.cloud.trait_report import check_host_traits, register
 from cpu_tiers.tools.placement.survey import HostSurvey
 
-WEIGHT = multiplier_trait()
-ALL = (WEIGHT, *policy_traits())
+WEIGHT = MULTIPLIER_TRAIT
+ALL = (WEIGHT, *POLICY_TRAITS)
 SHARES = ("filter_scheduler", "query_placement_for_vcpu_shares")
 TRAITS = ("filter_scheduler", "require_host_traits")
 POLICIES = ("compute", "extend_cpu_policies")
@@ -29,9 +29,9 @@ def host(name: str, *traits: str, vcpu: bool = True) -> HostSurvey:
 HOSTS = (
     host("all", *ALL),
     host("shares", WEIGHT),
-    host("before", WEIGHT, *policy_traits()[:2]),
+    host("before", WEIGHT, *POLICY_TRAITS[:2]),
     host("none"),
-    host("pinned", *policy_traits(), vcpu=False),
+    host("pinned", *POLICY_TRAITS, vcpu=False),
 )
 
 
@@ -83,6 +83,6 @@ def test_hosts_of_an_older_release_lack_only_the_new_traits() -> None:
     details = str(check_host_traits(HOSTS, conf(TRAITS, SHARES, POLICIES)).details)
     weight, policies = details.split(".\n")
     assert weight.startswith(f"1 of 4 hosts without {WEIGHT}: none. ")
-    every = " or ".join(policy_traits())
+    every = " or ".join(POLICY_TRAITS)
     assert policies.startswith(f"3 of 5 hosts without {every}: shares, before, none. ")
     assert "hw:numa_cpus.N without hw:numa_mem.N. On these hosts, set" in policies

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu_tiers.errors import Fault
-from cpu_tiers.extra_specs.any_size import faults_of_any_size
+from cpu_tiers.extra_specs.server_faults import faults_of_any_size
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.request_faults import request_faults

@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.choices import choices
+from cpu_tiers.extra_specs.cpu_policies import choices
 from cpu_tiers.model.flavor import Flavor, Image
 
 WORDS = ("red", "green")

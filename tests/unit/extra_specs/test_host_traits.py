@@ -6,8 +6,7 @@ import pytest
 
 from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.host_traits import policy_traits
-from cpu_tiers.model.names import is_trait
+from cpu_tiers.model.names import POLICY_TRAITS, is_trait
 
 WEIGHT = "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER"
 AMOUNTS = "CUSTOM_COMPUTE_CPU_AMOUNTS"
@@ -117,5 +116,5 @@ def test_flavors_and_images_that_nova_refuses_need_traits(
 
 
 def test_placement_can_have_the_traits() -> None:
-    assert set(policy_traits()) == {AMOUNTS, THREADS, REALTIME_MASK, EVEN_MEMORY}
-    assert all(map(is_trait, (WEIGHT, *policy_traits())))
+    assert set(POLICY_TRAITS) == {AMOUNTS, THREADS, REALTIME_MASK, EVEN_MEMORY}
+    assert all(map(is_trait, (WEIGHT, *POLICY_TRAITS)))

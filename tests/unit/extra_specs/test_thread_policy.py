@@ -3,8 +3,8 @@
 import pytest
 
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
+from cpu_tiers.extra_specs.cpu_policies import thread_policy, thread_policy_by_key
 from cpu_tiers.extra_specs.groups import parse_groups
-from cpu_tiers.extra_specs.thread_policy import policy_by_key, thread_policy
 from cpu_tiers.model.flavor import Flavor, Image
 
 KEY, IMAGE_KEY = "hw:cpu_thread_policy", "hw_cpu_thread_policy"
@@ -78,4 +78,4 @@ def test_the_key_is_read_without_regard_to_the_trait() -> None:
     flavor = Flavor(
         name="f", vcpus=2, memory_mb=1, extra_specs={KEY: "isolate", TRAIT: "required"}
     )
-    assert policy_by_key(flavor, None) == "isolate"
+    assert thread_policy_by_key(flavor, None) == "isolate"

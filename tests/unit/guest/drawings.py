@@ -7,9 +7,9 @@ taken, ``s`` shared, ``b`` both shared and dedicated, ``t`` the same and taken.
 
 from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import CpuPolicy, EmulatorThreadsPolicy, PageSize, ThreadPolicy
 from cpu_tiers.model.guest import GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.host import HostTopology, NumaCell, Pages
-from cpu_tiers.model.policies import CpuPolicy, EmulatorThreadsPolicy, PageSize, ThreadPolicy
 
 
 def host(drawing: str, memory_mb: int = 1024) -> ComputeHost:

@@ -12,8 +12,8 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.guest.floating import emulator_thread_cpus, shared_vcpu_cpus
 from cpu_tiers.model.compute import ComputeCell, ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import EmulatorThreadsPolicy
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
-from cpu_tiers.model.policies import EmulatorThreadsPolicy
 
 
 def cpus(text: str) -> CpuSet:

@@ -7,8 +7,8 @@ import pytest
 from cpu_tiers.guest.memory import choose_pages, free_kb, smallest_page_kb
 from cpu_tiers.guest.pinning import pin
 from cpu_tiers.model.compute import Usage
+from cpu_tiers.model.flavor import PageSize
 from cpu_tiers.model.guest import CellPinning
-from cpu_tiers.model.policies import PageSize
 from tests.unit.guest.drawings import PAGED, guest, host
 
 

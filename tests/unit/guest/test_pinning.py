@@ -5,8 +5,8 @@ import pytest
 from cpu_tiers.guest.pinning import DoesNotFit, Limits, pin
 from cpu_tiers.guest.usage import take
 from cpu_tiers.model.compute import ComputeHost
+from cpu_tiers.model.flavor import EmulatorThreadsPolicy, ThreadPolicy
 from cpu_tiers.model.guest import GuestTopology
-from cpu_tiers.model.policies import EmulatorThreadsPolicy, ThreadPolicy
 from tests.unit.guest.drawings import guest, host, placed
 
 

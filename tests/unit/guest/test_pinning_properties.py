@@ -17,9 +17,9 @@ from cpu_tiers.guest.pinning import DoesNotFit, Limits, pin
 from cpu_tiers.guest.usage import release, take
 from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import CpuPolicy, PageSize, ThreadPolicy
 from cpu_tiers.model.guest import GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.host import Pages
-from cpu_tiers.model.policies import CpuPolicy, PageSize, ThreadPolicy
 from tests.draws import drawn
 
 LIMITS = Limits(cpu_allocation_ratio=1.5, ram_allocation_ratio=1.5)

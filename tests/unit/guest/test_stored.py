@@ -14,8 +14,8 @@ from cpu_tiers.guest.stored import (
     to_stored,
 )
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.flavor import CpuPolicy
 from cpu_tiers.model.guest import GuestCell, GuestTopology
-from cpu_tiers.model.policies import CpuPolicy
 
 
 def topology(policy: CpuPolicy | None, cpuset: CpuSet, pcpuset: CpuSet) -> GuestTopology:

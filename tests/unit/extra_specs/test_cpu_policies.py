@@ -1,7 +1,7 @@
 import pytest
 
 from cpu_tiers.errors import ConflictingExtraSpecs, InvalidInput
-from cpu_tiers.extra_specs.cpu_policy import cpu_policy
+from cpu_tiers.extra_specs.cpu_policies import cpu_policy
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, guest_cpus
 from cpu_tiers.model.flavor import Flavor, Image
 

@@ -1,21 +1,22 @@
-"""Finds misspelt keys: extra specs that neither Nova nor cpu-tiers knows.
+"""Advice about a flavor: keys without effect, and the flavor with more NUMA nodes. Pure.
 
 The names are facts about Nova 31 to 34: the validators in ``nova/api/validation/extra_specs``,
 and the two keys for ``maxphysaddr``, which Nova reads and does not validate. From microversion
 2.86 on, nova-api refuses an unknown key of these namespaces when the key is set. With an older
-microversion, and in flavors that are older, an unknown key has no effect. Pure.
+microversion, and in flavors that are older, an unknown key has no effect.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.extra_specs import shares
-from cpu_tiers.extra_specs.emulator_threads import SPEC_KEY
-from cpu_tiers.extra_specs.similar_names import similar
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY
+from cpu_tiers.extra_specs.numa import CPUS, MEMORY, NODES, GuestNode, asks_for_nodes
+from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.names import similar
 
-_NAMES = {
+_NOVAS_NAMES = {
     "accel": "device_profile",
     "hw": "boot_menu cpu_cores cpu_dedicated_mask cpu_max_cores cpu_max_sockets cpu_max_threads"
     " cpu_policy cpu_realtime cpu_realtime_mask cpu_sockets cpu_thread_policy cpu_threads"
@@ -38,7 +39,7 @@ _NAMES = {
 _VMWARE_QUOTAS = ("limit", "reservation", "shares_level", "shares_share")
 
 NOVAS_KEYS = frozenset(
-    [f"{space}:{name}" for space, names in _NAMES.items() for name in names.split()]
+    [f"{space}:{name}" for space, names in _NOVAS_NAMES.items() for name in names.split()]
     + [
         f"quota:{resource}_{name}"
         for resource in ("cpu", "memory", "disk_io", "vif")
@@ -47,7 +48,7 @@ NOVAS_KEYS = frozenset(
 )
 """The keys of Nova in namespaces with a fixed list of keys; ``N`` stands for a number."""
 
-KEYS = NOVAS_KEYS | {shares.MULTIPLIER, SPEC_KEY}
+KEYS = NOVAS_KEYS | {shares.MULTIPLIER, EMULATOR_SPEC_KEY}
 """The keys of Nova and of cpu-tiers."""
 
 
@@ -60,7 +61,7 @@ def misspelt_keys(flavor: Flavor) -> Iterator[Fault]:
     for key in flavor.extra_specs:
         number = re.search(r"(?<=\.)[0-9]+$", key)
         general = f"{key[: number.start()]}N" if number else key
-        if key.partition(":")[0] not in _NAMES or ":" not in key or general in KEYS:
+        if key.partition(":")[0] not in _NOVAS_NAMES or ":" not in key or general in KEYS:
             continue
         nearest = similar(general, KEYS)
         if nearest and number:
@@ -70,3 +71,28 @@ def misspelt_keys(flavor: Flavor) -> Iterator[Fault]:
             given="neither Nova nor cpu-tiers knows this key",
             allowed=f"did you mean {nearest}?" if nearest else "remove the key",
         )
+
+
+def idle_keys(flavor: Flavor, nodes: Sequence[GuestNode]) -> Iterator[Fault]:
+    """Yield a fault for each key that describes a node which servers of a flavor do not have.
+
+    Nova accepts such keys, and they have no effect.
+
+    :param nodes: the nodes of a server of the flavor; none if the server has no NUMA topology.
+    """
+    described = {f"{key}.{number}" for key in (CPUS, MEMORY) for number in range(len(nodes))}
+    for key in flavor.extra_specs:
+        if key not in described and re.fullmatch(rf"({CPUS}|{MEMORY})\.[0-9]+", key):
+            given = f"no effect on a server of {len(nodes)} NUMA nodes, numbered from 0"
+            yield Fault(flavor.spec(key), given, f"correct {NODES}, or remove the key")
+
+
+def divided(flavor: Flavor, image: Image | None, most: int) -> Iterator[tuple[int, Flavor]]:
+    """Yield the flavor with 2 and more equal nodes, if neither flavor nor image ask for nodes.
+
+    :param most: the largest number of nodes.
+    """
+    for count in range(2, 1 if asks_for_nodes(flavor, image) else most + 1):
+        if not flavor.vcpus % count and not flavor.memory_mb % count:
+            specs = {**flavor.extra_specs, NODES: str(count)}
+            yield count, flavor._replace(extra_specs=specs)
