@@ -1,4 +1,4 @@
-"""The cgroups and the threads of the guests of a host, as the kernel has them.
+"""The CPUs of a host as the kernel has them: cgroups and threads of guests, CPU time, and load.
 
 Ranges and defaults: https://docs.kernel.org/scheduler/sched-design-CFS.html (v1) and
 https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu (v2).
@@ -6,7 +6,7 @@ https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu (v2).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.model.cpu_set import CpuSet
@@ -85,3 +85,70 @@ class HostCgroups:
     idle: frozenset[str] = frozenset()
     sched_ext: str | None = None
     faults: tuple[Fault, ...] = ()
+
+
+class CpuTime(NamedTuple):
+    """The CPU time of a vCPU in seconds.
+
+    :param waited: the time in the run queue of a CPU, while other threads ran.
+    :param runs: how many times the vCPU began to run on a CPU.
+    """
+
+    ran: float
+    waited: float
+    runs: int = 0
+
+
+CpuTimes = Mapping[str, tuple[CpuTime, ...]]
+"""The CPU times of the vCPUs that are online, by the uuid of the domain."""
+
+
+def between(before: CpuTimes, after: CpuTimes) -> dict[str, tuple[CpuTime, ...]]:
+    """Return the CPU time that passed between two readings.
+
+    The result has the domains that are in both readings with the same number of
+    vCPUs. A domain whose CPU time decreased is left out: it was restarted.
+    """
+    spent = {}
+    for uuid, late in after.items():
+        early = before.get(uuid, ())
+        if len(early) != len(late):
+            continue
+        times = tuple(
+            CpuTime(b.ran - a.ran, b.waited - a.waited, b.runs - a.runs)
+            for a, b in zip(early, late, strict=True)
+        )
+        if all(min(time) >= 0 for time in times):
+            spent[uuid] = times
+    return spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusyProcess:
+    """A process that used much CPU time in the interval of an audit.
+
+    :param used: the CPU time in the interval, as a number of CPUs.
+    :param cpus: the host CPUs on which the first thread of the process may run.
+    :param cgroup: the path of its cgroup of the cpu controller.
+    :param policies: by the name of a thread, the number of its scheduling policy (sched(7)).
+    """
+
+    pid: str
+    name: str
+    used: float
+    cpus: CpuSet
+    cgroup: str
+    policies: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLoad:
+    """The use of the CPUs in the interval of an audit.
+
+    :param busy: the processes that used at least a tenth of a CPU.
+    :param steal: for each host CPU, the part of the interval in which the CPU wanted to run and
+        the hypervisor below this machine ran something else.
+    """
+
+    busy: tuple[BusyProcess, ...] = ()
+    steal: Mapping[int, float] = field(default_factory=dict)

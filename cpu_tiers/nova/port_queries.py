@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from nova import objects
 
-from cpu_tiers.model.port_request import require, split_requirement
+from cpu_tiers.model.port import require, split_requirement
 from cpu_tiers.model.request import GroupDraft, RequestGroup
 from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.seams import Seam

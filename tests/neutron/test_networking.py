@@ -19,9 +19,8 @@ from neutron_lib.utils import helpers
 
 from cpu_tiers.inventory import networking
 from cpu_tiers.inventory.networking import build_networking_trees
-from cpu_tiers.model.chassis import read_chassis
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
-from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent
+from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent, read_chassis
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import WsgiTransport, placement_app
 from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking

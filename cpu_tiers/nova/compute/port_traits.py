@@ -19,7 +19,7 @@ from typing import Any
 
 from nova import exception, objects
 
-from cpu_tiers.model.port_request import split_requirement
+from cpu_tiers.model.port import split_requirement
 from cpu_tiers.nova import port_queries
 from cpu_tiers.nova.seams import Seam
 

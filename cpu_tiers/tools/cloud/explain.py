@@ -32,7 +32,7 @@ from cpu_tiers.tools.frame.short_lists import shortened, wrapped
 from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
-from cpu_tiers.translators.novas_traits import UNKNOWN
+from cpu_tiers.translators.server_queries import UNKNOWN
 from cpu_tiers.weights import SCORINGS, Forest, HostScore
 from cpu_tiers.weights.ranking import (
     LEFT_OUT,

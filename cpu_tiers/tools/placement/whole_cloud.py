@@ -10,7 +10,7 @@ from cpu_tiers.placement.records import Provider
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.reading import ReadProgress
 from cpu_tiers.tools.simulation.provider import CloudProvider
-from cpu_tiers.translators.novas_traits import DISABLED
+from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 
 Consumers = dict[str, dict[str, dict[str, int]]]
 """The amounts by consumer, provider and resource class."""
@@ -50,11 +50,11 @@ def read_sold_cloud(
     It takes a request for the list of providers, another for those of disabled hosts, two
     requests for each provider with inventories and a request for each provider without.
     """
-    disabled = {record.uuid for record in client.providers_with_trait(DISABLED)}
+    disabled = {record.uuid for record in client.providers_with_trait(DISABLED_TRAIT)}
 
     def described(provider: CloudProvider) -> CloudProvider:
         is_disabled = provider.uuid in disabled
-        return replace(provider, traits=frozenset({DISABLED})) if is_disabled else provider
+        return replace(provider, traits=frozenset({DISABLED_TRAIT})) if is_disabled else provider
 
     return _read(client, client.providers(), progress, described)
 

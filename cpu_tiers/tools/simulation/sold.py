@@ -14,7 +14,7 @@ from cpu_tiers.model.names import NUMA_SERVER, PCPU, VCPU
 from cpu_tiers.model.roots import roots_of
 from cpu_tiers.tools.simulation.provider import CloudProvider
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.translators.novas_traits import DISABLED
+from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 
 
 class TierSale(NamedTuple):
@@ -122,7 +122,7 @@ def sold_cloud(snapshot: Snapshot, tiers: Iterable[Tier]) -> SoldCloud:
             amounts.append(_amount(roots[provider.uuid], provider, name, capacity, sold))
             listed += sold
     hosts = frozenset(a.host for a in amounts if a.resource_class in (VCPU, PCPU))
-    disabled = (p.name for p in ordered if p.parent is None and DISABLED in p.traits)
+    disabled = (p.name for p in ordered if p.parent is None and DISABLED_TRAIT in p.traits)
     return SoldCloud(
         amounts=tuple(amounts),
         parts=tuple(listed),

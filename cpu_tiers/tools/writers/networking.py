@@ -8,9 +8,8 @@ from oslo_config import cfg
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.networking import build_networking_trees
-from cpu_tiers.model.chassis import is_chassis_table, read_chassis
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.model.network_agent import NetworkAgent, is_chassis_table, read_chassis
 from cpu_tiers.placement.errors import Interrupted, PlacementError
 from cpu_tiers.tools.frame.cloud_objects import find_agents
 from cpu_tiers.tools.frame.documents import read_json

@@ -12,7 +12,7 @@ from cpu_tiers.accounting.holdings import ConsumerId, Portion, ProviderId
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.translators.novas_traits import DISABLED
+from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 from tests.functional.conftest import CANNED
 from tests.functional.page.reading import rows_of
 from tests.functional.placement.providing import provide
@@ -83,7 +83,7 @@ def test_a_disabled_host(run: Command, client: PlacementClient, placement_conf: 
     provider = client.find_provider("host-03")
     assert provider is not None
     client.set_traits(
-        provider.uuid, replace(client.traits(provider.uuid), names=frozenset({DISABLED}))
+        provider.uuid, replace(client.traits(provider.uuid), names=frozenset({DISABLED_TRAIT}))
     )
     arguments = ("--config-file", placement_conf, "cloud", "show")
     text = run(*arguments).stdout

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.translators.novas_traits import DISABLED
+from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide, put_into_aggregate
 
@@ -23,7 +23,7 @@ def cloud(client: PlacementClient, monkeypatch: pytest.MonkeyPatch) -> list[str]
     one zone. Host c is in no aggregate, and the aggregate empty has no host.
     """
     a = provide(client, "a", VCPU=8)
-    b = provide(client, "b", (DISABLED,), VCPU=8, PCPU=2)
+    b = provide(client, "b", (DISABLED_TRAIT,), VCPU=8, PCPU=2)
     provide(client, "c", VCPU=8)
     uuids = [put_into_aggregate(client, a), put_into_aggregate(client, b), "0" * 32]
     zones = {"east": "east-zone", "fast": "east-zone", "empty": None}

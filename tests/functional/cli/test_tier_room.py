@@ -10,7 +10,7 @@ import pytest
 
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.translators.novas_traits import DISABLED
+from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 from tests.functional.conftest import CANNED
 from tests.functional.placement.providing import provide
 
@@ -49,7 +49,7 @@ def hosts(client: PlacementClient) -> None:
         provide(client, name, VCPU=8, CUSTOM_VCPU_SHARES=800, MEMORY_MB=9999)
     provider = client.find_provider("c")
     assert provider is not None
-    disabled = replace(client.traits(provider.uuid), names=frozenset({DISABLED}))
+    disabled = replace(client.traits(provider.uuid), names=frozenset({DISABLED_TRAIT}))
     client.set_traits(provider.uuid, disabled)
 
 

@@ -9,7 +9,7 @@ from cpu_tiers.tools.page.cloud_data import LEAST, CloudData
 from cpu_tiers.tools.page.cloud_values import AuditedHost, AuditFinding
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import sold_cloud
-from cpu_tiers.translators.novas_traits import DISABLED
+from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 from tests.functional.page.clouds import GOLD, cloud_of, report_of
 from tests.unit.simulation.clouds import provider
 
@@ -114,7 +114,7 @@ def test_a_finding_that_is_fixed_is_left_out() -> None:
 
 def test_a_disabled_host_and_the_common_domain() -> None:
     providers = (
-        provider("a.example.org", None, DISABLED, VCPU=4),
+        provider("a.example.org", None, DISABLED_TRAIT, VCPU=4),
         provider("b.example.org", VCPU=4),
         provider("b.example.org_NUMA0", "b.example.org", PCPU=2),
     )

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.chassis import is_chassis_table, read_chassis
-from cpu_tiers.model.network_agent import NetworkAgent
+from cpu_tiers.model.network_agent import NetworkAgent, is_chassis_table, read_chassis
 
 # As in config-qos-min-bw.rst of Neutron, with its line ends and one more option.
 CMS = """enable-chassis-as-gw,resource_provider_bandwidths=br-ex:1001:2000;br-ex2::4000;br-3,

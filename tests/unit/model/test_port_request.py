@@ -3,8 +3,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.port import Port
-from cpu_tiers.model.port_request import PortRequest
+from cpu_tiers.model.port import Port, PortRequest
 from cpu_tiers.model.request import RequestGroup, SameSubtree
 
 EGRESS, INGRESS = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"

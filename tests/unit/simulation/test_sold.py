@@ -7,7 +7,7 @@ import pytest
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldAmount, TierSale, common_domain, sold_cloud
-from cpu_tiers.translators.novas_traits import DISABLED
+from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 from tests.unit.simulation.clouds import provider
 
 GOLD = Tier.parse("gold", "100", 1, where="gold")
@@ -111,8 +111,8 @@ def test_the_short_name_of_a_provider() -> None:
 
 def test_only_hosts_are_disabled() -> None:
     providers = (
-        provider("a", None, DISABLED, VCPU=1),
+        provider("a", None, DISABLED_TRAIT, VCPU=1),
         provider("b", VCPU=1),
-        provider("pool", None, DISABLED, DISK_GB=1),
+        provider("pool", None, DISABLED_TRAIT, DISK_GB=1),
     )
     assert sold_cloud(Snapshot(providers=providers, consumers={}), []).disabled == {"a"}

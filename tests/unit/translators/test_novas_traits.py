@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.translators.novas_traits import novas_traits
+from cpu_tiers.translators.server_queries import novas_traits
 
 
 @pytest.mark.parametrize(

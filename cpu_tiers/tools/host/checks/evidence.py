@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.guest.tier import flavor_shares, has_novas_old_default
-from cpu_tiers.model.cgroup import GuestCgroup, HostCgroups
+from cpu_tiers.model.cgroup import CpuTime, GuestCgroup, HostCgroups, HostLoad
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.cpu_time import CpuTime
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.excess import Excess
-from cpu_tiers.model.host_load import HostLoad
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
