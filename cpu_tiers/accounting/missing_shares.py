@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, P, Portion
-from cpu_tiers.accounting.inventory_limits import limit_of
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.inventory import Inventory, limit_of
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.translators.contract import ServerRequest, as_existing
 from cpu_tiers.translators.shares import claimed_shares, divide

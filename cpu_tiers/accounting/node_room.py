@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.accounting.holdings import Portion, ProviderName
-from cpu_tiers.accounting.inventory_limits import limit_of
-from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider, limit_of
 from cpu_tiers.model.names import MEMORY_MB
 from cpu_tiers.model.numa import read_name, small_pages_trait
 

@@ -49,6 +49,7 @@ def faults_of_any_size(
 ) -> tuple[Fault, ...]:
     """Return the faults of a flavor that stay whatever its sizes out of range become.
 
+    A size out of range, such as 0 vCPUs, must not hide the other faults (decision D82).
     Each size out of range is replaced by several valid sizes in turn, and a fault that is not
     found with each of the sizes depends on the size.
 

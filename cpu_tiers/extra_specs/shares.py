@@ -45,7 +45,8 @@ class Shares(NamedTuple):
     def weight(self, vcpus: int) -> int:
         """Return the weight of a domain with this number of vCPUs, shared and dedicated.
 
-        The weight is at least :data:`LEAST_GUEST_WEIGHT`.
+        The weight among all domains of the host (decision D2), at least
+        :data:`LEAST_GUEST_WEIGHT`.
         """
         return max(LEAST_GUEST_WEIGHT, self.flavor_weight(vcpus))
 
@@ -96,6 +97,15 @@ def effective_shares(flavor: Flavor) -> Shares | None:
     with suppress(InvalidInput):
         return parse_shares(flavor)
     return None
+
+
+def domain_shares(flavor: Flavor) -> int | None:
+    """Return the CPU shares of a domain, 2 to 10000, or ``None`` if the flavor sets none.
+
+    :raises InvalidInput: see :func:`parse_shares`.
+    """
+    shares = parse_shares(flavor)
+    return None if shares is None else shares.weight(flavor.vcpus)
 
 
 def parse_multiplier(text: str, where: str) -> Shares:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.guest.memory import is_pinned
 from cpu_tiers.model.guest import CellPlace, GuestTopology
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.numa import read_name
@@ -116,8 +115,6 @@ def _needs(guest: GuestTopology, *, has_pcpu: bool) -> Iterable[_Amounts]:
     if guest.cpu_policy == "dedicated" and not has_pcpu:
         yield from (_Amounts(len(cell.pcpuset), 0, cell.memory_mb) for cell in guest.cells)
         return
-    isolated = guest.emulator_threads_policy == "isolate" and is_pinned(guest)
     for index, cell in enumerate(guest.cells):
-        yield _Amounts(
-            len(cell.cpuset), len(cell.pcpuset) + (index == 0 and isolated), cell.memory_mb
-        )
+        emulator = index == 0 and guest.isolates_emulator
+        yield _Amounts(len(cell.cpuset), len(cell.pcpuset) + emulator, cell.memory_mb)

@@ -9,20 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.guest.capacity import fitting_servers, requested_amounts
-from cpu_tiers.guest.entitlement import (
-    EMULATOR,
-    Contender,
-    Divide,
-    Slice,
-    beside_emulators,
-    fair_cpus,
-    floor_cpus,
-)
-from cpu_tiers.guest.tier import Tier
+from cpu_tiers.guest.contenders import EMULATOR, Contender, Divide, Slice, beside_emulators
+from cpu_tiers.guest.fair_share import fair_cpus
+from cpu_tiers.guest.floor import floor_cpus
+from cpu_tiers.guest.tier import Tier, requested_amounts
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
-from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.inventory import Inventory, fitting_servers
 
 MACHINES = "machine.slice"
 """The name of the cgroup of all guests, with systemd."""

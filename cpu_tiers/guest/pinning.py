@@ -4,9 +4,9 @@ A pinning is valid if
 
 * each guest cell has a host cell of its own, among the host cells that are allowed;
 * each dedicated vCPU has a free dedicated CPU of the host cell to itself, according to the
-  thread policy (:mod:`~cpu_tiers.guest.cores`), and so have isolated emulator threads, on the
-  host cell of guest cell 0;
-* memory and pages suffice (:mod:`~cpu_tiers.guest.memory`);
+  thread policy (:mod:`~cpu_tiers.guest.cell_resources`), and so have isolated emulator threads,
+  on the host cell of guest cell 0;
+* memory and pages suffice (:mod:`~cpu_tiers.guest.cell_resources`);
 * no guest cell has more shared vCPUs than its host cell has shared CPUs, and with limits neither
   shared CPUs nor memory are overcommitted beyond the allocation ratios.
 
@@ -28,9 +28,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.guest.assignment import assign
-from cpu_tiers.guest.cores import Choice, Core, CpuNeed, choose, free_cores
-from cpu_tiers.guest.memory import choose_pages, is_pinned
+from cpu_tiers.guest.cell_resources import Choice, Core, CpuNeed, choose, choose_pages, free_cores
 from cpu_tiers.model.compute import ComputeCell, ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
@@ -136,11 +134,10 @@ def _fits(
     # Most guests have equal cells: compute their fits once.
     known: dict[tuple[object, ...], list[_Fit | str]] = {}
     fits = []
-    isolated = guest.emulator_threads_policy == "isolate" and is_pinned(guest)
     for index, cell in enumerate(guest.cells):
         # Nova's numa_fit_instance_to_host puts the CPU of emulator threads on guest cell 0 as
         # well, to make its place predictable.
-        emulator = index == 0 and isolated
+        emulator = index == 0 and guest.isolates_emulator
         need = CpuNeed(len(cell.pcpuset), emulator, guest.cpu_thread_policy)
         key = (need, len(cell.cpuset), cell.memory_mb)
         if key not in known:
@@ -191,7 +188,7 @@ def _fit(
 def _places(guest: GuestTopology, host: ComputeHost, *, pack: bool) -> list[int]:
     """Return the cost of rule 2 for each host cell: a lower number is preferred."""
     sign = 1 if pack else -1
-    by_cpus = is_pinned(guest)
+    by_cpus = guest.is_pinned
     return [
         ((len(cell.free_cpus) if by_cpus else -cell.used.shared_vcpus) << _BITS) * sign
         + (cell.memory_mb - cell.used.memory_mb) * sign
@@ -234,3 +231,68 @@ def _line(guest_cells: Collection[int], reasons: Mapping[int, str]) -> str:
 
 def _named(whose: str, cells: Collection[int]) -> str:
     return f"{whose} cell{'s' if len(cells) > 1 else ''} {CpuSet(cells)}"
+
+
+def assign(costs: Sequence[Sequence[int | None]], columns: int) -> list[int] | None:
+    """Return a different column for each row, with the least sum of costs.
+
+    This is the Hungarian method (H. W. Kuhn, The Hungarian method for the assignment problem,
+    1955), whose time grows with the cube of the size.
+
+    :param costs: for each row the cost of each column; ``None`` forbids the pair.
+    :returns: ``None`` if there is no assignment without a forbidden pair.
+    """
+    owner: dict[int, int] = {}  # column to row
+    # cost - row_price - column_price is never negative, and 0 for the pairs of the assignment:
+    # this is what makes the assignment of all rows so far the cheapest.
+    row_price, column_price = [0] * len(costs), [0] * columns
+    for row in range(len(costs)):
+        if not _seat(row, costs, owner, row_price, column_price):
+            return None
+    column_of = {row: column for column, row in owner.items()}
+    return [column_of[row] for row in range(len(costs))]
+
+
+def _seat(
+    row: int,
+    costs: Sequence[Sequence[int | None]],
+    owner: dict[int, int],
+    row_price: list[int],
+    column_price: list[int],
+) -> bool:
+    """Assign a column to another row; reassign earlier rows where this is cheaper.
+
+    This is Dijkstra's algorithm over the columns, from the new row to the nearest free column.
+
+    :returns: whether there is an assignment that includes the row.
+    """
+    slack: dict[int, int] = {}
+    came_from: dict[int, int | None] = {}
+    seen: list[int] = []
+    last: int | None = None
+    current: int | None = row
+    while current is not None:
+        for column, cost in enumerate(costs[current]):
+            if cost is None or column in seen:
+                continue
+            reduced_cost = cost - row_price[current] - column_price[column]
+            if column not in slack or reduced_cost < slack[column]:
+                slack[column], came_from[column] = reduced_cost, last
+        if not slack:
+            return False
+        last = min(slack, key=slack.__getitem__)
+        step = slack.pop(last)
+        for column in seen:
+            column_price[column] -= step
+            row_price[owner[column]] += step
+        row_price[row] += step
+        for column in slack:
+            slack[column] -= step
+        seen.append(last)
+        current = owner.get(last)
+    # Walk back along the path: each column goes to the row that reached the column.
+    while last is not None:
+        before = came_from[last]
+        owner[last] = row if before is None else owner[before]
+        last = before
+    return True

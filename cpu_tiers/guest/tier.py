@@ -8,6 +8,7 @@ from fractions import Fraction
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.extra_specs.shares import MULTIPLIER, Shares, effective_shares, parse_shares
+from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
@@ -63,6 +64,27 @@ def multiplier_of(domain: Domain) -> Fraction | None:
     if domain.shares is None or not domain.vcpu_sets or has_novas_old_default(domain):
         return None
     return Fraction(domain.shares, len(domain.vcpu_sets))
+
+
+def requested_amounts(domain: Domain, shared_cpus: CpuSet) -> Mapping[str, int]:
+    """Return the VCPU and VCPU_SHARES that a guest requests of Placement, decision D2.
+
+    :param shared_cpus: the CPUs of ``cpu_shared_set``. A vCPU that may run on one of these
+        CPUs is shared. Any other vCPU is dedicated, and requests no VCPU and no VCPU_SHARES.
+    """
+    sets = domain.vcpu_sets
+    shared = sum(cpus is None or not shared_cpus.isdisjoint(cpus) for cpus in sets)
+    return {VCPU: shared, VCPU_SHARES: _requested_shares(domain, shared)}
+
+
+def _requested_shares(domain: Domain, shared_vcpus: int) -> int:
+    if domain.extra_specs is not None:
+        shares = flavor_shares(domain)
+        return 0 if shares is None else shares.claim(shared_vcpus)
+    # Nova older than release 32 does not write the extra specs into the domain.
+    multiplier = multiplier_of(domain)
+    # Rounded half up, as Shares.claim does.
+    return 0 if multiplier is None else int(multiplier * shared_vcpus + Fraction(1, 2))
 
 
 def has_novas_old_default(domain: Domain) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cpu_tiers.errors import FaultList
-from cpu_tiers.guest.memory import smallest_page_kb
 from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
@@ -70,7 +69,7 @@ def _check(at: ComputeCell, cpus: CpuSet, sign: int, faults: FaultList) -> None:
 
 def _used(at: ComputeCell, cell: GuestCell, pinned: CellPinning, cpus: CpuSet, sign: int) -> Usage:
     # Memory of a guest without a page size is in pages of the smallest size, as in Nova.
-    size = pinned.page_size_kb or smallest_page_kb(at)
+    size = pinned.page_size_kb or at.smallest_page_kb
     pages = dict(at.used.pages)
     if size is not None:
         # The floor division of a negative number rounds the number of pages up.

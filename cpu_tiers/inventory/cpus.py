@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from cpu_tiers.errors import FaultList
 from cpu_tiers.inventory.contract import Host, InventoryOptions
 from cpu_tiers.inventory.cpu_providers import CpuProvider, cpu_providers
-from cpu_tiers.inventory.reserved_amounts import divide_reserved
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.inventory import Inventory, ResourceProvider
+from cpu_tiers.model.inventory import Inventory, ResourceProvider, divide_reserved
 from cpu_tiers.model.names import PCPU, VCPU
 
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory.contract import Host, InventoryOptions
 from cpu_tiers.inventory.pages import PagesMemory, memory_by_pages
-from cpu_tiers.inventory.reserved_amounts import divide_reserved
-from cpu_tiers.model.inventory import Inventory, ResourceProvider
+from cpu_tiers.model.inventory import Inventory, ResourceProvider, divide_reserved
 from cpu_tiers.model.names import MEMORY_MB
 from cpu_tiers.model.numa import node_name, page_traits, pages_name
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from lxml.builder import E
 from lxml.etree import Element, SubElement, _Element
 
+from cpu_tiers.extra_specs.shares import domain_shares
 from cpu_tiers.guest.floating import emulator_thread_cpus, shared_vcpu_cpus
-from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.libvirt.contract import Guest
 
 

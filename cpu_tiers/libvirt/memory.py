@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from lxml.builder import E
 from lxml.etree import _Element
 
-from cpu_tiers.guest.memory import smallest_page_kb
 from cpu_tiers.libvirt.contract import Guest
 
 
@@ -36,7 +35,7 @@ def large_pages(guest: Guest) -> Mapping[int, int]:
     """
     sizes = {}
     for cell, pinning in guest.cells:
-        smallest = smallest_page_kb(guest.host.cell(pinning.host_cell)) or 0
+        smallest = guest.host.cell(pinning.host_cell).smallest_page_kb or 0
         if pinning.page_size_kb is not None and pinning.page_size_kb > smallest:
             sizes[cell.id] = pinning.page_size_kb
     return sizes

@@ -81,6 +81,16 @@ class ComputeCell:
         """Return the dedicated CPUs to which no vCPU is pinned."""
         return self.dedicated - self.used.pinned
 
+    @property
+    def smallest_page_kb(self) -> int | None:
+        """The page size for guests that request none; ``None`` if it is unknown."""
+        return min((pages.size_kb for pages in self.pages), default=None)
+
+    def free_kb(self, size: int) -> int:
+        """Return the free memory in kB in pages of a size in kB."""
+        taken = self.used.pages.get(size, 0) + self.reserved_pages.get(size, 0)
+        return sum((pages.total - taken) * size for pages in self.pages if pages.size_kb == size)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeHost:

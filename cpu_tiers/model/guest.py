@@ -45,6 +45,16 @@ class GuestTopology:
     page_size: PageSize | None = None
     realtime: CpuSet = _NO_CPU
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the guest has dedicated CPUs by its CPU policy, and so memory of its own."""
+        return self.cpu_policy in ("dedicated", "mixed")
+
+    @property
+    def isolates_emulator(self) -> bool:
+        """Whether the guest has a dedicated host CPU for its emulator threads, on node 0."""
+        return self.emulator_threads_policy == "isolate" and self.is_pinned
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellPinning:

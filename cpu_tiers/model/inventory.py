@@ -3,7 +3,7 @@
 Fields and limits are Placement's (API reference, "Resource provider inventories").
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -67,6 +67,70 @@ class Inventory:
     def units(self) -> ClaimUnits:
         """Return the amounts that a single claim may have."""
         return ClaimUnits(self.min_unit, self.max_unit, self.step_size)
+
+
+def limit_of(name: str, amount: int, inventory: Inventory | None, left: int) -> str:
+    """Return why a server cannot have an amount of an inventory; empty if it can.
+
+    Placement checks the same four values when allocations are written.
+
+    :param name: what the amount is of, for the text: the resource class.
+    :param inventory: ``None`` if the provider has no such inventory.
+    :param left: the capacity that no consumer holds; negative if an operator
+        has made the inventory smaller than what is held.
+    """
+    if inventory is None:
+        return f"{amount} {name}: there is no inventory of it"
+    unit = inventory.units.refusing(amount)
+    if unit == "max_unit":
+        return f"{amount} {name}: one server may have at most {inventory.max_unit} (max_unit)"
+    if amount > left:
+        return f"{amount} {name}: only {max(left, 0)} of {inventory.capacity} are left"
+    if unit == "min_unit":
+        return f"{amount} {name}: less than min_unit {inventory.min_unit}"
+    if unit == "step_size":
+        return f"{amount} {name}: not a multiple of step_size {inventory.step_size}"
+    return ""
+
+
+def fitting_servers(
+    amounts: Mapping[str, int], inventories: Mapping[str, Inventory], used: Mapping[str, int]
+) -> int:
+    """Return how many more servers with these requested amounts fit.
+
+    :param amounts: at least one of the amounts must not be 0.
+    :param used: the amounts that are allocated already.
+    """
+    # A guest without shared vCPUs or shares does not request the class at all.
+    amounts = {name: amount for name, amount in amounts.items() if amount}
+    if any(name not in inventories for name in amounts):
+        return 0
+    if any(inventories[name].units.refusing(amount) for name, amount in amounts.items()):
+        return 0
+    unused = {name: inventories[name].capacity - used.get(name, 0) for name in amounts}
+    return max(0, min(unused[name] // amount for name, amount in amounts.items()))
+
+
+def divide_reserved(amount: int, totals: Sequence[int]) -> tuple[int, ...]:
+    """Divide a reserved amount evenly among providers, no more than each of them has.
+
+    The first providers get the units that cannot be divided evenly. If the
+    amount is larger than all totals together, the first provider gets the
+    excess, so that :class:`~cpu_tiers.model.inventory.ResourceProvider` refuses
+    its inventory.
+
+    :param totals: how much each provider has.
+
+    Example: 3 among 8 and 8 is 2 and 1; 6 among 1 and 8 is 1 and 5.
+    """
+    parts = [0] * len(totals)
+    while amount and (not_full := [i for i, total in enumerate(totals) if parts[i] < total]):
+        each = max(1, amount // len(not_full))
+        for i in not_full:
+            part = min(each, totals[i] - parts[i], amount)
+            parts[i] += part
+            amount -= part
+    return tuple(part + (amount if i == 0 else 0) for i, part in enumerate(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

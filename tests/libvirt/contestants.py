@@ -6,7 +6,9 @@ from fractions import Fraction
 from itertools import product
 from math import inf
 
-from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
+from cpu_tiers.guest.contenders import Contender, Slice
+from cpu_tiers.guest.fair_share import fair_cpus
+from cpu_tiers.guest.floor import floor_cpus
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml
 from cpu_tiers.libvirt.domain_parser import parse_domain

@@ -18,8 +18,7 @@ from typing import Any
 from nova import objects
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT, MULTIPLIER, SHARES
-from cpu_tiers.guest.shares import domain_shares
+from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT, MULTIPLIER, SHARES, domain_shares
 from cpu_tiers.libvirt.cputune import set_shares
 from cpu_tiers.nova.convert import to_flavor
 from cpu_tiers.nova.options import CONF

@@ -9,8 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cpu_tiers.conf.read import inventory_options
-from cpu_tiers.guest.entitlement import Contender, fair_cpus
-from cpu_tiers.guest.shares import domain_shares
+from cpu_tiers.extra_specs.shares import domain_shares
+from cpu_tiers.guest.contenders import Contender
+from cpu_tiers.guest.fair_share import fair_cpus
 from cpu_tiers.inventory.cpus import shared_cpus
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import domain_xml

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import FaultList, InvalidInput
-from cpu_tiers.guest.entitlement import Contender
+from cpu_tiers.guest.contenders import Contender
 from cpu_tiers.guest.occupancy import MACHINES, Occupancy
 from cpu_tiers.inventory import Host, InventoryOptions
 from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus, vcpu_inventories

@@ -10,8 +10,8 @@ from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.flavor_advice import divided
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.numa import NODES
+from cpu_tiers.extra_specs.shares import domain_shares
 from cpu_tiers.guest.pinning import DoesNotFit, pin
-from cpu_tiers.guest.shares import domain_shares
 from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.inventory import Host
 from cpu_tiers.inventory.contract import InventoryOptions

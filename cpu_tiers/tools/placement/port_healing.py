@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
-from cpu_tiers.accounting.inventory_limits import limit_of
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.accounting.unserved_ports import (
@@ -22,6 +21,7 @@ from cpu_tiers.accounting.unserved_ports import (
 )
 from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY
+from cpu_tiers.model.inventory import limit_of
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 from cpu_tiers.placement.errors import DataChanged, InsufficientCapacity, UnknownNames

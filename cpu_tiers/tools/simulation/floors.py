@@ -1,7 +1,7 @@
 """Whether the servers of a cloud have the CPUs that their tiers promise. Pure.
 
 A server of a tier is promised the CPUs that its VCPU_SHARES stand for, and at most a CPU for each
-vCPU. The floor and the fair share of the server (:mod:`cpu_tiers.guest.entitlement`) are compared
+vCPU. The floor and the fair share of the server (:mod:`cpu_tiers.guest.fair_share`) are compared
 with the promise.
 """
 
@@ -14,7 +14,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from cpu_tiers.extra_specs.shares import Shares
-from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
+from cpu_tiers.guest.contenders import Contender, Slice
+from cpu_tiers.guest.fair_share import fair_cpus
+from cpu_tiers.guest.floor import floor_cpus
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
 from cpu_tiers.model.cpu_set import MAX_CPU
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES

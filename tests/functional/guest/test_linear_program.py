@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 from scipy.optimize import linprog
 
-from cpu_tiers.guest.entitlement import Contender, fair_cpus
+from cpu_tiers.guest.contenders import Contender
+from cpu_tiers.guest.fair_share import fair_cpus
 
 WEIGHTS = (1, 25, 50, 100, 1024)
 Threads = Sequence[tuple[float, frozenset[int]]]

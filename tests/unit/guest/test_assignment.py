@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cpu_tiers.guest.assignment import assign
+from cpu_tiers.guest.pinning import assign
 
 HUGE = 2**200
 

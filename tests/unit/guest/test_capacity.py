@@ -1,9 +1,9 @@
 import pytest
 
-from cpu_tiers.guest.capacity import fitting_servers, requested_amounts
+from cpu_tiers.guest.tier import requested_amounts
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
-from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.inventory import Inventory, fitting_servers
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 
 SHARED = CpuSet(range(4))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cpu_tiers.guest.cores import Choice, Core, CpuNeed, choose, free_cores
+from cpu_tiers.guest.cell_resources import Choice, Core, CpuNeed, choose, free_cores
 from cpu_tiers.model.compute import ComputeCell
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import ThreadPolicy

@@ -4,7 +4,7 @@ from fractions import Fraction
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.guest.entitlement import Contender
+from cpu_tiers.guest.contenders import Contender
 from cpu_tiers.guest.occupancy import Division, Entitlement, Occupancy
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.cpu_set import CpuSet

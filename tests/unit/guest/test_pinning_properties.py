@@ -12,8 +12,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from cpu_tiers.guest.assignment import assign
-from cpu_tiers.guest.pinning import DoesNotFit, Limits, pin
+from cpu_tiers.guest.pinning import DoesNotFit, Limits, assign, pin
 from cpu_tiers.guest.usage import release, take
 from cpu_tiers.model.compute import ComputeCell, ComputeHost, Usage
 from cpu_tiers.model.cpu_set import CpuSet

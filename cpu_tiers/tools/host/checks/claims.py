@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from cpu_tiers.guest.capacity import requested_amounts
+from cpu_tiers.guest.tier import requested_amounts
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.host.checks.evidence import Evidence

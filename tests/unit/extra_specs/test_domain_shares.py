@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.guest.shares import domain_shares
+from cpu_tiers.extra_specs.shares import domain_shares
 from cpu_tiers.model.flavor import Flavor
 
 

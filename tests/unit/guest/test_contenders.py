@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.guest.entitlement.contenders import Contender, Slice, weights_per_thread
+from cpu_tiers.guest.contenders import Contender, Slice, weights_per_thread
 
 CPU = frozenset({0})
 

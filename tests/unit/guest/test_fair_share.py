@@ -3,7 +3,8 @@ from fractions import Fraction
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus
+from cpu_tiers.guest.contenders import Contender, Slice
+from cpu_tiers.guest.fair_share import fair_cpus
 from cpu_tiers.model.cpu_set import CpuSet
 
 # The spec's diagram: 1 Gold (100), 2 Silver (50), 3 Bronze (25), together 275.

@@ -1,4 +1,4 @@
-"""Choose CPUs of a host cell for the dedicated vCPUs of a guest cell.
+"""Choose CPUs and memory pages of a host cell for a guest cell.
 
 A core is *whole* while all its CPUs are dedicated and free. The thread policy decides which CPUs
 the vCPUs may have:
@@ -16,6 +16,10 @@ the vCPUs may have:
 
 The best choice breaks the fewest whole cores. Among equal choices the lowest CPUs win. Isolated
 emulator threads get any remaining CPU, except with ``isolate``.
+
+The memory of a guest with a page size or with dedicated CPUs is never overcommitted. Any other
+guest may have as much memory as the host cell has, whether other guests use this memory or not.
+These are the rules of Nova.
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.model.compute import ComputeCell
-from cpu_tiers.model.flavor import ThreadPolicy
+from cpu_tiers.model.flavor import PageSize, ThreadPolicy
+from cpu_tiers.model.guest import GuestCell, GuestTopology
 
 
 class CpuNeed(NamedTuple):
@@ -101,7 +106,7 @@ def choose(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | 
         taken = _fill([*pairs, *(core for core in cores if core.minus_size == -1)], need.vcpus)
     else:
         taken = _fill(cores, need.vcpus)
-    return _choice(cores, taken, need, apart=need.vcpus > among_siblings + 1)
+    return _cpu_choice(cores, taken, need, apart=need.vcpus > among_siblings + 1)
 
 
 def _isolated(cell: ComputeCell, cores: Sequence[Core], need: CpuNeed) -> Choice | str:
@@ -154,7 +159,7 @@ def _place_last_vcpu(taken: list[tuple[Core, int]], other_cores: Iterable[Core])
             return
 
 
-def _choice(
+def _cpu_choice(
     cores: Iterable[Core], taken: list[tuple[Core, int]], need: CpuNeed, *, apart: bool
 ) -> Choice:
     """Return the taken CPUs as a choice, with a CPU for the emulator threads if needed."""
@@ -171,3 +176,48 @@ def _choice(
         if cpu not in used
     )
     return Choice(vcpus, (cpu,), apart, len(whole) + breaks)
+
+
+def choose_pages(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> int | str | None:
+    """Return the page size in kB for a guest cell, or the reason why its memory does not fit.
+
+    :returns: ``None`` if the memory fits and the guest requests no page size.
+    """
+    if guest.page_size is None:
+        return _missing_memory(guest, cell, host)
+    sizes = _allowed_sizes(guest.page_size, host)
+    if not sizes:
+        return f"it has no pages of size {guest.page_size}"
+    # The largest size first, as in Nova's _numa_cell_supports_pagesize_request.
+    for size in sizes:
+        if cell.memory_mb * 1024 % size == 0 and cell.memory_mb * 1024 <= host.free_kb(size):
+            return size
+    there = ", ".join(f"{host.free_kb(size)} kB in pages of {size} kB" for size in sizes)
+    return f"it needs {cell.memory_mb * 1024} kB in whole pages, free are {there}"
+
+
+def _allowed_sizes(requested: PageSize, host: ComputeCell) -> list[int]:
+    """Return the page sizes of the host in kB that the guest allows, the largest first."""
+    sizes = sorted((pages.size_kb for pages in host.pages), reverse=True)
+    if requested == "small":
+        return sizes[-1:]
+    if requested == "large":
+        return sizes[:-1]
+    return [size for size in sizes if requested in ("any", size)]
+
+
+def _missing_memory(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> str | None:
+    """Return why the memory of a guest cell without a page size does not fit."""
+    is_exclusive = guest.is_pinned
+    size = host.smallest_page_kb
+    if size is None:
+        there = host.memory_mb - (host.used.memory_mb if is_exclusive else 0)
+    elif cell.memory_mb * 1024 % size:
+        return f"its {cell.memory_mb} MiB are not a multiple of the page size {size} kB"
+    elif is_exclusive:
+        there = host.free_kb(size) // 1024
+    else:
+        there = sum(p.total * size for p in host.pages if p.size_kb == size) // 1024
+    if cell.memory_mb <= there:
+        return None
+    return f"it needs {cell.memory_mb} MiB, {there} MiB are {'free' if is_exclusive else 'there'}"

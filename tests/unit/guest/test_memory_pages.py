@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.guest.memory import choose_pages, free_kb, smallest_page_kb
+from cpu_tiers.guest.cell_resources import choose_pages
 from cpu_tiers.guest.pinning import pin
 from cpu_tiers.model.compute import Usage
 from cpu_tiers.model.flavor import PageSize
@@ -56,8 +56,8 @@ def test_memory_that_is_no_multiple_of_the_smallest_page() -> None:
 
 def test_a_host_that_reports_no_pages() -> None:
     (cell,) = host(".", memory_mb=8).cells
-    assert smallest_page_kb(cell) is None
-    assert free_kb(cell, 4) == 0
+    assert cell.smallest_page_kb is None
+    assert cell.free_kb(4) == 0
     asked = guest((0, 1), memory_mb=9)
     assert choose_pages(asked, asked.cells[0], cell) == "it needs 9 MiB, 8 MiB are free"
 
@@ -65,5 +65,5 @@ def test_a_host_that_reports_no_pages() -> None:
 def test_reserved_and_used_pages_are_not_free() -> None:
     cell = replace(PAGED.cells[0], used=Usage(pages={2048: 2}))
     # 4 pages, 1 reserved, 2 used: 1 x 2048 kB
-    assert free_kb(cell, 2048) == 2048
-    assert smallest_page_kb(cell) == 4
+    assert cell.free_kb(2048) == 2048
+    assert cell.smallest_page_kb == 4

@@ -4,14 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from cpu_tiers.guest.entitlement import (
-    EMULATOR,
-    Contender,
-    Slice,
-    beside_emulators,
-    fair_cpus,
-    floor_cpus,
-)
+from cpu_tiers.guest.contenders import EMULATOR, Contender, Slice, beside_emulators
+from cpu_tiers.guest.fair_share import fair_cpus
+from cpu_tiers.guest.floor import floor_cpus
 
 ONE, TWO = frozenset({0}), frozenset({0, 1})
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_tiers.guest.entitlement import Contender, Slice, fair_cpus, floor_cpus
+from cpu_tiers.guest.contenders import Contender, Slice
+from cpu_tiers.guest.fair_share import fair_cpus
+from cpu_tiers.guest.floor import floor_cpus
 from cpu_tiers.model.cpu_set import CpuSet
 from tests.draws import drawn
 

@@ -7,7 +7,8 @@ from itertools import chain, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_tiers.guest.entitlement import Contender, fair_cpus
+from cpu_tiers.guest.contenders import Contender
+from cpu_tiers.guest.fair_share import fair_cpus
 from tests.draws import drawn
 
 CPU_SETS = st.frozensets(st.integers(0, 4), min_size=1, max_size=4)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 
-from cpu_tiers.guest.entitlement.contenders import Contender, Slice, runnable_weight
+from cpu_tiers.guest.contenders import Contender, Slice, runnable_weight
 
 IMBALANCE = Fraction(5, 4)
 """The load of a CPU, in loads of another CPU, up to which the kernel may leave the threads.

@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.inventory.reserved_amounts import divide_reserved
+from cpu_tiers.model.inventory import divide_reserved
 
 
 @pytest.mark.parametrize(

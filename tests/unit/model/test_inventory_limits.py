@@ -1,7 +1,6 @@
 import pytest
 
-from cpu_tiers.accounting.inventory_limits import limit_of
-from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.inventory import Inventory, limit_of
 
 # capacity (100 - 20) x 2.0 = 160
 MEMORY = Inventory(
