@@ -25,7 +25,7 @@ from lxml import etree
 from measure import Ratio, report, seconds
 
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeCell, ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
@@ -153,10 +153,10 @@ def said(xml: str) -> set[tuple[str, ...]]:
 def ratios() -> Iterator[Ratio]:
     """Yield the ratio."""
     ours, theirs, nova = our_guest(), novas_guest(), Driver()
-    assert said(domain_xml(ours)) == said(novas_xml(nova, *theirs))
+    assert said(write_domain(ours)) == said(novas_xml(nova, *theirs))
     rounds = [
         (
-            seconds(lambda: [domain_xml(ours) for _ in range(CALLS)]),
+            seconds(lambda: [write_domain(ours) for _ in range(CALLS)]),
             seconds(lambda: [novas_xml(nova, *theirs) for _ in range(CALLS)]),
         )
         for _ in range(ROUNDS)

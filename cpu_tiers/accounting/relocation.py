@@ -13,7 +13,6 @@ Consumers without allocations of the root do not move: a second relocation chang
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cpu_tiers.accounting.guest_parts import GuestPart, divide_guest
 from cpu_tiers.accounting.holdings import (
     Amounts,
     ConsumerId,
@@ -23,7 +22,14 @@ from cpu_tiers.accounting.holdings import (
     sum_portions,
 )
 from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.node_room import NumaNode, PageSizes, page_sizes, read_nodes
+from cpu_tiers.accounting.numa_nodes import (
+    GuestPart,
+    NumaNode,
+    PageSizes,
+    divide_guest,
+    page_sizes,
+    read_nodes,
+)
 from cpu_tiers.accounting.packing import PackingItem, pack
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.model.guest import GuestTopology, Pinning

@@ -1,17 +1,74 @@
-"""Reads nova.conf for the command line, outside of Nova's services."""
+"""Reads nova.conf for the command line, outside of Nova's services.
+
+Nova's services register Nova's options themselves, so these are not in the sample file of
+cpu-tiers. Names, defaults and ranges are taken from Nova's configuration reference.
+"""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
-from cpu_tiers.conf import list_opts, nova
-from cpu_tiers.conf.huge_pages import read_reserved_pages
+from cpu_tiers.conf import list_opts
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.contract import AllocationRatio, InventoryOptions
 from cpu_tiers.model.cpu_set import CpuSet
 
-_GROUPS = (*nova.OPTIONS, *list_opts())
+NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
+    (
+        None,
+        [
+            cfg.FloatOpt("cpu_allocation_ratio", min=0.0),
+            cfg.FloatOpt("ram_allocation_ratio", min=0.0),
+            cfg.FloatOpt("disk_allocation_ratio", min=0.0),
+            cfg.FloatOpt("initial_cpu_allocation_ratio", default=4.0, min=0.0),
+            cfg.FloatOpt("initial_ram_allocation_ratio", default=1.0, min=0.0),
+            cfg.FloatOpt("initial_disk_allocation_ratio", default=1.0, min=0.0),
+            cfg.StrOpt("vcpu_pin_set"),
+            cfg.IntOpt("reserved_host_cpus", default=0, min=0),
+            cfg.IntOpt("reserved_host_memory_mb", default=512, min=0),
+            cfg.IntOpt("reserved_host_disk_mb", default=0, min=0),
+            cfg.MultiOpt("reserved_huge_pages", item_type=types.Dict()),
+            cfg.StrOpt("instances_path", default="/var/lib/nova/instances"),
+        ],
+    ),
+    (
+        "compute",
+        [
+            cfg.StrOpt("cpu_shared_set"),
+            cfg.StrOpt("cpu_dedicated_set"),
+        ],
+    ),
+    (
+        "filter_scheduler",
+        [
+            cfg.FloatOpt("ram_weight_multiplier", default=1.0),
+            cfg.FloatOpt("cpu_weight_multiplier", default=1.0),
+            cfg.FloatOpt("disk_weight_multiplier", default=1.0),
+            cfg.FloatOpt("num_instances_weight_multiplier", default=0.0),
+        ],
+    ),
+    (
+        "scheduler",
+        [
+            cfg.BoolOpt("image_metadata_prefilter", default=False),
+            cfg.BoolOpt("query_placement_for_image_type_support", default=False),
+            cfg.BoolOpt("query_placement_for_routed_network_aggregates", default=False),
+            cfg.BoolOpt("enable_isolated_aggregate_filtering", default=False),
+            cfg.BoolOpt("limit_tenants_to_placement_aggregate", default=False),
+        ],
+    ),
+    ("workarounds", [cfg.BoolOpt("disable_fallback_pcpu_query", default=False)]),
+    (
+        "libvirt",
+        # The range of libvirt, which refuses other priorities. Nova does not check it.
+        [cfg.IntOpt("realtime_scheduler_priority", default=1, min=1, max=99)],
+    ),
+]
+
+
+_GROUPS = (*NOVAS_OPTIONS, *list_opts())
 
 _CPU_SETS = (
     (None, "vcpu_pin_set"),
@@ -20,10 +77,18 @@ _CPU_SETS = (
 )
 
 
+_PAGES_OPTION = "nova.conf, [DEFAULT] reserved_huge_pages"
+_PAGES_SYNTAX = (
+    "write node:0,size:2048,count:64, with a size in kB or with a unit, such as 2MB or 1GB"
+)
+
+_KB = {"k": 1, "m": 2**10, "g": 2**20}
+
+
 def read_config(
     files: Sequence[str], folders: Sequence[str] = (), *, is_searched: bool = True
 ) -> cfg.ConfigOpts:
-    """Return the configuration, with the options of cpu-tiers and of :mod:`cpu_tiers.conf.nova`.
+    """Return the configuration, with the options of cpu-tiers and of :mod:`cpu_tiers.conf.read`.
 
     :param files: the configuration files; a later file overrides an earlier file.
         If there are none, the files of :func:`config_files`, or the defaults if there is
@@ -165,3 +230,33 @@ def _check(conf: cfg.ConfigOpts) -> None:
                     where, f"invalid ({reason})", "see the sample file of Nova or of cpu-tiers"
                 )
     faults.raise_if_any()
+
+
+def read_reserved_pages(values: Iterable[Mapping[str, str]]) -> dict[int, dict[int, int]]:
+    """Return the numbers of reserved pages, by NUMA node and page size in kB.
+
+    :raises InvalidInput: with every value that is malformed, or that repeats the
+        node and the size of another value.
+    """
+    reserved: dict[int, dict[int, int]] = {}
+    faults = FaultList()
+    for value in values:
+        with faults:
+            node, size, count = _read_pages(value)
+            if size in reserved.setdefault(node, {}):
+                given = f"pages of {size} kB of node {node} twice"
+                raise InvalidInput.of(_PAGES_OPTION, given, "write a single value with the sum")
+            reserved[node][size] = count
+    faults.raise_if_any()
+    return reserved
+
+
+def _read_pages(value: Mapping[str, str]) -> tuple[int, int, int]:
+    size = re.fullmatch(r"([1-9][0-9]{0,11})(?:([KMG])(?:i?B)?)?", value.get("size", ""), re.I)
+    node, count = value.get("node", ""), value.get("count", "")
+    # At most 9 digits, and plain ones: int() also takes blanks, signs and underscores.
+    numbers = all(re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) for text in (node, count))
+    if value.keys() != {"node", "size", "count"} or size is None or not numbers:
+        given = ",".join(f"{key}:{text}" for key, text in value.items())
+        raise InvalidInput.of(_PAGES_OPTION, f"got {given!r}", _PAGES_SYNTAX)
+    return int(node), int(size[1]) * _KB[(size[2] or "k").lower()], int(count)

@@ -9,7 +9,7 @@ resources".
 from collections.abc import Iterable
 
 from cpu_tiers.inventory.contract import Host, InventoryOptions
-from cpu_tiers.inventory.cpu_providers import cpu_providers
+from cpu_tiers.inventory.cpus import cpu_providers
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.names import NUMA_SERVER, names_of_trait
 from cpu_tiers.model.numa import CELL_TRAIT, count_traits, no_numa_trait, node_trait

@@ -5,7 +5,7 @@ query runs in a thread of its own, and the caller waits for a limited time only.
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Thread
@@ -158,3 +158,37 @@ def load_libvirt() -> Any:
     # Without a handler libvirt prints every error to stderr, in addition to the exception.
     libvirt.registerErrorHandler(lambda *_: None, None)
     return libvirt
+
+
+def set_weights(
+    uri: str, weights: Mapping[str, int], *, seconds: float = ANSWER_SECONDS
+) -> Mapping[str, str]:
+    """Set the weights of guests, in the kernel and in the definition that libvirt stores.
+
+    :param weights: the weights by the uuid of the domain.
+    :return: for each weight that could not be set, the reason by the uuid of the domain.
+    :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
+        does not answer in time. Some of the weights may be set then.
+    """
+    libvirt = load_libvirt()
+
+    def write(connection: Any) -> Mapping[str, str]:
+        failed = {}
+        for uuid, weight in weights.items():
+            try:
+                _set_weight(libvirt, connection.lookupByUUIDString(uuid), weight)
+            except libvirt.libvirtError as error:
+                failed[uuid] = str(error)
+        return failed
+
+    return ask(uri, write, seconds=seconds, write=True)
+
+
+def _set_weight(libvirt: Any, domain: Any, weight: int) -> None:
+    """Set the weight of a running domain, and of its next start if libvirt stores the domain."""
+    domain.setSchedulerParametersFlags({"cpu_shares": weight}, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+    # A second call: libvirt does not accept both flags at once.
+    if domain.isPersistent():
+        domain.setSchedulerParametersFlags(
+            {"cpu_shares": weight}, libvirt.VIR_DOMAIN_AFFECT_CONFIG
+        )

@@ -1,17 +1,21 @@
 """Write ``<cputune>``: the weight of a domain, and the host CPUs of each of its threads.
 
 Source: https://libvirt.org/formatdomain.html#cpu-tuning. ``<shares>`` becomes ``cpu.shares``
-(cgroup v1) or ``cpu.weight`` (v2) of the cgroup of the whole domain.
+(cgroup v1) or ``cpu.weight`` (v2) of the cgroup of the whole domain. Shared vCPUs and emulator
+threads float over host CPUs: spec libvirt-emulator-threads-policy; decision D5.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from lxml.builder import E
 from lxml.etree import Element, SubElement, _Element
 
+from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.shares import domain_shares
-from cpu_tiers.guest.floating import emulator_thread_cpus, shared_vcpu_cpus
 from cpu_tiers.libvirt.contract import Guest
+from cpu_tiers.model.compute import ComputeHost
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.guest import CellPinning, GuestTopology, Pinning
 
 
 def elements(guest: Guest) -> Iterable[_Element]:
@@ -20,7 +24,7 @@ def elements(guest: Guest) -> Iterable[_Element]:
     The I/O thread of the domain runs where the emulator threads run, as in Nova.
 
     :raises InvalidInput: the flavor's shares are invalid, or the emulator threads have no CPUs:
-        see :func:`~cpu_tiers.guest.floating.emulator_thread_cpus`.
+        see :func:`~cpu_tiers.libvirt.cputune.emulator_thread_cpus`.
     """
     cputune = Element("cputune")
     shares = domain_shares(guest.flavor)
@@ -57,3 +61,47 @@ def set_shares(domain: _Element, shares: int) -> None:
     if element is None:
         element = SubElement(cputune, "shares")
     element.text = str(shares)
+
+
+def shared_vcpu_cpus(pinning: CellPinning, host: ComputeHost) -> CpuSet:
+    """Return the host CPUs for the shared vCPUs of a guest cell.
+
+    :raises InvalidInput: the host does not have the cell.
+    """
+    return host.cell(pinning.host_cell).shared
+
+
+def emulator_thread_cpus(guest: GuestTopology, pinning: Pinning, host: ComputeHost) -> CpuSet:
+    """Return the host CPUs over which the emulator threads of a guest float.
+
+    With ``isolate`` these are the CPUs reserved for emulator threads, with ``share`` the
+    ``cpu_shared_set`` of the host if it is set. In all other cases the emulator threads use the
+    CPUs of the vCPUs that are not real-time, or of all vCPUs if all are real-time.
+
+    :raises InvalidInput: the host does not have a cell to which the guest is pinned; or the guest
+        has real-time vCPUs and the policy ``share``, and the host has no ``cpu_shared_set``.
+        Nova does not start such a guest.
+    """
+    if guest.emulator_threads_policy == "isolate":
+        return CpuSet(frozenset().union(*(cell.cpuset_reserved for cell in pinning.cells)))
+    if guest.emulator_threads_policy == "share" and host.cpu_shared_set:
+        return host.cpu_shared_set
+    if guest.emulator_threads_policy == "share" and guest.realtime:
+        raise InvalidInput.of(
+            "nova.conf, [compute] cpu_shared_set",
+            "not set on the host of a guest with real-time vCPUs and emulator threads 'share'",
+            "set cpu_shared_set: Nova does not start the guest without the set",
+        )
+    of_vcpus = dict(_cpus_of_vcpus(guest, pinning, host))
+    # Emulator threads would wait for a real-time vCPU that spins: its CPU is the last resort.
+    others = [cpus for vcpu, cpus in of_vcpus.items() if vcpu not in guest.realtime]
+    return CpuSet(frozenset().union(*(others or of_vcpus.values())))
+
+
+def _cpus_of_vcpus(
+    guest: GuestTopology, pinning: Pinning, host: ComputeHost
+) -> Iterator[tuple[int, frozenset[int]]]:
+    for cell, pinned in zip(guest.cells, pinning.cells, strict=True):
+        floating = shared_vcpu_cpus(pinned, host)
+        yield from ((vcpu, floating) for vcpu in cell.cpuset)
+        yield from ((vcpu, frozenset({cpu})) for vcpu, cpu in pinned.cpu_pinning.items())

@@ -11,7 +11,7 @@ import libvirt
 import pytest
 from lxml.builder import E
 
-from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
+from cpu_tiers.libvirt.domain import BUILT_IN, write_domain
 from tests.libvirt.cgroup import version
 from tests.libvirt.contest import build_firmware, start
 from tests.libvirt.servers import server
@@ -43,7 +43,7 @@ def guests() -> Iterator[dict[str, libvirt.virDomain]]:
         for tier, multiplier in MULTIPLIERS.items():
             specs = {} if multiplier is None else {"quota:cpu_shares_multiplier": multiplier}
             firmware = {"firmware": lambda _: [E.os(loader)]}
-            xml = domain_xml(server(tier, extra_specs=specs), {**BUILT_IN, **firmware})
+            xml = write_domain(server(tier, extra_specs=specs), {**BUILT_IN, **firmware})
             xml = xml.replace('<domain type="kvm">', '<domain type="qemu">')
             running[tier] = connection.createXML(xml, libvirt.VIR_DOMAIN_START_PAUSED)
         for domain in running.values():

@@ -28,7 +28,7 @@ from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.inventory.contract import InventoryOptions
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.cgroup import HostCgroups

@@ -17,7 +17,7 @@ import libvirt_qemu
 from lxml.builder import E
 
 from cpu_tiers.libvirt.contract import DomainElements, Guest
-from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
+from cpu_tiers.libvirt.domain import BUILT_IN, write_domain
 from tests.libvirt.cgroup import (
     PARTITION,
     busy_seconds,
@@ -178,7 +178,7 @@ def running(
 ) -> Iterator[libvirt.virDomain]:
     """Yield a paused guest from the XML of cpu-tiers and of the plugins."""
     apart = {"partition": lambda _: [E.resource(E.partition(f"/{PARTITION}"))]}
-    xml = domain_xml(guest, {**BUILT_IN, **plugins, **apart})
+    xml = write_domain(guest, {**BUILT_IN, **plugins, **apart})
     if emulated:
         xml = xml.replace('<domain type="kvm">', '<domain type="qemu">')
     domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_PAUSED)

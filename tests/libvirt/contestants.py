@@ -10,8 +10,7 @@ from cpu_tiers.guest.contenders import Contender, Slice
 from cpu_tiers.guest.fair_share import fair_cpus
 from cpu_tiers.guest.floor import floor_cpus
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import domain_xml
-from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.libvirt.domain import parse_domain, write_domain
 
 SERVICE = "service"
 """What competes with all guests together."""
@@ -41,7 +40,7 @@ class Contestant:
 
     def contender(self, default_weight: int) -> Contender:
         """Return the contender of the guest, from the XML that cpu-tiers writes."""
-        domain = parse_domain(domain_xml(self.guest).encode(), where=self.name)
+        domain = parse_domain(write_domain(self.guest).encode(), where=self.name)
         threads = [domain.vcpu_sets[vcpu] for vcpu in self.awake]
         if self.busy_emulator:
             threads.append(domain.emulator_set or domain.vcpu_sets[0])

@@ -17,9 +17,9 @@ from lxml.builder import E
 from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.libvirt.connection import set_weights
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
-from cpu_tiers.libvirt.weights import set_weights
+from cpu_tiers.libvirt.domain import BUILT_IN, write_domain
 from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
@@ -70,7 +70,7 @@ def start(hypervisor: libvirt.virConnect, kvm: bool, firmware: Path) -> Iterator
         host = ComputeHost(cells=(), cpu_shared_set=CpuSet({0}))
         boots = {"firmware": lambda _: [E.os(E.loader(str(firmware), type="rom"))]}
         guest = Guest(name=f"audit-{name}", flavor=flavor, arch="x86_64", host=host)
-        xml = domain_xml(guest, {**BUILT_IN, **boots})
+        xml = write_domain(guest, {**BUILT_IN, **boots})
         if not kvm:
             xml = xml.replace('<domain type="kvm">', '<domain type="qemu">')
         if stored:

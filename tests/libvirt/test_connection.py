@@ -13,9 +13,9 @@ from cpu_tiers.libvirt.connection import (
     read_capabilities,
     read_domains,
     read_hostname,
+    set_weights,
 )
-from cpu_tiers.libvirt.domain_parser import parse_domain
-from cpu_tiers.libvirt.weights import set_weights
+from cpu_tiers.libvirt.domain import parse_domain
 
 TEST = "test:///default"
 """libvirt's own example host, whose guest ``test`` runs."""

@@ -6,7 +6,7 @@ import libvirt
 import pytest
 
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
@@ -23,7 +23,7 @@ def start(hypervisor: libvirt.virConnect, kvm: bool) -> Iterator[Start]:
     def start(flavor: Flavor) -> libvirt.virDomain:
         host = ComputeHost(cells=(), cpu_shared_set=CpuSet({0}))
         guest = Guest(name=flavor.name, flavor=flavor, arch="x86_64", host=host)
-        xml = domain_xml(guest)
+        xml = write_domain(guest)
         if not kvm:
             xml = xml.replace('<domain type="kvm">', '<domain type="qemu">')
         guests.append(hypervisor.createXML(xml, libvirt.VIR_DOMAIN_START_VALIDATE))

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import libvirt
 import pytest
 
-from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.tools.cgroup.hierarchy import find_hierarchy
 from tests.libvirt.cgroup import least_weight
 from tests.libvirt.host_v2 import HostV2, host_v2
@@ -27,7 +27,7 @@ def host(hypervisor: libvirt.virConnect) -> Iterator[HostV2]:
 def xml() -> str:
     """The domain of a flavor with a weight of 1."""
     guest = server("least", extra_specs={"quota:cpu_shares_multiplier": "1"})
-    return domain_xml(guest).replace('<domain type="kvm">', '<domain type="qemu">')
+    return write_domain(guest).replace('<domain type="kvm">', '<domain type="qemu">')
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import libvirt
 import pytest
 
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
@@ -25,7 +25,7 @@ def guests(hypervisor: libvirt.virConnect, kvm: bool) -> Iterator[dict[str, libv
         flavor = Flavor(name=name, vcpus=1, memory_mb=64, extra_specs=specs)
         host = ComputeHost(cells=(), cpu_shared_set=CpuSet({0}))
         guest = Guest(name=name, flavor=flavor, arch="x86_64", host=host)
-        xml = domain_xml(guest)
+        xml = write_domain(guest)
         if not kvm:
             xml = xml.replace('<domain type="kvm">', '<domain type="qemu">')
         running[name] = hypervisor.createXML(xml)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeCell, ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
@@ -114,7 +114,7 @@ def virsh(tmp_path_factory: pytest.TempPathFactory, huge_pages: Path | None, kvm
     uri = configure(root, hugetlbfs_mount=str(huge_pages or ""))
 
     def virsh(guest: Guest, *commands: str) -> str:
-        xml = domain_xml(guest)
+        xml = write_domain(guest)
         path = root / "guest.xml"
         path.write_text(xml if kvm else xml.replace('type="kvm"', 'type="qemu"', 1))
         script = "; ".join([f"define --validate {path}", *commands, "undefine pinned"])

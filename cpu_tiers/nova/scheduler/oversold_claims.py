@@ -16,8 +16,8 @@ from typing import Any
 
 from nova import exception
 
-from cpu_tiers.model.excess import Excess, find_excesses
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.providers import Excess, find_excesses
 from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.seams import Seam

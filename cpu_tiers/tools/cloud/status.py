@@ -16,8 +16,8 @@ from oslo_upgradecheck.upgradecheck import main as run
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.conf.score_names import idle_names
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, OTHER_SHARES, VCPU_SHARES
+from cpu_tiers.model.providers import Excess
 from cpu_tiers.tools.cloud.flavor_report import check_flavors, check_pinned, inspect
 from cpu_tiers.tools.cloud.function_report import check_functions
 from cpu_tiers.tools.cloud.trait_report import check_host_traits, register

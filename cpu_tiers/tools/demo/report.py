@@ -14,7 +14,7 @@ from cpu_tiers.guest.contenders import Contender
 from cpu_tiers.guest.fair_share import fair_cpus
 from cpu_tiers.inventory.cpus import shared_cpus
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import MEMORY_MB, VCPU, VCPU_SHARES
@@ -119,7 +119,7 @@ class DemoReport:
             host=ComputeHost.of(host.topology, cpu_shared_set=options.cpu_shared_set),
         )
         self._console.print(
-            Syntax(domain_xml(guest), "xml", background_color="default", word_wrap=True)
+            Syntax(write_domain(guest), "xml", background_color="default", word_wrap=True)
         )
 
     def _step(self, number: int, text: str) -> None:

@@ -16,7 +16,7 @@ from cpu_tiers.inventory.cpus import check_cpu_sets, shared_cpus, vcpu_inventori
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains
-from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain

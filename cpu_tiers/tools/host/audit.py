@@ -7,7 +7,7 @@ from functools import partial
 from textwrap import fill
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
-from cpu_tiers.libvirt.weights import set_weights
+from cpu_tiers.libvirt.connection import set_weights
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand

@@ -16,7 +16,7 @@ from cpu_tiers.inventory import Host
 from cpu_tiers.inventory.cpus import check_cpu_sets, pinned_cpus, shared_cpus
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains, read_hostname
-from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups, HostLoad
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.placement.errors import PlacementMisconfigured

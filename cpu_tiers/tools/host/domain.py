@@ -17,7 +17,7 @@ from cpu_tiers.inventory import Host
 from cpu_tiers.inventory.contract import InventoryOptions
 from cpu_tiers.inventory.cpus import check_cpu_sets
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.guest import GuestTopology, Pinning
 from cpu_tiers.model.host import HostTopology
@@ -44,7 +44,7 @@ class DomainShow(NovaConfCommand, ShowCommand):
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         """Pin the server, and build the domain."""
         guest = self._guest(parsed_args)
-        xml = domain_xml(guest, extensions.load(extensions.DOMAIN_XML))
+        xml = write_domain(guest, extensions.load(extensions.DOMAIN_XML))
         return ("flavor", "vcpus", "shares", "xml"), (
             guest.flavor.name,
             guest.flavor.vcpus,

@@ -12,7 +12,7 @@ from cpu_tiers.guest.occupancy import Entitlement
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.inventory import Host
 from cpu_tiers.libvirt.connection import RunningDomain
-from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, CpuTime, GuestCgroup, between
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.cgroup.files import Files

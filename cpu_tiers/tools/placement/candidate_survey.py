@@ -12,8 +12,8 @@ from cpu_tiers.accounting.repeated_claims import host_of
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, SHARING, VCPU
 from cpu_tiers.model.numa import count_traits, no_numa_trait, node_trait
+from cpu_tiers.model.providers import roots_of
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.model.roots import roots_of
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.translators.cheaper_query import cheaper

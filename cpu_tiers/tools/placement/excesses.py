@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from cpu_tiers.model.excess import Excess, find_excesses
+from cpu_tiers.model.providers import Excess, find_excesses
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.reading import ReadProgress, untold

@@ -12,7 +12,7 @@ from typing import Any
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MAX_AMOUNT, SHARING
-from cpu_tiers.model.roots import roots_of
+from cpu_tiers.model.providers import roots_of
 from cpu_tiers.placement.errors import PlacementRefused
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.tools.placement.client import PlacementClient

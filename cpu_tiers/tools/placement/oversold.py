@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cpu_tiers.accounting.holdings import ProviderId, sum_portions
-from cpu_tiers.model.excess import Excess, find_excesses
+from cpu_tiers.model.providers import Excess, find_excesses
 from cpu_tiers.placement.errors import OversoldClaim, PlacementError
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.excess import Excess, find_excesses
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.providers import Excess, find_excesses
 from cpu_tiers.tools.placement.client import PlacementClient
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, PCPU, POLICY_TRAITS, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import count_trait, no_numa_trait, node_trait
-from cpu_tiers.model.roots import roots_of
+from cpu_tiers.model.providers import roots_of
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.reading import ReadProgress, untold
 

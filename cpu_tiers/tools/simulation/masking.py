@@ -9,7 +9,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.roots import roots_of
+from cpu_tiers.model.providers import roots_of
 from cpu_tiers.tools.simulation.provider import CloudProvider
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.roots import roots_of
+from cpu_tiers.model.providers import roots_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cpu_tiers.guest.tier import Tier, tier_of_amounts
 from cpu_tiers.model.names import NUMA_SERVER, PCPU, VCPU
-from cpu_tiers.model.roots import roots_of
+from cpu_tiers.model.providers import roots_of
 from cpu_tiers.tools.simulation.provider import CloudProvider
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.translators.server_queries import DISABLED_TRAIT

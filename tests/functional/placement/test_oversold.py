@@ -6,8 +6,8 @@ import pytest
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.providers import Excess
 from cpu_tiers.placement.errors import OversoldClaim
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement import oversold, portions

@@ -6,9 +6,9 @@ import pytest
 
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
+from cpu_tiers.model.providers import Excess
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.excesses import read_excesses

@@ -12,7 +12,7 @@ from nova.virt.libvirt.driver import LibvirtDriver
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.guest.topology import guest_topology
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import domain_xml
+from cpu_tiers.libvirt.domain import write_domain
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.nova.convert import to_flavor
 from cpu_tiers.nova.convert_numa import to_compute_host, to_pinning
@@ -121,7 +121,7 @@ class TestDomain(Computes):
             pinning=to_pinning(nova) if nova else None,
             realtime_priority=7,
         )
-        return domain_xml(guest)
+        return write_domain(guest)
 
     def check(self, name: str, specs: dict[str, str]) -> None:
         server = self.boot(self.flavor(name, specs, vcpus=4))

@@ -9,7 +9,7 @@ from nova import conf
 from nova.scheduler import weights
 from nova.scheduler.weights import cpu, disk, num_instances, ram
 
-from cpu_tiers.conf.nova import OPTIONS
+from cpu_tiers.conf.read import NOVAS_OPTIONS
 from cpu_tiers.tools.simulation.policies import WEIGHERS, with_weights
 
 CLASSES = {
@@ -64,7 +64,7 @@ def test_weights_are_novas(seed: int) -> None:
 def test_the_multipliers_without_options_are_novas() -> None:
     defaults = {
         opt.name: opt.default
-        for group, opts in OPTIONS
+        for group, opts in NOVAS_OPTIONS
         if group == "filter_scheduler"
         for opt in opts
     }

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.accounting.guest_parts import GuestPart, divide_guest
-from cpu_tiers.accounting.node_room import PageSizes
+from cpu_tiers.accounting.numa_nodes import GuestPart, PageSizes, divide_guest
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 

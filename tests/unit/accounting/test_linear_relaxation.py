@@ -2,7 +2,7 @@
 
 import pytest
 
-from cpu_tiers.accounting.linear_relaxation import relax
+from cpu_tiers.accounting.repeated_packing import relax
 
 PAIRS = [{"a": 1, "b": 1}, {"b": 1, "c": 1}, {"a": 1, "c": 1}]
 

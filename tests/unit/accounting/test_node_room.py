@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.accounting.holdings import Portion
-from cpu_tiers.accounting.node_room import PageSizes, memory_kind, page_sizes, read_nodes
+from cpu_tiers.accounting.numa_nodes import PageSizes, memory_kind, page_sizes, read_nodes
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.numa import page_traits
 

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.conf.huge_pages import read_reserved_pages
-from cpu_tiers.conf.read import inventory_options, read_config
+from cpu_tiers.conf.read import inventory_options, read_config, read_reserved_pages
 from cpu_tiers.errors import InvalidInput
 
 

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from cpu_tiers.conf.nova import OPTIONS
-from cpu_tiers.conf.read import read_config
+from cpu_tiers.conf.read import NOVAS_OPTIONS, read_config
 
 
 def test_options_of_the_scheduler(tmp_path: Path) -> None:
@@ -25,5 +24,5 @@ WEIGHERS = ("ram", "cpu", "disk")
 
 
 def test_each_option_stands_once() -> None:
-    names = [(group, option.name) for group, options in OPTIONS for option in options]
+    names = [(group, option.name) for group, options in NOVAS_OPTIONS for option in options]
     assert len(names) == len(set(names))

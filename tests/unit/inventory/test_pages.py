@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import build_tree
-from cpu_tiers.inventory.pages import PagesMemory, base_page_kb, memory_by_pages
+from cpu_tiers.inventory.memory import PagesMemory, base_page_kb, memory_by_pages
 from tests.unit.inventory.hosts import GIB_KB, cell, host, options, totals
 
 SMALL, LARGE = "CUSTOM_MEMORY_PAGE_SIZE_SMALL", "CUSTOM_MEMORY_PAGE_SIZE_LARGE"

@@ -8,7 +8,7 @@ from lxml.etree import _Element
 
 from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError
 from cpu_tiers.libvirt.contract import Guest
-from cpu_tiers.libvirt.domain import BUILT_IN, domain_xml
+from cpu_tiers.libvirt.domain import BUILT_IN, write_domain
 from cpu_tiers.model.flavor import Flavor
 from tests.unit.libvirt.guests import HOST, ISOLATED, LARGE_PAGES, MIXED, REALTIME
 
@@ -37,26 +37,26 @@ def guest(vcpus: int = 1, /, **extra_specs: str) -> Guest:
     ],
 )
 def test_shares(vcpus: int, specs: dict[str, str], shares: str | None) -> None:
-    domain = etree.fromstring(domain_xml(guest(vcpus, **specs)))
+    domain = etree.fromstring(write_domain(guest(vcpus, **specs)))
     assert domain.findtext("cputune/shares") == shares
     assert (domain.find("cputune") is None) == (shares is None)
 
 
 def test_shared_vcpus_float_over_the_shared_cpus() -> None:
-    vcpu = etree.fromstring(domain_xml(guest(2))).find("vcpu")
+    vcpu = etree.fromstring(write_domain(guest(2))).find("vcpu")
     assert vcpu is not None
     assert (vcpu.text, vcpu.get("cpuset")) == ("2", "0-3,8-11")
 
 
 def test_vcpus_that_are_pinned_one_by_one_do_not_float_together() -> None:
-    vcpu = etree.fromstring(domain_xml(ISOLATED)).find("vcpu")
+    vcpu = etree.fromstring(write_domain(ISOLATED)).find("vcpu")
     assert vcpu is not None
     assert dict(vcpu.items()) == {"placement": "static"}
 
 
 def test_both_share_specs() -> None:
     with pytest.raises(ConflictingExtraSpecs):
-        domain_xml(guest(quota__cpu_shares="1", quota__cpu_shares_multiplier="1"))
+        write_domain(guest(quota__cpu_shares="1", quota__cpu_shares_multiplier="1"))
 
 
 def quota(_: Guest) -> Iterable[_Element]:
@@ -66,7 +66,7 @@ def quota(_: Guest) -> Iterable[_Element]:
 
 def test_another_plugin_adds_to_the_same_element() -> None:
     plugins = {**BUILT_IN, "quota": quota}
-    domain = etree.fromstring(domain_xml(guest(quota__cpu_shares="7"), plugins))
+    domain = etree.fromstring(write_domain(guest(quota__cpu_shares="7"), plugins))
     (cputune,) = domain.findall("cputune")
     assert [child.tag for child in cputune] == ["shares", "period", "quota"]
     assert domain.findtext("title") == "a guest"
@@ -74,7 +74,7 @@ def test_another_plugin_adds_to_the_same_element() -> None:
 
 def test_another_plugin_adds_an_attribute() -> None:
     plugins = {**BUILT_IN, "current": lambda _: [E.vcpu(current="1")]}
-    vcpu = etree.fromstring(domain_xml(guest(2), plugins)).find("vcpu")
+    vcpu = etree.fromstring(write_domain(guest(2), plugins)).find("vcpu")
     assert vcpu is not None
     assert (vcpu.text, vcpu.get("current"), vcpu.get("placement")) == ("2", "1", "static")
 
@@ -91,7 +91,7 @@ def test_another_plugin_adds_an_attribute() -> None:
 def test_two_plugins_of_one_part(element: _Element, part: str) -> None:
     plugins = {**BUILT_IN, "rude": lambda _: [element]}
     with pytest.raises(ExtensionError, match=f"'rude' of cpu_tiers.domain_xml both write {part};"):
-        domain_xml(guest(quota__cpu_shares="7"), plugins)
+        write_domain(guest(quota__cpu_shares="7"), plugins)
 
 
 @pytest.mark.skipif(not SCHEMA.exists(), reason="libvirt's schemas are not installed (libvirt0)")
@@ -108,4 +108,4 @@ def test_two_plugins_of_one_part(element: _Element, part: str) -> None:
 )
 def test_valid_against_libvirts_schema(guest: Guest) -> None:
     schema = etree.RelaxNG(etree.parse(SCHEMA))
-    schema.assertValid(etree.fromstring(domain_xml(guest)))
+    schema.assertValid(etree.fromstring(write_domain(guest)))

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.libvirt.domain_parser import parse_domain
+from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 

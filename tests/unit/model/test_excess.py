@@ -2,8 +2,8 @@
 
 import pytest
 
-from cpu_tiers.model.excess import Excess, find_excesses
 from cpu_tiers.model.inventory import Inventory
+from cpu_tiers.model.providers import Excess, find_excesses
 
 INVENTORIES = {
     # (10 - 2) x 1.5 = 12

@@ -1,6 +1,6 @@
 """The roots of providers, by the parents in an answer of Placement."""
 
-from cpu_tiers.model.roots import roots_of
+from cpu_tiers.model.providers import roots_of
 
 
 def test_the_root_is_above_all_parents() -> None:

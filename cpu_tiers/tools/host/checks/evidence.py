@@ -8,7 +8,7 @@ from cpu_tiers.guest.tier import flavor_shares, has_novas_old_default
 from cpu_tiers.model.cgroup import CpuTime, GuestCgroup, HostCgroups, HostLoad
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
-from cpu_tiers.model.excess import Excess
+from cpu_tiers.model.providers import Excess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@ import pytest
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
-from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.providers import Excess
 from cpu_tiers.tools.host.checks import Allocated
 from tests.unit.guest.audit.hosts import SHARED, evidence, guest, summary
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.guest.floating import emulator_thread_cpus, shared_vcpu_cpus
+from cpu_tiers.libvirt.cputune import emulator_thread_cpus, shared_vcpu_cpus
 from cpu_tiers.model.compute import ComputeCell, ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import EmulatorThreadsPolicy
