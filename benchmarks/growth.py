@@ -15,7 +15,7 @@ from typing import Any
 from answer import REQUESTED, REQUIRED, answer_text
 from measure import Ratio, report
 
-from cpu_tiers.weights import SCORINGS, Forest, Scoring
+from cpu_tiers.weights import SCORINGS, Scoring, make_forest
 
 FEW, MANY = 2_000, 20_000
 ROUNDS = {FEW: 15, MANY: 6}
@@ -39,7 +39,7 @@ def scorer(scoring: Scoring) -> Callable[[Summaries], object]:
     """Return a function that flattens and scores a forest."""
 
     def score(summaries: Summaries) -> object:
-        forest = Forest(summaries, REQUESTED, REQUIRED, scoring=scoring)
+        forest = make_forest(summaries, REQUESTED, REQUIRED, scoring=scoring)
         return forest, forest.scores()
 
     return score

@@ -15,9 +15,9 @@ from answer import HOSTS, REQUESTED, REQUIRED, Answer, answer_text
 from measure import Ratio, report
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import SCORINGS, Forest, History, Scoring
-from cpu_tiers.weights.cost.packing import Scale
-from cpu_tiers.weights.cost.shape import ServerShape
+from cpu_tiers.weights import SCORINGS, History, Scoring, make_forest
+from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights.cost.typical_servers import ServerShape
 
 ROUNDS = 30
 COLD_GOAL, WARM_GOAL = 0.4, 0.05
@@ -47,7 +47,7 @@ def one_round(text: str, scoring: Scoring, seen: History) -> tuple[float, float,
     candidates = by_host(answer)
     start = time.process_time()
     summaries = answer["provider_summaries"]
-    forest = Forest(summaries, REQUESTED, REQUIRED, scoring=scoring, history=seen)
+    forest = make_forest(summaries, REQUESTED, REQUIRED, scoring=scoring, history=seen)
     if scoring.counts_typical:
         for root, offered in candidates.items():
             forest.offer(root, [amounts(candidate) for candidate in offered])

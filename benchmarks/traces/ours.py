@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import Forest, History, Scoring
-from cpu_tiers.weights.cost.packing import Scale
-from cpu_tiers.weights.cost.rarity import HostKinds
+from cpu_tiers.weights import Forest, History, Scoring, make_forest
+from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights.cost.gradient import HostKinds
 from traces.cluster import DEVICE, DEVICES, Cluster, Floats, Ints, Task
 from traces.published import Policy
 
@@ -116,7 +116,7 @@ class Scored(Policy):
         summaries: dict[str, Any] = {}
         for host in hosts:
             summaries.update(self._summaries[host])
-        return Forest(
+        return make_forest(
             summaries,
             amounts_of(task),
             scoring=self.scoring,

@@ -1,11 +1,11 @@
 """Scores candidate hosts from 0 to 1, and explains the scores.
 
-:class:`Forest` has the hosts of a request; a :class:`Scoring` is the formula.
+:func:`make_forest` returns the hosts of a request; a :class:`Scoring` is the formula.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from cpu_tiers.weights.forest import Forest, HostScore
+from cpu_tiers.weights.forest import Forest, HostScore, make_forest
 from cpu_tiers.weights.scoring import (
     BEST_FIT,
     BORING,
@@ -30,6 +30,7 @@ __all__ = [
     "HostScore",
     "MeanScoring",
     "Scoring",
+    "make_forest",
 ]
 
 

@@ -6,27 +6,66 @@ configuration, no Nova; summaries are not changed.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.numa import OF_TREE
-from cpu_tiers.weights.scoring import LITERAL, CostScoring, MeanScoring, Scoring
-from cpu_tiers.weights.tree import Summary, Tree
+from cpu_tiers.weights.scoring import LITERAL, MeanScoring, Scoring
 
 if TYPE_CHECKING:
     from cpu_tiers.model.request import RequestGroup
+    from cpu_tiers.weights.cost.amounts import Scale
     from cpu_tiers.weights.cost.gradient import History
-    from cpu_tiers.weights.cost.hosts import CostHosts
-    from cpu_tiers.weights.cost.packing import Scale
+
+Summary = Mapping[str, Any]
+"""A provider in Placement's ``provider_summaries``: its ``resources`` (``capacity`` and
+``used`` by class), ``traits``, ``root_provider_uuid`` and more."""
+
+
+class Tree:
+    """The free amounts and the traits of all providers of a host.
+
+    :ivar score: the last score of the host under a ``MeanScoring``; ``None`` before the first
+        score, and after a claim.
+    :ivar free: capacity minus use by resource class; negative if more is used than the
+        capacity.
+    :ivar traits: the lists of traits of the providers, as in Placement's answer. The
+        lists are not merged: making a set for every host would take half as long again.
+    """
+
+    __slots__ = ("free", "score", "traits")
+
+    def __init__(self) -> None:
+        self.free: dict[str, int] = {}
+        self.traits: list[Collection[str]] = []
+        self.score: float | None = None
+
+    def add(self, providers: Iterable[Summary]) -> None:
+        """Add providers of the host. This loop reads every field once, for speed."""
+        # Local names: this loop runs for every provider of every candidate host.
+        free, traits = self.free, self.traits.copy()
+        for provider in providers:
+            traits.append(provider["traits"])
+            for name, amount in provider["resources"].items():
+                free[name] = free.get(name, 0) + amount["capacity"] - amount["used"]
+        free.pop(NUMA_SERVER, None)  # nothing to sell: no server ever lacks it
+        self.traits = traits
+
+    def keep(self, names: Collection[str]) -> None:
+        """Remove every resource class that is not in ``names``."""
+        self.free = {name: self.free[name] for name in self.free if name in names}
+
 
 Allocations = Mapping[str, Mapping[str, int]]
 """The amounts of a candidate by provider uuid and resource class."""
 
 _ROOT = itemgetter("root_provider_uuid")
-_NOTHING: Allocations = MappingProxyType({})
+NO_ALLOCATIONS: Allocations = MappingProxyType({})
 
 
 class HostScore(NamedTuple):
@@ -47,8 +86,8 @@ class HostScore(NamedTuple):
     traits: Mapping[str, float]
 
 
-class Forest:
-    """The candidate hosts of a request, with their scores.
+class Forest(ABC):
+    """The candidate hosts of a request, with their scores: see :func:`make_forest`.
 
     The provider trees are flattened once. If a request is for several servers, call
     :meth:`claim` after the choice for each server: the scores for the next server then
@@ -57,56 +96,23 @@ class Forest:
     Hosts are named by the uuid of the root provider. The methods raise
     :exc:`KeyError` if the summaries have no such tree.
 
-    :param summaries: ``provider_summaries`` of Placement's answer.
-    :param requested: the amounts that a server requests, by resource class.
-    :param required: the traits that a server requests.
-    :param only_resources: the resource classes that count; empty for all classes.
-    :param only_traits: the traits that count; empty for all traits.
-    :param groups: the request groups of a server, for a scoring that ``counts_typical``.
-    :param history: the earlier requests, for a scoring that ``counts_typical``.
-    :param scale: the scale of the whole cloud, if the summaries are not of all hosts; without
-        effect under ``literal`` and ``boring``.
+    :ivar roots: the root providers of the hosts, in the order of the answer.
     """
 
-    def __init__(
-        self,
-        summaries: Mapping[str, Summary],
-        requested: Mapping[str, int],
-        required: Collection[str] = (),
-        *,
-        scoring: Scoring = LITERAL,
-        only_resources: Collection[str] = (),
-        only_traits: Collection[str] = (),
-        groups: Iterable[RequestGroup] = (),
-        history: History | None = None,
-        scale: Scale | None = None,
-    ) -> None:
-        self._costs: CostHosts | None = None
-        if isinstance(scoring, CostScoring):
-            from cpu_tiers.weights.cost.hosts import CostHosts
+    roots: Collection[str]
 
-            self._costs = CostHosts(
-                summaries, requested, only_resources, scoring, groups, history, scale
-            )
-        elif isinstance(scoring, MeanScoring):
-            self._means = _MeanHosts(
-                summaries, requested, required, scoring, only_resources, only_traits
-            )
-
-    def offer(self, root: str, candidates: Sequence[Allocations]) -> None:
+    def offer(self, root: str, candidates: Sequence[Allocations]) -> None:  # noqa: B027  # optional
         """Tell the candidates of a host, which count under ``fragmentation``.
 
         :param candidates: the allocations of each candidate, by provider uuid.
         """
-        if self._costs is not None:
-            self._costs.offer(root, candidates)
 
     def best(self, root: str) -> int:
         """Return the number of the best candidate that was offered for a host.
 
         The number is 0 under a scoring to which the candidates of a host are equal.
         """
-        return 0 if self._costs is None else self._costs.best(root)
+        return 0
 
     def renew(self, scale: Scale, summaries: Callable[[], Mapping[str, Summary]]) -> bool:
         """Begin another request for an equal server, under ``best-fit`` or ``fragmentation``.
@@ -118,39 +124,37 @@ class Forest:
         :param summaries: returns the summaries of all hosts as they are now.
         :returns: whether the candidates of all hosts have to be offered again.
         """
-        return self._costs is not None and self._costs.renew(scale, summaries)
+        return False
 
+    @abstractmethod
     def score(self, root: str) -> float:
         """Return the score of a host, among all hosts."""
-        return self._means.score(root) if self._costs is None else self._costs.score(root)
 
     def scores(self) -> dict[str, float]:
         """Return the score of every host."""
-        roots = self._means.trees.keys() if self._costs is None else self._costs.roots
-        return dict(zip(roots, self.scores_of(roots), strict=True))
+        return dict(zip(self.roots, self.scores_of(self.roots), strict=True))
 
     def scores_of(self, roots: Collection[str]) -> list[float]:
         """Return the scores of hosts, in their order.
 
         :param roots: the hosts that have room; the rarity of a kind is that among these hosts.
         """
-        if self._costs is not None:
-            return self._costs.scores_of(roots)
-        return list(map(self._means.score, roots))
+        return list(map(self.score, roots))
 
     def charged(self, root: str) -> float:
         """Return for how much of a rare host a server pays, weighted, in average hosts.
 
         A server pays for what it requests, and on an idle host for the whole host.
         """
-        return 0.0 if self._costs is None else self._costs.charged(root)
+        return 0.0
 
+    @abstractmethod
     def explain(self, root: str) -> HostScore:
         """Return the score of a host, with the parts of the score."""
-        return self._means.explain(root) if self._costs is None else self._costs.explain(root)
 
+    @abstractmethod
     def claim(
-        self, root: str, resources: Mapping[str, int], allocations: Allocations = _NOTHING
+        self, root: str, resources: Mapping[str, int], allocations: Allocations = NO_ALLOCATIONS
     ) -> None:
         """Subtract the resources of a server from the free amounts of a host.
 
@@ -159,13 +163,41 @@ class Forest:
         :param allocations: the same resources by provider uuid, which count under
             ``fragmentation``.
         """
-        if self._costs is None:
-            self._means.claim(root, resources)
-        else:
-            self._costs.claim(root, resources, allocations)
 
 
-class _MeanHosts:
+def make_forest(
+    summaries: Mapping[str, Summary],
+    requested: Mapping[str, int],
+    required: Collection[str] = (),
+    *,
+    scoring: Scoring = LITERAL,
+    only_resources: Collection[str] = (),
+    only_traits: Collection[str] = (),
+    groups: Iterable[RequestGroup] = (),
+    history: History | None = None,
+    scale: Scale | None = None,
+) -> Forest:
+    """Return the hosts of a request.
+
+    :param summaries: ``provider_summaries`` of Placement's answer.
+    :param requested: the amounts that a server requests, by resource class.
+    :param required: the traits that a server requests.
+    :param only_resources: the resource classes that count; empty for all classes.
+    :param only_traits: the traits that count; empty for all traits.
+    :param groups: the request groups of a server, for a scoring that ``counts_typical``.
+    :param history: the earlier requests, for a scoring that ``counts_typical``.
+    :param scale: the scale of the whole cloud, if the summaries are not of all hosts; without
+        effect under ``literal`` and ``boring``.
+    """
+    if isinstance(scoring, MeanScoring):
+        return _MeanForest(summaries, requested, required, scoring, only_resources, only_traits)
+    from cpu_tiers.weights.cost import CostForest
+
+    typical = (groups, history) if scoring.counts_typical else None
+    return CostForest(summaries, requested, only_resources, typical, scale)
+
+
+class _MeanForest(Forest):
     """The hosts of a request, whose scores are means over resource classes and traits."""
 
     def __init__(
@@ -182,9 +214,10 @@ class _MeanHosts:
         self._required = self._considered([required])
         self._known_traits: dict[tuple[int, int], list[Collection[str]]] = {}
         self._trait_scores: dict[int, tuple[list[Collection[str]], float]] = {}
-        self.trees = self._flattened(summaries)
+        self._trees = self._flattened(summaries)
+        self.roots = self._trees.keys()
         if only_resources:
-            for tree in self.trees.values():
+            for tree in self._trees.values():
                 tree.keep(only_resources)
 
     def _flattened(self, summaries: Mapping[str, Summary]) -> dict[str, Tree]:
@@ -201,7 +234,7 @@ class _MeanHosts:
 
     def score(self, root: str) -> float:
         """Return the score of a host."""
-        tree = self.trees[root]
+        tree = self._trees[root]
         if tree.score is None:
             parts = self._scoring.resource_parts(self._requested, tree.free)
             tree.score = (_mean(parts) + self._trait_score(tree)) / 2
@@ -209,7 +242,7 @@ class _MeanHosts:
 
     def explain(self, root: str) -> HostScore:
         """Return the score of a host, with the parts of the score."""
-        tree = self.trees[root]
+        tree = self._trees[root]
         parts = self._scoring.resource_parts(self._requested, tree.free)
         traits = sorted(self._considered(tree.traits))
         return HostScore(
@@ -220,9 +253,11 @@ class _MeanHosts:
             traits={name: float(name in self._required) for name in traits},
         )
 
-    def claim(self, root: str, resources: Mapping[str, int]) -> None:
+    def claim(
+        self, root: str, resources: Mapping[str, int], allocations: Allocations = NO_ALLOCATIONS
+    ) -> None:
         """Subtract the resources of a server from the free amounts of a host."""
-        tree = self.trees[root]
+        tree = self._trees[root]
         for name in tree.free.keys() & resources.keys():
             tree.free[name] -= resources[name]
         tree.score = None

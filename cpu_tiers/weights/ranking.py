@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cpu_tiers.model.names import DISK_GB, MEMORY_MB, PCPU, VCPU
-from cpu_tiers.weights.tree import Summary, Tree
+from cpu_tiers.weights.forest import Summary, Tree
 
 OURS = "resource_provider"
 """The name of the weigher of cpu-tiers, without ``_weight_multiplier`` of its option."""

@@ -97,7 +97,7 @@ class Boring(MeanScoring):
 class CostScoring(Scoring):
     """A score that falls with the cost of a host; the scale of the cost is the request.
 
-    Traits do not count. The cost is worked out by :mod:`cpu_tiers.weights.cost.packing` and
+    Traits do not count. The cost is worked out by :mod:`cpu_tiers.weights.cost.amounts` and
     :mod:`cpu_tiers.weights.cost.gradient`.
     """
 

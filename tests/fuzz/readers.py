@@ -57,7 +57,7 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import plan
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.request_faults import request_faults
-from cpu_tiers.weights import SCORINGS, Forest
+from cpu_tiers.weights import SCORINGS, make_forest
 from cpu_tiers.weights.fragmentation import best_first
 
 UUID = "00000000-0000-4000-8000-000000000001"
@@ -172,7 +172,7 @@ def candidates(content: bytes) -> None:
     parse = read_candidate_list if is_candidate_list(document) else CandidatesAnswer.parse
     answer = parse(document, where="answer").usable()
     for scoring in SCORINGS.values():
-        forest = Forest(answer.provider_summaries, {"VCPU": 1}, ["A"], scoring=scoring)
+        forest = make_forest(answer.provider_summaries, {"VCPU": 1}, ["A"], scoring=scoring)
         for host in answer.hosts():
             forest.explain(host)
     for request in best_first(answer).allocation_requests[:3]:

@@ -38,7 +38,8 @@ def test_the_client_does_not_bring_in_placement_itself() -> None:
 
 
 def test_only_a_scoring_by_cost_brings_in_the_costs() -> None:
-    made = "from cpu_tiers.weights import SCORINGS, Forest; Forest({}, {}, scoring=SCORINGS['%s'])"
+    imported = "from cpu_tiers.weights import SCORINGS, make_forest"
+    made = imported + "; make_forest({}, {}, scoring=SCORINGS['%s'])"
     costs = {
         name: "cpu_tiers.weights.cost" in loaded_by(made % name)
         for name in ("literal", "boring", "best-fit", "fragmentation")

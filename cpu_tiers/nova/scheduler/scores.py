@@ -20,7 +20,7 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.names import as_known, with_shares_named
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
-from cpu_tiers.weights import SCORINGS, Forest
+from cpu_tiers.weights import SCORINGS, Forest, make_forest
 
 LOG = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class RequestScores:
             from cpu_tiers.nova.scheduler.typical_servers import HISTORY, groups_of
 
             of_typical = {"groups": groups_of(request, avoided), "history": HISTORY}
-        return Forest(
+        return make_forest(
             self._summaries,
             with_shares_named(request.merged_resources()),
             request.all_required_traits | self._request_spec.root_required | nodes,

@@ -33,7 +33,7 @@ from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
 from cpu_tiers.translators.server_queries import UNKNOWN
-from cpu_tiers.weights import SCORINGS, Forest, HostScore
+from cpu_tiers.weights import SCORINGS, HostScore, make_forest
 from cpu_tiers.weights.ranking import (
     LEFT_OUT,
     OURS,
@@ -231,7 +231,7 @@ class _Ranking:
         hosts = sorted(explanation.candidates)
         summaries = explanation.answer.provider_summaries
         forests = {
-            name: Forest(
+            name: make_forest(
                 summaries,
                 query.resources(),
                 query.required_traits(),

@@ -29,7 +29,7 @@ from cpu_tiers.tools.frame.server_arguments import requests_numa_nodes
 from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 from cpu_tiers.tools.placement.server_candidates import ServerCandidates, read_candidates
 from cpu_tiers.translators import ServerRequest, translate
-from cpu_tiers.weights import SCORINGS, Forest
+from cpu_tiers.weights import SCORINGS, make_forest
 
 LOG = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Weigh(NovaConfCommand, ListCommand):
         if not answer.allocation_requests:
             LOG.info("No host has a candidate; `explain` shows why.")
         _warn_of_idle_names(options, answer)
-        forest = Forest(
+        forest = make_forest(
             answer.provider_summaries,
             query.resources(),
             query.required_traits(),

@@ -19,7 +19,7 @@ from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync
 from cpu_tiers.translators import ServerRequest, translate
-from cpu_tiers.weights import SCORINGS, Forest, HostScore
+from cpu_tiers.weights import SCORINGS, HostScore, make_forest
 
 TIERS = ("gold", "silver", "bronze")
 DISK_GB = {"plain": 400, "gpu": 400, "small": 200}
@@ -125,7 +125,7 @@ class DemoCloud:
         query = self.query(flavor)
         answer = self._client.candidates(query)
         scoring = SCORINGS[self.conf.filter_scheduler.resource_provider_scoring]
-        forest = Forest(
+        forest = make_forest(
             answer.provider_summaries, query.resources(), query.required_traits(), scoring=scoring
         )
         if not answer.allocation_requests:

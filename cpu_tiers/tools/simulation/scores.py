@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.weights import Forest, History, Scoring
-from cpu_tiers.weights.cost.packing import HostTotals
-from cpu_tiers.weights.tree import Summary
+from cpu_tiers.weights import Forest, History, Scoring, make_forest
+from cpu_tiers.weights.cost.amounts import HostTotals
+from cpu_tiers.weights.forest import Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class MeanScores(Scores):
         if forest is None:
             summaries = self._cloud.summaries(changed)
             wanted, traits = self._asked.resources(), self._asked.traits
-            forest = self._forest = Forest(summaries, wanted, traits, scoring=self._scoring)
+            forest = self._forest = make_forest(summaries, wanted, traits, scoring=self._scoring)
         self._scores.update((root, forest.score(root)) for root in changed)
 
     def of(self, hosts: Sequence[str]) -> list[float]:
@@ -140,7 +140,7 @@ class CostScores(Scores):
         scale = self._answer.totals.scale()
         forest = self._caught_up()
         if forest is None:
-            forest = self._forest = Forest(
+            forest = self._forest = make_forest(
                 self._summaries(),
                 self._asked.resources(),
                 self._asked.traits,

@@ -3,48 +3,20 @@
 After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/weigher.rst``. Pure.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
+from math import sqrt
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.cost.amounts import AnsweredAmounts, Build
-from cpu_tiers.weights.cost.demand import TypicalServers
-from cpu_tiers.weights.cost.packing import Scale
-from cpu_tiers.weights.cost.rarity import HostKinds
-from cpu_tiers.weights.cost.shape import ServerShape
+from cpu_tiers.weights.cost.amounts import AnsweredAmounts, Build, Scale
+from cpu_tiers.weights.cost.typical_servers import ServerShape, Typical, TypicalServers, typical
 from cpu_tiers.weights.cost.usable import Host, HostKey, PlainServers, UsableAmounts, UsablePart
-from cpu_tiers.weights.forest import Allocations
-from cpu_tiers.weights.tree import Summary
+from cpu_tiers.weights.forest import Allocations, Summary
 
-MOST_TYPICAL = 128
-"""The largest number of shapes that count as typical."""
-
-TYPICAL_SHARE = 0.95
-"""Shapes are typical, the most frequent first, until they are this share of all requests. Of the
-others, those are typical that request as much as the rest of the share by themselves: a twentieth
-of all that is requested. Else rare large servers would find no host."""
-
-
-SIZE_POWER = 0.25
-"""Large servers count more than their share of the requests: they are the first without a host."""
-
-WEIGHT_POWER = 24
-"""How much less a class counts of which a smaller share is in use: the class that ends first
-counts, and hardly any other. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
-
-
-class Typical(NamedTuple):
-    """A typical server.
-
-    :param name: the resource class that counts: of all that the server requests, the class of
-        which the largest share of the cloud is in use.
-    :param weight: the weight of a unit of the class.
-    """
-
-    shape: ServerShape
-    name: str
-    weight: float
+RARITY_WEIGHT = 0.03
+"""The weight of the rarity of a host. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
 
 
 class UsableRoom:
@@ -120,48 +92,6 @@ class History:
             # The states of providers have the traits that decide, and no others.
             usable = UsableAmounts()
         self.room = UsableRoom(usable, traits, typical(shares, scale), wanted)
-
-
-def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typical]:
-    """Return the typical servers.
-
-    :param shares: the share of each shape in all requests, the most frequent shape first.
-    """
-    chosen: list[Typical] = []
-    known = list(_sized(shares, scale))
-    least = (1 - TYPICAL_SHARE) * sum(share * size for _, _, share, size in known)
-    total = 0.0
-    for shape, name, share, size in known:
-        if total < TYPICAL_SHARE or share * size >= least:
-            chosen.append(Typical(shape, name, share * size**SIZE_POWER))
-        total += share
-        if len(chosen) == MOST_TYPICAL:
-            break
-    sizes = sum(item.weight for item in chosen)
-    return [
-        item._replace(
-            weight=item.weight
-            / sizes
-            * scale.weights[item.name] ** WEIGHT_POWER
-            / scale.units[item.name]
-        )
-        for item in chosen
-    ]
-
-
-def _sized(
-    shares: Mapping[ServerShape, float], scale: Scale
-) -> Iterable[tuple[ServerShape, str, float, float]]:
-    """Yield each shape with its class, its share of the requests, and its size.
-
-    The size is the amount of the class in average hosts.
-    """
-    for shape, share in shares.items():
-        amounts = shape.amounts()
-        names = [name for name in sorted(amounts) if name in scale.units]
-        if names:
-            name = max(names, key=scale.used.__getitem__)
-            yield shape, name, share, amounts[name] / scale.units[name]
 
 
 class GradientStates:
@@ -289,3 +219,32 @@ class Gradient:
         self._losses[root] = losses
         least = self._least[root] = min(losses, default=0.0)
         return least
+
+
+class HostKinds:
+    """The kinds of the hosts of a request.
+
+    :param kinds: the kind of each host by the uuid of the root provider; empty if no request
+        names a trait.
+    """
+
+    def __init__(self, kinds: Mapping[str, frozenset[str]]) -> None:
+        self._kinds = kinds
+
+    def rarities(self, roots: Collection[str]) -> list[float]:
+        """Return the weighted rarity of each host among these hosts; empty if all are alike."""
+        counts = Counter(self._kinds[root] for root in roots) if self._kinds else {}
+        if len(counts) < 2:
+            return []
+        of_kind = {
+            kind: RARITY_WEIGHT * (sqrt(len(roots) / count) - 1) for kind, count in counts.items()
+        }
+        return [of_kind[self._kinds[root]] for root in roots]
+
+    def rarity(self, root: str) -> float:
+        """Return the weighted rarity of a host among all hosts."""
+        return self._among_all.get(root, 0.0)
+
+    @cached_property
+    def _among_all(self) -> Mapping[str, float]:
+        return dict(zip(self._kinds, self.rarities(self._kinds), strict=False))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cpu_tiers.weights.cost.amounts import Build
-from cpu_tiers.weights.cost.shape import GroupShape, ServerShape
+from cpu_tiers.weights.cost.typical_servers import GroupShape, ServerShape
 
 Host = tuple[int, ...]
 """The numbers of the states of all providers of a host."""

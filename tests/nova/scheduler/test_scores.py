@@ -11,7 +11,7 @@ from nova import objects
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import options
 from cpu_tiers.nova.scheduler import scores
-from cpu_tiers.weights import Forest
+from cpu_tiers.weights import make_forest
 from tests.nova.scheduler.reporting_hosts import TWO, ReportingHosts
 
 SMALL = "CUSTOM_MEMORY_PAGE_SIZE_SMALL"
@@ -31,10 +31,10 @@ class TestWeighed(ReportingHosts):
         forests = []
 
         def kept(*args: Any, **values: Any) -> Any:
-            forests.append(Forest(*args, **values))
+            forests.append(make_forest(*args, **values))
             return forests[-1]
 
-        with mock.patch("cpu_tiers.nova.scheduler.scores.Forest", kept):
+        with mock.patch("cpu_tiers.nova.scheduler.scores.make_forest", kept):
             body = self._build_server(flavor_id=self.flavor("f", TWO, vcpus=2), networks="none")
             self.api.post_server({"server": {**body, "min_count": 2}})
             for server in self.api.get_servers():

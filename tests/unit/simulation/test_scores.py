@@ -9,7 +9,7 @@ from cpu_tiers.tools.simulation import SimulatedCloud
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.tools.simulation.scores import AnsweredTrees
-from cpu_tiers.weights import Forest, History, Scoring
+from cpu_tiers.weights import History, Scoring, make_forest
 from tests.unit.simulation.clouds import CARDS, SHARES, group, provider, query
 
 ONLY_OURS = {"ram": 0.0, "cpu": 0.0, "disk": 0.0, "num_instances": 0.0}
@@ -46,7 +46,7 @@ def naive(
     if len(hosts) < 2:
         return (hosts[0], 0) if hosts else None
     answer = cloud.answer([request for host in hosts for request in search.requests(host)])
-    forest = Forest(
+    forest = make_forest(
         answer.provider_summaries,
         wanted.resources(),
         scoring=scoring,

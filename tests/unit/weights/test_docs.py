@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.weights import SCORINGS, Forest
+from cpu_tiers.weights import SCORINGS, Forest, make_forest
 
 PAGE = (Path(__file__).parents[3] / "docs" / "weigher.rst").read_text()
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -52,7 +52,7 @@ def forest(scoring: str) -> Forest:
         }
         for row in table("Hosts: what is free, and the traits")
     }
-    return Forest(summaries, requested, {request[2]}, scoring=SCORINGS[scoring])
+    return make_forest(summaries, requested, {request[2]}, scoring=SCORINGS[scoring])
 
 
 ROWS = table("Scores")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.weights import BORING, LITERAL, Forest, Scoring
+from cpu_tiers.weights import BORING, LITERAL, Scoring, make_forest
 
 Summary = Any  # as json.loads returns it
 BOTH = pytest.mark.parametrize("scoring", [LITERAL, BORING], ids=["literal", "boring"])
@@ -30,7 +30,7 @@ def provider(
 @BOTH
 def test_the_example_of_the_spec(scoring: Scoring) -> None:
     summaries = {"a": provider("a", {"VCPU": (8, 4)}, ("SSD", "HW_CPU_X86_AVX2"))}
-    forest = Forest(summaries, {"VCPU": 2}, {"SSD"}, scoring=scoring)
+    forest = make_forest(summaries, {"VCPU": 2}, {"SSD"}, scoring=scoring)
     host = forest.explain("a")
     assert host.resources == {"VCPU": 0.5}  # 1 - 2/4
     assert host.traits == {"HW_CPU_X86_AVX2": 0.0, "SSD": 1.0}
@@ -63,8 +63,8 @@ def test_one_host(
     boring: float,
 ) -> None:
     summaries = {"a": provider("a", resources, traits)}
-    assert Forest(summaries, {"VCPU": 2}).score("a") == literal
-    assert Forest(summaries, {"VCPU": 2}, scoring=BORING).score("a") == boring
+    assert make_forest(summaries, {"VCPU": 2}).score("a") == literal
+    assert make_forest(summaries, {"VCPU": 2}, scoring=BORING).score("a") == boring
 
 
 @BOTH
@@ -75,7 +75,7 @@ def test_classes_and_traits_of_a_tree_are_added_up_in_any_order(scoring: Scoring
         "a": provider("a", {"DISK_GB": (100, 50)}, ("T",)),
         "node 1": provider("a", {"VCPU": (8, 2)}, ("U", "V", "W")),
     }
-    forest = Forest(summaries, {"VCPU": 7, "DISK_GB": 25}, {"T"}, scoring=scoring)
+    forest = make_forest(summaries, {"VCPU": 7, "DISK_GB": 25}, {"T"}, scoring=scoring)
     host = forest.explain("a")
     assert host.resources == {"VCPU": 0.0, "DISK_GB": 0.5}  # 1 - 7/(1+6), 1 - 25/50
     assert host.traits == {"T": 1.0, "U": 0.0, "V": 0.0, "W": 0.0}
@@ -89,7 +89,7 @@ def test_an_overcommitted_node_takes_from_what_the_other_has_free(scoring: Scori
         "node 0": provider("a", {"VCPU": (4, 6)}),
         "node 1": provider("a", {"VCPU": (8, 2)}),
     }
-    host = Forest(summaries, {"VCPU": 1}, scoring=scoring).explain("a")
+    host = make_forest(summaries, {"VCPU": 1}, scoring=scoring).explain("a")
     assert host.resources == {"VCPU": 0.75}  # 1 - 1/(-2 + 6)
 
 
@@ -99,7 +99,7 @@ def test_a_class_of_a_sharing_provider_is_not_counted(scoring: Scoring) -> None:
         "a": provider("a", {"VCPU": (4, 0)}, ("T",)),
         "nfs": provider("nfs", {"DISK_GB": (40, 0)}, ("MISC_SHARES_VIA_AGGREGATE",)),
     }
-    forest = Forest(summaries, {"VCPU": 2, "DISK_GB": 10}, {"T"}, scoring=scoring)
+    forest = make_forest(summaries, {"VCPU": 2, "DISK_GB": 10}, {"T"}, scoring=scoring)
     assert forest.explain("a").resources == {"VCPU": 0.5}  # 1 - 2/4
     assert forest.explain("nfs").resources == {"DISK_GB": 0.75}  # 1 - 10/40
 
@@ -107,7 +107,7 @@ def test_a_class_of_a_sharing_provider_is_not_counted(scoring: Scoring) -> None:
 @BOTH
 def test_numbers_beyond_float(scoring: Scoring) -> None:
     summaries = {"a": provider("a", {"VCPU": (5 * 10**400, 10**400)}, ("T",))}
-    forest = Forest(summaries, {"VCPU": 10**400}, {"T"}, scoring=scoring)
+    forest = make_forest(summaries, {"VCPU": 10**400}, {"T"}, scoring=scoring)
     assert forest.score("a") == 0.875  # (1 - 1/4 + 1/1) / 2
 
 
@@ -116,9 +116,9 @@ def test_an_idle_gpu_ranks_a_host_higher_literally_and_lower_where_boring() -> N
         "plain": provider("plain", {"VCPU": (8, 0)}, ("T",)),
         "gpu": provider("gpu", {"VCPU": (8, 0), "VGPU": (4, 0)}, ("T",)),
     }
-    literal = Forest(summaries, {"VCPU": 4}, {"T"}).scores()
+    literal = make_forest(summaries, {"VCPU": 4}, {"T"}).scores()
     assert literal == {"plain": 0.75, "gpu": 0.875}  # (0.5+1)/2, ((0.5+1)/2 + 1)/2
-    boring = Forest(summaries, {"VCPU": 4}, {"T"}, scoring=BORING).scores()
+    boring = make_forest(summaries, {"VCPU": 4}, {"T"}, scoring=BORING).scores()
     assert boring == {"plain": 0.75, "gpu": 0.625}  # (0.5+1)/2, ((0.5+0)/2 + 1)/2
 
 
@@ -128,7 +128,7 @@ def test_hosts_with_equally_many_traits_keep_their_own() -> None:
         "b": provider("b", {}, ("U", "V")),
         "c": provider("c", {}, ("T", "U")),
     }
-    forest = Forest(summaries, {}, {"T"})
+    forest = make_forest(summaries, {}, {"T"})
     assert forest.scores() == {"a": 0.25, "b": 0.0, "c": 0.25}  # (0 + 1/2)/2, (0 + 0/2)/2
 
 
@@ -145,19 +145,19 @@ OPTIONS: list[Any] = [
 @pytest.mark.parametrize(("options", "score"), OPTIONS)
 def test_only_what_the_options_name_is_considered(options: Any, score: float) -> None:
     summaries = {"a": provider("a", {"VCPU": (8, 0), "VGPU": (4, 0)}, ("T", "U", "V", "W"))}
-    forest = Forest(summaries, {"VCPU": 4}, {"T"}, **options)
+    forest = make_forest(summaries, {"VCPU": 4}, {"T"}, **options)
     assert forest.score("a") == forest.explain("a").score == score
 
 
 def test_a_required_trait_that_is_not_considered_does_not_count_as_absent() -> None:
     summaries = {"a": provider("a", {"VCPU": (8, 0)}, ("T", "U"))}
-    forest = Forest(summaries, {"VCPU": 4}, {"T"}, scoring=BORING, only_traits=["U"])
+    forest = make_forest(summaries, {"VCPU": 4}, {"T"}, scoring=BORING, only_traits=["U"])
     assert forest.score("a") == 0.5  # (0.5 + 1/(1+1)) / 2
 
 
 def test_boring_scores_0_where_every_required_trait_is_absent() -> None:
     summaries = {"a": provider("a", {"VCPU": (8, 0)}, ("U",))}
-    host = Forest(summaries, {"VCPU": 4}, {"T"}, scoring=BORING).explain("a")
+    host = make_forest(summaries, {"VCPU": 4}, {"T"}, scoring=BORING).explain("a")
     assert (host.trait_score, host.traits, host.score) == (0.0, {"U": 0.0}, 0.25)
 
 
@@ -167,7 +167,7 @@ def test_a_later_server_sees_what_an_earlier_one_took(scoring: Scoring) -> None:
         root: provider(root, {"VCPU": (8, 0), "DISK_GB": (40, 0)}, ("T",)) for root in "ab"
     }
     requested = {"VCPU": 4, "DISK_GB": 10}
-    forest = Forest(summaries, requested, {"T"}, scoring=scoring)
+    forest = make_forest(summaries, requested, {"T"}, scoring=scoring)
     assert forest.scores() == {"a": 0.8125, "b": 0.8125}  # ((1-4/8 + 1-10/40)/2 + 1)/2
     forest.claim("a", requested)
     assert forest.score("b") == 0.8125
@@ -179,20 +179,20 @@ def test_a_later_server_sees_what_an_earlier_one_took(scoring: Scoring) -> None:
 
 
 def test_a_claim_passes_over_what_the_tree_lacks() -> None:
-    forest = Forest({"a": provider("a", {"VCPU": (8, 0)}, ("T",))}, {"VCPU": 2}, {"T"})
+    forest = make_forest({"a": provider("a", {"VCPU": (8, 0)}, ("T",))}, {"VCPU": 2}, {"T"})
     forest.claim("a", {"VCPU": 4, "DISK_GB": 10})
     assert forest.explain("a").resources == {"VCPU": 0.5}  # 1 - 2/4
 
 
 def test_a_claim_does_not_edit_the_summaries() -> None:
     summaries = {"a": provider("a", {"VCPU": (8, 0)}, ("T",))}
-    Forest(summaries, {"VCPU": 2}, only_resources=["DISK_GB"], only_traits=["U"])
-    Forest(summaries, {"VCPU": 2}).claim("a", {"VCPU": 4})
+    make_forest(summaries, {"VCPU": 2}, only_resources=["DISK_GB"], only_traits=["U"])
+    make_forest(summaries, {"VCPU": 2}).claim("a", {"VCPU": 4})
     assert summaries == {"a": provider("a", {"VCPU": (8, 0)}, ("T",))}
 
 
 def test_a_host_without_summaries_is_an_error() -> None:
-    forest = Forest({}, {"VCPU": 2})
+    forest = make_forest({}, {"VCPU": 2})
     assert forest.scores() == {}
     for ask in (forest.score, forest.explain, lambda root: forest.claim(root, {})):
         with pytest.raises(KeyError, match="nowhere"):
@@ -232,7 +232,7 @@ def test_every_summary_and_every_field_is_read_at_most_once(scoring: Scoring) ->
         for node in "012"
     }
     counting = CountingMapping(summaries, "", reads)
-    forest = Forest(
+    forest = make_forest(
         counting, {"VCPU": 2}, {"T"}, scoring=scoring, only_resources=["VCPU"], only_traits=["T"]
     )
     forest.scores()
@@ -247,5 +247,5 @@ def test_every_summary_and_every_field_is_read_at_most_once(scoring: Scoring) ->
 
 def test_the_default_is_literal() -> None:
     summaries = {"a": provider("a", {"VGPU": (4, 0)})}
-    literal = Forest(summaries, {}, scoring=LITERAL)
-    assert Forest(summaries, {}).explain("a") == literal.explain("a")
+    literal = make_forest(summaries, {}, scoring=LITERAL)
+    assert make_forest(summaries, {}).explain("a") == literal.explain("a")

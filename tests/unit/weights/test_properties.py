@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_tiers.weights import BORING, LITERAL, Forest, Scoring
+from cpu_tiers.weights import BORING, LITERAL, Scoring, make_forest
 from tests.draws import drawn
 
 UNHURRIED = drawn(200)
@@ -44,7 +44,7 @@ def test_a_score_is_what_its_explanation_adds_up_to(
     scoring: Scoring,
     options: Any,
 ) -> None:
-    forest = Forest(summaries, requested, required, scoring=scoring, **options)
+    forest = make_forest(summaries, requested, required, scoring=scoring, **options)
     for root, score in forest.scores().items():
         host = forest.explain(root)
         assert host.score == score == (host.resource_score + host.trait_score) / 2
@@ -66,7 +66,7 @@ def test_everything_is_from_0_to_1(
     scoring: Scoring,
     options: Any,
 ) -> None:
-    forest = Forest(summaries, requested, required, scoring=scoring, **options)
+    forest = make_forest(summaries, requested, required, scoring=scoring, **options)
     for root in forest.scores():
         host = forest.explain(root)
         numbers = [host.score, host.resource_score, host.trait_score]
@@ -81,10 +81,10 @@ def test_everything_is_from_0_to_1(
 def test_boring_a_class_that_is_not_asked_for_never_raises_the_score(
     summaries: Any, requested: dict[str, int], required: frozenset[str], free: int
 ) -> None:
-    before = Forest(summaries, requested, required, scoring=BORING).scores()
+    before = make_forest(summaries, requested, required, scoring=BORING).scores()
     for summary in summaries.values():
         summary["resources"]["FPGA"] = {"capacity": free, "used": 0}
-    after = Forest(summaries, requested, required, scoring=BORING).scores()
+    after = make_forest(summaries, requested, required, scoring=BORING).scores()
     assert all(after[root] <= before[root] for root in before)
 
 
@@ -93,11 +93,11 @@ def test_boring_a_class_that_is_not_asked_for_never_raises_the_score(
 def test_boring_a_trait_that_is_not_asked_for_lowers_the_score(
     summaries: Any, requested: dict[str, int], required: frozenset[str]
 ) -> None:
-    before = Forest(summaries, requested, required, scoring=BORING)
+    before = make_forest(summaries, requested, required, scoring=BORING)
     before_scores = {root: before.explain(root).trait_score for root in before.scores()}
     for summary in summaries.values():
         summary["traits"].append("Z")
-    after = Forest(summaries, requested, required, scoring=BORING)
+    after = make_forest(summaries, requested, required, scoring=BORING)
     for root, score in before_scores.items():
         assert after.explain(root).trait_score < score or score == 0.0
 
@@ -112,7 +112,7 @@ def test_a_claim_never_raises_a_score_and_edits_nothing(
     claimed: dict[str, int],
 ) -> None:
     original = copy.deepcopy(summaries)
-    forest = Forest(summaries, requested, required, scoring=scoring)
+    forest = make_forest(summaries, requested, required, scoring=scoring)
     before = forest.scores()
     for root in before:
         forest.claim(root, claimed)
@@ -131,6 +131,6 @@ def test_the_order_of_the_providers_does_not_matter(
     options: Any,
 ) -> None:
     backwards = dict(reversed(summaries.items()))
-    one = Forest(summaries, requested, required, scoring=scoring, **options).scores()
-    other = Forest(backwards, requested, required, scoring=scoring, **options).scores()
+    one = make_forest(summaries, requested, required, scoring=scoring, **options).scores()
+    other = make_forest(backwards, requested, required, scoring=scoring, **options).scores()
     assert other == pytest.approx(one)

@@ -1,7 +1,11 @@
 """Typical requests are counted, fade out, and do not fill the memory."""
 
-from cpu_tiers.weights.cost.demand import HALF_LIFE, MOST_SHAPES, TypicalServers
-from cpu_tiers.weights.cost.shape import ServerShape
+from cpu_tiers.weights.cost.typical_servers import (
+    HALF_LIFE,
+    MOST_SHAPES,
+    ServerShape,
+    TypicalServers,
+)
 
 
 def shape(vcpus: int) -> ServerShape:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import FRAGMENTATION, Forest, History
-from cpu_tiers.weights.cost.gradient import typical
-from cpu_tiers.weights.cost.packing import Scale
-from cpu_tiers.weights.cost.shape import ServerShape
+from cpu_tiers.weights import FRAGMENTATION, Forest, History, make_forest
+from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights.cost.typical_servers import ServerShape, typical
 from tests.unit.weights.gpu_hosts import Summary, groups, history, host, provider
 
 
@@ -15,7 +14,7 @@ def forest(
 ) -> Forest:
     """Return the forest, in which each device of each host with enough room is a candidate."""
     amounts = ServerShape.of(request).amounts()
-    made = Forest(summaries, amounts, scoring=FRAGMENTATION, groups=request, history=known)
+    made = make_forest(summaries, amounts, scoring=FRAGMENTATION, groups=request, history=known)
     roots = {summary["root_provider_uuid"] for summary in summaries.values()}
     for root in roots:
         whole = {root: {"VCPU": amounts["VCPU"]}}
@@ -66,7 +65,7 @@ def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others(
     known = History()
     known.note(ServerShape.of(avoiding), Scale.of(summaries.values(), 2))
     request = {"VCPU": 4}
-    hosts = Forest(summaries, request, scoring=FRAGMENTATION, history=known)
+    hosts = make_forest(summaries, request, scoring=FRAGMENTATION, history=known)
     hosts.offer("flat", [{"flat": request}])
     hosts.offer("nodes", [{"node": request}])
     assert hosts.score("nodes") > hosts.score("flat")
@@ -100,7 +99,7 @@ def test_a_claim_of_the_same_request_counts() -> None:
 
 def test_without_candidates_the_best_fit_decides() -> None:
     summaries = {**host("a", 16), **host("b", 4)}
-    scores = Forest(summaries, {"VCPU": 2}, scoring=FRAGMENTATION).scores()
+    scores = make_forest(summaries, {"VCPU": 2}, scoring=FRAGMENTATION).scores()
     assert scores["b"] > scores["a"]
 
 
@@ -134,7 +133,9 @@ def test_another_request_for_an_equal_server() -> None:
     same = history(WHOLE, WHOLE)
     forest(before, half, same)  # the first request, as known has seen it
     amounts = {"VCPU": 1, "VGPU": 500}
-    fresh = Forest(after, amounts, scoring=FRAGMENTATION, groups=half, history=same, scale=scale)
+    fresh = make_forest(
+        after, amounts, scoring=FRAGMENTATION, groups=half, history=same, scale=scale
+    )
     for root, offered in candidates.items():
         fresh.offer(root, offered)
     assert hosts.scores() == fresh.scores()

@@ -7,9 +7,9 @@ In the tests, a host of the kind A is one of four hosts: its rarity is 0.03 x (s
 import pytest
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import FRAGMENTATION, Forest, History
-from cpu_tiers.weights.cost.rarity import HostKinds
-from cpu_tiers.weights.cost.shape import ServerShape
+from cpu_tiers.weights import FRAGMENTATION, Forest, History, make_forest
+from cpu_tiers.weights.cost.gradient import HostKinds
+from cpu_tiers.weights.cost.typical_servers import ServerShape
 from tests.unit.weights.gpu_hosts import Summary, groups, history, host, provider
 
 A, B, NONE = frozenset({"CUSTOM_A"}), frozenset({"CUSTOM_B"}), frozenset[str]()
@@ -31,7 +31,7 @@ def forest(
     summaries: dict[str, Summary], known: History, server: tuple[RequestGroup, ...] = HALF
 ) -> Forest:
     amounts = ServerShape.of(server).amounts()
-    return Forest(summaries, amounts, scoring=FRAGMENTATION, groups=server, history=known)
+    return make_forest(summaries, amounts, scoring=FRAGMENTATION, groups=server, history=known)
 
 
 def further_cost(hosts: Forest, root: str) -> float:

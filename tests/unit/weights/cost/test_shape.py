@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.cost.shape import ServerShape
+from cpu_tiers.weights.cost.typical_servers import ServerShape
 
 
 def groups(vcpus: int, *devices: int, **traits: Any) -> tuple[RequestGroup, ...]:

@@ -1,7 +1,7 @@
 """What servers of a shape could use of a host."""
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.cost.shape import ServerShape
+from cpu_tiers.weights.cost.typical_servers import ServerShape
 from cpu_tiers.weights.cost.usable import Host, PlainServers, UsableAmounts, UsablePart
 
 DEVICE = RequestGroup(suffix="_1", resources={"VGPU": 1_000})

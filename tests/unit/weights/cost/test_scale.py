@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.weights import BEST_FIT, Forest
-from cpu_tiers.weights.cost.packing import Scale
+from cpu_tiers.weights import BEST_FIT, make_forest
+from cpu_tiers.weights.cost.amounts import Scale
 from tests.unit.weights.summaries import provider
 
 CLOUD = {
@@ -35,7 +35,7 @@ def test_more_use_than_capacity_counts_as_all_of_the_capacity() -> None:
 
 def test_the_parts_and_the_score_of_a_host() -> None:
     """The request is 2/8 = 0.25 of a host."""
-    forest = Forest(CLOUD, {"VCPU": 2}, scoring=BEST_FIT)
+    forest = make_forest(CLOUD, {"VCPU": 2}, scoring=BEST_FIT)
     # 4 - 2 VCPU are left, 0.25 of a host: 0.25 / (0.25 + 0.25)
     assert forest.explain("plain").resources == {"VCPU": 0.5}
     assert forest.score("plain") == 0.5
@@ -47,12 +47,12 @@ def test_the_parts_and_the_score_of_a_host() -> None:
 
 
 def test_the_server_that_fills_a_host_gets_the_score_1_there() -> None:
-    forest = Forest(CLOUD, {"VCPU": 4}, scoring=BEST_FIT)
+    forest = make_forest(CLOUD, {"VCPU": 4}, scoring=BEST_FIT)
     assert forest.score("plain") == 1.0
 
 
 def test_a_claim_makes_a_host_fit_better() -> None:
-    forest = Forest(CLOUD, {"VCPU": 2}, scoring=BEST_FIT)
+    forest = make_forest(CLOUD, {"VCPU": 2}, scoring=BEST_FIT)
     forest.claim("plain", {"VCPU": 1})
     assert forest.score("plain") == pytest.approx(0.25 / (0.25 + 0.125))  # 1 VCPU is left
 
@@ -61,9 +61,9 @@ def test_a_rare_class_keeps_servers_away_that_do_not_request_it() -> None:
     """The tighter host has the only devices: the looser host wins."""
     cloud = {f"plain {n}": provider(f"plain {n}", VCPU=(8, 2)) for n in range(9)}
     cloud["gpu"] = provider("gpu", VCPU=(8, 5), VGPU=(4, 1))
-    scores = Forest(cloud, {"VCPU": 2}, scoring=BEST_FIT).scores()
+    scores = make_forest(cloud, {"VCPU": 2}, scoring=BEST_FIT).scores()
     assert scores["plain 0"] > scores["gpu"]
-    asks = Forest(cloud, {"VCPU": 2, "VGPU": 1}, scoring=BEST_FIT).scores()
+    asks = make_forest(cloud, {"VCPU": 2, "VGPU": 1}, scoring=BEST_FIT).scores()
     assert asks["gpu"] > scores["gpu"]
 
 
@@ -76,9 +76,9 @@ def test_a_rare_class_keeps_servers_away_that_do_not_request_it() -> None:
     ],
 )
 def test_a_request_without_size_scores_0(requested: dict[str, int], options: Any) -> None:
-    assert Forest(CLOUD, requested, scoring=BEST_FIT, **options).score("gpu") == 0.0
+    assert make_forest(CLOUD, requested, scoring=BEST_FIT, **options).score("gpu") == 0.0
 
 
 def test_only_the_classes_of_the_option_count() -> None:
-    forest = Forest(CLOUD, {"VCPU": 2}, scoring=BEST_FIT, only_resources=["VCPU"])
+    forest = make_forest(CLOUD, {"VCPU": 2}, scoring=BEST_FIT, only_resources=["VCPU"])
     assert forest.score("gpu") == forest.score("plain") == 0.5

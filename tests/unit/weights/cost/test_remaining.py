@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.weights.cost.amounts import AnsweredAmounts
-from cpu_tiers.weights.cost.left import LeftAmounts
-from cpu_tiers.weights.cost.packing import Scale
+from cpu_tiers.weights.cost import RemainingAmounts
+from cpu_tiers.weights.cost.amounts import AnsweredAmounts, Scale
 
 Summary = Any  # as json.loads returns it
 
@@ -21,16 +20,16 @@ SUMMARIES = {**host("none"), **host("a", VCPU=8, PCPU=4), **host("b", VCPU=3, PC
 SCALE = Scale(units={"VCPU": 16.0, "PCPU": 4.0}, used={}, weights={"VCPU": 1.0, "PCPU": 0.5})
 
 
-def left(*only_resources: str) -> LeftAmounts:
+def left(*only_resources: str) -> RemainingAmounts:
     """Return what a server with 4 VCPU leaves on the hosts."""
-    amounts = LeftAmounts(AnsweredAmounts(SUMMARIES), {"VCPU": 4}, only_resources)
+    amounts = RemainingAmounts(AnsweredAmounts(SUMMARIES), {"VCPU": 4}, only_resources)
     amounts.weigh(SCALE)
     return amounts
 
 
 def test_what_a_server_leaves_is_weighted_in_average_hosts() -> None:
     amounts = left()
-    assert list(amounts.roots) == ["none", "a", "b"]
+    assert list(AnsweredAmounts(SUMMARIES).roots()) == ["none", "a", "b"]
     # a: (8 - 4) / 16 VCPU, and 4 / 4 PCPU with the weight 0.5. On b, nothing is left.
     assert amounts.costs(["b", "a", "none"]) == [0.0, 0.25 + 0.5, 0]
 

@@ -1,0 +1,200 @@
+"""The shapes of servers, and the shapes that are typical for a cloud.
+
+The shape of a server is the amounts and traits that its request groups ask for: servers of the
+same flavor have equal shapes. A scheduler counts the requests that it has seen. Old requests fade
+out, and rare requests are dropped, so the counter stays small. Pure.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from cpu_tiers.model.names import NUMA_SERVER
+from cpu_tiers.model.request import RequestGroup
+from cpu_tiers.weights.cost.amounts import Scale
+
+Amounts = tuple[tuple[str, int], ...]
+"""Amounts by resource class, sorted by the name of the class."""
+
+
+HALF_LIFE = 5_000
+"""After so many further requests, a request counts half."""
+
+MOST_SHAPES = 128
+"""The number of shapes that are kept when there are twice as many."""
+
+LARGEST_WEIGHT = 1e9
+MOST_TYPICAL = 128
+"""The largest number of shapes that count as typical."""
+
+TYPICAL_SHARE = 0.95
+"""Shapes are typical, the most frequent first, until they are this share of all requests. Of the
+others, those are typical that request as much as the rest of the share by themselves: a twentieth
+of all that is requested. Else rare large servers would find no host."""
+
+SIZE_POWER = 0.25
+"""Large servers count more than their share of the requests: they are the first without a host."""
+
+WEIGHT_POWER = 24
+"""How much less a class counts of which a smaller share is in use: the class that ends first
+counts, and hardly any other. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
+
+
+class GroupShape(NamedTuple):
+    """A request group whose amounts come from a single provider."""
+
+    amounts: Amounts
+    required: frozenset[str]
+    forbidden: frozenset[str]
+    any_of: frozenset[frozenset[str]]
+
+    def allows(self, traits: frozenset[str]) -> bool:
+        """Tell whether a provider with these traits may serve the group."""
+        return (
+            self.required <= traits
+            and self.forbidden.isdisjoint(traits)
+            and not any(alternatives.isdisjoint(traits) for alternatives in self.any_of)
+        )
+
+
+class ServerShape(NamedTuple):
+    """What decides which hosts have room for a server.
+
+    :param anywhere: the amounts of the unsuffixed group, each from any provider of the host.
+    :param groups: the suffixed groups with resources, each with the number of equal groups.
+    :param avoided: the traits of providers that do not serve the unsuffixed group.
+    """
+
+    anywhere: Amounts
+    groups: tuple[tuple[GroupShape, int], ...]
+    avoided: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, groups: Iterable[RequestGroup]) -> "ServerShape":
+        """Return the shape of a server with these request groups."""
+        anywhere: Amounts = ()
+        avoided = frozenset[str]()
+        counts: Counter[GroupShape] = Counter()
+        for group in groups:
+            # The anchor decides about no host: no host ever lacks it.
+            resources = {c: n for c, n in group.resources.items() if c != NUMA_SERVER}
+            amounts = tuple(sorted(resources.items()))
+            if not group.suffix:
+                anywhere, avoided = amounts, group.forbidden
+            elif amounts:
+                shape = GroupShape(amounts, group.required, group.forbidden, group.any_of)
+                counts[shape] += 1
+        return cls(anywhere, tuple(counts.items()), avoided)
+
+    def amounts(self) -> dict[str, int]:
+        """Return the sum of each resource class over all groups."""
+        total = dict(self.anywhere)
+        for group, count in self.groups:
+            for name, amount in group.amounts:
+                total[name] = total.get(name, 0) + count * amount
+        return total
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """All traits that decide which providers may serve the groups."""
+        named = self.avoided
+        for group, _ in self.groups:
+            named = named.union(group.required, group.forbidden, *group.any_of)
+        return named
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """The traits that the suffixed groups ask for."""
+        named = frozenset[str]()
+        for group, _ in self.groups:
+            named = named.union(group.required, *group.any_of)
+        return named
+
+
+class TypicalServers:
+    """How often servers of each shape are requested. Threads may share an object."""
+
+    def __init__(self) -> None:
+        """Start without any request."""
+        import threading  # at first use: only nova-scheduler counts requests
+
+        self._counts: dict[ServerShape, float] = {}
+        self._weight = 1.0
+        self._growth = 2.0 ** (1 / HALF_LIFE)
+        self._lock = threading.Lock()
+
+    def add(self, shape: ServerShape) -> None:
+        """Count a request."""
+        with self._lock:
+            self._counts[shape] = self._counts.get(shape, 0.0) + self._weight
+            self._weight *= self._growth
+            if len(self._counts) > 2 * MOST_SHAPES or self._weight > LARGEST_WEIGHT:
+                self._tidy()
+
+    def shares(self) -> Mapping[ServerShape, float]:
+        """Return the share of each shape in all requests, the most frequent shape first."""
+        with self._lock:
+            counts = sorted(self._counts.items(), key=lambda item: -item[1])
+        total = sum(count for _, count in counts)
+        return {shape: count / total for shape, count in counts}
+
+    def _tidy(self) -> None:
+        """Keep the most frequent shapes, with counts that are no larger than necessary."""
+        kept = sorted(self._counts.items(), key=lambda item: -item[1])[:MOST_SHAPES]
+        self._counts = {shape: count / self._weight for shape, count in kept}
+        self._weight = 1.0
+
+
+class Typical(NamedTuple):
+    """A typical server.
+
+    :param name: the resource class that counts: of all that the server requests, the class of
+        which the largest share of the cloud is in use.
+    :param weight: the weight of a unit of the class.
+    """
+
+    shape: ServerShape
+    name: str
+    weight: float
+
+
+def typical(shares: Mapping[ServerShape, float], scale: Scale) -> Sequence[Typical]:
+    """Return the typical servers.
+
+    :param shares: the share of each shape in all requests, the most frequent shape first.
+    """
+    chosen: list[Typical] = []
+    known = list(_sized(shares, scale))
+    least = (1 - TYPICAL_SHARE) * sum(share * size for _, _, share, size in known)
+    total = 0.0
+    for shape, name, share, size in known:
+        if total < TYPICAL_SHARE or share * size >= least:
+            chosen.append(Typical(shape, name, share * size**SIZE_POWER))
+        total += share
+        if len(chosen) == MOST_TYPICAL:
+            break
+    sizes = sum(item.weight for item in chosen)
+    return [
+        item._replace(
+            weight=item.weight
+            / sizes
+            * scale.weights[item.name] ** WEIGHT_POWER
+            / scale.units[item.name]
+        )
+        for item in chosen
+    ]
+
+
+def _sized(
+    shares: Mapping[ServerShape, float], scale: Scale
+) -> Iterable[tuple[ServerShape, str, float, float]]:
+    """Yield each shape with its class, its share of the requests, and its size.
+
+    The size is the amount of the class in average hosts.
+    """
+    for shape, share in shares.items():
+        amounts = shape.amounts()
+        names = [name for name in sorted(amounts) if name in scale.units]
+        if names:
+            name = max(names, key=scale.used.__getitem__)
+            yield shape, name, share, amounts[name] / scale.units[name]
