@@ -1,21 +1,33 @@
 """Port bindings: the provider that serves each group of a port, and the amounts of the port.
 
 Spec: bandwidth-resource-provider, "Mapping between physical resource consumption and claimed
-resources". A binding is made from ports and the chosen allocation candidate, or read from the
-``binding:profile`` of a bound port. Pure.
+resources" and "Upgrade impact". A binding is made from ports and the chosen allocation candidate,
+or read from the ``binding:profile`` of a bound port. A shortfall is what the ports of a server
+request and the server does not hold.
+
+A port without a provider in its profile may still have allocations in Placement, if the write to
+Neutron failed. So the allocations of the server that belong to no other port are searched first,
+and healing a server again is safe. Pure.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from types import MappingProxyType
 
-from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName, sum_portions
-from cpu_tiers.errors import FaultList
+from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId, ProviderName, sum_portions
+from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.network_agent import interface_of
 from cpu_tiers.model.port import Port
+from cpu_tiers.model.request import RequestGroup
 
 ALLOCATION = "allocation"
 """The key of ``binding:profile`` that tells Neutron which providers serve a port."""
+
+
+MOVE = "migrate the server: a move allocates for all of its ports"
+ById = Portion[ProviderId]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,3 +163,176 @@ def parent_interfaces(
             )
     faults.raise_if_any()
     return interfaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTree:
+    """The providers of a host, by uuid.
+
+    :param root: the uuid of the root provider.
+    :param parents: the parent of each provider except the root.
+    """
+
+    root: ProviderId
+    names: Mapping[ProviderId, ProviderName]
+    parents: Mapping[ProviderId, ProviderId]
+    traits: Mapping[ProviderId, frozenset[str]]
+
+    def lineage(self, uuid: ProviderId) -> Iterator[ProviderId]:
+        """Yield a provider, its parent, and so on up to the root."""
+        yield uuid
+        while uuid in self.parents:
+            uuid = self.parents[uuid]
+            yield uuid
+
+    def name(self, uuid: ProviderId) -> ProviderName:
+        """Return the name of a provider; the uuid if the provider is not of this host."""
+        return self.names.get(uuid, ProviderName(uuid))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortShortfall:
+    """The missing resources of a port, or its providers, if Neutron does not know them.
+
+    :param binding: the providers that serve the port; ``None`` if no provider
+        does, or if that cannot be told.
+    :param lacks: the amounts to add to the server's allocations.
+    :param recorded: whether the profile of the port names its providers.
+    :param limit: the reason why the port cannot be healed here; empty if it can.
+    :param advice: what to do if there is a limit.
+    """
+
+    port: Port
+    binding: PortBinding | None = None
+    lacks: ById = field(default_factory=Portion)
+    recorded: bool = False
+    limit: str = ""
+    advice: str = MOVE
+
+    def fault(self, owner: str) -> Fault:
+        """Return the message for a shortfall with a limit."""
+        return Fault(
+            where=f"port {self.port.id} of {owner}", given=self.limit, allowed=self.advice
+        )
+
+
+def find_port_shortfalls(
+    ports: Iterable[Port],
+    allocations: ById,
+    tree: HostTree,
+    interfaces: Mapping[str, str],
+    flavor_amounts: Amounts = MappingProxyType({}),
+) -> tuple[PortShortfall, ...]:
+    """Return the shortfalls of a server's ports, without the ports that lack nothing.
+
+    A port that no provider serves yet has neither a ``binding`` nor a ``limit``.
+
+    :param allocations: of the server.
+    :param interfaces: the interface of a port, by the id of the port, if it is
+        known.
+    :param flavor_amounts: what the server's flavor itself requests. Nothing
+        tells which provider gave it, so these amounts of any provider are never
+        taken for the part of a port.
+    """
+    in_order = sorted(ports, key=lambda port: port.id)
+    bound = [port for port in in_order if port.binding_profile.get(ALLOCATION)]
+    unbound = [port for port in in_order if not port.binding_profile.get(ALLOCATION)]
+    shortfalls: list[PortShortfall | None] = []
+    left = allocations
+    for port in bound:
+        shortfall, left = _check_bound(port, left, tree)
+        shortfalls.append(shortfall)
+    left -= Portion(dict.fromkeys(left, flavor_amounts))
+    for port in unbound:
+        shortfall, left = _check_unbound(port, left, tree, interfaces.get(port.id))
+        shortfalls.append(shortfall)
+    return tuple(shortfall for shortfall in shortfalls if shortfall is not None)
+
+
+def _check_bound(port: Port, left: ById, tree: HostTree) -> tuple[PortShortfall | None, ById]:
+    """Return the shortfall of a bound port, and the allocations that are left for other ports."""
+    try:
+        binding = read_binding(port)
+    except InvalidInput as error:
+        return PortShortfall(port=port, recorded=True, limit=_one_line(error)), left
+    if binding is None:
+        return None, left
+    shortfall = PortShortfall(port=port, binding=binding, recorded=True)
+    if strange := sorted(set(binding.providers.values()).difference(tree.names)):
+        limit = f"its profile names {', '.join(strange)}: no provider of this host"
+        return replace(shortfall, limit=limit), left
+    lacks = binding.portion - left
+    return replace(shortfall, lacks=lacks) if lacks else None, left - binding.portion
+
+
+def _check_unbound(
+    port: Port, left: ById, tree: HostTree, interface: str | None
+) -> tuple[PortShortfall | None, ById]:
+    """Return the shortfall of a port without a profile, and the allocations that are left."""
+    try:
+        groups = port.request.groups
+    except InvalidInput as error:
+        return PortShortfall(port=port, limit=_one_line(error)), left
+    if not groups:
+        return None, left
+    bindings = [b for b in _possible_bindings(port, left, tree) if is_on(b, interface, tree)]
+    if not bindings:
+        return PortShortfall(port=port), left
+    if len(bindings) > 1 and not bindings[0].portion:
+        # A port that requests only traits leaves no amount behind that tells its providers.
+        return PortShortfall(port=port, limit=several(bindings, tree)), left
+    return PortShortfall(port=port, binding=bindings[0]), left - bindings[0].portion
+
+
+def _possible_bindings(port: Port, left: ById, tree: HostTree) -> Iterator[PortBinding]:
+    """Yield the bindings of a port for which the allocations that are left are enough."""
+    suffixes = [group.suffix for group in port.request.groups]
+    fitting = [
+        [uuid for uuid in tree.names if _can_serve(group, tree.traits[uuid], left.of(uuid))]
+        for group in port.request.groups
+    ]
+    for chosen in product(*fitting):
+        binding = PortBinding(port=port, providers=dict(zip(suffixes, chosen, strict=True)))
+        # Two groups of the port may each fit on a provider that has too little for both.
+        if not binding.portion - left and _in_subtrees(binding, tree):
+            yield binding
+
+
+def _can_serve(group: RequestGroup, traits: frozenset[str], left: Amounts) -> bool:
+    return (
+        group.required <= traits
+        and group.forbidden.isdisjoint(traits)
+        and not any(traits.isdisjoint(some) for some in group.any_of)
+        and all(left.get(name, 0) >= amount for name, amount in group.resources.items())
+    )
+
+
+def _in_subtrees(binding: PortBinding, tree: HostTree) -> bool:
+    """Tell whether the providers of each same_subtree are in one subtree.
+
+    In a subtree, one provider is an ancestor of all other providers.
+    """
+    for same in binding.port.request.same_subtree:
+        providers = {binding.providers[suffix] for suffix in same.suffixes}
+        if not providers.intersection(*(tree.lineage(uuid) for uuid in providers)):
+            return False
+    return True
+
+
+def is_on(binding: PortBinding, interface: str | None, tree: HostTree) -> bool:
+    """Tell whether all devices among the providers are on a network interface."""
+    interfaces = {interface_of(tree.name(u)) for u in binding.providers.values()}
+    return interface is None or interfaces <= {interface, None}
+
+
+def several(bindings: Iterable[PortBinding], tree: HostTree) -> str:
+    """Return the text of the limit of a port with several possible bindings."""
+    places = (
+        " and ".join(sorted(tree.names[u] for u in binding.providers.values()))
+        for binding in bindings
+    )
+    return f"it may be on {', or on '.join(sorted(set(places)))}, and nothing tells which"
+
+
+def _one_line(error: InvalidInput) -> str:
+    return str(error).replace("\n", "; ")

@@ -32,8 +32,14 @@ from cpu_tiers.extra_specs.cpu_policies import (
     thread_policy,
 )
 from cpu_tiers.extra_specs.groups import OwnGroups, read_groups
-from cpu_tiers.extra_specs.numa import GuestNode, asks_for_nodes, guest_nodes, node_count
-from cpu_tiers.extra_specs.page_size import asks_for_pages, page_size
+from cpu_tiers.extra_specs.numa import (
+    GuestNode,
+    asks_for_nodes,
+    asks_for_pages,
+    guest_nodes,
+    node_count,
+    page_size,
+)
 from cpu_tiers.model.cpu_set import MAX_CPU, CpuSet
 from cpu_tiers.model.flavor import (
     CpuPolicy,

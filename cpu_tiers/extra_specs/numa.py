@@ -1,21 +1,25 @@
-"""The NUMA nodes that a flavor or an image requests for a guest: vCPUs and memory.
+"""The NUMA nodes and the memory pages that a flavor or an image requests for a guest.
 
 Nova's keys are ``hw:numa_nodes``, ``hw:numa_cpus.N`` and ``hw:numa_mem.N``, and the
 image properties of the same names with ``_``. A key may be set by the flavor or by
 the image, not by both. If only ``hw:numa_cpus.N`` is set, the memory is divided
 evenly, as in an example of the spec numa-topology-with-rps; Nova demands both
-keys. Pure.
+keys. Nova reads ``hw:mem_page_size`` of the flavor. If the flavor says ``any`` or
+``large``, the image may choose with ``hw_mem_page_size``. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 from cpu_tiers.errors import ConflictingExtraSpecs, Fault, FaultList, InvalidInput
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.flavor import Flavor, Image, properties
+from cpu_tiers.model.flavor import Flavor, Image, PageSize, properties
+from cpu_tiers.model.names import MAX_AMOUNT
+from cpu_tiers.model.numa import page_size_of, page_trait
 
 NODES, IMAGE_NODES = "hw:numa_nodes", "hw_numa_nodes"
 CPUS, IMAGE_CPUS = "hw:numa_cpus", "hw_numa_cpus"
@@ -23,6 +27,17 @@ MEMORY, IMAGE_MEMORY = "hw:numa_mem", "hw_numa_mem"
 
 MAX_LISTED = 128
 """The largest number of nodes that keys can describe, as in Nova."""
+
+
+PAGE_SIZE = "hw:mem_page_size"
+IMAGE_PAGE_SIZE = "hw_mem_page_size"
+_WORDS: dict[str, PageSize] = {"small": "small", "large": "large", "any": "any"}
+_NUMBER = r"[0-9]{1,10}"
+# The units of oslo_utils.strutils.string_to_bytes, with which Nova reads the key.
+_WITH_UNIT = r"([0-9]{0,10}\.?[0-9]{1,10})(?:([KMGT])i?)?(B|b|bit)"
+
+_BYTES = {None: 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+_PAGE_SIZES = "give small, large, any, a size in kB, or a size with its unit, such as 2MB"
 
 
 class GuestNode(NamedTuple):
@@ -230,3 +245,93 @@ def _read_memory(
             f"the nodes must have the {flavor.memory_mb} MiB of the flavor",
         )
     return amounts
+
+
+def asks_for_pages(flavor: Flavor, image: Image | None) -> bool:
+    """Return whether flavor or image set a page size, valid or not."""
+    return PAGE_SIZE in flavor.extra_specs or IMAGE_PAGE_SIZE in properties(image)
+
+
+def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
+    """Return the page size, or ``None`` if neither flavor nor image request a size.
+
+    :raises InvalidInput: a page cannot have this size.
+    :raises ConflictingExtraSpecs: the image requests a size, and the flavor does not
+        leave the choice to the image.
+    """
+    faults = FaultList()
+    of_flavor = flavor.extra_specs.get(PAGE_SIZE)
+    size = (
+        None
+        if of_flavor is None
+        else faults.read(_parse_page_size, of_flavor, flavor.spec(PAGE_SIZE))
+    )
+    if image is not None and IMAGE_PAGE_SIZE in image.properties:
+        of_image = image.properties[IMAGE_PAGE_SIZE]
+        if not faults.faults:
+            _check_choice(flavor, of_flavor, size, image, of_image)
+        size = faults.read(_parse_page_size, of_image, image.spec(IMAGE_PAGE_SIZE))
+    faults.raise_if_any()
+    return size
+
+
+def _check_choice(
+    flavor: Flavor, of_flavor: str | None, size: PageSize | None, image: Image, of_image: str
+) -> None:
+    """Refuse the size of an image if the flavor does not leave the choice to the image.
+
+    :param size: the size that ``of_flavor`` means.
+    :raises ConflictingExtraSpecs: the flavor has another value, or none.
+    """
+    if size not in ("any", "large"):
+        raise ConflictingExtraSpecs.of(
+            f"flavor {flavor.name} and image {image.name}",
+            f"the flavor has {PAGE_SIZE} {of_flavor!r}, the image {IMAGE_PAGE_SIZE} {of_image!r}"
+            if of_flavor is not None
+            else f"the image has {IMAGE_PAGE_SIZE} {of_image!r}, the flavor no {PAGE_SIZE}",
+            f"an image may choose a size if the flavor has {PAGE_SIZE} any or large",
+        )
+
+
+def absent_pages(flavor: Flavor, image: Image | None, traits: Collection[str]) -> Fault | None:
+    """Return a fault if no host reports pages of the size that a guest requests.
+
+    The result is ``None`` if a host reports such pages. The result is also ``None`` if no
+    host reports any pages, because the pages of the hosts are unknown in this case.
+
+    :param traits: the traits of the providers in Placement. The traits of page
+        sizes count, see "Memory pagesize RP" of the spec numa-topology-with-rps.
+    :raises InvalidInput: as :func:`page_size`.
+    """
+    requested = page_size(flavor, image)
+    trait = None if requested is None else page_trait(requested)
+    sizes = sorted(size for name in traits if (size := page_size_of([name])) is not None)
+    if trait is None or trait in traits or not sizes:
+        return None
+    by_image = image is not None and IMAGE_PAGE_SIZE in image.properties
+    pages = f"pages of {requested} kB" if isinstance(requested, int) else f"{requested} pages"
+    return Fault(
+        where=image.spec(IMAGE_PAGE_SIZE) if image and by_image else flavor.spec(PAGE_SIZE),
+        given=f"asks for {pages}, and no host that reports its NUMA nodes has such pages",
+        allowed=f"these hosts have pages of {', '.join(map(str, sizes))} kB",
+    )
+
+
+def _parse_page_size(text: str, where: str) -> PageSize:
+    if text in _WORDS:
+        return _WORDS[text]
+    kilobytes = _kilobytes(text)
+    if kilobytes is None or not 1 <= kilobytes <= MAX_AMOUNT or kilobytes % 1:
+        raise InvalidInput.of(where, f"got {text!r}", _PAGE_SIZES)
+    return int(kilobytes)
+
+
+def _kilobytes(text: str) -> Decimal | None:
+    if re.fullmatch(_NUMBER, text):
+        return Decimal(text)
+    match = re.fullmatch(_WITH_UNIT, text)
+    if match is None:
+        return None
+    number, prefix, unit = match.groups()
+    size = Decimal(number) * _BYTES[prefix] / 1024
+    return size if unit == "B" else size / 8  # "b" and "bit", as in oslo_utils.strutils

@@ -8,7 +8,7 @@ from functools import cache
 from math import lcm
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
+from cpu_tiers.model.domain import DEFAULT_WEIGHT
 
 EMULATOR = "emulator"
 """The name of the contender that stands for the own threads of QEMU, in the slice of a guest."""

@@ -1,9 +1,22 @@
-"""A guest on its host: the CPUs of a libvirt domain."""
+"""The guests that run on a host, as libvirt and the kernel have them, and what takes CPU time.
+
+Ranges and defaults: https://docs.kernel.org/scheduler/sched-design-CFS.html (v1) and
+https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu (v2).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
+from cpu_tiers.errors import Fault
 from cpu_tiers.model.cpu_set import CpuSet
+
+Version = Literal[1, 2]
+DEFAULT_WEIGHT: Mapping[int, int] = {1: 1024, 2: 100}
+"""The weight of a cgroup whose weight was never set, by cgroup version."""
+
+WEIGHTS: Mapping[int, range] = {1: range(2, 262144 + 1), 2: range(1, 10000 + 1)}
+"""The weights that the kernel accepts, by cgroup version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,3 +52,137 @@ class Domain:
     emulator: str | None = None
     owner: str | None = None
     quotas: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VcpuThread:
+    """The thread of a vCPU.
+
+    :param number: the number of the vCPU.
+    :param cpus: the host CPUs on which the kernel lets the thread run.
+    """
+
+    number: int
+    thread: str
+    cpus: CpuSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestCgroup:
+    r"""The cgroup of a guest, and the threads of the guest.
+
+    :param path: below the root of the hierarchy, such as
+        ``/machine.slice/machine-qemu\x2d1\x2dvm.scope``.
+    :param weight: ``cpu.shares`` or ``cpu.weight``; ``None`` if the cgroup has no weight.
+    :param policies: by the name of a thread, such as ``CPU 0/KVM``, the number of the
+        thread's scheduling policy (sched(7)).
+    :param pid: the process id of QEMU.
+    :param stopped: whether a signal or a debugger stopped the process.
+    :param vcpus: the threads of the vCPUs, by the number of the vCPU.
+    :param strays: by the name of a thread, the path of the cgroup that contains the thread in
+        place of the thread's own cgroup.
+    :param inner_weights: the weights of the cgroups ``emulator``, ``vcpu0`` and so on.
+    """
+
+    path: str
+    weight: int | None
+    policies: Mapping[str, int]
+    pid: str = ""
+    stopped: bool = False
+    vcpus: tuple[VcpuThread, ...] = ()
+    strays: Mapping[str, str] = field(default_factory=dict)
+    inner_weights: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCgroups:
+    """The cgroups of a host, as far as the kernel's files could be read.
+
+    :param guests: the cgroups of guests, by the uuid of the domain.
+    :param above: the weights of the cgroups that contain guests and of their
+        siblings, by path.
+    :param beside: the weights of cgroups that are in the same cgroup as guests and contain
+        processes, but no guest, by path.
+    :param quotas: the CPU time that a cgroup may use at most, as microseconds of each period and
+        the length of the period, by path. Only guests and cgroups in and above guests are here,
+        if they have a quota.
+    :param idle: the paths of the cgroups in, of and above guests with ``cpu.idle``.
+    :param sched_ext: the name of the BPF scheduler that is loaded, if any.
+    :param faults: the files that could not be read.
+    """
+
+    version: Version
+    guests: Mapping[str, GuestCgroup]
+    above: Mapping[str, int]
+    beside: Mapping[str, int] = field(default_factory=dict)
+    quotas: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    idle: frozenset[str] = frozenset()
+    sched_ext: str | None = None
+    faults: tuple[Fault, ...] = ()
+
+
+class CpuTime(NamedTuple):
+    """The CPU time of a vCPU in seconds.
+
+    :param waited: the time in the run queue of a CPU, while other threads ran.
+    :param runs: how many times the vCPU began to run on a CPU.
+    """
+
+    ran: float
+    waited: float
+    runs: int = 0
+
+
+CpuTimes = Mapping[str, tuple[CpuTime, ...]]
+"""The CPU times of the vCPUs that are online, by the uuid of the domain."""
+
+
+def between(before: CpuTimes, after: CpuTimes) -> dict[str, tuple[CpuTime, ...]]:
+    """Return the CPU time that passed between two readings.
+
+    The result has the domains that are in both readings with the same number of
+    vCPUs. A domain whose CPU time decreased is left out: it was restarted.
+    """
+    spent = {}
+    for uuid, late in after.items():
+        early = before.get(uuid, ())
+        if len(early) != len(late):
+            continue
+        times = tuple(
+            CpuTime(b.ran - a.ran, b.waited - a.waited, b.runs - a.runs)
+            for a, b in zip(early, late, strict=True)
+        )
+        if all(min(time) >= 0 for time in times):
+            spent[uuid] = times
+    return spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusyProcess:
+    """A process that used much CPU time in the interval of an audit.
+
+    :param used: the CPU time in the interval, as a number of CPUs.
+    :param cpus: the host CPUs on which the first thread of the process may run.
+    :param cgroup: the path of its cgroup of the cpu controller.
+    :param policies: by the name of a thread, the number of its scheduling policy (sched(7)).
+    """
+
+    pid: str
+    name: str
+    used: float
+    cpus: CpuSet
+    cgroup: str
+    policies: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLoad:
+    """The use of the CPUs in the interval of an audit.
+
+    :param busy: the processes that used at least a tenth of a CPU.
+    :param steal: for each host CPU, the part of the interval in which the CPU wanted to run and
+        the hypervisor below this machine ran something else.
+    """
+
+    busy: tuple[BusyProcess, ...] = ()
+    steal: Mapping[int, float] = field(default_factory=dict)

@@ -3,6 +3,9 @@
 A cloud has servers and flavors that were made before an option of cpu-tiers was switched on. The
 functions here call the same functions as nova-api and nova-scheduler with each option, and return
 the faults and the claims that those functions return. Pure.
+
+:mod:`cpu_tiers.extra_specs.server_faults` reads the extra specs and image properties; only the
+translators know what is wrong with the request groups, such as a missing ``group_policy``.
 """
 
 from __future__ import annotations
@@ -12,9 +15,17 @@ from typing import NamedTuple
 
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
-from cpu_tiers.translators import ServerRequest, claims, numa, shares
+from cpu_tiers.extra_specs.server_faults import server_faults
+from cpu_tiers.translators import (
+    BUILT_IN,
+    ServerRequest,
+    Translator,
+    claims,
+    numa,
+    shares,
+    translate,
+)
 from cpu_tiers.translators.contract import as_existing
-from cpu_tiers.translators.request_faults import node_faults, request_faults
 
 API = "[api] refuse_faulty_flavors"
 SHARES = "[filter_scheduler] query_placement_for_vcpu_shares"
@@ -22,6 +33,11 @@ NUMA = "[filter_scheduler] query_placement_for_numa"
 
 Read = Callable[[], ServerRequest]
 """Returns the server, or raises an InvalidInput for a flavor that cannot be read."""
+
+
+# Without shares: nova-scheduler does not read the shares of a flavor for the query for NUMA nodes
+# by itself, and the shares of NUMA nodes have no faults beside the faults of the flavor's shares.
+_NODES = {name: BUILT_IN[name] for name in ("numa", "sizes", "thread_policy", "image_traits")}
 
 
 class Move(NamedTuple):
@@ -106,3 +122,38 @@ _OPTIONS = {
     SHARES: _Option(boot=_claim_shares, move=_claim_shares),
     NUMA: _Option(boot=_request_nodes, move=_claim_nodes),
 }
+
+
+def request_faults(
+    server: ServerRequest, translators: Mapping[str, Translator] = BUILT_IN
+) -> tuple[Fault, ...]:
+    """Return every fault of a server's flavor, image and ports; empty without faults.
+
+    Shares are requested, whether ``server`` says so or not. NUMA nodes are requested only if
+    ``server`` says so: without the query for NUMA nodes, nothing is wrong with an amount of memory
+    beside the nodes, for example (decision D80).
+
+    :param translators: the translators that are called, by name.
+    :raises ExtensionError: two translators claim the same class.
+    """
+    faults = FaultList()
+    faults.faults.extend(server_faults(server.flavor, server.image))
+    with faults:
+        translate(server._replace(query_vcpu_shares=True, query_numa=False), translators)
+    if server.query_numa:
+        faults.faults.extend(node_faults(server))
+    return tuple(dict.fromkeys(faults.faults))
+
+
+def node_faults(server: ServerRequest) -> tuple[Fault, ...]:
+    """Return the faults of the query for the NUMA nodes of a server; empty without faults.
+
+    The query for a server without NUMA nodes has no faults of its own: the query only leaves
+    out the hosts that report NUMA nodes.
+    """
+    faults = FaultList()
+    asking = server._replace(query_numa=True)
+    with faults:
+        if asking.nodes:
+            translate(asking, _NODES)
+    return tuple(faults.faults)

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.groups import OwnGroups
+from cpu_tiers.extra_specs.numa import PAGE_SIZE as PAGE_SIZE
 from cpu_tiers.extra_specs.numa import GuestNode
-from cpu_tiers.extra_specs.page_size import KEY as PAGE_SIZE
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.numa import no_numa_trait, node_trait, page_trait
 from cpu_tiers.model.request import RequestGroup, SameSubtree

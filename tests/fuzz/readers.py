@@ -31,9 +31,8 @@ from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import Domain, HostCgroups
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.plan_file import digest_of, read_plan
@@ -56,7 +55,7 @@ from cpu_tiers.tools.placement import hosts, survey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import plan
 from cpu_tiers.translators import ServerRequest, fallback, translate
-from cpu_tiers.translators.request_faults import request_faults
+from cpu_tiers.translators.broken_rules import request_faults
 from cpu_tiers.weights import SCORINGS, make_forest
 from cpu_tiers.weights.fragmentation import best_first
 

@@ -20,10 +20,9 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.libvirt.connection import set_weights
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.libvirt.domain import BUILT_IN, write_domain
-from cpu_tiers.model.cgroup import HostCgroups
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import Domain, HostCgroups
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU_SHARES

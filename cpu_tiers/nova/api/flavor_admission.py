@@ -25,8 +25,8 @@ from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator
+from cpu_tiers.translators.broken_rules import request_faults
 from cpu_tiers.translators.contract import functions_that_request
-from cpu_tiers.translators.request_faults import request_faults
 
 LOG = logging.getLogger(__name__)
 

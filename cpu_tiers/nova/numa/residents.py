@@ -16,7 +16,7 @@ from cpu_tiers.accounting.holdings import ConsumerId
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.relocation import Resident
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.extra_specs.page_size import page_size
+from cpu_tiers.extra_specs.numa import page_size
 from cpu_tiers.nova.consumers import (
     ComputeNode,
     ConsumerRecord,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.cgroup import Version
+from cpu_tiers.model.domain import Version
 from cpu_tiers.tools.cgroup.files import VANISHED, Files
 
 INNER_NAME = re.compile(r"emulator|vcpu[0-9]+|iothread[0-9]+")

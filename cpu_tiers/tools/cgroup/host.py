@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from cpu_tiers.model.cgroup import GuestCgroup, HostCgroups
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import Domain, GuestCgroup, HostCgroups
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import GUEST_NAME, INNER_NAME, Hierarchy, find_hierarchy
 from cpu_tiers.tools.cgroup.processes import find_guests, policies, threads

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cpu_tiers.model.cgroup import BusyProcess, HostLoad
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import BusyProcess, HostLoad
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import Hierarchy, find_hierarchy
 from cpu_tiers.tools.cgroup.processes import policies, split_stat, status_field, threads

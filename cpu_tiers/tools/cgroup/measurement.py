@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 
 from cpu_tiers.errors import Fault
-from cpu_tiers.model.cgroup import CpuTimes, HostCgroups, HostLoad, between
+from cpu_tiers.model.domain import CpuTimes, HostCgroups, HostLoad, between
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.load import load_between, read_load
 from cpu_tiers.tools.cgroup.vcpus import read_cpu_times

@@ -6,8 +6,8 @@ QEMU names the thread of vCPU 0 ``CPU 0/KVM``, or ``CPU 0/TCG``.
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from cpu_tiers.model.cgroup import CpuTime, CpuTimes, GuestCgroup, VcpuThread
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import CpuTime, CpuTimes, GuestCgroup, VcpuThread
 from cpu_tiers.tools.cgroup.files import VANISHED, Files
 from cpu_tiers.tools.cgroup.hierarchy import Hierarchy
 from cpu_tiers.tools.cgroup.processes import Thread, status_field

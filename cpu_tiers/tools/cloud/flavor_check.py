@@ -11,7 +11,7 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.errors import Fault, FaultList
 from cpu_tiers.extra_specs.flavor_advice import idle_keys, misspelt_keys
-from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.extra_specs.numa import absent_pages
 from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
@@ -27,7 +27,7 @@ from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 from cpu_tiers.tools.placement.host_reader import HostReader
 from cpu_tiers.tools.simulation.never_served import hosts_of, never_served
 from cpu_tiers.translators import ServerRequest, Translator
-from cpu_tiers.translators.request_faults import request_faults
+from cpu_tiers.translators.broken_rules import request_faults
 
 LOG = logging.getLogger(__name__)
 

@@ -17,9 +17,8 @@ from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains
 from cpu_tiers.libvirt.domain import parse_domain
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES

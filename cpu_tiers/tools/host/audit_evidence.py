@@ -17,8 +17,7 @@ from cpu_tiers.inventory.cpus import check_cpu_sets, pinned_cpus, shared_cpus
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains, read_hostname
 from cpu_tiers.libvirt.domain import parse_domain
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups, HostLoad
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups, HostLoad
 from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.measurement import Measurement, measure

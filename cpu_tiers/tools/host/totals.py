@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cpu_tiers.model.cgroup import CpuTime
+from cpu_tiers.model.domain import CpuTime
 from cpu_tiers.tools.host.checks import TOLERANCE, wanted_cpus
 
 WAITS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)

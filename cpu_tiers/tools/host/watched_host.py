@@ -13,8 +13,7 @@ from cpu_tiers.guest.tier import Tier
 from cpu_tiers.inventory import Host
 from cpu_tiers.libvirt.connection import RunningDomain
 from cpu_tiers.libvirt.domain import parse_domain
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, CpuTime, GuestCgroup, between
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import DEFAULT_WEIGHT, CpuTime, Domain, GuestCgroup, between
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import Hierarchy, find_hierarchy
 from cpu_tiers.tools.cgroup.host import read_host

@@ -14,7 +14,7 @@ from nova.compute import vm_states
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName, sum_portions
 from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.unserved_ports import HostTree, PortShortfall
+from cpu_tiers.accounting.port_bindings import HostTree, PortShortfall
 from cpu_tiers.model.port import Port
 from cpu_tiers.nova.consumers import ComputeNode, to_owner
 from cpu_tiers.tools.nova.neutron import Ports

@@ -3,7 +3,7 @@
 Spec: bandwidth-resource-provider, "Upgrade impact": "try to do the minimum bandwidth allocation in
 place". Placement is written first and Neutron's ports afterwards, so no port uses what is not
 allocated. If the write to Neutron fails, the next run finds the allocation that the first run has
-left, see :mod:`~cpu_tiers.accounting.unserved_ports`.
+left, see :mod:`~cpu_tiers.accounting.port_bindings`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
 from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.port_bindings import PortBinding, bind
-from cpu_tiers.accounting.unserved_ports import (
+from cpu_tiers.accounting.port_bindings import (
     HostTree,
+    PortBinding,
     PortShortfall,
+    bind,
     find_port_shortfalls,
     is_on,
     several,

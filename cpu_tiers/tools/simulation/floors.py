@@ -17,8 +17,8 @@ from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.guest.contenders import Contender, Slice
 from cpu_tiers.guest.fair_share import fair_cpus
 from cpu_tiers.guest.floor import floor_cpus
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT
 from cpu_tiers.model.cpu_set import MAX_CPU
+from cpu_tiers.model.domain import DEFAULT_WEIGHT
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
 from cpu_tiers.tools.simulation.reach import Reach

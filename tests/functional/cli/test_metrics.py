@@ -8,8 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.guest.tier import Tier
-from cpu_tiers.model.cgroup import CpuTime
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import CpuTime
 from cpu_tiers.tools.host.checks import Evidence, audit
 from cpu_tiers.tools.host.metrics import PrometheusMissing, write_metrics
 from tests.unit.guest.audit.hosts import cgroups, evidence, guest

@@ -7,8 +7,7 @@ import pytest
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.port_bindings import PortBinding
-from cpu_tiers.accounting.unserved_ports import PortShortfall
+from cpu_tiers.accounting.port_bindings import PortBinding, PortShortfall
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.port import Port
 from cpu_tiers.tools.placement.allocations import claim

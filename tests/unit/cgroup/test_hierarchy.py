@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.cgroup import Version
+from cpu_tiers.model.domain import Version
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import Hierarchy, find_hierarchy
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.cgroup import HostCgroups
+from cpu_tiers.model.domain import HostCgroups
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import read_host
 from tests.unit.cgroup.layouts import KINDS, CountingFiles, Kind, Layout, guest

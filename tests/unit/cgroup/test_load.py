@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.model.cgroup import BusyProcess
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import BusyProcess
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.load import load_between, read_load
 from tests.unit.cgroup.layouts import Layout, stat_line

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.model.cgroup import CpuTime
+from cpu_tiers.model.domain import CpuTime
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.measurement import measure

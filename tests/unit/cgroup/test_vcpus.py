@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cpu_tiers.model.cgroup import CpuTime, GuestCgroup
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import CpuTime, GuestCgroup
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.vcpus import read_cpu_times

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.model.cgroup import HostCgroups
+from cpu_tiers.model.domain import HostCgroups
 from cpu_tiers.placement.errors import PlacementMisconfigured, PlacementUnavailable
 from cpu_tiers.tools.host import audit_evidence
 from cpu_tiers.tools.host.audit_evidence import EvidenceSources, GatheredEvidence, gather

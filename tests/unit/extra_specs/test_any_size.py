@@ -10,7 +10,7 @@ from cpu_tiers.errors import Fault
 from cpu_tiers.extra_specs.server_faults import faults_of_any_size
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.translators.request_faults import request_faults
+from cpu_tiers.translators.broken_rules import request_faults
 from tests.draws import drawn
 
 SIZES = {"vcpus": 4, "memory_mb": 512, "root_gb": 1, "ephemeral_gb": 0, "swap_mb": 0}

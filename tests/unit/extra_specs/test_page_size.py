@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.extra_specs.numa import absent_pages
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.numa import large_pages_trait, small_pages_trait
 

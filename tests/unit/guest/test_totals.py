@@ -2,7 +2,7 @@
 
 import pytest
 
-from cpu_tiers.model.cgroup import CpuTime
+from cpu_tiers.model.domain import CpuTime
 from cpu_tiers.tools.host.totals import WAITS, Totals, Waits
 
 GOLD = ((0.8, 1.0),)

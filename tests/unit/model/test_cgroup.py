@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, WEIGHTS, HostCgroups
+from cpu_tiers.model.domain import DEFAULT_WEIGHT, WEIGHTS, HostCgroups
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.translators.request_faults import node_faults, request_faults
+from cpu_tiers.translators.broken_rules import node_faults, request_faults
 
 GROUPS = {"resources1:CUSTOM_A": "1", "resources2:CUSTOM_B": "1"}
 

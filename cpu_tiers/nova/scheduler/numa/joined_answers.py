@@ -15,7 +15,7 @@ from typing import Any
 from nova import exception
 
 from cpu_tiers.errors import Fault
-from cpu_tiers.extra_specs.page_size import absent_pages
+from cpu_tiers.extra_specs.numa import absent_pages
 from cpu_tiers.model.names import PCPU
 from cpu_tiers.nova.in_time import REASONS, Beside
 from cpu_tiers.nova.no_answer import NO_ANSWER, read

@@ -8,9 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from cpu_tiers.guest.occupancy import Occupancy
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups
 from cpu_tiers.tools.host.checks.evidence import Evidence
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
 

@@ -7,8 +7,7 @@ weights of cgroups beside the guests.
 import re
 from collections.abc import Iterator
 
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups
 from cpu_tiers.tools.host.checks.evidence import Evidence
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
 

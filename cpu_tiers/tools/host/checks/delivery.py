@@ -8,8 +8,7 @@ while other vCPUs sleep. Pure.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cpu_tiers.model.cgroup import CpuTime
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import CpuTime, Domain
 from cpu_tiers.tools.host.checks.evidence import Evidence
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.guest.tier import flavor_shares, has_novas_old_default
-from cpu_tiers.model.cgroup import CpuTime, GuestCgroup, HostCgroups, HostLoad
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import CpuTime, Domain, GuestCgroup, HostCgroups, HostLoad
 from cpu_tiers.model.providers import Excess
 
 

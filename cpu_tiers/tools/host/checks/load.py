@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from cpu_tiers.model.cgroup import BusyProcess
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import BusyProcess, Domain
 from cpu_tiers.tools.host.checks.conditions import REAL_TIME
 from cpu_tiers.tools.host.checks.delivery import TOLERANCE, deliveries
 from cpu_tiers.tools.host.checks.evidence import Evidence

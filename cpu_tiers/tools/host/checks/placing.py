@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from cpu_tiers.model.cgroup import GuestCgroup
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import Domain, GuestCgroup
 from cpu_tiers.tools.host.checks.evidence import Evidence
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from cpu_tiers.guest.tier import has_novas_old_default, shares_faults
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, WEIGHTS, GuestCgroup, HostCgroups
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import DEFAULT_WEIGHT, WEIGHTS, Domain, GuestCgroup, HostCgroups
 from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight, right_weights
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
 

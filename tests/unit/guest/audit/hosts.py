@@ -5,16 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 from cpu_tiers.guest.occupancy import Occupancy
-from cpu_tiers.model.cgroup import (
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import (
     DEFAULT_WEIGHT,
     CpuTime,
+    Domain,
     GuestCgroup,
     HostCgroups,
     HostLoad,
     Version,
 )
-from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.host.checks import Allocated, Evidence, Finding, audit, due_weight
 
 SHARED, DEDICATED = CpuSet({0, 1}), CpuSet({2, 3})

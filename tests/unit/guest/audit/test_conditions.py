@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.model.cgroup import Version
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import Version
 from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, summary
 
 PINNED = guest("pinned", 100, CpuSet({2}))

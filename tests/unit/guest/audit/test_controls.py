@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.model.cgroup import Version
+from cpu_tiers.model.domain import Version
 from tests.unit.guest.audit.hosts import cgroups, evidence, guest, summary
 
 GUEST = guest("a", 100)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from cpu_tiers.model.cgroup import BusyProcess, CpuTime, HostLoad
 from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import BusyProcess, CpuTime, HostLoad
 from tests.unit.guest.audit.hosts import cgroups, evidence, guest, summary
 
 GUEST = guest("a", 100, CpuSet({0}))

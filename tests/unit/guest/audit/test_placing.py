@@ -2,9 +2,8 @@
 
 import pytest
 
-from cpu_tiers.model.cgroup import VcpuThread
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import Domain, VcpuThread
 from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, summary
 
 

@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from cpu_tiers.model.cgroup import DEFAULT_WEIGHT, HostCgroups, Version
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups, Version
 from cpu_tiers.tools.host.checks import Kind, audit
 from tests.unit.guest.audit.hosts import SHARED, cgroups, evidence, guest, only, summary
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName
-from cpu_tiers.accounting.unserved_ports import HostTree, find_port_shortfalls
+from cpu_tiers.accounting.port_bindings import HostTree, find_port_shortfalls
 from cpu_tiers.model.port import Port
 
 HOST, AGENT, A, B = (ProviderId(uuid) for uuid in ("host", "agent", "a", "b"))
