@@ -24,7 +24,7 @@ from oslo_config import cfg
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import NUMA_SERVER, standard_traits
-from cpu_tiers.model.numa import CELL_TRAIT, count_traits, node_trait, page_traits
+from cpu_tiers.model.numa import CELL_TRAIT, NODE_TRAIT, count_traits, page_traits
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.translators.cheaper_query import cheaper
@@ -118,7 +118,7 @@ def _rows(hosts: int, nodes: int, ids: Mapping[str, int]) -> dict[str, list[dict
         root = add(f"cn{host}", None, of_root, count_traits(nodes))
         for cell in range(nodes):
             name, cpus = f"cn{host}_NUMA{cell}", {"VCPU": 16, "PCPU": 16}
-            node = add(name, root, cpus, frozenset({node_trait(), f"{CELL_TRAIT}{cell}"}))
+            node = add(name, root, cpus, frozenset({NODE_TRAIT, f"{CELL_TRAIT}{cell}"}))
             for size_kb, total in ((4, 32768), (2048, 16384)):
                 pages = page_traits(size_kb, smallest=size_kb == 4)
                 add(f"{name}_PAGES_{size_kb}", node, {"MEMORY_MB": total}, pages)

@@ -17,7 +17,7 @@ from typing import Any
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.model.numa import node_trait, small_pages_trait
+from cpu_tiers.model.numa import NODE_TRAIT, SMALL_PAGES_TRAIT
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 from cpu_tiers.tools.placement.explanation import explain
@@ -51,7 +51,7 @@ def main(hosts: int) -> None:
     """Print a line for each question and each kind of hosts."""
     for has_nodes in (False, True):
         with embedded_placement() as client:
-            client.ensure_names([VCPU_SHARES], [node_trait(), small_pages_trait()])
+            client.ensure_names([VCPU_SHARES], [NODE_TRAIT, SMALL_PAGES_TRAIT])
             _write(hosts, has_nodes=has_nodes)
             watched = Watched(transport=client._exchange._transport)
             asking = PlacementClient(watched)
@@ -100,8 +100,8 @@ def _write(hosts: int, *, has_nodes: bool) -> None:
                     else root
                 )
                 if has_nodes:
-                    _mark(rows, cpus, node_trait())
-                    _mark(rows, memory, small_pages_trait())
+                    _mark(rows, cpus, NODE_TRAIT)
+                    _mark(rows, memory, SMALL_PAGES_TRAIT)
                 _add(rows, cpus, "VCPU", 64, (number * 5 + node) % 60)
                 _add(rows, cpus, VCPU_SHARES, 6400, number % 11 * 300)
                 _add(rows, memory, "MEMORY_MB", 131072, (number + node) % 13 * 8192)

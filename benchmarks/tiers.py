@@ -18,7 +18,7 @@ from simulate import inventory
 from cpu_tiers.extra_specs.shares import MULTIPLIER, effective_shares
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.model.numa import node_trait, page_traits
+from cpu_tiers.model.numa import NODE_TRAIT, page_traits
 from cpu_tiers.tools.simulation import CloudProvider, SimulatedCloud
 from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals
@@ -73,7 +73,7 @@ def hosts() -> Iterator[CloudProvider]:
         yield _provider(name, None, 0, memory_gib=0)
         for node in range(2):
             of_node = f"{name}_NUMA{node}"
-            yield _provider(of_node, name, 24, node_trait(), dedicated=8, memory_gib=0)
+            yield _provider(of_node, name, 24, NODE_TRAIT, dedicated=8, memory_gib=0)
             traits = page_traits(4, smallest=True)
             yield _provider(f"{of_node}_PAGES_4", of_node, 0, *traits, memory_gib=256)
 

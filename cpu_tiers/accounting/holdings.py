@@ -28,28 +28,49 @@ P = TypeVar("P", bound=str)
 """How providers are named: by :data:`ProviderId` or by :data:`ProviderName`."""
 
 Q = TypeVar("Q", bound=str)
+K = TypeVar("K", bound=str)
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held(Mapping[K, V]):
+    """A mapping that never changes, and is compared by value."""
+
+    entries: Mapping[K, V] = field(default_factory=dict)
+
+    def __getitem__(self, key: K) -> V:
+        """Return the value of a key that is in the mapping."""
+        return self.entries[key]
+
+    def __iter__(self) -> Iterator[K]:
+        """Iterate over the keys."""
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        """Return the number of keys."""
+        return len(self.entries)
+
+    def __hash__(self) -> int:
+        """Return the same hash for equal mappings."""
+        return hash(frozenset(self))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Portion(Mapping[P, Amounts], Generic[P]):
+class Portion(_Held[P, Amounts], Generic[P]):
     """Amounts by provider, for example the allocations of a consumer.
 
-    Portions are compared by value.
-
-    :param by_provider: positive amounts. Placement stores no amount of 0, so
+    :param entries: positive amounts. Placement stores no amount of 0, so
         zeros are dropped, and providers without any amount as well.
     """
-
-    by_provider: Mapping[P, Amounts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Copy the amounts: a later change of the argument has no effect."""
         positive = {
             provider: MappingProxyType({name: n for name, n in amounts.items() if n})
-            for provider, amounts in self.by_provider.items()
+            for provider, amounts in self.entries.items()
         }
         kept = {provider: amounts for provider, amounts in positive.items() if amounts}
-        object.__setattr__(self, "by_provider", kept)
+        object.__setattr__(self, "entries", kept)
 
     @staticmethod
     def by_id(amounts: Mapping[Q, Amounts]) -> "Portion[ProviderId]":
@@ -60,22 +81,6 @@ class Portion(Mapping[P, Amounts], Generic[P]):
     def by_name(amounts: Mapping[Q, Amounts]) -> "Portion[ProviderName]":
         """Return a portion whose providers are named by their names."""
         return Portion({ProviderName(name): a for name, a in amounts.items()})
-
-    def __getitem__(self, provider: P) -> Amounts:
-        """Return the amounts of a provider that is in the portion."""
-        return self.by_provider[provider]
-
-    def __iter__(self) -> Iterator[P]:
-        """Iterate over the providers."""
-        return iter(self.by_provider)
-
-    def __len__(self) -> int:
-        """Return the number of providers."""
-        return len(self.by_provider)
-
-    def __hash__(self) -> int:
-        """Return the same hash for equal portions."""
-        return hash(frozenset((p, frozenset(amounts.items())) for p, amounts in self.items()))
 
     def __repr__(self) -> str:
         """Return the amounts as nested dicts."""
@@ -143,19 +148,17 @@ def sum_portions(portions: Iterable[Portion[P]]) -> Portion[P]:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Holdings(Mapping[ConsumerId, Portion[P]], Generic[P]):
+class Holdings(_Held[ConsumerId, Portion[P]], Generic[P]):
     """Portions by consumer, for example of all consumers of a host.
 
-    :param by_consumer: a consumer with an empty portion holds nothing, and is
+    :param entries: a consumer with an empty portion holds nothing, and is
         dropped: Placement forgets such a consumer, too.
     """
 
-    by_consumer: Mapping[ConsumerId, Portion[P]] = field(default_factory=dict)
-
     def __post_init__(self) -> None:
         """Copy the portions."""
-        kept = {consumer: portion for consumer, portion in self.by_consumer.items() if portion}
-        object.__setattr__(self, "by_consumer", kept)
+        kept = {consumer: portion for consumer, portion in self.entries.items() if portion}
+        object.__setattr__(self, "entries", kept)
 
     @staticmethod
     def by_id(portions: Mapping[Q, Mapping[str, Amounts]]) -> "Holdings[ProviderId]":
@@ -166,22 +169,6 @@ class Holdings(Mapping[ConsumerId, Portion[P]], Generic[P]):
     def by_name(portions: Mapping[Q, Mapping[str, Amounts]]) -> "Holdings[ProviderName]":
         """Return holdings whose providers are named by their names."""
         return Holdings({ConsumerId(c): Portion.by_name(body) for c, body in portions.items()})
-
-    def __getitem__(self, consumer: ConsumerId) -> Portion[P]:
-        """Return the portion of a consumer that holds something."""
-        return self.by_consumer[consumer]
-
-    def __iter__(self) -> Iterator[ConsumerId]:
-        """Iterate over the consumers."""
-        return iter(self.by_consumer)
-
-    def __len__(self) -> int:
-        """Return the number of consumers."""
-        return len(self.by_consumer)
-
-    def __hash__(self) -> int:
-        """Return the same hash for equal holdings."""
-        return hash(frozenset(self.items()))
 
     def __repr__(self) -> str:
         """Return the portions as nested dicts."""

@@ -15,7 +15,7 @@ from cpu_tiers.model.flavor import PageSize
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider, limit_of
 from cpu_tiers.model.names import MEMORY_MB, PCPU
-from cpu_tiers.model.numa import read_name, small_pages_trait
+from cpu_tiers.model.numa import SMALL_PAGES_TRAIT, read_name
 from cpu_tiers.translators.shares import divide
 
 
@@ -90,7 +90,7 @@ def read_nodes(tree: ProviderTree, used: Portion[ProviderName]) -> tuple[NumaNod
         if size_kb is None:
             names[cell] = provider.name
         for name, inventory in provider.inventories.items():
-            is_large = size_kb is not None and small_pages_trait() not in provider.traits
+            is_large = size_kb is not None and SMALL_PAGES_TRAIT not in provider.traits
             kind = memory_kind(size_kb) if is_large else name
             provider_name = ProviderName(provider.name)
             inventories.setdefault(cell, {})[kind] = NodeInventory(
@@ -123,7 +123,7 @@ def page_sizes(tree: ProviderTree) -> PageSizes:
     small: int | None = None
     large: dict[int, int] = {}
     for provider, _, size_kb in _node_providers(tree):
-        if size_kb is not None and small_pages_trait() in provider.traits:
+        if size_kb is not None and SMALL_PAGES_TRAIT in provider.traits:
             small = size_kb
         elif size_kb is not None and MEMORY_MB in provider.inventories:
             large[size_kb] = large.get(size_kb, 0) + provider.inventories[MEMORY_MB].total

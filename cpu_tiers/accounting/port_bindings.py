@@ -18,7 +18,7 @@ from types import MappingProxyType
 from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId, ProviderName, sum_portions
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.model.network_agent import interface_of
+from cpu_tiers.model.names import interface_of
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import RequestGroup
 

@@ -20,7 +20,7 @@ from cpu_tiers.model.names import (
     VCPU_SHARES,
     names_of_trait,
 )
-from cpu_tiers.model.numa import OF_TREE, no_numa_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, OF_TREE
 
 __all__ = ["BUILT_IN", "AllocationRatio", "Host", "InventoryOptions", "Reporter", "build_tree"]
 
@@ -63,7 +63,7 @@ def build_tree(
     return ProviderTree(
         providers=_parents_first(providers),
         managed_classes=managed,
-        managed_traits=(*names_of_trait(no_numa_trait()), *OF_TREE),
+        managed_traits=(*names_of_trait(NO_NUMA_TRAIT), *OF_TREE),
     )
 
 

@@ -24,9 +24,10 @@ from cpu_tiers.model.names import (
     NET_PACKETS_EGR,
     NET_PACKETS_IGR,
     custom_trait,
+    interface_of,
     is_trait,
 )
-from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent, interface_of
+from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent
 
 GUARANTEED_BW, BEST_EFFORT_BW = "CUSTOM_GUARANTEED_BW", "CUSTOM_BEST_EFFORT_BW"
 """Traits for the kinds of ports that a device is for.

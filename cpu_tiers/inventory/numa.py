@@ -12,7 +12,7 @@ from cpu_tiers.inventory.contract import Host, InventoryOptions
 from cpu_tiers.inventory.cpus import cpu_providers
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
 from cpu_tiers.model.names import NUMA_SERVER, names_of_trait
-from cpu_tiers.model.numa import CELL_TRAIT, count_traits, no_numa_trait, node_trait
+from cpu_tiers.model.numa import CELL_TRAIT, NO_NUMA_TRAIT, NODE_TRAIT, count_traits
 
 ANCHOR = Inventory(total=10_000, max_unit=1)
 """The inventory of ``NUMA_SERVER``: more than a host has servers."""
@@ -28,7 +28,7 @@ def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     if options.enable_numa_reporting_to_placement is None:
         return []
     if not options.enable_numa_reporting_to_placement:
-        return [ResourceProvider(name=host.name, traits=names_of_trait(no_numa_trait()))]
+        return [ResourceProvider(name=host.name, traits=names_of_trait(NO_NUMA_TRAIT))]
     nodes = cpu_providers(host, options)
     with_cpus = sum(bool(node.cpus) for node in nodes)
     root = ResourceProvider(
@@ -40,7 +40,7 @@ def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
             ResourceProvider(
                 name=node.name,
                 parent=node.parent,
-                traits=frozenset({node_trait(), f"{CELL_TRAIT}{node.cell}"}),
+                traits=frozenset({NODE_TRAIT, f"{CELL_TRAIT}{node.cell}"}),
             )
             for node in nodes
         ),

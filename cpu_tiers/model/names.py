@@ -1,4 +1,4 @@
-"""The names of resource classes and traits in Placement (decision D1).
+"""The names of resource classes, traits and devices in Placement (decision D1).
 
 VCPU_SHARES has this name if the installed os-resource-classes contains the name, and else
 becomes ``CUSTOM_VCPU_SHARES``. A host that has the other of the two names keeps it until its
@@ -173,6 +173,17 @@ def is_resource_class(name: str) -> bool:
 def is_trait(name: str) -> bool:
     """Return whether Placement can have a trait of this name."""
     return is_custom(name) or name in standard_traits()
+
+
+def interface_of(provider: str) -> str | None:
+    """Return the interface of a device by the name of its provider.
+
+    Neutron names a device ``<host>:<agent>:<interface>``.
+
+    :returns: ``None`` if the provider is no device.
+    """
+    parts = provider.split(":")
+    return parts[2] or None if len(parts) == 3 else None
 
 
 def similar(name: str, names: Iterable[str]) -> str | None:

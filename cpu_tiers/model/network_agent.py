@@ -33,17 +33,6 @@ _HYPERVISORS = "resource_provider_hypervisors"
 _DEFAULTS = "resource_provider_inventory_defaults"
 
 
-def interface_of(provider: str) -> str | None:
-    """Return the interface of a device by the name of its provider.
-
-    Neutron names a device ``<host>:<agent>:<interface>``.
-
-    :returns: ``None`` if the provider is no device.
-    """
-    parts = provider.split(":")
-    return parts[2] or None if len(parts) == 3 else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAgent:
     """The report of an agent.

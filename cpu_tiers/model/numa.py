@@ -20,6 +20,18 @@ CELL_TRAIT = "CUSTOM_NUMA_CELL_"
 COUNT_TRAIT = "CUSTOM_NUMA_NODES_"
 """The beginning of the traits of a root provider with NUMA nodes; a number of nodes follows."""
 
+NODE_TRAIT = "HW_NUMA_ROOT"
+"""The trait of every NUMA node."""
+
+NO_NUMA_TRAIT = "CUSTOM_HW_NON_NUMA"
+"""The trait of a host that does not accept servers with a NUMA topology."""
+
+SMALL_PAGES_TRAIT = "CUSTOM_MEMORY_PAGE_SIZE_SMALL"
+"""The trait of memory in pages of the host's smallest size."""
+
+LARGE_PAGES_TRAIT = "CUSTOM_MEMORY_PAGE_SIZE_LARGE"
+"""The trait of memory in pages of a larger size."""
+
 _MOST_NODES = 128
 """More NUMA nodes than a host has."""
 
@@ -76,26 +88,6 @@ def count_trait(nodes: int) -> str:
     return f"{COUNT_TRAIT}{min(nodes, _MOST_NODES)}"
 
 
-def node_trait() -> str:
-    """Return the trait of every NUMA node."""
-    return "HW_NUMA_ROOT"
-
-
-def no_numa_trait() -> str:
-    """Return the trait of a host that does not accept servers with a NUMA topology."""
-    return "CUSTOM_HW_NON_NUMA"
-
-
-def small_pages_trait() -> str:
-    """Return the trait of memory in pages of the host's smallest size."""
-    return "CUSTOM_MEMORY_PAGE_SIZE_SMALL"
-
-
-def large_pages_trait() -> str:
-    """Return the trait of memory in pages of a larger size."""
-    return "CUSTOM_MEMORY_PAGE_SIZE_LARGE"
-
-
 def page_trait(requested: PageSize | None) -> str | None:
     """Return the trait of the memory for a guest; ``None`` if memory of any pages will do.
 
@@ -106,7 +98,7 @@ def page_trait(requested: PageSize | None) -> str | None:
         return None
     if isinstance(requested, int):
         return f"{SIZE_TRAIT}{requested}"
-    return large_pages_trait() if requested == "large" else small_pages_trait()
+    return LARGE_PAGES_TRAIT if requested == "large" else SMALL_PAGES_TRAIT
 
 
 def page_size_of(traits: Iterable[str]) -> int | None:
@@ -124,5 +116,5 @@ def page_traits(size_kb: int, *, smallest: bool) -> frozenset[str]:
 
     :param smallest: whether this is the smallest page size of the host.
     """
-    kind = small_pages_trait() if smallest else large_pages_trait()
+    kind = SMALL_PAGES_TRAIT if smallest else LARGE_PAGES_TRAIT
     return names.names_of_trait(kind) | {f"{SIZE_TRAIT}{size_kb}"}

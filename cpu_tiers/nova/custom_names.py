@@ -61,10 +61,10 @@ def _our_traits() -> frozenset[str]:
         {
             MULTIPLIER_TRAIT,
             *POLICY_TRAITS,
-            numa.node_trait(),
-            numa.no_numa_trait(),
-            numa.small_pages_trait(),
-            numa.large_pages_trait(),
+            numa.NODE_TRAIT,
+            numa.NO_NUMA_TRAIT,
+            numa.SMALL_PAGES_TRAIT,
+            numa.LARGE_PAGES_TRAIT,
         }
     )
 

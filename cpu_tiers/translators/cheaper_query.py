@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cpu_tiers.model.names import NUMA_SERVER
-from cpu_tiers.model.numa import count_trait, no_numa_trait, node_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_trait
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.translators.compose import DISK
 
@@ -36,7 +36,7 @@ def cheaper(query: CandidateQuery) -> CandidateQuery:
     if not query.groups:
         return query
     unsuffixed = query.groups[0]
-    if node_trait() in unsuffixed.forbidden and not unsuffixed.suffix:
+    if NODE_TRAIT in unsuffixed.forbidden and not unsuffixed.suffix:
         return _without_nodes(query)
     nodes = sum(group.suffix.startswith("_PROC") for group in query.groups)
     return _with_nodes(query, nodes) if nodes else query
@@ -47,12 +47,12 @@ def root_avoided(forbidden: Collection[str]) -> frozenset[str]:
 
     :param forbidden: the traits that the spec forbids in the unsuffixed group.
     """
-    return frozenset({count_trait(1), *({no_numa_trait()} & set(forbidden))})
+    return frozenset({count_trait(1), *({NO_NUMA_TRAIT} & set(forbidden))})
 
 
 def _without_nodes(query: CandidateQuery) -> CandidateQuery:
     unsuffixed, *others = query.groups
-    forbidden = unsuffixed.forbidden - {node_trait(), no_numa_trait()}
+    forbidden = unsuffixed.forbidden - {NODE_TRAIT, NO_NUMA_TRAIT}
     return query._replace(
         groups=(unsuffixed._replace(forbidden=forbidden), *others),
         root_forbidden=query.root_forbidden | root_avoided(unsuffixed.forbidden),
@@ -60,7 +60,7 @@ def _without_nodes(query: CandidateQuery) -> CandidateQuery:
 
 
 def _with_nodes(query: CandidateQuery, nodes: int) -> CandidateQuery:
-    is_node = frozenset({node_trait()})
+    is_node = frozenset({NODE_TRAIT})
     suffixes = {group.suffix for group in query.groups}
     # A group of only the trait, which the group of the node's CPUs can require as well.
     roots = {

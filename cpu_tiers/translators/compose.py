@@ -6,7 +6,7 @@ from cpu_tiers.errors import ConflictingExtraSpecs, ExtensionError, FaultList, I
 from cpu_tiers.extra_specs.groups import GROUP_POLICY, OwnGroups
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import DISK_GB, MAX_AMOUNT, NUMA_SERVER, VCPU_SHARES, host_traits
-from cpu_tiers.model.numa import no_numa_trait, node_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT
 from cpu_tiers.model.request import CandidateQuery, GroupDraft, RequestGroup, SameSubtree
 
 Contributions = Mapping[str, Iterable[RequestGroup | SameSubtree]]
@@ -61,7 +61,7 @@ def _avoid_no_host_for_nothing(unsuffixed: GroupDraft, own: OwnGroups) -> None:
     """
     if not unsuffixed.resources:
         stated = {trait for group in own.groups if not group.suffix for trait in group.forbidden}
-        unsuffixed.forbidden -= {node_trait(), no_numa_trait()} - stated
+        unsuffixed.forbidden -= {NODE_TRAIT, NO_NUMA_TRAIT} - stated
 
 
 def _with_novas_policy(own: OwnGroups, query: CandidateQuery) -> CandidateQuery:

@@ -13,7 +13,7 @@ from cpu_tiers.extra_specs.groups import OwnGroups
 from cpu_tiers.extra_specs.numa import PAGE_SIZE as PAGE_SIZE
 from cpu_tiers.extra_specs.numa import GuestNode
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
-from cpu_tiers.model.numa import no_numa_trait, node_trait, page_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, page_trait
 from cpu_tiers.model.request import RequestGroup, SameSubtree
 from cpu_tiers.translators.contract import ServerRequest, already_requested_by
 
@@ -29,11 +29,11 @@ def translate(server: ServerRequest) -> Iterable[RequestGroup | SameSubtree]:
         amounts of the flavor differ from the sum of its nodes. Not for a server that exists.
     """
     if server.as_fallback:
-        return [RequestGroup(forbidden=frozenset({node_trait(), no_numa_trait()}))]
+        return [RequestGroup(forbidden=frozenset({NODE_TRAIT, NO_NUMA_TRAIT}))]
     if not server.query_numa:
         return []
     if not server.nodes:
-        return [RequestGroup(forbidden=frozenset({node_trait()}))]
+        return [RequestGroup(forbidden=frozenset({NODE_TRAIT}))]
     if server.existing is None:
         _check(server)
     isolate = server.own_groups.group_policy == "isolate"
@@ -54,7 +54,7 @@ def _of_node(
     """
     # The suffixes of the spec, which count from 1; guest nodes count from 0.
     memory, processors, root = f"_MEM{number}", f"_PROC{number}", f"_NUMA{number}"
-    is_node, pages = frozenset({node_trait()}), page_trait(server.guest.page_size)
+    is_node, pages = frozenset({NODE_TRAIT}), page_trait(server.guest.page_size)
     # Only a server that exists has a node without memory, or without vCPUs (decision D79).
     of_pages = (memory,) if node.memory_mb else ()
     if of_pages:

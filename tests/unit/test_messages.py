@@ -23,6 +23,7 @@ SECTIONS = {
     "guest.occupancy": "libvirt",
     "inventory": "nova.conf and the host",
     "libvirt": "libvirt",
+    "libvirt.cputune": "Guests",
     "model.candidate_list": "Commands",
     "model.candidates": "Placement",
     "model.compute": "Guests",

@@ -1,7 +1,7 @@
 """The traits of a host: the functions of cpu-tiers that are on (decision D76), and no NUMA."""
 
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS, names_of_trait
-from cpu_tiers.model.numa import OF_TREE, no_numa_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, OF_TREE
 from cpu_tiers.nova.compute.host_report import HostReport
 from cpu_tiers.nova.options import CONF, extends_cpu_policies
 
@@ -17,7 +17,7 @@ def mark(host: HostReport, *, keeps_shares: bool, no_numa: bool) -> None:
     """
     host.tree.remove_traits(host.name, *(t for t in host.root.traits if t.startswith(OF_TREE)))
     reports_shares: bool = CONF.libvirt.report_vcpu_shares or keeps_shares
-    switches = {no_numa_trait(): no_numa, MULTIPLIER_TRAIT: reports_shares}
+    switches = {NO_NUMA_TRAIT: no_numa, MULTIPLIER_TRAIT: reports_shares}
     switches |= dict.fromkeys(POLICY_TRAITS, extends_cpu_policies())
     for trait, is_on in switches.items():
         if is_on:

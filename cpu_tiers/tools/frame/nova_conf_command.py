@@ -246,13 +246,13 @@ class NovaConfCommand(Command):
         :raises PlacementError: Placement does not answer, or refuses.
         """
         from cpu_tiers.model.names import VCPU_SHARES
-        from cpu_tiers.model.numa import node_trait
+        from cpu_tiers.model.numa import NODE_TRAIT
 
         if not self.is_in_openstack_client or self.config_files:
             return
         with cloud.placement() as client:
             has_shares = VCPU_SHARES not in client.absent_names([VCPU_SHARES], [])[0]
-            has_nodes = node_trait() in client.traits_in_use()
+            has_nodes = NODE_TRAIT in client.traits_in_use()
         found = {
             "query_placement_for_vcpu_shares": has_shares,
             "query_placement_for_numa": has_nodes,

@@ -11,7 +11,7 @@ from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.accounting.repeated_claims import host_of
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, SHARING, VCPU
-from cpu_tiers.model.numa import count_traits, no_numa_trait, node_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_traits
 from cpu_tiers.model.providers import roots_of
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Provider
@@ -43,7 +43,7 @@ class CandidateSurvey:
         classes = frozenset({NUMA_SERVER}).union(*(query.resources() for query in known))
         # What the form that is sent names, also of a query for fewer nodes.
         nodes = max((len(query.groups) for query in known), default=0)
-        of_forms = count_traits(nodes) | {node_trait(), no_numa_trait()}
+        of_forms = count_traits(nodes) | {NODE_TRAIT, NO_NUMA_TRAIT}
         traits = of_forms.union(*(query.named_traits() for query in known))
         self._absent_classes, self._absent_traits = client.absent_names(classes, traits)
 

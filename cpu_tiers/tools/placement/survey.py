@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, PCPU, POLICY_TRAITS, VCPU, VCPU_SHARES
-from cpu_tiers.model.numa import count_trait, no_numa_trait, node_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_trait
 from cpu_tiers.model.providers import roots_of
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.reading import ReadProgress, untold
@@ -43,9 +43,9 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     providers = {provider.uuid: provider for provider in client.providers()}
     roots = roots_of({uuid: provider.parent_uuid for uuid, provider in providers.items()})
     nodes: dict[ProviderId, list[ProviderId]] = {}
-    for node in client.providers_with_trait(node_trait()):
+    for node in client.providers_with_trait(NODE_TRAIT):
         nodes.setdefault(roots.get(node.uuid, node.uuid), []).append(node.uuid)
-    declined = {provider.uuid for provider in client.providers_with_trait(no_numa_trait())}
+    declined = {provider.uuid for provider in client.providers_with_trait(NO_NUMA_TRAIT)}
     telling = {provider.uuid for provider in client.providers_with_trait(count_trait(1))}
     functions: dict[ProviderId, set[str]] = {}
     for trait in (MULTIPLIER_TRAIT, *POLICY_TRAITS):

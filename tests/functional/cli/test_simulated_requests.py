@@ -9,7 +9,7 @@ import pytest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import NUMA_SERVER
-from cpu_tiers.model.numa import count_traits, node_trait
+from cpu_tiers.model.numa import NODE_TRAIT, count_traits
 from cpu_tiers.tools.simulation import CloudProvider
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 
@@ -48,7 +48,7 @@ def test_numa_nodes_are_requested_as_by_nova_scheduler(
     anchor = {NUMA_SERVER: Inventory(total=9, max_unit=9)}
     counts = frozenset(count_traits(2))
     root = CloudProvider(uuid="a", name="a", inventories=anchor, traits=counts)
-    traits = frozenset({node_trait(), "CUSTOM_MEMORY_PAGE_SIZE_SMALL"})
+    traits = frozenset({NODE_TRAIT, "CUSTOM_MEMORY_PAGE_SIZE_SMALL"})
     nodes = (
         CloudProvider(uuid=name, name=name, parent="a", inventories=AMOUNTS, traits=traits)
         for name in ("0", "1")

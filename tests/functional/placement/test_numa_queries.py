@@ -15,7 +15,7 @@ from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.names import NUMA_SERVER
-from cpu_tiers.model.numa import node_name, node_trait, page_traits, pages_name
+from cpu_tiers.model.numa import NODE_TRAIT, node_name, page_traits, pages_name
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 from cpu_tiers.tools.placement.sync import sync
@@ -51,7 +51,7 @@ def numa_host(draw: random.Random, name: str) -> ProviderTree:
     for cell in cells:
         node = node_name(name, cell)
         cpus = inventories(VCPU=draw.choice([0, 2, 4, 8]), PCPU=draw.choice([0, 4, 6]))
-        traits = frozenset({node_trait(), f"CUSTOM_NUMA_CELL_{cell}"})
+        traits = frozenset({NODE_TRAIT, f"CUSTOM_NUMA_CELL_{cell}"})
         providers.append(ResourceProvider(name=node, parent=name, inventories=cpus, traits=traits))
         for size_kb in (4, 2048, 1048576)[: draw.choice([1, 2, 3])]:
             providers.append(
@@ -178,7 +178,7 @@ def host(name: str, *, has_nodes: bool, disk_gb: int) -> ProviderTree:
         on_root |= inventories(CUSTOM_NUMA_SERVER=100)
     providers = [ResourceProvider(name=name, inventories=on_root, traits=is_host)]
     if has_nodes:
-        node, is_node = node_name(name, 0), frozenset({node_trait(), "CUSTOM_NUMA_CELL_0"})
+        node, is_node = node_name(name, 0), frozenset({NODE_TRAIT, "CUSTOM_NUMA_CELL_0"})
         providers.append(
             ResourceProvider(name=node, parent=name, inventories=cpus, traits=is_node)
         )

@@ -2,7 +2,7 @@
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, VCPU_SHARES
-from cpu_tiers.model.numa import no_numa_trait, node_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT
 from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.survey import HostSurvey, survey
@@ -26,9 +26,9 @@ def test_no_hosts(embedded: PlacementClient) -> None:
 
 def test_hosts_are_told_apart_by_their_providers(embedded: PlacementClient) -> None:
     provider(embedded, "undecided", "VCPU")
-    provider(embedded, "declined", "VCPU", VCPU_SHARES, trait=no_numa_trait())
+    provider(embedded, "declined", "VCPU", VCPU_SHARES, trait=NO_NUMA_TRAIT)
     aware = provider(embedded, "aware", "DISK_GB")
-    provider(embedded, "aware_NUMA0", "VCPU", VCPU_SHARES, trait=node_trait(), parent=aware)
+    provider(embedded, "aware_NUMA0", "VCPU", VCPU_SHARES, trait=NODE_TRAIT, parent=aware)
     provider(embedded, "pinned", "PCPU", trait=MULTIPLIER_TRAIT)
     provider(embedded, "storage pool", "DISK_GB")  # no CPUs: not a host
     agent = provider(embedded, "agent only")

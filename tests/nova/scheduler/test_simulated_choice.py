@@ -24,7 +24,7 @@ from oslo_utils import uuidutils
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.numa import count_traits, node_trait, page_traits
+from cpu_tiers.model.numa import NODE_TRAIT, count_traits, page_traits
 from cpu_tiers.nova.scheduler import typical_servers
 from cpu_tiers.tools.simulation import Allocations, CloudProvider, SimulatedCloud
 from cpu_tiers.tools.simulation.hosts import HostStates
@@ -91,7 +91,7 @@ def nodes(
 ) -> Iterator[CloudProvider]:
     for number in range(2):
         name = f"{root.name}_NUMA{number}"
-        traits = frozenset({node_trait(), f"CUSTOM_NUMA_CELL_{number}"})
+        traits = frozenset({NODE_TRAIT, f"CUSTOM_NUMA_CELL_{number}"})
         node = provider(rng, name, root.uuid, {"VCPU": cpus}, *traits)
         yield node
         traits = page_traits(4, smallest=True)

@@ -2,9 +2,9 @@ import pytest
 
 from cpu_tiers.extra_specs.numa import absent_pages
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.numa import large_pages_trait, small_pages_trait
+from cpu_tiers.model.numa import LARGE_PAGES_TRAIT, SMALL_PAGES_TRAIT
 
-SMALL, LARGE = small_pages_trait(), large_pages_trait()
+SMALL, LARGE = SMALL_PAGES_TRAIT, LARGE_PAGES_TRAIT
 BOTH = {"HW_CPU_X86_AVX2", SMALL, LARGE, *(f"CUSTOM_MEMORY_PAGE_SIZE_{n}" for n in (2048, 4))}
 
 

@@ -3,7 +3,7 @@ import os_traits
 import pytest
 
 from cpu_tiers.model import names
-from cpu_tiers.model.numa import node_trait
+from cpu_tiers.model.numa import NODE_TRAIT
 
 
 @pytest.mark.parametrize("name", ["VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"])
@@ -29,8 +29,8 @@ def test_a_trait_that_os_traits_lacks_has_one_name(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_trait_of_a_numa_node_is_standard() -> None:
-    assert node_trait() == "HW_NUMA_ROOT"
-    assert node_trait() in os_traits.get_traits()
+    assert NODE_TRAIT == "HW_NUMA_ROOT"
+    assert NODE_TRAIT in os_traits.get_traits()
 
 
 OURS, OTHER = names.VCPU_SHARES, names.OTHER_SHARES

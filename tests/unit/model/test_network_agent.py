@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.network_agent import NetworkAgent, interface_of
+from cpu_tiers.model.names import interface_of
+from cpu_tiers.model.network_agent import NetworkAgent
 
 # As `openstack network agent show -f json` prints it, but for what nobody reads.
 OVS: dict[str, Any] = {

@@ -19,7 +19,7 @@ from typing import Any
 from nova import objects
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.model.numa import no_numa_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.scheduler.refusal import leave_unexplained
@@ -72,7 +72,7 @@ def copy_of(request: Any) -> Any:
 
 def to_fallback(request: Any) -> Any:
     """Change a request to hosts that do not report NUMA nodes and may have servers with nodes."""
-    return avoid_nodes(request, no_numa_trait())
+    return avoid_nodes(request, NO_NUMA_TRAIT)
 
 
 def avoid_nodes(request: Any, *root_traits: str) -> Any:

@@ -15,7 +15,7 @@ from nova import objects
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.numa import node_trait, page_trait
+from cpu_tiers.model.numa import NODE_TRAIT, page_trait
 from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.admission import existing_server, server_of
@@ -42,9 +42,9 @@ def traits_of_query(request_spec: objects.RequestSpec) -> tuple[frozenset[str], 
     if server is None:
         return frozenset(), frozenset()
     if not server.nodes:
-        return frozenset(), frozenset({node_trait()})
+        return frozenset(), frozenset({NODE_TRAIT})
     pages = page_trait(server.guest.page_size)
-    return frozenset({node_trait()} if pages is None else {node_trait(), pages}), frozenset()
+    return frozenset({NODE_TRAIT} if pages is None else {NODE_TRAIT, pages}), frozenset()
 
 
 def _server(request_spec: objects.RequestSpec) -> ServerRequest | None:

@@ -11,8 +11,7 @@ from typing import Any
 
 from nova import objects
 
-from cpu_tiers.model.names import is_trait
-from cpu_tiers.model.network_agent import interface_of
+from cpu_tiers.model.names import interface_of, is_trait
 from cpu_tiers.nova.no_answer import read
 from cpu_tiers.nova.numa.candidate_cells import Candidate, NodeMappings
 

@@ -14,7 +14,7 @@ from nova.virt.libvirt import host
 from cpu_tiers import extensions
 from cpu_tiers.inventory import Host, InventoryOptions
 from cpu_tiers.model.inventory import Inventory, ResourceProvider
-from cpu_tiers.model.numa import large_pages_trait, no_numa_trait, node_trait, small_pages_trait
+from cpu_tiers.model.numa import LARGE_PAGES_TRAIT, NO_NUMA_TRAIT, NODE_TRAIT, SMALL_PAGES_TRAIT
 from cpu_tiers.nova.compute.features import NUMA_REPORTING
 from cpu_tiers.nova.seams import is_installed, remove
 from tests.nova.computes import ProcessEnded
@@ -60,14 +60,14 @@ class TestTree(Hosts):
         }
         for cell in (0, 1):
             node = f"one_NUMA{cell}"
-            assert self.tree.traits("one", node) == {node_trait(), f"CUSTOM_NUMA_CELL_{cell}"}
+            assert self.tree.traits("one", node) == {NODE_TRAIT, f"CUSTOM_NUMA_CELL_{cell}"}
             assert self.tree.traits("one", f"{node}_PAGES_4") == {
-                small_pages_trait(),
+                SMALL_PAGES_TRAIT,
                 "CUSTOM_MEMORY_PAGE_SIZE_4",
             }
-        assert {"COMPUTE_NODE", node_trait(), no_numa_trait()} & self.tree.traits(
-            "one", "one"
-        ) == {"COMPUTE_NODE"}
+        assert {"COMPUTE_NODE", NODE_TRAIT, NO_NUMA_TRAIT} & self.tree.traits("one", "one") == {
+            "COMPUTE_NODE"
+        }
 
     def test_one_node_and_four(self) -> None:
         self.nodes(True)
@@ -101,7 +101,7 @@ class TestTree(Hosts):
             "one_NUMA1_PAGES_4": {"MEMORY_MB": record(8192, allocation_ratio=1.5)},
         }
         assert self.tree.traits("one", "one_NUMA0_PAGES_2048") == {
-            large_pages_trait(),
+            LARGE_PAGES_TRAIT,
             "CUSTOM_MEMORY_PAGE_SIZE_2048",
         }
         before = self.tree.generations("one")
@@ -209,7 +209,7 @@ class TestRatios(Hosts):
 
 class TestOption(Hosts):
     def is_marked(self) -> bool:
-        return no_numa_trait() in self.tree.traits("one", "one")
+        return NO_NUMA_TRAIT in self.tree.traits("one", "one")
 
     def is_numa_aware(self) -> bool:
         return "VCPU" not in self.tree.totals("one")["one"]
@@ -261,7 +261,7 @@ class TestOption(Hosts):
         for name in ("one_NUMA1_PAGES_4", "one_NUMA1", "one_NUMA0_PAGES_4", "one_NUMA0"):
             uuid = self.tree.providers("one")[name]["uuid"]
             assert self.placement.delete(f"/resource_providers/{uuid}").status == 204
-        for option, marks in ((False, {no_numa_trait()}), (None, set())):
+        for option, marks in ((False, {NO_NUMA_TRAIT}), (None, set())):
             self.nodes(option)
             self.restart("one")
             assert self.tree.totals("one") == {"one": {"DISK_GB": 128, **ROOT}}

@@ -11,7 +11,7 @@ from unittest import mock
 from nova import context, exception, objects
 from nova.tests.fixtures import libvirt as fakelibvirt
 
-from cpu_tiers.model.numa import node_trait
+from cpu_tiers.model.numa import NODE_TRAIT
 from tests.nova.computes import MULTIPLIER, OURS, Computes
 from tests.nova.faults import placement_away
 from tests.nova.numa.hosts import NODES, ROOT, SHARES
@@ -362,7 +362,7 @@ class TestKilled(Moves):
         assert self.tree.totals("one")["one"] == {"DISK_GB": 128, ANCHOR: ANCHORS}
         for cell in (0, 1):
             traits = self.tree.traits("one", f"one_NUMA{cell}")
-            assert traits == {node_trait(), f"CUSTOM_NUMA_CELL_{cell}"}
+            assert traits == {NODE_TRAIT, f"CUSTOM_NUMA_CELL_{cell}"}
         assert count_reshapes(self, "one") == 0
 
     def test_before_the_transaction(self) -> None:

@@ -12,7 +12,7 @@ from nova.scheduler.utils import ResourceRequest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.model.numa import no_numa_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT
 from cpu_tiers.nova.scheduler.numa import numa_groups
 from cpu_tiers.translators import ServerRequest
 
@@ -59,7 +59,7 @@ def test_a_copy_is_changed_separately() -> None:
 def test_a_host_without_nodes_is_told_by_its_root() -> None:
     made = numa_groups.to_fallback(request({None: {**SIZES, "DISK_GB": 1}}))
     assert resources(made) == {None: {**SIZES, "DISK_GB": 1}}
-    assert made._root_forbidden == {"CUSTOM_NUMA_NODES_1", no_numa_trait()}
+    assert made._root_forbidden == {"CUSTOM_NUMA_NODES_1", NO_NUMA_TRAIT}
     assert made.group_policy is None
 
 

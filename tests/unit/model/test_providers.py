@@ -1,9 +1,28 @@
-"""An excess: more is allocated than the capacity."""
+"""The root of each provider, and the resource classes of which too much is allocated."""
 
 import pytest
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.providers import Excess, find_excesses
+from cpu_tiers.model.providers import Excess, find_excesses, roots_of
+
+
+def test_the_root_is_above_all_parents() -> None:
+    parents = {"pages": "node", "node": "host", "host": None, "pool": None}
+    assert roots_of(parents) == {"pages": "host", "node": "host", "host": "host", "pool": "pool"}
+
+
+def test_a_parent_that_is_not_listed_ends_the_way() -> None:
+    assert roots_of({"pages": "node", "node": "elsewhere"}) == {"pages": "node", "node": "node"}
+
+
+def test_a_cycle_of_parents_ends() -> None:
+    assert roots_of({"a": "b", "b": "c", "c": "a"}) == {"a": "c", "b": "c", "c": "c"}
+    assert roots_of({"a": "a", "b": "a"}) == {"a": "a", "b": "a"}
+
+
+def test_a_long_chain() -> None:
+    assert set(roots_of({n: n - 1 if n else None for n in range(100_000)}).values()) == {0}
+
 
 INVENTORIES = {
     # (10 - 2) x 1.5 = 12
