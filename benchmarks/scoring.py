@@ -15,8 +15,9 @@ from answer import HOSTS, REQUESTED, REQUIRED, Answer, answer_text
 from measure import Ratio, report
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import SCORINGS, History, Scoring, make_forest
+from cpu_tiers.weights import SCORINGS, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.cost.typical_servers import ServerShape
 
 ROUNDS = 30

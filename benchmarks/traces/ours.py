@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import Forest, History, Scoring, make_forest
+from cpu_tiers.weights import Forest, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import Scale
-from cpu_tiers.weights.cost.gradient import HostKinds
+from cpu_tiers.weights.cost.gradient import History, HostKinds
 from traces.cluster import DEVICE, DEVICES, Cluster, Floats, Ints, Task
 from traces.published import Policy
 

@@ -14,7 +14,7 @@ from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, P, Port
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.model.inventory import Inventory, limit_of
+from cpu_tiers.model.inventory import Inventory, limits_of
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.translators.contract import ServerRequest, as_existing
 from cpu_tiers.translators.shares import claimed_shares, divide
@@ -133,44 +133,31 @@ def lacks_shares(amounts: Amounts) -> bool:
     return VCPU in amounts and VCPU_SHARES not in amounts
 
 
-def check_room(
-    inventories: Mapping[str, Inventory], used: Amounts, shortfalls: Iterable[Shortfall]
-) -> tuple[Verdict, ...]:
-    """Return a verdict for each shortfall of a provider.
-
-    The smallest shortfall gets its room first, so that as few servers as
-    possible are refused.
-
-    :param inventories: that the provider has, or is going to have, by class.
-    :param used: what all consumers hold of the provider.
-    """
-    left = {name: i.capacity - used.get(name, 0) for name, i in inventories.items()}
-    verdicts = []
-    for shortfall in sorted(shortfalls, key=lambda s: (s.shares, s.consumer)):
-        limits = [
-            limit
-            for name, amount in shortfall.resources.items()
-            if (limit := limit_of(name, amount, inventories.get(name), left.get(name, 0)))
-        ]
-        if not limits:
-            left |= {name: left[name] - amount for name, amount in shortfall.resources.items()}
-        verdicts.append(Verdict(shortfall=shortfall, limit="; ".join(limits)))
-    return tuple(verdicts)
-
-
 def check_rooms(
     inventories: Mapping[P, Mapping[str, Inventory]],
     used: Portion[P],
     shortfalls: Mapping[P, Iterable[Shortfall]],
 ) -> dict[P, tuple[Verdict, ...]]:
-    """Return the verdicts of :func:`check_room` for each of several providers.
+    """Return a verdict for each shortfall of each provider.
 
-    :param inventories: by provider; a provider that is not here has none.
+    The smallest shortfall of a provider gets its room first, so that as few servers as
+    possible are refused.
+
+    :param inventories: that the providers have, or are going to have; a provider that is not
+        here has none.
+    :param used: what all consumers hold.
     """
-    return {
-        provider: check_room(inventories.get(provider, {}), used.of(provider), of_provider)
-        for provider, of_provider in shortfalls.items()
-    }
+    verdicts: dict[P, list[Verdict]] = {}
+    for provider, of_provider in shortfalls.items():
+        stock, taken = inventories.get(provider, {}), used.of(provider)
+        left = {name: i.capacity - taken.get(name, 0) for name, i in stock.items()}
+        verdicts[provider] = []
+        for shortfall in sorted(of_provider, key=lambda s: (s.shares, s.consumer)):
+            limit = limits_of(shortfall.resources, stock, left)
+            if not limit:
+                left |= {name: left[name] - n for name, n in shortfall.resources.items()}
+            verdicts[provider].append(Verdict(shortfall=shortfall, limit=limit))
+    return {provider: tuple(of_provider) for provider, of_provider in verdicts.items()}
 
 
 def refuse_what_does_not_fit(provider: str, verdicts: Iterable[Verdict]) -> None:

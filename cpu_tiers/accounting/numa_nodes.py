@@ -7,13 +7,13 @@ consumer holds, not to what its flavor would request today: the flavor may have 
 older release with other rules. Pure.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderName
 from cpu_tiers.model.flavor import PageSize
-from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
-from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider, limit_of
+from cpu_tiers.model.guest import CellPinning, GuestTopology, Pinning
+from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider, limits_of
 from cpu_tiers.model.names import MEMORY_MB, PCPU
 from cpu_tiers.model.numa import SMALL_PAGES_TRAIT, read_name
 from cpu_tiers.translators.shares import divide
@@ -66,13 +66,8 @@ class NumaNode:
         :param amounts: by kind.
         :param left: the amounts that can still be claimed of the node, by kind.
         """
-        limits = []
-        for kind, amount in amounts.items():
-            stock = self.inventories.get(kind)
-            limit = limit_of(kind, amount, stock.inventory if stock else None, left.get(kind, 0))
-            if limit:
-                limits.append(limit)
-        return "; ".join(limits)
+        stock = {kind: of_kind.inventory for kind, of_kind in self.inventories.items()}
+        return limits_of(amounts, stock, left)
 
     def place(self, kind: str) -> tuple[ProviderName, str]:
         """Return the provider that has a kind, and the resource class of the kind."""
@@ -172,13 +167,14 @@ def divide_guest(
     return tuple(
         GuestPart(
             amounts={
-                _kind_of_part(name, _page_size(topology, place, sizes), sizes): by_cell[number]
+                _kind(name, size, sizes): by_cell[number]
                 for name, by_cell in divided.items()
                 if by_cell[number]
             },
             cell=place.host_cell if place else None,
         )
         for number, place in enumerate(places)
+        for size in [place.page_size_kb if place else topology.page_size]
     )
 
 
@@ -195,21 +191,13 @@ def _weights(name: str, topology: GuestTopology) -> list[int]:
         weights = [len(cell.cpuset) for cell in topology.cells]
     # A server from before PCPU holds VCPU for its dedicated vCPUs, and so no cell has a shared
     # vCPU to divide that VCPU by: then all vCPUs count.
-    return weights if any(weights) else _vcpus(topology.cells)
+    if any(weights):
+        return weights
+    return [len(cell.cpuset) + len(cell.pcpuset) for cell in topology.cells]
 
 
-def _vcpus(cells: Iterable[GuestCell]) -> list[int]:
-    return [len(cell.cpuset) + len(cell.pcpuset) for cell in cells]
-
-
-def _page_size(
-    topology: GuestTopology, place: CellPinning | None, sizes: PageSizes
-) -> PageSize | None:
-    """Return the page size that a guest cell has, or requests if its place is not known."""
-    size = place.page_size_kb if place else topology.page_size
-    return sizes.large or size if size == "large" else size
-
-
-def _kind_of_part(name: str, size: PageSize | None, sizes: PageSizes) -> str:
+def _kind(name: str, size: PageSize | None, sizes: PageSizes) -> str:
+    """Return the kind of amounts in pages of a size, which a guest has or requests."""
+    size = sizes.large or size if size == "large" else size
     is_small = size in {None, "small", "any", sizes.small}
     return name if name != MEMORY_MB or is_small else memory_kind(size)

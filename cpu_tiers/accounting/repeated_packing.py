@@ -71,7 +71,9 @@ class RepeatedPacking(Generic[Row]):
                 return
             steps += 1
             least, most = sets.pop()
-            room = _left(self.packages, [least.get(i, 0) for i in range(self._size)], self._room)
+            room = _left(
+                self.packages, [least.get(i, 0) for i in range(len(self.packages))], self._room
+            )
             if any(amount < 0 for amount in room.values()):
                 continue
             fraction = self._improve(room, least, most)
@@ -79,10 +81,6 @@ class RepeatedPacking(Generic[Row]):
                 number, low = fraction
                 sets.append((least, {**most, number: low}))
                 sets.append(({**least, number: low + 1}, most))
-
-    @property
-    def _size(self) -> int:
-        return len(self.packages)
 
     def _improve(
         self, room: dict[Row, int], least: Mapping[int, int], most: Mapping[int, int]

@@ -8,9 +8,9 @@ Nova.
 import re
 from typing import NamedTuple
 
-from cpu_tiers.errors import Fault, InvalidInput
+from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.extra_specs.groups import parse_groups
-from cpu_tiers.extra_specs.guest_cpus import CpuCounts, guest_cpus
+from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.shares import MULTIPLIER, SHARES, parse_shares
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import CUSTOM_SHARES, VCPU_SHARES
@@ -44,27 +44,15 @@ def pair_of(flavor: Flavor) -> Pair | None:
     """
     claims = [key for key in flavor.extra_specs if _CLAIMS.fullmatch(key)]
     shares = parse_shares(flavor)
-    if shares is None:
-        _refuse_claim_without_weight(flavor, claims)
-        return None
-    cpus = guest_cpus(flavor).counts
-    _refuse_multiplier_of_mixed(flavor, cpus)
-    weight = str(shares.weight(flavor.vcpus))
-    properties = {SHARES: weight} | ({CLAIM: weight} if cpus.shared else {})
-    old = [MULTIPLIER] * (MULTIPLIER in flavor.extra_specs) + claims
-    return Pair(properties, tuple(key for key in old if key not in properties))
-
-
-def _refuse_claim_without_weight(flavor: Flavor, claims: list[str]) -> None:
-    if claims:
+    if shares is None and claims:
         raise InvalidInput.of(
             flavor.spec(claims[0]),
             f"shares are claimed, and neither {SHARES} nor {MULTIPLIER} is set",
             f"set {SHARES} to the weight of the guest, or remove the claim",
         )
-
-
-def _refuse_multiplier_of_mixed(flavor: Flavor, cpus: CpuCounts) -> None:
+    if shares is None:
+        return None
+    cpus = guest_cpus(flavor).counts
     if MULTIPLIER in flavor.extra_specs and cpus.shared and cpus.dedicated:
         raise InvalidInput.of(
             flavor.spec(MULTIPLIER),
@@ -72,6 +60,10 @@ def _refuse_multiplier_of_mixed(flavor: Flavor, cpus: CpuCounts) -> None:
             f"a pair has one number for both: set {SHARES} to that number in place of the"
             " multiplier, or use the driver of cpu-tiers",
         )
+    weight = str(shares.weight(flavor.vcpus))
+    properties = {SHARES: weight} | ({CLAIM: weight} if cpus.shared else {})
+    old = [MULTIPLIER] * (MULTIPLIER in flavor.extra_specs) + claims
+    return Pair(properties, tuple(key for key in old if key not in properties))
 
 
 def pair_faults(flavor: Flavor, *, query_vcpu_shares: bool) -> tuple[Fault, ...]:
@@ -87,45 +79,32 @@ def pair_faults(flavor: Flavor, *, query_vcpu_shares: bool) -> tuple[Fault, ...]
         cpus = guest_cpus(flavor).counts
     except InvalidInput:
         return ()
-    if shares is None:
-        return () if claim is None else (_claim_without_weight(flavor, claim),)
-    if MULTIPLIER in flavor.extra_specs:
-        return () if claim is None else (_claim_beside_multiplier(flavor, claim),)
-    expected = shares.claim(cpus.shared)
-    if claim is None:
-        if query_vcpu_shares or not expected:
-            return ()
-        return (_weight_without_claim(flavor, expected),)
-    return () if claim == expected else (_different(flavor, claim, expected),)
-
-
-def _claim_without_weight(flavor: Flavor, claim: int) -> Fault:
-    return Fault(
-        flavor.spec(CLAIM),
-        f"{claim} shares are claimed, and the guest gets no weight",
-        f"set {SHARES} to {claim}, or remove the claim",
-    )
-
-
-def _claim_beside_multiplier(flavor: Flavor, claim: int) -> Fault:
-    return Fault(
-        f"flavor {flavor.name}, extra specs {MULTIPLIER} and {CLAIM}",
-        f"both are set ({flavor.extra_specs[MULTIPLIER]!r} and {claim})",
-        f"the multiplier is the claim, too: remove {CLAIM}; or, for Nova's own driver, replace"
-        f" the multiplier by {SHARES}",
-    )
-
-
-def _weight_without_claim(flavor: Flavor, expected: int) -> Fault:
-    return Fault(
-        flavor.spec(SHARES),
-        f"the guest weighs {flavor.extra_specs[SHARES]}, and the server claims no shares",
-        f"set {CLAIM} to {expected}, or set [filter_scheduler]"
-        " query_placement_for_vcpu_shares = true",
-    )
-
-
-def _different(flavor: Flavor, claim: int, expected: int) -> Fault:
-    given = f"the guest weighs {flavor.extra_specs[SHARES]}, and the server claims {claim} shares"
-    allowed = f"set {CLAIM} to {expected}" if expected else "remove the claim of dedicated vCPUs"
-    return Fault(f"flavor {flavor.name}, extra specs {SHARES} and {CLAIM}", given, allowed)
+    faults, specs = FaultList(), flavor.extra_specs
+    expected = shares.claim(cpus.shared) if shares else 0
+    if shares is None and claim is not None:
+        faults.add(
+            flavor.spec(CLAIM),
+            f"{claim} shares are claimed, and the guest gets no weight",
+            f"set {SHARES} to {claim}, or remove the claim",
+        )
+    elif MULTIPLIER in specs and claim is not None:
+        faults.add(
+            f"flavor {flavor.name}, extra specs {MULTIPLIER} and {CLAIM}",
+            f"both are set ({specs[MULTIPLIER]!r} and {claim})",
+            f"the multiplier is the claim, too: remove {CLAIM}; or, for Nova's own driver, replace"
+            f" the multiplier by {SHARES}",
+        )
+    elif SHARES in specs and claim is None and expected and not query_vcpu_shares:
+        faults.add(
+            flavor.spec(SHARES),
+            f"the guest weighs {specs[SHARES]}, and the server claims no shares",
+            f"set {CLAIM} to {expected}, or set [filter_scheduler]"
+            " query_placement_for_vcpu_shares = true",
+        )
+    elif SHARES in specs and claim not in (None, expected):
+        faults.add(
+            f"flavor {flavor.name}, extra specs {SHARES} and {CLAIM}",
+            f"the guest weighs {specs[SHARES]}, and the server claims {claim} shares",
+            f"set {CLAIM} to {expected}" if expected else "remove the claim of dedicated vCPUs",
+        )
+    return tuple(faults.faults)

@@ -44,12 +44,8 @@ def read_capabilities(uri: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
     :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
         does not answer in time.
     """
-
-    def read(connection: Any) -> bytes:
-        text: str = connection.getCapabilities()
-        return text.encode()
-
-    return ask(uri, read, seconds=seconds)
+    text: str = ask(uri, lambda connection: connection.getCapabilities(), seconds=seconds)
+    return text.encode()
 
 
 def read_domains(
@@ -71,7 +67,9 @@ def read_domains(
         for domain in connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE):
             try:
                 if uuids is None or domain.UUIDString() in uuids:
-                    domains.append(_read_domain(domain))
+                    name, xml = domain.name(), domain.XMLDesc().encode()
+                    shares = domain.schedulerParameters().get("cpu_shares")
+                    domains.append(RunningDomain(name=name, xml=xml, shares=shares))
             # Guests stop at any time: the other guests of the host are still of interest.
             except libvirt.libvirtError as error:
                 LOG.warning(
@@ -84,26 +82,13 @@ def read_domains(
     return ask(uri, read, seconds=seconds)
 
 
-def _read_domain(domain: Any) -> RunningDomain:
-    return RunningDomain(
-        name=domain.name(),
-        xml=domain.XMLDesc().encode(),
-        shares=domain.schedulerParameters().get("cpu_shares"),
-    )
-
-
 def read_hostname(uri: str, *, seconds: float = ANSWER_SECONDS) -> str:
     """Return the name of the host behind ``uri``, which is also the name of its root provider.
 
     :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
         does not answer in time.
     """
-
-    def read(connection: Any) -> str:
-        name: str = connection.getHostname()
-        return name
-
-    return ask(uri, read, seconds=seconds)
+    return ask(uri, lambda connection: str(connection.getHostname()), seconds=seconds)
 
 
 def ask(

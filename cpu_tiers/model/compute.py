@@ -58,12 +58,6 @@ class ComputeCell:
     def __post_init__(self) -> None:
         """Check the pinned CPUs and the cores against the shared and dedicated CPUs."""
         in_cores = frozenset[int]().union(*self.cores)
-        if (
-            self.used.pinned <= self.dedicated
-            and in_cores <= self.shared | self.dedicated
-            and sum(map(len, self.cores)) == len(in_cores)
-        ):
-            return  # the usual case, without the cost of a list of faults
         faults, where = FaultList(), f"host NUMA cell {self.id}"
         if unknown := self.used.pinned - self.dedicated:
             allowed = f"pin CPUs of {self.dedicated}" if self.dedicated else "the cell has none"

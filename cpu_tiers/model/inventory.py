@@ -93,6 +93,17 @@ def limit_of(name: str, amount: int, inventory: Inventory | None, left: int) -> 
     return ""
 
 
+def limits_of(
+    amounts: Mapping[str, int], inventories: Mapping[str, Inventory], left: Mapping[str, int]
+) -> str:
+    """Return why a server cannot have all these amounts; empty if it can: :func:`limit_of`."""
+    limits = (
+        limit_of(name, amount, inventories.get(name), left.get(name, 0))
+        for name, amount in amounts.items()
+    )
+    return "; ".join(filter(None, limits))
+
+
 def fitting_servers(
     amounts: Mapping[str, int], inventories: Mapping[str, Inventory], used: Mapping[str, int]
 ) -> int:

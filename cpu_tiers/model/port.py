@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.document import DocumentPlace
-from cpu_tiers.model.names import MAX_AMOUNT, is_resource_class, is_trait
+from cpu_tiers.model.names import is_resource_class, is_trait
 from cpu_tiers.model.request import GroupDraft, RequestGroup, SameSubtree
 
 _FLAT = ("resources", "required")
@@ -72,7 +72,8 @@ def read_port_request(port_id: str, request: object) -> PortRequest:
     # An id becomes a suffix in the query only if its port requests anything.
     if any(_requests_something(group) for group in groups.values()):
         for name in groups:
-            _check_id(at, name)
+            if not re.fullmatch(_ID, name):
+                at.wrong(name, "an id is up to 64 letters, digits, _ and -")
     faults.raise_if_any()
     return _port_request(groups.values(), together, is_grouped=is_grouped)
 
@@ -98,11 +99,6 @@ def _requests_something(group: RequestGroup) -> bool:
     return bool(group.resources) or group.has_traits
 
 
-def _check_id(at: DocumentPlace, name: str) -> None:
-    if not re.fullmatch(_ID, name):
-        at.wrong(name, "an id is up to 64 letters, digits, _ and -")
-
-
 def _groups(at: DocumentPlace, bodies: Iterable[object]) -> dict[str, RequestGroup]:
     groups: dict[str, RequestGroup] = {}
     for index, given in enumerate(bodies):
@@ -125,10 +121,7 @@ def _group(at: DocumentPlace, body: Mapping[str, Any], name: str) -> RequestGrou
         place = at / f"resources {resource_class}"
         if not isinstance(resource_class, str) or not is_resource_class(resource_class):
             place.wrong(resource_class, "give a class of os-resource-classes, or CUSTOM_…")
-        # isinstance(True, int) is true, so the type itself is compared.
-        if type(amount) is not int or not 0 <= amount <= MAX_AMOUNT:
-            place.wrong(amount, f"give a whole number from 0 to {MAX_AMOUNT}")
-        elif amount:
+        if place.amount(amount, 0):
             draft.resources[resource_class] = amount
     for text in at.get(body, "required", list):
         _add_traits(at / "required", text, draft)

@@ -117,22 +117,21 @@ def own_groups(server: ServerRequest) -> OwnGroups:
 
 
 def _check(server: ServerRequest) -> None:
+    """Refuse memory of a part of a page, and amounts that are not those of the nodes."""
     faults = FaultList()
-    with faults:
-        _check_pages(server)
-    with faults:
-        _check_own_amounts(server)
-    faults.raise_if_any()
-
-
-def _check_own_amounts(server: ServerRequest) -> None:
-    cpus = server.cpus
+    size_kb, cpus = server.guest.page_size, server.cpus
+    for number, node in enumerate(server.nodes):
+        if isinstance(size_kb, int) and node.memory_mb * 1024 % size_kb:
+            faults.add(
+                f"flavor {server.flavor.name}, NUMA node {number}",
+                f"{node.memory_mb} MiB: not a multiple of the page size of {size_kb} kB",
+                f"change the memory of the node, or {PAGE_SIZE}",
+            )
     claimed = {
         VCPU: cpus.shared,
         PCPU: cpus.dedicated + cpus.emulator,
         MEMORY_MB: server.flavor.memory_mb,
     }
-    faults = FaultList()
     for name, amount in claimed.items():
         stated = server.own_groups.amount(name)
         if stated not in (None, amount):
@@ -140,24 +139,5 @@ def _check_own_amounts(server: ServerRequest) -> None:
                 f"flavor {server.flavor.name}, resources:{name}",
                 f"{stated}, but its NUMA nodes have {amount}",
                 "remove it: an amount of the flavor cannot be divided among the nodes",
-            )
-    faults.raise_if_any()
-
-
-def _check_pages(server: ServerRequest) -> None:
-    """Refuse nodes whose memory is not a multiple of the page size.
-
-    :raises InvalidInput: with every such node.
-    """
-    size_kb = server.guest.page_size
-    if not isinstance(size_kb, int):
-        return
-    faults = FaultList()
-    for number, node in enumerate(server.nodes):
-        if node.memory_mb * 1024 % size_kb:
-            faults.add(
-                f"flavor {server.flavor.name}, NUMA node {number}",
-                f"{node.memory_mb} MiB: not a multiple of the page size of {size_kb} kB",
-                f"change the memory of the node, or {PAGE_SIZE}",
             )
     faults.raise_if_any()

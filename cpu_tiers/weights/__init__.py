@@ -3,8 +3,6 @@
 :func:`make_forest` returns the hosts of a request; a :class:`Scoring` is the formula.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from cpu_tiers.weights.forest import Forest, HostScore, make_forest
 from cpu_tiers.weights.scoring import (
     BEST_FIT,
@@ -16,9 +14,6 @@ from cpu_tiers.weights.scoring import (
     Scoring,
 )
 
-if TYPE_CHECKING:
-    from cpu_tiers.weights.cost.gradient import History
-
 __all__ = [
     "BEST_FIT",
     "BORING",
@@ -26,21 +21,8 @@ __all__ = [
     "LITERAL",
     "SCORINGS",
     "Forest",
-    "History",
     "HostScore",
     "MeanScoring",
     "Scoring",
     "make_forest",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Return :class:`History`, which only a scoring that counts typical servers needs (PEP 562).
-
-    :raises AttributeError: another name is wanted.
-    """
-    if name != "History":
-        raise AttributeError(f"{__name__} has no {name}")
-    from cpu_tiers.weights.cost.gradient import History
-
-    return History

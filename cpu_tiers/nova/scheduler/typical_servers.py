@@ -14,7 +14,7 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.names import with_shares_named
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.weights import History
+from cpu_tiers.weights.cost.gradient import History
 
 HISTORY = History()
 """The requests of this nova-scheduler process."""

@@ -14,7 +14,8 @@ from cpu_tiers.tools.simulation.cloud import SimulatedCloud
 from cpu_tiers.tools.simulation.hosts import HostStates
 from cpu_tiers.tools.simulation.policies import Policy, with_weights
 from cpu_tiers.tools.simulation.scores import Asked, CostScores, MeanScores, Scores
-from cpu_tiers.weights import History, MeanScoring
+from cpu_tiers.weights import MeanScoring
+from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.fragmentation import best_first
 
 

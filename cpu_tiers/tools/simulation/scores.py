@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.weights import Forest, History, Scoring, make_forest
+from cpu_tiers.weights import Forest, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import HostTotals
+from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.forest import Summary
 
 

@@ -31,7 +31,7 @@ from cpu_tiers.tools.simulation.hosts import HostStates
 from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate
-from cpu_tiers.weights import History
+from cpu_tiers.weights.cost.gradient import History
 from tests import made_once
 from tests.draws import SEED
 from tests.nova.scheduler.random_checks import Empty, placement

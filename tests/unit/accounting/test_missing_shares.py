@@ -1,15 +1,16 @@
 """Who lacks shares, and who finds no room for them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 
-from cpu_tiers.accounting.holdings import ConsumerId, Holdings
+from cpu_tiers.accounting.holdings import ConsumerId, Holdings, Portion, ProviderName
 from cpu_tiers.accounting.missing_shares import (
     Owner,
     SharesDoNotFit,
     Shortfall,
-    check_room,
+    Verdict,
+    check_rooms,
     divide_by_vcpu,
     missing_shares,
     refuse_what_does_not_fit,
@@ -103,10 +104,18 @@ def test_demands_are_divided_as_vcpu_is_held() -> None:
     }
 
 
+def verdicts(
+    inventories: Mapping[str, Inventory], used: Mapping[str, int], shortfalls: Iterable[Shortfall]
+) -> tuple[Verdict, ...]:
+    one = ProviderName("one")
+    portion = Portion({one: used})
+    return check_rooms({one: inventories}, portion, {one: shortfalls})[one]
+
+
 def refused(shares: Inventory, used: int, *shortfalls: Shortfall) -> list[str]:
     try:
         refuse_what_does_not_fit(
-            "one", check_room({SHARES: shares}, {"VCPU": 2, SHARES: used}, shortfalls)
+            "one", verdicts({SHARES: shares}, {"VCPU": 2, SHARES: used}, shortfalls)
         )
     except SharesDoNotFit as error:
         return [fault.given for fault in error.faults]
@@ -161,7 +170,7 @@ def test_a_server_that_holds_nothing_needs_room_for_all_of_it() -> None:
         {"VCPU": 1, "VGPU": 1, SHARES: 300},
     ]
     shortfalls = [Shortfall(consumer=C, owner=owner({}), resources=want) for want in wants]
-    assert [verdict.limit for verdict in check_room(inventories, used, shortfalls)] == [
+    assert [verdict.limit for verdict in verdicts(inventories, used, shortfalls)] == [
         "",
         "512 MEMORY_MB: only 0 of 1536 are left",
         f"1 VGPU: there is no inventory of it; 300 {SHARES}: only 200 of 400 are left",

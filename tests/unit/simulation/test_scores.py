@@ -9,7 +9,8 @@ from cpu_tiers.tools.simulation import SimulatedCloud
 from cpu_tiers.tools.simulation.policies import Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.tools.simulation.scores import AnsweredTrees
-from cpu_tiers.weights import History, Scoring, make_forest
+from cpu_tiers.weights import Scoring, make_forest
+from cpu_tiers.weights.cost.gradient import History
 from tests.unit.simulation.clouds import CARDS, SHARES, group, provider, query
 
 ONLY_OURS = {"ram": 0.0, "cpu": 0.0, "disk": 0.0, "num_instances": 0.0}

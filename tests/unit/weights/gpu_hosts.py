@@ -3,8 +3,8 @@
 from typing import Any
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import History
 from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.cost.typical_servers import ServerShape
 
 Summary = Any  # as json.loads returns it

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import FRAGMENTATION, Forest, History, make_forest
+from cpu_tiers.weights import FRAGMENTATION, Forest, make_forest
 from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.cost.typical_servers import ServerShape, typical
 from tests.unit.weights.gpu_hosts import Summary, groups, history, host, provider
 

@@ -7,8 +7,8 @@ In the tests, a host of the kind A is one of four hosts: its rarity is 0.03 x (s
 import pytest
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import FRAGMENTATION, Forest, History, make_forest
-from cpu_tiers.weights.cost.gradient import HostKinds
+from cpu_tiers.weights import FRAGMENTATION, Forest, make_forest
+from cpu_tiers.weights.cost.gradient import History, HostKinds
 from cpu_tiers.weights.cost.typical_servers import ServerShape
 from tests.unit.weights.gpu_hosts import Summary, groups, history, host, provider
 
