@@ -132,13 +132,12 @@ def _needed(
     return tuple(
         package
         for package in fitting
-        if not any(other is not package and _is_less(other, package) for other in fitting)
+        if not any(
+            all(amount <= package.get(row, 0) for row, amount in other.items())
+            for other in fitting
+            if other is not package
+        )
     )
-
-
-def _is_less(package: Mapping[Row, int], other: Mapping[Row, int]) -> bool:
-    """Tell whether a package takes at most the amounts of another package."""
-    return all(amount <= other.get(row, 0) for row, amount in package.items())
 
 
 def _greedy(packages: Sequence[Mapping[Row, int]], room: dict[Row, int]) -> list[int]:

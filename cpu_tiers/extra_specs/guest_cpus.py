@@ -189,7 +189,8 @@ def _has_topology(flavor: Flavor, image: Image | None, requested: _Request) -> b
         requested.is_pinned
         or asks_for_nodes(flavor, image)
         or asks_for_pages(flavor, image)
-        or _has_persistent_memory(flavor)
+        # Persistent memory, read as nova.virt.hardware.get_vpmems reads it.
+        or any(label.strip() for label in flavor.extra_specs.get("hw:pmem", "").split(","))
     )
 
 
@@ -222,11 +223,6 @@ def _with_topology(
         dedicated=dedicated,
         realtime=realtime or _NO_CPU,
     )
-
-
-def _has_persistent_memory(flavor: Flavor) -> bool:
-    # Read as nova.virt.hardware.get_vpmems reads it.
-    return any(label.strip() for label in flavor.extra_specs.get("hw:pmem", "").split(","))
 
 
 def _every(flavor: Flavor) -> CpuSet:

@@ -82,7 +82,10 @@ def _floors(
         own, most = weight / threads, _most(weight, len(cpus), share)
         others = all_rivals(cpus) - _heaviest(most, near, len(cpus), level.share)
         siblings = _heaviest(most / threads * (near - 1), near - 1, len(cpus), share)
-        return _floor(_lightest(own, near, share), others + siblings, len(cpus))
+        lightest, rivals = _lightest(own, near, share), others + siblings
+        load = _even_load(rivals, len(cpus))
+        balanced = max(load + lightest, load * IMBALANCE)
+        return lightest / min(balanced, _total(rivals) + lightest)
 
     def floors(member: Contender, threads: int, share: Fraction) -> Iterator[Fraction]:
         for cpus, n in member.threads.items():
@@ -184,12 +187,6 @@ def _threads(member: Contender | Slice) -> Iterator[tuple[frozenset[int], int]]:
             yield from _threads(below)
     else:
         yield from member.threads.items()
-
-
-def _floor(weight: Fraction, others: Mapping[Fraction, int], cpus: int) -> Fraction:
-    """Return the floor of a thread of this weight, beside other threads on this many CPUs."""
-    load = _even_load(others, cpus)
-    return weight / min(max(load + weight, load * IMBALANCE), _total(others) + weight)
 
 
 def _even_load(threads: Mapping[Fraction, int], cpus: int) -> Fraction:

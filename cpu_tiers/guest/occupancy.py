@@ -121,12 +121,7 @@ class Occupancy:
 
     def _of_vcpus(self, divide: Divide) -> Mapping[str, tuple[Fraction, ...]]:
         """Return what each vCPU of a guest gets, by the name of the guest."""
-        guests = {
-            domain.name: self._slice(
-                self.weight(domain), self._threads(domain), self._emulator_cpus(domain)
-            )
-            for domain in self.domains
-        }
+        guests = {domain.name: self._slice(*self._parts(domain)) for domain in self.domains}
         amounts = self._amounts(
             {**self.services, MACHINES: Slice.of_guests(guests, self.default_weight)}, divide
         )
@@ -187,10 +182,7 @@ class Occupancy:
 
     def _divide(self, newcomers: Collection[Contender | Slice]) -> Division:
         guests = {
-            f"guest {domain.name}": self._member(
-                self.weight(domain), self._threads(domain), self._emulator_cpus(domain)
-            )
-            for domain in self.domains
+            f"guest {domain.name}": self._member(*self._parts(domain)) for domain in self.domains
         }
         new = {f"new {i}": newcomer for i, newcomer in enumerate(newcomers)}
         machines = Slice.of_guests({**guests, **new}, self.default_weight)
@@ -223,11 +215,11 @@ class Occupancy:
             return self._slice(weight, threads, emulator_cpus)
         return Contender(weight=weight, threads=threads)
 
-    def _threads(self, domain: Domain) -> Mapping[frozenset[int], int]:
-        """Return the number of vCPUs of a guest by their CPUs."""
-        return Counter(map(self.present, domain.vcpu_sets))
+    def _parts(self, domain: Domain) -> tuple[int, Mapping[frozenset[int], int], frozenset[int]]:
+        """Return the weight of a guest, the number of its vCPUs by their CPUs, and QEMU's CPUs.
 
-    def _emulator_cpus(self, domain: Domain) -> frozenset[int]:
-        """Return the CPUs of the own threads of QEMU: without ``<emulatorpin>`` those of vCPUs."""
+        Without ``<emulatorpin>``, the own threads of QEMU run on the CPUs of the vCPUs.
+        """
+        threads = Counter(map(self.present, domain.vcpu_sets))
         pinned = self.present(domain.emulator_set) if domain.emulator_set else frozenset[int]()
-        return pinned or frozenset[int]().union(*map(self.present, domain.vcpu_sets))
+        return self.weight(domain), threads, pinned or frozenset[int]().union(*threads)

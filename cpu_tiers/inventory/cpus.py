@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from cpu_tiers.errors import FaultList
 from cpu_tiers.inventory.contract import Host, InventoryOptions
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.host import NumaCell
 from cpu_tiers.model.inventory import Inventory, ResourceProvider, divide_reserved
 from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.numa import node_name
@@ -135,14 +134,11 @@ def cpu_providers(host: Host, options: InventoryOptions) -> tuple[CpuProvider, .
     """Return the root provider or, where the host reports them, a provider for each NUMA node."""
     if not options.enable_numa_reporting_to_placement:
         return (CpuProvider(name=host.name, parent=None, cpus=host.topology.cpus),)
+    # libvirt also lists cells that have neither CPUs nor memory; they have nothing to report.
     return tuple(
         CpuProvider(
             name=node_name(host.name, cell.id), parent=host.name, cpus=cell.cpus, cell=cell.id
         )
-        for cell in _numa_nodes(host)
+        for cell in host.topology.cells
+        if cell.cpus or cell.memory_kb
     )
-
-
-def _numa_nodes(host: Host) -> Iterable[NumaCell]:
-    # libvirt also lists cells that have neither CPUs nor memory; they have nothing to report.
-    return (cell for cell in host.topology.cells if cell.cpus or cell.memory_kb)

@@ -41,7 +41,10 @@ def parse_capabilities(text: bytes, *, where: str) -> HostTopology:
 def _cell(cell: _Element, where: str, faults: FaultList, cpu_sets: CpuSetReader) -> NumaCell:
     number = whole_number(cell.get("id"), f"{where}, line {cell.sourceline}, cell id", faults)
     place = f"{where}, NUMA cell {number}"
-    memory = cell.find("memory")
+    memory, memory_kb = cell.find("memory"), 0
+    if memory is not None:
+        _check_unit(memory, f"{place}, memory", faults)
+        memory_kb = whole_number(memory.text, f"{place}, memory", faults)
     elements = cell.findall("cpus/cpu")
     cpus = [whole_number(cpu.get("id"), f"{place}, cpu id", faults) for cpu in elements]
     if len(set(cpus)) != len(cpus) or any(cpu > MAX_CPU for cpu in cpus):
@@ -49,16 +52,11 @@ def _cell(cell: _Element, where: str, faults: FaultList, cpu_sets: CpuSetReader)
     return NumaCell(
         id=number,
         cpus=CpuSet(cpus),
-        memory_kb=0 if memory is None else _kib(memory, f"{place}, memory", faults),
+        memory_kb=memory_kb,
         cores=_cores(elements, cpus, place, cpu_sets),
         pages=_pages(cell, place, faults),
         socket=_socket(elements, place, faults),
     )
-
-
-def _kib(element: _Element, place: str, faults: FaultList) -> int:
-    _check_unit(element, place, faults)
-    return whole_number(element.text, place, faults)
 
 
 def _check_unit(element: _Element, place: str, faults: FaultList) -> None:

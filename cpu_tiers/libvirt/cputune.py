@@ -5,7 +5,7 @@ Source: https://libvirt.org/formatdomain.html#cpu-tuning. ``<shares>`` becomes `
 threads float over host CPUs: spec libvirt-emulator-threads-policy; decision D5.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from lxml.builder import E
 from lxml.etree import Element, SubElement, _Element
@@ -15,7 +15,7 @@ from cpu_tiers.extra_specs.shares import domain_shares
 from cpu_tiers.libvirt.contract import Guest
 from cpu_tiers.model.compute import ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.guest import CellPinning, GuestTopology, Pinning
+from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
 
 
 def elements(guest: Guest) -> Iterable[_Element]:
@@ -31,7 +31,8 @@ def elements(guest: Guest) -> Iterable[_Element]:
     if shares is not None:
         cputune.append(E.shares(str(shares)))
     if guest.topology is not None and guest.pinning is not None:
-        _pin_vcpus(cputune, guest)
+        for vcpu, cpus in sorted(cpus_of_vcpus(guest.cells, guest.host).items()):
+            SubElement(cputune, "vcpupin", vcpu=str(vcpu), cpuset=str(cpus))
         emulator = emulator_thread_cpus(guest.topology, guest.pinning, guest.host)
         SubElement(cputune, "emulatorpin", cpuset=str(emulator))
         SubElement(cputune, "iothreadpin", iothread="1", cpuset=str(emulator))
@@ -43,15 +44,6 @@ def elements(guest: Guest) -> Iterable[_Element]:
     return [cputune] if len(cputune) else []
 
 
-def _pin_vcpus(cputune: _Element, guest: Guest) -> None:
-    cpusets: dict[int, str] = {}
-    for cell, pinning in guest.cells:
-        cpusets |= dict.fromkeys(cell.cpuset, str(shared_vcpu_cpus(pinning, guest.host)))
-        cpusets |= {vcpu: str(cpu) for vcpu, cpu in pinning.cpu_pinning.items()}
-    for vcpu, cpus in sorted(cpusets.items()):
-        SubElement(cputune, "vcpupin", vcpu=str(vcpu), cpuset=cpus)
-
-
 def set_shares(domain: _Element, shares: int) -> None:
     """Set or replace the weight of a domain, in place."""
     cputune = domain.find("cputune")
@@ -61,14 +53,6 @@ def set_shares(domain: _Element, shares: int) -> None:
     if element is None:
         element = SubElement(cputune, "shares")
     element.text = str(shares)
-
-
-def shared_vcpu_cpus(pinning: CellPinning, host: ComputeHost) -> CpuSet:
-    """Return the host CPUs for the shared vCPUs of a guest cell.
-
-    :raises InvalidInput: the host does not have the cell.
-    """
-    return host.cell(pinning.host_cell).shared
 
 
 def emulator_thread_cpus(guest: GuestTopology, pinning: Pinning, host: ComputeHost) -> CpuSet:
@@ -92,16 +76,21 @@ def emulator_thread_cpus(guest: GuestTopology, pinning: Pinning, host: ComputeHo
             "not set on the host of a guest with real-time vCPUs and emulator threads 'share'",
             "set cpu_shared_set: Nova does not start the guest without the set",
         )
-    of_vcpus = dict(_cpus_of_vcpus(guest, pinning, host))
+    of_vcpus = cpus_of_vcpus(zip(guest.cells, pinning.cells, strict=True), host)
     # Emulator threads would wait for a real-time vCPU that spins: its CPU is the last resort.
     others = [cpus for vcpu, cpus in of_vcpus.items() if vcpu not in guest.realtime]
     return CpuSet(frozenset().union(*(others or of_vcpus.values())))
 
 
-def _cpus_of_vcpus(
-    guest: GuestTopology, pinning: Pinning, host: ComputeHost
-) -> Iterator[tuple[int, frozenset[int]]]:
-    for cell, pinned in zip(guest.cells, pinning.cells, strict=True):
-        floating = shared_vcpu_cpus(pinned, host)
-        yield from ((vcpu, floating) for vcpu in cell.cpuset)
-        yield from ((vcpu, frozenset({cpu})) for vcpu, cpu in pinned.cpu_pinning.items())
+def cpus_of_vcpus(
+    cells: Iterable[tuple[GuestCell, CellPinning]], host: ComputeHost
+) -> dict[int, CpuSet]:
+    """Return the host CPUs of each vCPU: one for a dedicated vCPU.
+
+    :raises InvalidInput: the host does not have a cell.
+    """
+    cpus: dict[int, CpuSet] = {}
+    for cell, pinning in cells:
+        cpus |= dict.fromkeys(cell.cpuset, host.cell(pinning.host_cell).shared)
+        cpus |= {vcpu: CpuSet([cpu]) for vcpu, cpu in pinning.cpu_pinning.items()}
+    return cpus

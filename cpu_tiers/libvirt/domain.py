@@ -51,16 +51,12 @@ def write_domain(guest: Guest, plugins: Mapping[str, DomainElements] = BUILT_IN)
 def _basics(guest: Guest) -> Iterable[_Element]:
     yield E.name(guest.name)
     yield E.memory(str(guest.flavor.memory_mb), unit="MiB")
-    yield _vcpu(guest)
-    yield E.iothreads("1")  # as in Nova from release 33 on
-    yield E.os(E.type("hvm", arch=guest.arch))
-
-
-def _vcpu(guest: Guest) -> _Element:
-    """Return ``<vcpu>``, with ``cpu_shared_set`` as its CPUs if the guest is not pinned."""
+    # Without pinning, the vCPUs float over cpu_shared_set.
     shared = guest.host.cpu_shared_set
     floats = {"cpuset": str(shared)} if shared and not guest.cells else {}
-    return E.vcpu(str(guest.flavor.vcpus), placement="static", **floats)
+    yield E.vcpu(str(guest.flavor.vcpus), placement="static", **floats)
+    yield E.iothreads("1")  # as in Nova from release 33 on
+    yield E.os(E.type("hvm", arch=guest.arch))
 
 
 def _merge(name: str, domain: _Element, element: _Element, written_by: dict[str, str]) -> None:

@@ -61,7 +61,9 @@ def _of_node(
         required = frozenset() if pages is None else frozenset({pages})
         yield RequestGroup(memory, {MEMORY_MB: node.memory_mb}, required)
     # Isolated emulator threads take their PCPU from node 0 of the guest (decision D5).
-    cpus = _cpus(server, node, server.cpus.emulator if number == 1 else 0)
+    shared, emulator = server.shared_of(node), server.cpus.emulator if number == 1 else 0
+    amounts = {VCPU: shared, PCPU: len(node.cpus) - shared + emulator}
+    cpus = {name: amount for name, amount in amounts.items() if amount}
     if isolate or not cpus:
         yield RequestGroup(processors, cpus, is_node)
         yield SameSubtree((*of_pages, processors))
@@ -69,12 +71,6 @@ def _of_node(
         yield RequestGroup(processors, cpus)
         yield RequestGroup(root, required=is_node)
         yield SameSubtree((*of_pages, processors, root))
-
-
-def _cpus(server: ServerRequest, node: GuestNode, emulator: int) -> dict[str, int]:
-    shared = server.shared_of(node)
-    amounts = {VCPU: shared, PCPU: len(node.cpus) - shared + emulator}
-    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def with_vcpu(

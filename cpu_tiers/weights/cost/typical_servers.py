@@ -129,7 +129,10 @@ class TypicalServers:
             self._counts[shape] = self._counts.get(shape, 0.0) + self._weight
             self._weight *= self._growth
             if len(self._counts) > 2 * MOST_SHAPES or self._weight > LARGEST_WEIGHT:
-                self._tidy()
+                # Keep the most frequent shapes, with counts that are no larger than necessary.
+                kept = sorted(self._counts.items(), key=lambda item: -item[1])[:MOST_SHAPES]
+                self._counts = {shape: count / self._weight for shape, count in kept}
+                self._weight = 1.0
 
     def shares(self) -> Mapping[ServerShape, float]:
         """Return the share of each shape in all requests, the most frequent shape first."""
@@ -137,12 +140,6 @@ class TypicalServers:
             counts = sorted(self._counts.items(), key=lambda item: -item[1])
         total = sum(count for _, count in counts)
         return {shape: count / total for shape, count in counts}
-
-    def _tidy(self) -> None:
-        """Keep the most frequent shapes, with counts that are no larger than necessary."""
-        kept = sorted(self._counts.items(), key=lambda item: -item[1])[:MOST_SHAPES]
-        self._counts = {shape: count / self._weight for shape, count in kept}
-        self._weight = 1.0
 
 
 class Typical(NamedTuple):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.libvirt.cputune import emulator_thread_cpus, shared_vcpu_cpus
+from cpu_tiers.libvirt.cputune import cpus_of_vcpus, emulator_thread_cpus
 from cpu_tiers.model.compute import ComputeCell, ComputeHost
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import EmulatorThreadsPolicy
@@ -43,7 +43,9 @@ PINNING = Pinning(
 
 
 def test_shared_vcpus_float_over_their_node() -> None:
-    assert [str(shared_vcpu_cpus(cell, HOST)) for cell in PINNING.cells] == ["4-5", "12-13"]
+    cells = zip(GUEST.cells, PINNING.cells, strict=True)
+    by_vcpu = {vcpu: str(of_vcpu) for vcpu, of_vcpu in cpus_of_vcpus(cells, HOST).items()}
+    assert by_vcpu == {0: "4-5", 1: "1", 2: "2", 3: "9"}
 
 
 @pytest.mark.parametrize(
@@ -76,4 +78,4 @@ def test_real_time_and_share_without_a_shared_set() -> None:
 
 def test_a_cell_that_the_host_does_not_have() -> None:
     with pytest.raises(InvalidInput, match="host NUMA cell 7: the host does not have it"):
-        shared_vcpu_cpus(CellPinning(host_cell=7), HOST)
+        cpus_of_vcpus([(GUEST.cells[0], CellPinning(host_cell=7))], HOST)
