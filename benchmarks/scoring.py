@@ -35,7 +35,7 @@ def history() -> History:
     for size in range(1, TYPICAL + 1):
         amounts = {"VCPU": size, "CUSTOM_VCPU_SHARES": 10 * size, "MEMORY_MB": 1024 * size}
         group = RequestGroup(resources=amounts)
-        seen.note(ServerShape.of([group]), Scale.of([], 1))
+        seen.note(ServerShape.from_groups([group]), Scale.from_summaries([], 1))
     return seen
 
 

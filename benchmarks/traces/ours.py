@@ -70,7 +70,7 @@ class Scored(Policy):
         if self._tasks >= self._renewal:
             self._renewal = self._tasks + 1 + min(RENEWAL, self._tasks // 3)
             present = (each for host in self._summaries for each in host.values())
-            self._scale = Scale.of(present, len(self._summaries))
+            self._scale = Scale.from_summaries(present, len(self._summaries))
             self._known.clear()
         self._tasks += 1
         size = len(self._summaries)

@@ -37,7 +37,7 @@ class Contender:
             raise InvalidInput.of("CPU set of a thread", "no CPU", "give at least one")
 
     @classmethod
-    def of(cls, weight: int, cpu_sets: Iterable[frozenset[int]]) -> "Contender":
+    def from_cpu_sets(cls, weight: int, cpu_sets: Iterable[frozenset[int]]) -> "Contender":
         """Return a contender with one thread for each of the CPU sets."""
         return cls(weight=weight, threads=Counter(cpu_sets))
 

@@ -95,7 +95,7 @@ class CandidatesAnswer:
         )
 
     @classmethod
-    def of(
+    def unchecked(
         cls,
         allocation_requests: Iterable[Mapping[str, Any]],
         provider_summaries: Mapping[str, Mapping[str, Any]],

@@ -44,7 +44,7 @@ class Contestant:
         threads = [domain.vcpu_sets[vcpu] for vcpu in self.awake]
         if self.busy_emulator:
             threads.append(domain.emulator_set or domain.vcpu_sets[0])
-        return Contender.of(domain.shares or default_weight, filter(None, threads))
+        return Contender.from_cpu_sets(domain.shares or default_weight, filter(None, threads))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,7 +85,7 @@ class Scale(NamedTuple):
     weights: Mapping[str, float]
 
     @classmethod
-    def of(
+    def from_summaries(
         cls, summaries: Iterable[Summary], hosts: int, only_resources: Collection[str] = ()
     ) -> "Scale":
         """Return the scale of a cloud.

@@ -46,13 +46,13 @@ class UsableRoom:
         self._plain = [PlainServers(avoided, parts) for avoided, parts in plain.items()]
         self._known: dict[Host, float] = {}
 
-    def of(self, host: Host) -> float:
+    def amount(self, host: Host) -> float:
         """Return the usable room of a host, on average over the typical servers."""
         known = self._known.get(host)
         if known is None:
             providers = self.usable.providers(host)
-            known = sum([weight * part.of(providers) for weight, part in self._parts])
-            known += sum([servers.of(providers) for servers in self._plain])
+            known = sum([weight * part.amount(providers) for weight, part in self._parts])
+            known += sum([servers.amount(providers) for servers in self._plain])
             self._known[host] = known
         return known
 
@@ -134,7 +134,7 @@ class GradientStates:
             numbers.append(self._usable.number(of, state))
         return tuple(numbers)
 
-    def of(self, root: str) -> Host:
+    def state(self, root: str) -> Host:
         """Return the state of a host."""
         return self._hosts[root]
 
@@ -164,7 +164,7 @@ class Gradient:
         scale: Scale,
         history: History,
     ) -> None:
-        self._shape = ServerShape.of(groups)
+        self._shape = ServerShape.from_groups(groups)
         self._history = history
         self._room = history.note(self._shape, scale)
         self._states = GradientStates(summaries, amounts, self._room)
@@ -213,8 +213,8 @@ class Gradient:
 
     def _work_out(self, root: str) -> float:
         """Work out the losses of a host's candidates, and return the least."""
-        room = self._room.of
-        before = room(self._states.of(root))
+        room = self._room.amount
+        before = room(self._states.state(root))
         losses = [before - room(after) for after in self._outcomes.get(root, ())]
         self._losses[root] = losses
         least = self._least[root] = min(losses, default=0.0)

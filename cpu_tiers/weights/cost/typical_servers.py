@@ -70,7 +70,7 @@ class ServerShape(NamedTuple):
     avoided: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, groups: Iterable[RequestGroup]) -> "ServerShape":
+    def from_groups(cls, groups: Iterable[RequestGroup]) -> "ServerShape":
         """Return the shape of a server with these request groups."""
         anywhere: Amounts = ()
         avoided = frozenset[str]()

@@ -161,7 +161,7 @@ class UsablePart:
         self._least = math.inf if smallest is None else max(1, smallest)
         self._groups = [group for group, _ in shape.groups if name in dict(group.amounts)]
 
-    def of(self, providers: Providers) -> int:
+    def amount(self, providers: Providers) -> int:
         """Return the amount of a host."""
         # This runs for every typical server of each new state of a host.
         for group, count in self.shape.groups:
@@ -204,7 +204,7 @@ class PlainServers:
             for name, amount in part.shape.anywhere:
                 self._largest[name] = max(1, amount, self._largest.get(name, 0))
 
-    def of(self, providers: Providers) -> float:
+    def amount(self, providers: Providers) -> float:
         """Return the weighted sum of the amounts of a host."""
         amounts, most = providers.without(self._avoided)
         for name, amount in self._largest.items():
@@ -218,7 +218,7 @@ class PlainServers:
         return total
 
     def _of_each(self, providers: Providers) -> float:
-        return sum([weight * part.of(providers) for weight, part in self._parts])
+        return sum([weight * part.amount(providers) for weight, part in self._parts])
 
 
 def _times(group: GroupShape, free: Mapping[str, int]) -> int:

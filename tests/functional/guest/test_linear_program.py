@@ -22,7 +22,9 @@ def random_host(rng: random.Random) -> dict[str, Contender]:
 
     sets = [some_cpus() for _ in range(rng.randint(1, 5))]
     return {
-        str(i): Contender.of(rng.choice(WEIGHTS), rng.choices(sets, k=rng.randint(1, 4)))
+        str(i): Contender.from_cpu_sets(
+            rng.choice(WEIGHTS), rng.choices(sets, k=rng.randint(1, 4))
+        )
         for i in range(rng.randint(1, 6))
     }
 

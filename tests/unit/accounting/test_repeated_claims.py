@@ -36,7 +36,7 @@ class Cloud:
             {"allocations": {p: {"resources": amounts} for p, amounts in allocations.items()}}
             for allocations in self.candidates
         ]
-        return CandidatesAnswer.of(requests, self.summaries)
+        return CandidatesAnswer.unchecked(requests, self.summaries)
 
     def most(self) -> int:
         room = {

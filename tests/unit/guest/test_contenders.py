@@ -70,8 +70,8 @@ def test_weights_below_1(weight: int) -> None:
 
 def test_a_thread_without_a_cpu() -> None:
     with pytest.raises(InvalidInput, match="CPU set of a thread: no CPU"):
-        Contender.of(100, [CPU, frozenset()])
+        Contender.from_cpu_sets(100, [CPU, frozenset()])
 
 
 def test_equal_cpu_sets_are_counted() -> None:
-    assert Contender.of(1, [CPU, CPU]).threads == {CPU: 2}
+    assert Contender.from_cpu_sets(1, [CPU, CPU]).threads == {CPU: 2}

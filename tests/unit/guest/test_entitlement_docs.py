@@ -26,7 +26,7 @@ def test_the_specs_six_guests(row: dict[str, str]) -> None:
     cpus = frozenset(range(int(row["CPUs"])))
     guests = {"Gold": 1, "Silver": 2, "Bronze": 3}
     host = {
-        f"{tier}{i}": Contender.of(WEIGHTS[tier], [cpus])
+        f"{tier}{i}": Contender.from_cpu_sets(WEIGHTS[tier], [cpus])
         for tier, count in guests.items()
         for i in range(count)
     }

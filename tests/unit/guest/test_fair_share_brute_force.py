@@ -56,5 +56,7 @@ def test_the_definition(guests: list[tuple[int, list[frozenset[int]]]]) -> None:
     weights = [weight * 60 // len(sets) for weight, sets in guests for _ in sets]
     rates = iter(by_definition(weights, [s for _, sets in guests for s in sets]))
     expected = {str(i): sum(next(rates) for _ in sets) for i, (_, sets) in enumerate(guests)}
-    host = {str(i): Contender.of(weight, sets) for i, (weight, sets) in enumerate(guests)}
+    host = {
+        str(i): Contender.from_cpu_sets(weight, sets) for i, (weight, sets) in enumerate(guests)
+    }
     assert fair_cpus(host) == expected

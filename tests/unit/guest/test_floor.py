@@ -24,7 +24,7 @@ Guests = Mapping[str, tuple[int, tuple[frozenset[int], ...]]]
 
 
 def guest(weight: int, *cpu_sets: str) -> Contender:
-    return Contender.of(weight, [CpuSet.parse(text, where="test") for text in cpu_sets])
+    return Contender.from_cpu_sets(weight, [CpuSet.parse(text, where="test") for text in cpu_sets])
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,9 @@ def settled(
 @given(GUESTS)
 def test_no_placement_gives_less(whole: bool, guests: Guests) -> None:
     """Also while threads of other guests sleep."""
-    members = {name: Contender.of(weight, sets) for name, (weight, sets) in guests.items()}
+    members = {
+        name: Contender.from_cpu_sets(weight, sets) for name, (weight, sets) in guests.items()
+    }
     host = {"": Slice(weight=1, members=members, whole_shares=whole)}
     floors, fair = floor_cpus(host), fair_cpus(host)
     threads = [(name, cpus) for name, (_, sets) in guests.items() for cpus in sets]

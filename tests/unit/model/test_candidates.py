@@ -254,7 +254,7 @@ def test_hosts_are_trees_that_a_server_can_run_on() -> None:
 def test_a_class_that_the_summary_lacks_decides_nothing() -> None:
     # In nova-scheduler, where answers are not checked. Only Placement knows the capacity.
     body = edited(f"{CHILD}/resources", {"PCPU": {"capacity": 8, "used": 0}})
-    answer = CandidatesAnswer.of(body["allocation_requests"], body["provider_summaries"])
+    answer = CandidatesAnswer.unchecked(body["allocation_requests"], body["provider_summaries"])
     (way,) = answer.allocation_requests
     after = answer.after(way)
     assert after.allocation_requests == (way,)
@@ -263,7 +263,9 @@ def test_a_class_that_the_summary_lacks_decides_nothing() -> None:
 
 
 def test_what_is_left_after_one_way_was_taken() -> None:
-    answer = CandidatesAnswer.of(ANSWER["allocation_requests"], ANSWER["provider_summaries"])
+    answer = CandidatesAnswer.unchecked(
+        ANSWER["allocation_requests"], ANSWER["provider_summaries"]
+    )
     assert answer == CandidatesAnswer.parse(ANSWER, where="answer")
     (way,) = answer.allocation_requests
     # 1024 MiB take two servers of 512, 8 - 3 VCPU two of 2

@@ -34,8 +34,8 @@ def groups(vcpus: int, *devices: int, **traits: Any) -> tuple[RequestGroup, ...]
 
 def history(*requests: tuple[RequestGroup, ...]) -> History:
     """Return the history of a scheduler on a cloud in which devices are scarcer than CPUs."""
-    scale = Scale.of(host("a", 16, 500).values(), 1)
+    scale = Scale.from_summaries(host("a", 16, 500).values(), 1)
     known = History()
     for request in requests:
-        known.note(ServerShape.of(request), scale)
+        known.note(ServerShape.from_groups(request), scale)
     return known

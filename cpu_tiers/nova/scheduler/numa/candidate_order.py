@@ -60,7 +60,7 @@ def put_best_first(host: Any, spec_obj: objects.RequestSpec) -> None:
     candidates = host.allocation_candidates
     if not candidates:
         return
-    answer = CandidatesAnswer.of(candidates, _summaries(host))
+    answer = CandidatesAnswer.unchecked(candidates, _summaries(host))
     # Nova claims a candidate as Placement sent it, which is not the form of an AllocationRequest.
     pairs = zip(answer.allocation_requests, candidates, strict=True)
     candidates_by_id = {id(request): candidate for request, candidate in pairs}
@@ -96,7 +96,7 @@ def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
         result = original(self, spec_obj)
         candidates = self.allocation_candidates[:1]
         if has_nodes(next(iter(candidates), None)):
-            answer = CandidatesAnswer.of(candidates, _summaries(self))
+            answer = CandidatesAnswer.unchecked(candidates, _summaries(self))
             after = answer.after(answer.allocation_requests[0])
             setattr(self, LEFT, after.provider_summaries)
             put_best_first(self, spec_obj)

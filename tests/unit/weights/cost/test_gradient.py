@@ -14,7 +14,7 @@ def forest(
     summaries: Mapping[str, Summary], request: tuple[RequestGroup, ...], known: History
 ) -> Forest:
     """Return the forest, in which each device of each host with enough room is a candidate."""
-    amounts = ServerShape.of(request).amounts()
+    amounts = ServerShape.from_groups(request).amounts()
     made = make_forest(summaries, amounts, scoring=FRAGMENTATION, groups=request, history=known)
     roots = {summary["root_provider_uuid"] for summary in summaries.values()}
     for root in roots:
@@ -64,7 +64,7 @@ def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others(
         "node": provider("nodes", {"VCPU": {"capacity": 16, "used": 8}}, ["HW_NUMA_ROOT"]),
     }
     known = History()
-    known.note(ServerShape.of(avoiding), Scale.of(summaries.values(), 2))
+    known.note(ServerShape.from_groups(avoiding), Scale.from_summaries(summaries.values(), 2))
     request = {"VCPU": 4}
     hosts = make_forest(summaries, request, scoring=FRAGMENTATION, history=known)
     hosts.offer("flat", [{"flat": request}])
@@ -73,8 +73,10 @@ def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others(
 
 
 def test_typical_are_the_most_frequent_with_their_scarcest_class() -> None:
-    scale = Scale.of(host("a", 8, 900, 900).values(), 1)  # used: 8/16 VCPU, 200/2000 VGPU
-    often, rare = ServerShape.of(groups(4, 1_000)), ServerShape.of(groups(1))
+    scale = Scale.from_summaries(
+        host("a", 8, 900, 900).values(), 1
+    )  # used: 8/16 VCPU, 200/2000 VGPU
+    often, rare = ServerShape.from_groups(groups(4, 1_000)), ServerShape.from_groups(groups(1))
     (first,) = typical({often: 0.96, rare: 0.04}, scale)
     assert (first.shape, first.name) == (often, "VCPU")
     assert first.weight == 1 / 16  # the only typical server, and the class that weighs most
@@ -82,8 +84,8 @@ def test_typical_are_the_most_frequent_with_their_scarcest_class() -> None:
 
 def test_rare_servers_are_typical_if_they_are_large() -> None:
     """Of 100 requests, 97 are for 1 VCPU, 2 for 12 VCPU, and 1 for 4 VCPU: 97, 24 and 4 of 125."""
-    small, large, other = (ServerShape.of(groups(vcpus)) for vcpus in (1, 12, 4))
-    scale = Scale.of(host("a", 8).values(), 1)
+    small, large, other = (ServerShape.from_groups(groups(vcpus)) for vcpus in (1, 12, 4))
+    scale = Scale.from_summaries(host("a", 8).values(), 1)
     found = typical({small: 0.97, large: 0.02, other: 0.01}, scale)
     assert [each.shape for each in found] == [small, large]  # 24/125 is more than a twentieth
 
@@ -118,7 +120,7 @@ def test_a_request_keeps_its_typical_servers_while_others_are_noted() -> None:
 
 def test_another_request_for_an_equal_server() -> None:
     """What a forest says after changes is what a forest made after the changes says."""
-    scale = Scale.of(host("a", 16, 500).values(), 1)
+    scale = Scale.from_summaries(host("a", 16, 500).values(), 1)
     before = {**host("a", 16, 1_000, 600), **host("b", 16, 1_000, 1_000)}
     after = {**host("a", 15, 1_000, 100), **host("b", 16, 1_000, 1_000)}
     half, known = groups(1, 500), history(WHOLE, WHOLE)

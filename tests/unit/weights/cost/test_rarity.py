@@ -30,7 +30,7 @@ def cloud(free_of_a: int = 1_000) -> dict[str, Summary]:
 def forest(
     summaries: dict[str, Summary], known: History, server: tuple[RequestGroup, ...] = HALF
 ) -> Forest:
-    amounts = ServerShape.of(server).amounts()
+    amounts = ServerShape.from_groups(server).amounts()
     return make_forest(summaries, amounts, scoring=FRAGMENTATION, groups=server, history=known)
 
 
@@ -105,9 +105,9 @@ def test_without_requests_for_traits_nothing_changes() -> None:
 def test_only_traits_that_are_asked_for_make_a_kind() -> None:
     refusing = groups(1, 1_000, forbidden=B)
     either = groups(1, 1_000, any_of=frozenset({A | B}))
-    assert ServerShape.of(refusing).wanted == frozenset()
-    assert ServerShape.of(refusing).traits == B
-    assert ServerShape.of(either).wanted == A | B
+    assert ServerShape.from_groups(refusing).wanted == frozenset()
+    assert ServerShape.from_groups(refusing).traits == B
+    assert ServerShape.from_groups(either).wanted == A | B
     assert history(refusing).room.wanted == frozenset()
     assert history(refusing, ASKED).room.wanted == A
 

@@ -32,13 +32,13 @@ def groups(vcpus: int, *devices: int, **traits: Any) -> tuple[RequestGroup, ...]
     ],
 )
 def test_traits_of_a_group(traits: Any, works: bool) -> None:
-    shape = ServerShape.of(groups(1, 1_000, **traits))
+    shape = ServerShape.from_groups(groups(1, 1_000, **traits))
     ((group, count),) = shape.groups
     assert (group.allows(frozenset({"CUSTOM_A"})), count) == (works, 1)
 
 
 def test_equal_groups_are_counted() -> None:
-    shape = ServerShape.of(groups(4, 1_000, 1_000, 500))
+    shape = ServerShape.from_groups(groups(4, 1_000, 1_000, 500))
     assert [count for _, count in shape.groups] == [2, 1]
     assert shape.amounts() == {"VCPU": 4, "VGPU": 2_500}
 

@@ -5,14 +5,14 @@ from cpu_tiers.weights.cost.typical_servers import ServerShape
 from cpu_tiers.weights.cost.usable import Host, PlainServers, UsableAmounts, UsablePart
 
 DEVICE = RequestGroup(suffix="_1", resources={"VGPU": 1_000})
-TWO_DEVICES = ServerShape.of(
+TWO_DEVICES = ServerShape.from_groups(
     [RequestGroup(resources={"VCPU": 1}), DEVICE, DEVICE._replace(suffix="_2")]
 )
 
 
 def amount(usable: UsableAmounts, shape: ServerShape, name: str, host: Host) -> int:
     """Return how much of a class of a host servers of a shape could use."""
-    return UsablePart(usable, shape, name).of(usable.providers(host))
+    return UsablePart(usable, shape, name).amount(usable.providers(host))
 
 
 def test_two_whole_devices_need_two_idle_devices() -> None:
@@ -50,8 +50,8 @@ def test_more_use_than_capacity_is_no_room() -> None:
 def test_the_cpus_of_numa_nodes_are_of_no_use_to_a_server_that_avoids_nodes() -> None:
     """The host has 8 VCPU on each of two NUMA nodes, and 4 GiB of disk on its root provider."""
     amounts = {"VCPU": 2, "DISK_GB": 1}
-    anywhere = ServerShape.of([RequestGroup(resources=amounts)])
-    elsewhere = ServerShape.of(
+    anywhere = ServerShape.from_groups([RequestGroup(resources=amounts)])
+    elsewhere = ServerShape.from_groups(
         [RequestGroup(resources=amounts, forbidden=frozenset({"HW_NUMA_ROOT"}))]
     )
     assert elsewhere.traits == {"HW_NUMA_ROOT"}
@@ -79,8 +79,8 @@ def test_the_outcome_of_each_candidate() -> None:
 def test_what_servers_of_several_sizes_could_use() -> None:
     """Small servers count once, large ones a half."""
     usable = UsableAmounts()
-    small = ServerShape.of([RequestGroup(resources={"VCPU": 2})])
-    large = ServerShape.of([RequestGroup(resources={"VCPU": 6, "DISK_GB": 1})])
+    small = ServerShape.from_groups([RequestGroup(resources={"VCPU": 2})])
+    large = ServerShape.from_groups([RequestGroup(resources={"VCPU": 6, "DISK_GB": 1})])
     weights = {small: 1.0, large: 0.5}
     parts = [(weight, UsablePart(usable, shape, "VCPU")) for shape, weight in weights.items()]
     servers = PlainServers(frozenset(), parts)
@@ -88,7 +88,7 @@ def test_what_servers_of_several_sizes_could_use() -> None:
     eight, four, one = (usable.number(frozenset(), ("VCPU", n)) for n in (8, 4, 1))
 
     def of(*host: int) -> float:
-        return servers.of(usable.providers(host))
+        return servers.amount(usable.providers(host))
 
     assert of(disk, eight) == 8 + 0.5 * 8  # room for both
     assert of(disk, eight, four) == 12 + 0.5 * 8  # the large one has no room beside the 4
