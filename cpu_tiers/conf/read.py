@@ -19,9 +19,10 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
     (
         None,
         [
-            cfg.FloatOpt("cpu_allocation_ratio", min=0.0),
-            cfg.FloatOpt("ram_allocation_ratio", min=0.0),
-            cfg.FloatOpt("disk_allocation_ratio", min=0.0),
+            *(
+                cfg.FloatOpt(f"{name}_allocation_ratio", min=0.0)
+                for name in ("cpu", "ram", "disk")
+            ),
             cfg.FloatOpt("initial_cpu_allocation_ratio", default=4.0, min=0.0),
             cfg.FloatOpt("initial_ram_allocation_ratio", default=1.0, min=0.0),
             cfg.FloatOpt("initial_disk_allocation_ratio", default=1.0, min=0.0),
@@ -33,13 +34,7 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
             cfg.StrOpt("instances_path", default="/var/lib/nova/instances"),
         ],
     ),
-    (
-        "compute",
-        [
-            cfg.StrOpt("cpu_shared_set"),
-            cfg.StrOpt("cpu_dedicated_set"),
-        ],
-    ),
+    ("compute", [cfg.StrOpt("cpu_shared_set"), cfg.StrOpt("cpu_dedicated_set")]),
     (
         "filter_scheduler",
         [

@@ -20,7 +20,7 @@ IMAGE_REALTIME_MASK = "hw_cpu_realtime_mask"
 
 # The words of oslo_utils.strutils.bool_from_string, which Nova uses without strict=True: Nova
 # takes any other word for no.
-_YES = ("1", "t", "true", "on", "y", "yes")
+YES = ("1", "t", "true", "on", "y", "yes")
 _NO = ("0", "f", "false", "off", "n", "no")
 
 
@@ -33,9 +33,9 @@ def is_realtime(flavor: Flavor) -> bool:
     if text is None:
         return False
     word = text.strip().lower()
-    if word not in _YES + _NO:
+    if word not in YES + _NO:
         raise InvalidInput.of(flavor.spec(REALTIME), f"got {text!r}", "give yes or no")
-    return word in _YES
+    return word in YES
 
 
 def mixed_mask(flavor: Flavor, image: Image | None, every: CpuSet, *, realtime: bool) -> CpuSet:

@@ -268,29 +268,18 @@ def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
     )
     if image is not None and IMAGE_PAGE_SIZE in image.properties:
         of_image = image.properties[IMAGE_PAGE_SIZE]
-        if not faults.faults:
-            _check_choice(flavor, of_flavor, size, image, of_image)
+        if not faults.faults and size not in ("any", "large"):
+            raise ConflictingExtraSpecs.of(
+                f"flavor {flavor.name} and image {image.name}",
+                f"the image has {IMAGE_PAGE_SIZE} {of_image!r}, the flavor no {PAGE_SIZE}"
+                if of_flavor is None
+                else f"the flavor has {PAGE_SIZE} {of_flavor!r},"
+                f" the image {IMAGE_PAGE_SIZE} {of_image!r}",
+                f"an image may choose a size if the flavor has {PAGE_SIZE} any or large",
+            )
         size = faults.read(_parse_page_size, of_image, image.spec(IMAGE_PAGE_SIZE))
     faults.raise_if_any()
     return size
-
-
-def _check_choice(
-    flavor: Flavor, of_flavor: str | None, size: PageSize | None, image: Image, of_image: str
-) -> None:
-    """Refuse the size of an image if the flavor does not leave the choice to the image.
-
-    :param size: the size that ``of_flavor`` means.
-    :raises ConflictingExtraSpecs: the flavor has another value, or none.
-    """
-    if size not in ("any", "large"):
-        raise ConflictingExtraSpecs.of(
-            f"flavor {flavor.name} and image {image.name}",
-            f"the flavor has {PAGE_SIZE} {of_flavor!r}, the image {IMAGE_PAGE_SIZE} {of_image!r}"
-            if of_flavor is not None
-            else f"the image has {IMAGE_PAGE_SIZE} {of_image!r}, the flavor no {PAGE_SIZE}",
-            f"an image may choose a size if the flavor has {PAGE_SIZE} any or large",
-        )
 
 
 def absent_pages(flavor: Flavor, image: Image | None, traits: Collection[str]) -> Fault | None:

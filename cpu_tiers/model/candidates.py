@@ -6,7 +6,7 @@ reports every fault with its place. Source: Placement API reference,
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from cpu_tiers.errors import FaultList
@@ -144,20 +144,24 @@ class CandidatesAnswer:
                 used = amounts[name]["used"] + allocation[name]
                 amounts[name] = {**amounts[name], "used": used}
             summaries[uuid] = {**summaries[uuid], "resources": amounts}
-        return CandidatesAnswer(
-            allocation_requests=self.allocation_requests, provider_summaries=summaries
-        ).claimable()
+        return replace(self, provider_summaries=summaries).claimable()
 
     def claimable(self) -> "CandidatesAnswer":
-        """Return the candidates for which the providers have enough capacity left."""
-        requests = tuple(
+        """Return the candidates for which the providers have enough capacity left.
+
+        A class that the summary lacks does not decide: only Placement knows its capacity.
+        """
+
+        def fits(uuid: str, name: str, amount: int) -> bool:
+            of_class = self.provider_summaries[uuid]["resources"].get(name)
+            return of_class is None or of_class["used"] + amount <= of_class["capacity"]
+
+        requests = (
             request
             for request in self.allocation_requests
-            if _fits(request, self.provider_summaries)
+            if all(fits(u, c, n) for u, of in request.allocations.items() for c, n in of.items())
         )
-        return CandidatesAnswer(
-            allocation_requests=requests, provider_summaries=self.provider_summaries
-        )
+        return replace(self, allocation_requests=tuple(requests))
 
     def _roots_of(self, requests: Iterable[AllocationRequest]) -> set[str]:
         return {
@@ -250,19 +254,6 @@ def _check_request(at: _AnswerPlace, body: object, summaries: Mapping[str, Any])
         place = at / f"mappings {suffix!r}"
         for uuid in place.of(uuids, list):
             place.check_provider(uuid, summaries)
-
-
-def _fits(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return whether the providers of a candidate have enough capacity left for it.
-
-    A class that the summary lacks does not decide: only Placement knows its capacity.
-    """
-    return all(
-        name not in of_class or of_class[name]["used"] + amount <= of_class[name]["capacity"]
-        for uuid, allocation in request.allocations.items()
-        for of_class in [summaries[uuid]["resources"]]
-        for name, amount in allocation.items()
-    )
 
 
 def _request(request: Mapping[str, Any]) -> AllocationRequest:

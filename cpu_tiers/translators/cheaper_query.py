@@ -37,7 +37,11 @@ def cheaper(query: CandidateQuery) -> CandidateQuery:
         return query
     unsuffixed = query.groups[0]
     if NODE_TRAIT in unsuffixed.forbidden and not unsuffixed.suffix:
-        return _without_nodes(query)
+        forbidden = unsuffixed.forbidden - {NODE_TRAIT, NO_NUMA_TRAIT}
+        return query._replace(
+            groups=(unsuffixed._replace(forbidden=forbidden), *query.groups[1:]),
+            root_forbidden=query.root_forbidden | root_avoided(unsuffixed.forbidden),
+        )
     nodes = sum(group.suffix.startswith("_PROC") for group in query.groups)
     return _with_nodes(query, nodes) if nodes else query
 
@@ -50,18 +54,11 @@ def root_avoided(forbidden: Collection[str]) -> frozenset[str]:
     return frozenset({count_trait(1), *({NO_NUMA_TRAIT} & set(forbidden))})
 
 
-def _without_nodes(query: CandidateQuery) -> CandidateQuery:
-    unsuffixed, *others = query.groups
-    forbidden = unsuffixed.forbidden - {NODE_TRAIT, NO_NUMA_TRAIT}
-    return query._replace(
-        groups=(unsuffixed._replace(forbidden=forbidden), *others),
-        root_forbidden=query.root_forbidden | root_avoided(unsuffixed.forbidden),
-    )
-
-
 def _with_nodes(query: CandidateQuery, nodes: int) -> CandidateQuery:
     is_node = frozenset({NODE_TRAIT})
-    suffixes = {group.suffix for group in query.groups}
+    by_suffix = {group.suffix: group for group in query.groups}
+    unsuffixed, disk = (by_suffix.get(suffix, RequestGroup()) for suffix in ("", DISK))
+    resources = {**unsuffixed.resources, **disk.resources}
     # A group of only the trait, which the group of the node's CPUs can require as well.
     roots = {
         group.suffix
@@ -69,7 +66,7 @@ def _with_nodes(query: CandidateQuery, nodes: int) -> CandidateQuery:
         if group.required == is_node
         and not group.resources
         and group.suffix.startswith("_NUMA")
-        and group.suffix.replace("_NUMA", "_PROC") in suffixes
+        and group.suffix.replace("_NUMA", "_PROC") in by_suffix
     }
     processors = {root.replace("_NUMA", "_PROC") for root in roots}
     groups = [
@@ -85,18 +82,9 @@ def _with_nodes(query: CandidateQuery, nodes: int) -> CandidateQuery:
     # Ports and other suffixed groups may share a provider, which isolate would forbid.
     only_nodes = {group.suffix for group in groups} <= of_nodes
     return query._replace(
-        groups=(_of_root(query), *groups),
+        # The unsuffixed group, with the disk and the anchor.
+        groups=(unsuffixed._replace(resources={**resources, NUMA_SERVER: 1}), *groups),
         same_subtree=subtrees,
         group_policy="isolate" if roots and only_nodes else query.group_policy,
         root_required=query.root_required | {count_trait(nodes)},
-    )
-
-
-def _of_root(query: CandidateQuery) -> RequestGroup:
-    """Return the unsuffixed group, with the disk and the anchor."""
-    groups = {group.suffix: group for group in query.groups}
-    unsuffixed = groups.get("", RequestGroup())
-    disk = groups.get(DISK, RequestGroup())
-    return unsuffixed._replace(
-        resources={**unsuffixed.resources, **disk.resources, NUMA_SERVER: 1}
     )

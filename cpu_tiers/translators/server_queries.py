@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from cpu_tiers.extra_specs.cpu_masks import YES
 from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.flavor import Flavor, Image, properties
 from cpu_tiers.model.names import PCPU, VCPU, is_trait
@@ -203,4 +204,4 @@ def _value(name: str, flavor: Flavor, properties: Mapping[str, str]) -> str:
 
 def _is_true(text: str) -> bool:
     """Tell whether Nova reads a text as true: oslo.utils.strutils.bool_from_string."""
-    return text.strip().lower() in ("1", "t", "true", "on", "y", "yes")
+    return text.strip().lower() in YES
