@@ -45,7 +45,7 @@ def _guest(rng: random.Random, vcpus: int) -> Contender:
     floats = ALL_SHARED if kind < 0.4 else rng.choice(SHARED if kind < 0.8 else ODD)
     pinned = rng.sample(PINS, vcpus // 2) if kind > 0.9 else []
     sets = [*pinned, *[floats] * (vcpus - len(pinned))]
-    return Contender.from_cpu_sets(rng.choice((25, 50, 100)) * vcpus, sets)
+    return Contender(weight=rng.choice((25, 50, 100)) * vcpus, threads=Counter(sets))
 
 
 def beside_services(guests: dict[str, Contender]) -> Host:

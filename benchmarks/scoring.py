@@ -16,7 +16,7 @@ from measure import Ratio, report
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import SCORINGS, Scoring, make_forest
-from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights.cost.amounts import HostTotals
 from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.cost.typical_servers import ServerShape
 
@@ -35,7 +35,7 @@ def history() -> History:
     for size in range(1, TYPICAL + 1):
         amounts = {"VCPU": size, "CUSTOM_VCPU_SHARES": 10 * size, "MEMORY_MB": 1024 * size}
         group = RequestGroup(resources=amounts)
-        seen.note(ServerShape.from_groups([group]), Scale.from_summaries([], 1))
+        seen.note(ServerShape.from_groups([group]), HostTotals().scale())
     return seen
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights import Forest, Scoring, make_forest
-from cpu_tiers.weights.cost.amounts import Scale
+from cpu_tiers.weights import Scoring, make_forest
+from cpu_tiers.weights.cost import CostForest
+from cpu_tiers.weights.cost.amounts import HostTotals, Scale
 from cpu_tiers.weights.cost.gradient import History, HostKinds
 from traces.cluster import DEVICE, DEVICES, Cluster, Floats, Ints, Task
 from traces.published import Policy
@@ -70,7 +71,9 @@ class Scored(Policy):
         if self._tasks >= self._renewal:
             self._renewal = self._tasks + 1 + min(RENEWAL, self._tasks // 3)
             present = (each for host in self._summaries for each in host.values())
-            self._scale = Scale.from_summaries(present, len(self._summaries))
+            totals = HostTotals()
+            totals.add(present, len(self._summaries))
+            self._scale = totals.scale()
             self._known.clear()
         self._tasks += 1
         size = len(self._summaries)
@@ -112,11 +115,11 @@ class Scored(Policy):
             return super().devices(task, host)
         return [int(self._known[task][1][host])]
 
-    def _forest(self, task: Task, hosts: Iterable[int], history: History) -> Forest:
+    def _forest(self, task: Task, hosts: Iterable[int], history: History) -> CostForest:
         summaries: dict[str, Any] = {}
         for host in hosts:
             summaries.update(self._summaries[host])
-        return make_forest(
+        forest = make_forest(
             summaries,
             amounts_of(task),
             scoring=self.scoring,
@@ -124,6 +127,8 @@ class Scored(Policy):
             history=history,
             scale=self._scale,
         )
+        assert isinstance(forest, CostForest)
+        return forest
 
     def _work_out(self, task: Task, hosts: list[int]) -> Iterable[tuple[int, float, int, float]]:
         forest = self._forest(task, hosts, self._history)

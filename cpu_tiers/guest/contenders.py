@@ -1,7 +1,7 @@
 """The contenders for the CPUs of a host, and the weight of each of their threads."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -35,11 +35,6 @@ class Contender:
         _check_weight(self.weight)
         if not all(self.threads):
             raise InvalidInput.of("CPU set of a thread", "no CPU", "give at least one")
-
-    @classmethod
-    def from_cpu_sets(cls, weight: int, cpu_sets: Iterable[frozenset[int]]) -> "Contender":
-        """Return a contender with one thread for each of the CPU sets."""
-        return cls(weight=weight, threads=Counter(cpu_sets))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

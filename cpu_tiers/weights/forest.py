@@ -141,13 +141,6 @@ class Forest(ABC):
         """
         return list(map(self.score, roots))
 
-    def charged(self, root: str) -> float:
-        """Return for how much of a rare host a server pays, weighted, in average hosts.
-
-        A server pays for what it requests, and on an idle host for the whole host.
-        """
-        return 0.0
-
     @abstractmethod
     def explain(self, root: str) -> HostScore:
         """Return the score of a host, with the parts of the score."""

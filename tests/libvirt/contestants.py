@@ -1,5 +1,6 @@
 """Guests that compete for CPUs, and the floor and the fair share of each guest."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -44,7 +45,9 @@ class Contestant:
         threads = [domain.vcpu_sets[vcpu] for vcpu in self.awake]
         if self.busy_emulator:
             threads.append(domain.emulator_set or domain.vcpu_sets[0])
-        return Contender.from_cpu_sets(domain.shares or default_weight, filter(None, threads))
+        return Contender(
+            weight=domain.shares or default_weight, threads=Counter(filter(None, threads))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,10 @@ class CostForest(Forest):
         return [score(size, cost) for cost in costs]
 
     def charged(self, root: str) -> float:
-        """Return for how much of a rare host a server pays, weighted, in average hosts."""
+        """Return for how much of a rare host a server pays, weighted, in average hosts.
+
+        A server pays for what it requests, and on an idle host for the whole host.
+        """
         remaining = self._remaining
         return self._size + (remaining.costs([root])[0] if remaining.is_idle(root) else 0.0)
 

@@ -84,19 +84,6 @@ class Scale(NamedTuple):
     used: Mapping[str, float]
     weights: Mapping[str, float]
 
-    @classmethod
-    def from_summaries(
-        cls, summaries: Iterable[Summary], hosts: int, only_resources: Collection[str] = ()
-    ) -> "Scale":
-        """Return the scale of a cloud.
-
-        :param hosts: the number of hosts.
-        :param only_resources: the resource classes that count; empty for all classes.
-        """
-        totals = HostTotals()
-        totals.add(summaries, hosts)
-        return totals.scale(only_resources)
-
     def size(self, amounts: Mapping[str, int]) -> float:
         """Return the weighted sum of amounts, in average hosts."""
         weights = self.weights

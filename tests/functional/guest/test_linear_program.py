@@ -1,6 +1,7 @@
 """Random hosts, against linear programs that HiGHS solves one after the other."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -22,8 +23,8 @@ def random_host(rng: random.Random) -> dict[str, Contender]:
 
     sets = [some_cpus() for _ in range(rng.randint(1, 5))]
     return {
-        str(i): Contender.from_cpu_sets(
-            rng.choice(WEIGHTS), rng.choices(sets, k=rng.randint(1, 4))
+        str(i): Contender(
+            weight=rng.choice(WEIGHTS), threads=Counter(rng.choices(sets, k=rng.randint(1, 4)))
         )
         for i in range(rng.randint(1, 6))
     }

@@ -1,5 +1,7 @@
 """The weight of each thread of the cgroups that compete, and cgroups that cannot exist."""
 
+from collections import Counter
+
 import pytest
 
 from cpu_tiers.errors import InvalidInput
@@ -70,8 +72,8 @@ def test_weights_below_1(weight: int) -> None:
 
 def test_a_thread_without_a_cpu() -> None:
     with pytest.raises(InvalidInput, match="CPU set of a thread: no CPU"):
-        Contender.from_cpu_sets(100, [CPU, frozenset()])
+        Contender(weight=100, threads=Counter([CPU, frozenset()]))
 
 
 def test_equal_cpu_sets_are_counted() -> None:
-    assert Contender.from_cpu_sets(1, [CPU, CPU]).threads == {CPU: 2}
+    assert Contender(weight=1, threads=Counter([CPU, CPU])).threads == {CPU: 2}

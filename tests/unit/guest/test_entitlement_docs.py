@@ -1,6 +1,7 @@
 """The table on the operators' page is what the code says."""
 
 import csv
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def test_the_specs_six_guests(row: dict[str, str]) -> None:
     cpus = frozenset(range(int(row["CPUs"])))
     guests = {"Gold": 1, "Silver": 2, "Bronze": 3}
     host = {
-        f"{tier}{i}": Contender.from_cpu_sets(WEIGHTS[tier], [cpus])
+        f"{tier}{i}": Contender(weight=WEIGHTS[tier], threads=Counter([cpus]))
         for tier, count in guests.items()
         for i in range(count)
     }

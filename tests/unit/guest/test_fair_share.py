@@ -1,3 +1,4 @@
+from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -13,7 +14,9 @@ SIX = {"gold": 100, "silver1": 50, "silver2": 50, "bronze1": 25, "bronze2": 25, 
 
 def guest(weight: int, *cpu_sets: str) -> Contender:
     """A guest with a vCPU for each of the CPU sets."""
-    return Contender.from_cpu_sets(weight, [CpuSet.parse(text, where="test") for text in cpu_sets])
+    return Contender(
+        weight=weight, threads=Counter([CpuSet.parse(text, where="test") for text in cpu_sets])
+    )
 
 
 def by(total: int, *parts: int) -> list[Fraction]:
@@ -193,4 +196,4 @@ def test_what_cannot_run_is_refused() -> None:
     with pytest.raises(InvalidInput, match="weight of a cgroup: got -1"):
         Slice(weight=-1, members={})
     with pytest.raises(InvalidInput, match="CPU set of a thread: no CPU"):
-        Contender.from_cpu_sets(1, [CpuSet()])
+        Contender(weight=1, threads=Counter([CpuSet()]))

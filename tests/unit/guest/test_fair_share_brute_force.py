@@ -1,5 +1,6 @@
 """Small random hosts, against the definition by trying every subset of the threads."""
 
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import chain, combinations
@@ -57,6 +58,7 @@ def test_the_definition(guests: list[tuple[int, list[frozenset[int]]]]) -> None:
     rates = iter(by_definition(weights, [s for _, sets in guests for s in sets]))
     expected = {str(i): sum(next(rates) for _ in sets) for i, (_, sets) in enumerate(guests)}
     host = {
-        str(i): Contender.from_cpu_sets(weight, sets) for i, (weight, sets) in enumerate(guests)
+        str(i): Contender(weight=weight, threads=Counter(sets))
+        for i, (weight, sets) in enumerate(guests)
     }
     assert fair_cpus(host) == expected

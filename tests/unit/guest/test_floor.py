@@ -24,7 +24,9 @@ Guests = Mapping[str, tuple[int, tuple[frozenset[int], ...]]]
 
 
 def guest(weight: int, *cpu_sets: str) -> Contender:
-    return Contender.from_cpu_sets(weight, [CpuSet.parse(text, where="test") for text in cpu_sets])
+    return Contender(
+        weight=weight, threads=Counter([CpuSet.parse(text, where="test") for text in cpu_sets])
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,8 @@ def settled(
 def test_no_placement_gives_less(whole: bool, guests: Guests) -> None:
     """Also while threads of other guests sleep."""
     members = {
-        name: Contender.from_cpu_sets(weight, sets) for name, (weight, sets) in guests.items()
+        name: Contender(weight=weight, threads=Counter(sets))
+        for name, (weight, sets) in guests.items()
     }
     host = {"": Slice(weight=1, members=members, whole_shares=whole)}
     floors, fair = floor_cpus(host), fair_cpus(host)

@@ -3,9 +3,9 @@
 from typing import Any
 
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.weights.cost.amounts import Scale
 from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.cost.typical_servers import ServerShape
+from tests.unit.weights.summaries import scale_of
 
 Summary = Any  # as json.loads returns it
 
@@ -34,7 +34,7 @@ def groups(vcpus: int, *devices: int, **traits: Any) -> tuple[RequestGroup, ...]
 
 def history(*requests: tuple[RequestGroup, ...]) -> History:
     """Return the history of a scheduler on a cloud in which devices are scarcer than CPUs."""
-    scale = Scale.from_summaries(host("a", 16, 500).values(), 1)
+    scale = scale_of(host("a", 16, 500).values(), 1)
     known = History()
     for request in requests:
         known.note(ServerShape.from_groups(request), scale)

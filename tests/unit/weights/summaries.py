@@ -1,6 +1,9 @@
 """Summaries of providers, as Placement answers."""
 
+from collections.abc import Iterable
 from typing import Any
+
+from cpu_tiers.weights.cost.amounts import HostTotals, Scale
 
 Summary = Any  # as json.loads returns it
 
@@ -15,3 +18,10 @@ def provider(root: str, **resources: tuple[int, int]) -> Summary:
         "traits": [],
         "root_provider_uuid": root,
     }
+
+
+def scale_of(summaries: Iterable[Summary], hosts: int) -> Scale:
+    """Return the scale of a number of hosts with these providers."""
+    totals = HostTotals()
+    totals.add(summaries, hosts)
+    return totals.scale()

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.weights import FRAGMENTATION, Forest, make_forest
-from cpu_tiers.weights.cost.amounts import Scale
 from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.cost.typical_servers import ServerShape, typical
 from tests.unit.weights.gpu_hosts import Summary, groups, history, host, provider
+from tests.unit.weights.summaries import scale_of
 
 
 def forest(
@@ -64,7 +64,7 @@ def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others(
         "node": provider("nodes", {"VCPU": {"capacity": 16, "used": 8}}, ["HW_NUMA_ROOT"]),
     }
     known = History()
-    known.note(ServerShape.from_groups(avoiding), Scale.from_summaries(summaries.values(), 2))
+    known.note(ServerShape.from_groups(avoiding), scale_of(summaries.values(), 2))
     request = {"VCPU": 4}
     hosts = make_forest(summaries, request, scoring=FRAGMENTATION, history=known)
     hosts.offer("flat", [{"flat": request}])
@@ -73,9 +73,7 @@ def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others(
 
 
 def test_typical_are_the_most_frequent_with_their_scarcest_class() -> None:
-    scale = Scale.from_summaries(
-        host("a", 8, 900, 900).values(), 1
-    )  # used: 8/16 VCPU, 200/2000 VGPU
+    scale = scale_of(host("a", 8, 900, 900).values(), 1)  # used: 8/16 VCPU, 200/2000 VGPU
     often, rare = ServerShape.from_groups(groups(4, 1_000)), ServerShape.from_groups(groups(1))
     (first,) = typical({often: 0.96, rare: 0.04}, scale)
     assert (first.shape, first.name) == (often, "VCPU")
@@ -85,7 +83,7 @@ def test_typical_are_the_most_frequent_with_their_scarcest_class() -> None:
 def test_rare_servers_are_typical_if_they_are_large() -> None:
     """Of 100 requests, 97 are for 1 VCPU, 2 for 12 VCPU, and 1 for 4 VCPU: 97, 24 and 4 of 125."""
     small, large, other = (ServerShape.from_groups(groups(vcpus)) for vcpus in (1, 12, 4))
-    scale = Scale.from_summaries(host("a", 8).values(), 1)
+    scale = scale_of(host("a", 8).values(), 1)
     found = typical({small: 0.97, large: 0.02, other: 0.01}, scale)
     assert [each.shape for each in found] == [small, large]  # 24/125 is more than a twentieth
 
@@ -120,7 +118,7 @@ def test_a_request_keeps_its_typical_servers_while_others_are_noted() -> None:
 
 def test_another_request_for_an_equal_server() -> None:
     """What a forest says after changes is what a forest made after the changes says."""
-    scale = Scale.from_summaries(host("a", 16, 500).values(), 1)
+    scale = scale_of(host("a", 16, 500).values(), 1)
     before = {**host("a", 16, 1_000, 600), **host("b", 16, 1_000, 1_000)}
     after = {**host("a", 15, 1_000, 100), **host("b", 16, 1_000, 1_000)}
     half, known = groups(1, 500), history(WHOLE, WHOLE)

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.weights import BEST_FIT, make_forest
-from cpu_tiers.weights.cost.amounts import Scale
-from tests.unit.weights.summaries import provider
+from tests.unit.weights.summaries import provider, scale_of
 
 CLOUD = {
     "plain": provider("plain", VCPU=(8, 4)),
@@ -17,7 +16,7 @@ CLOUD = {
 
 
 def test_the_scale_of_a_cloud() -> None:
-    scale = Scale.from_summaries(CLOUD.values(), 2)
+    scale = scale_of(CLOUD.values(), 2)
     assert scale.units == {"VCPU": 8.0, "VGPU": 2.0}  # 16/2 and 4/2
     assert scale.used == {"VCPU": 0.5, "VGPU": 0.5}
     assert scale.weights == {"VCPU": 1.0, "VGPU": 1.0}
@@ -25,12 +24,12 @@ def test_the_scale_of_a_cloud() -> None:
 
 def test_a_class_that_nobody_uses_weighs_little() -> None:
     summaries = [provider("a", VCPU=(10, 9), DISK_GB=(10, 0), PCPU=(0, 0))]
-    weights = Scale.from_summaries(summaries, 1).weights
+    weights = scale_of(summaries, 1).weights
     assert weights == {"VCPU": 1.0, "DISK_GB": pytest.approx(0.01)}  # (0.1/1.0)**2
 
 
 def test_more_use_than_capacity_counts_as_all_of_the_capacity() -> None:
-    assert Scale.from_summaries([provider("a", VCPU=(4, 6))], 1).used == {"VCPU": 1.0}
+    assert scale_of([provider("a", VCPU=(4, 6))], 1).used == {"VCPU": 1.0}
 
 
 def test_the_parts_and_the_score_of_a_host() -> None:
