@@ -155,8 +155,11 @@ class _Search:
         number = self._order[depth]
         item, tried = self._items[number], []
         for b in sorted(item.allowed):
-            state = self._state(b)
-            if b < self._first(depth) or state in tried or not self._accepts(b, item):
+            # The properties of a bin that matter for all later items.
+            state = left, _, consumers = self._left[b], self._takers[b], self._consumers(b)
+            if b < self._first(depth) or state in tried or item.consumer in consumers:
+                continue
+            if not _fits(item, left):
                 continue
             tried.append(state)
             self.steps += 1
@@ -169,13 +172,6 @@ class _Search:
             self.bins[number] = None
             _take(item, self._left[b], +1)
         return False
-
-    def _accepts(self, b: int, item: PackingItem) -> bool:
-        return item.consumer not in self._consumers(b) and _fits(item, self._left[b])
-
-    def _state(self, b: int) -> object:
-        """Return the properties of a bin that matter for all later items."""
-        return self._left[b], self._takers[b], self._consumers(b)
 
     def _consumers(self, b: int) -> frozenset[str]:
         return frozenset(self._items[i].consumer for i in self._grouped if self.bins[i] == b)

@@ -52,19 +52,15 @@ class Shares(NamedTuple):
 
     def flavor_weight(self, vcpus: int) -> int:
         """Return the number of shares that the flavor states for this number of vCPUs."""
-        return self._scaled(vcpus)
+        product = _EXACT.multiply(self.amount, Decimal(vcpus if self.per_vcpu else 1))
+        return int(product.to_integral_value(ROUND_HALF_UP, _EXACT))
 
     def claim(self, shared_vcpus: int) -> int:
         """Return the VCPU_SHARES that a server with this number of shared vCPUs claims.
 
         Dedicated vCPUs do not compete for the shared CPUs of a host, and claim none.
         """
-        return self._scaled(shared_vcpus) if shared_vcpus else 0
-
-    def _scaled(self, vcpus: int) -> int:
-        factor = vcpus if self.per_vcpu else 1
-        product = _EXACT.multiply(self.amount, Decimal(factor))
-        return int(product.to_integral_value(ROUND_HALF_UP, _EXACT))
+        return self.flavor_weight(shared_vcpus) if shared_vcpus else 0
 
 
 def parse_shares(flavor: Flavor) -> Shares | None:

@@ -121,7 +121,8 @@ def memory_by_pages(
     :raises InvalidInput: the huge pages of a cell are larger than its memory, or
         more pages are reserved than a cell has; all faults at once.
     """
-    base = base_page_kb(topology)
+    sizes = [pages.size_kb for cell in topology.cells for pages in cell.pages]
+    base = min(sizes, default=_KB_WITHOUT_PAGES.get(topology.arch, 4))
     memory = {cell.id: _memory_kb_by_size(cell, base) for cell in topology.cells}
     faults = FaultList()
     for cell in topology.cells:
@@ -145,12 +146,6 @@ def memory_by_pages(
         for size, kb in sorted(sizes.items())
         if kb >= 1024
     )
-
-
-def base_page_kb(topology: HostTopology) -> int:
-    """Return the size of the host's smallest pages in kB."""
-    sizes = [pages.size_kb for cell in topology.cells for pages in cell.pages]
-    return min(sizes, default=_KB_WITHOUT_PAGES.get(topology.arch, 4))
 
 
 def _memory_kb_by_size(cell: NumaCell, base: int) -> dict[int, int]:

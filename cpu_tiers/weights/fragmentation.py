@@ -33,20 +33,16 @@ def best_first(answer: CandidatesAnswer, *, pack: bool = False) -> CandidatesAns
     :param pack: Nova's ``packing_host_numa_cells_allocation_strategy``.
     """
     usable = answer.usable()
-    host_numbers: dict[str, int] = {}
+    host_numbers: dict[str | None, int] = {}
     keyed = []
     for request in usable.allocation_requests:
-        host = _host(request, answer.provider_summaries)
+        # The host of its NUMA nodes, or of its first provider.
+        provider = next(iter(request.nodes or request.allocations), None)
+        host = provider and answer.provider_summaries[provider]["root_provider_uuid"]
         key = cost_of(request, answer.provider_summaries, pack=pack)
         keyed.append(((host_numbers.setdefault(host, len(host_numbers)), *key), request))
     keyed.sort(key=lambda pair: pair[0])  # stable: rule 4
     return replace(usable, allocation_requests=tuple(request for _, request in keyed))
-
-
-def _host(request: AllocationRequest, summaries: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the root provider of a candidate: of its NUMA nodes, or of its first provider."""
-    provider = next(iter(request.nodes or request.allocations), None)
-    return "" if provider is None else str(summaries[provider]["root_provider_uuid"])
 
 
 def cost_of(

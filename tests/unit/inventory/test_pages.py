@@ -4,7 +4,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import build_tree
-from cpu_tiers.inventory.memory import PagesMemory, base_page_kb, memory_by_pages
+from cpu_tiers.inventory.memory import PagesMemory, memory_by_pages
 from tests.unit.inventory.hosts import GIB_KB, cell, host, options, totals
 
 SMALL, LARGE = "CUSTOM_MEMORY_PAGE_SIZE_SMALL", "CUSTOM_MEMORY_PAGE_SIZE_LARGE"
@@ -111,4 +111,5 @@ def test_every_page_that_is_reserved_and_does_not_exist() -> None:
 
 def test_the_base_page_size_is_the_smallest_of_all_cells() -> None:
     cells = cell(0, "0", GIB_KB, {2048: 1}), cell(1, "1", GIB_KB, {64: 1, 2048: 1})
-    assert base_page_kb(host(*cells, arch="x86_64").topology) == 64
+    memory = memory_by_pages(host(*cells, arch="x86_64").topology, {})
+    assert {pages.size_kb for pages in memory if pages.is_base} == {64}
