@@ -1,4 +1,4 @@
-"""What ``tox -e release`` has made in ``packaging/built``, into the wheel: see docs/release.rst."""
+"""What ``tox -e release`` has made in ``packaging/built``, into the wheel: docs/release.rst."""
 
 from pathlib import Path
 from typing import Any
