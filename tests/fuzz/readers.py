@@ -41,7 +41,7 @@ from cpu_tiers.tools.cgroup.host import read_host as read_cgroups
 from cpu_tiers.tools.cgroup.load import load_between, read_load
 from cpu_tiers.tools.cgroup.nova_compute import find_config
 from cpu_tiers.tools.cgroup.vcpus import read_cpu_times
-from cpu_tiers.tools.compute_api.flavors import read_flavors as read_flavors_of_nova
+from cpu_tiers.tools.compute_api.objects import read_flavors as read_flavors_of_nova
 from cpu_tiers.tools.frame.app import main
 from cpu_tiers.tools.frame.documents import read_image, read_json, read_port
 from cpu_tiers.tools.frame.flavor_documents import read_flavors

@@ -18,8 +18,8 @@ from cpu_tiers.tools.cloud.host_groups import (
     read_host_groups,
 )
 from cpu_tiers.tools.cloud.tier_room import tier_rooms
-from cpu_tiers.tools.compute_api.answers import ComputeApiUnavailable
-from cpu_tiers.tools.compute_api.servers import read_server_names
+from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable
+from cpu_tiers.tools.compute_api.objects import read_server_names
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.compute_api.aggregates import read_aggregates
+from cpu_tiers.tools.compute_api.objects import read_aggregates
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.simulation.snapshot import Snapshot

@@ -1,1 +1,1 @@
-"""Nova over HTTP: the flavors of the cloud. Needs no Nova in the same Python."""
+"""The APIs of Nova, Glance and Neutron over HTTP. Needs no Nova in the same Python."""

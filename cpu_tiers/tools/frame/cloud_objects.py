@@ -13,11 +13,16 @@ from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import advice
 from cpu_tiers.model.network_agent import NetworkAgent, reports_resources
 from cpu_tiers.model.port import Port
-from cpu_tiers.tools.compute_api.agents import read_agents
-from cpu_tiers.tools.compute_api.aggregates import read_aggregates
-from cpu_tiers.tools.compute_api.flavors import read_flavors
-from cpu_tiers.tools.compute_api.lookup import IMAGE, PORT, SERVER, find, find_id
-from cpu_tiers.tools.compute_api.servers import read_server
+from cpu_tiers.tools.compute_api.objects import (
+    IMAGE,
+    PORT,
+    SERVER,
+    find,
+    read_agents,
+    read_aggregates,
+    read_flavors,
+    read_server,
+)
 from cpu_tiers.tools.frame.documents import image_of, port_of, read_image, read_port
 from cpu_tiers.tools.frame.flavor_documents import flavor_of
 from cpu_tiers.tools.http.services import Services
@@ -130,7 +135,7 @@ def server_ids(texts: Iterable[str], services: Open) -> list[str]:
             ids.append(text)
             continue
         with faults:
-            ids.append(find_id(services(), SERVER, text, "--server"))
+            ids.append(find(services(), SERVER, text, "--server")["id"])
     faults.raise_if_any()
     return ids
 

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.compute_api.flavors import read_flavors as read_novas_flavors
+from cpu_tiers.tools.compute_api.objects import read_flavors as read_novas_flavors
 from cpu_tiers.tools.frame.cloud_objects import NOVA, find_flavors
 from cpu_tiers.tools.frame.flavor_documents import Check, flavor_of
 from cpu_tiers.tools.frame.snapshot_argument import flavor_in, flavors_of, read_snapshot

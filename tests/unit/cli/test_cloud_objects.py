@@ -126,7 +126,7 @@ def test_every_wrong_port_is_named(tmp_path: Path) -> None:
 
 
 def agent(kind: str, **options: object) -> dict[str, object]:
-    return {"host": "compute1", "agent_type": kind, "configurations": options}
+    return {"id": kind, "host": "compute1", "agent_type": kind, "configurations": options}
 
 
 def test_agents_of_a_host() -> None:
@@ -136,7 +136,7 @@ def test_agents_of_a_host() -> None:
         resource_provider_hypervisors={"br-ex": "compute1.example.org"},
     )
     dhcp = agent("DHCP agent", networks=3)
-    cloud = Catalog({("network", AGENTS): {"agents": [dhcp, "no agent", switch]}})
+    cloud = Catalog({("network", AGENTS): {"agents": [dhcp, switch]}})
     (found,) = find_agents(cloud.services(), "compute1")
     assert found.bandwidths == {"br-ex": {"egress": 1000, "ingress": 2000}}
 

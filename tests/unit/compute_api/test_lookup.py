@@ -3,8 +3,8 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.compute_api.answers import ComputeApiUnavailable
-from cpu_tiers.tools.compute_api.lookup import IMAGE, PORT, SERVER, NamedKind, find, find_id
+from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable, Kind
+from cpu_tiers.tools.compute_api.objects import IMAGE, PORT, SERVER, find
 from tests.unit.compute_api.catalog import Catalog
 
 ONE, TWO = {"id": "1", "name": "web"}, {"id": "2", "name": "web"}
@@ -13,7 +13,7 @@ BY_PATTERN = "/servers/detail?all_tenants=1&name=%5Eweb%24"
 
 
 def found(
-    kind: NamedKind, name: str, answers: dict[tuple[str, str], object]
+    kind: Kind, name: str, answers: dict[tuple[str, str], object]
 ) -> tuple[object, list[str]]:
     catalog = Catalog(answers)
     return find(catalog.services(), kind, name, "--it"), catalog.paths
@@ -27,7 +27,7 @@ def found(
         (PORT, "network", "/v2.0/ports/1", {"port": ONE}),
     ],
 )
-def test_by_id(kind: NamedKind, service: str, path: str, answer: object) -> None:
+def test_by_id(kind: Kind, service: str, path: str, answer: object) -> None:
     assert found(kind, "1", {(service, path): answer}) == (ONE, [path])
 
 
@@ -39,8 +39,8 @@ def test_by_id(kind: NamedKind, service: str, path: str, answer: object) -> None
         (PORT, "network", "/v2.0/ports?name=web", "ports"),
     ],
 )
-def test_by_name(kind: NamedKind, service: str, path: str, key: str) -> None:
-    answer = {key: [OTHER, "no object", ONE]}
+def test_by_name(kind: Kind, service: str, path: str, key: str) -> None:
+    answer = {key: [OTHER, ONE]}
     assert found(kind, "web", {(service, path): answer})[0] == ONE
     with pytest.raises(InvalidInput, match=r"--it: web: .* no .* with this name or id; openstack"):
         found(kind, "web", {(service, path): {key: [OTHER]}})
@@ -82,8 +82,14 @@ def test_a_server_with_the_name_of_the_list() -> None:
     assert found(SERVER, "detail", answers) == (server, [path])
 
 
-def test_the_id_of_a_server() -> None:
-    path = ("compute", BY_PATTERN)
-    assert find_id(Catalog({path: {"servers": [ONE]}}).services(), SERVER, "web", "--it") == "1"
-    with pytest.raises(ComputeApiUnavailable, match="the answer is not a server"):
-        find_id(Catalog({path: {"servers": [{"name": "web"}]}}).services(), SERVER, "web", "--it")
+@pytest.mark.parametrize(
+    ("path", "answer", "message"),
+    [
+        (BY_PATTERN, {"servers": [{"name": "web"}]}, "is not a list of servers"),
+        (BY_PATTERN, {"servers": [ONE, "no object"]}, "is not a list of servers"),
+        ("/servers/web", {"server": {"name": "web"}}, "is not a server"),
+    ],
+)
+def test_objects_without_an_id(path: str, answer: object, message: str) -> None:
+    with pytest.raises(ComputeApiUnavailable, match=f"the answer {message}; check the endpoint"):
+        found(SERVER, "web", {("compute", path): answer})

@@ -8,19 +8,14 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import EndpointNotFound
 from keystoneauth1.session import Session
 
-from cpu_tiers.tools.compute_api.answers import (
-    NEUTRON,
-    ComputeApiUnavailable,
-    Wanted,
-    get,
-    part,
-)
+from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable, get, part
+from cpu_tiers.tools.compute_api.objects import PORT
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.http.settings import OPENSTACK_CLIENT
 from tests.unit.placement.scripted import answer
 
-PORTS = Wanted(NEUTRON, "ports", "a list of ports")
+PATH = "/v2.0/ports"
 
 
 class Absent(Session):
@@ -51,17 +46,17 @@ class Answering(Session):
 def test_an_answer_that_is_cut_off_is_asked_for_again() -> None:
     cut_off, whole = answer(200, b'{"ports": ['), answer(200, {"ports": []})
     script = Answering(cut_off, answer(200, b"", ""), cut_off, whole)
-    assert get(script.services(), "/v2.0/ports", PORTS) == {"ports": []}
+    assert get(script.services(), PORT, PATH) == {"ports": []}
     script = Answering(*[cut_off] * 9)
     with pytest.raises(ComputeApiUnavailable, match="Neutron cannot be asked for ports"):
-        get(script.services(), "/v2.0/ports", PORTS)
+        get(script.services(), PORT, PATH)
     assert len(script.answers) == 9 - 4
 
 
 def test_an_answer_of_a_proxy_is_not_asked_for_again() -> None:
     script = Answering(*[answer(200, b"<html>", "text/html")] * 9)
     with pytest.raises(ComputeApiUnavailable, match="Neutron cannot be asked for ports"):
-        get(script.services(), "/v2.0/ports", PORTS)
+        get(script.services(), PORT, PATH)
     assert len(script.answers) == 9 - 1
 
 
@@ -71,18 +66,18 @@ def test_a_service_that_the_catalog_lacks() -> None:
 
     services = Services(adapter=adapter, retry_policy=RetryPolicy(attempts=1))
     with pytest.raises(ComputeApiUnavailable) as raised:
-        get(services, "/v2.0/ports", PORTS)
+        get(services, PORT, PATH)
     message = str(raised.value)
     assert message.startswith("GET /v2.0/ports: Neutron cannot be asked for ports: no endpoint of")
     assert "'interface': ['internal']" in message
     assert message.endswith("in [placement] of nova.conf, and the endpoint of the service network")
     services = replace(services, settings=OPENSTACK_CLIENT)
     with pytest.raises(ComputeApiUnavailable, match=r"domains in clouds.yaml or OS_\*, and"):
-        get(services, "/v2.0/ports", PORTS)
+        get(services, PORT, PATH)
 
 
 @pytest.mark.parametrize("body", [None, [], {}, {"ports": {}}])
 def test_a_part_of_another_form(body: object) -> None:
     with pytest.raises(ComputeApiUnavailable, match=r"is not a list of ports; .* service network"):
-        part(body, "ports", list, "/v2.0/ports", PORTS)
-    assert part({"ports": [1]}, "ports", list, "/", PORTS) == [1]
+        part(body, "ports", list, PORT, PATH)
+    assert part({"ports": [1]}, "ports", list, PORT, PATH) == [1]
