@@ -60,7 +60,7 @@ from cpu_tiers.weights import SCORINGS, make_forest
 from cpu_tiers.weights.fragmentation import best_first
 
 UUID = "00000000-0000-4000-8000-000000000001"
-_DEMO = Path(__file__).parents[2] / "cpu_tiers" / "cli" / "demo" / "data"
+_DEMO = Path(__file__).parents[2] / "cpu_tiers" / "tools" / "demo" / "data"
 _MOST_VCPUS = 64
 
 
