@@ -41,7 +41,7 @@ class Api(NamedTuple):
     service_type: str
 
 
-class Kind(NamedTuple):
+class ObjectKind(NamedTuple):
     """A kind of objects of an API.
 
     :param noun: the word for an object with its article, such as ``a server``.
@@ -72,7 +72,7 @@ class Kind(NamedTuple):
         return f"{self.path}/{quote(object_id, safe='', errors='replace')}"
 
 
-def read_object(services: Services, kind: Kind, object_id: str) -> Document:
+def read_object(services: Services, kind: ObjectKind, object_id: str) -> Document:
     """Return the object with an id.
 
     :raises NotFoundThere: there is no such object.
@@ -86,7 +86,7 @@ def read_object(services: Services, kind: Kind, object_id: str) -> Document:
 
 
 def read_list(
-    services: Services, kind: Kind, parameters: Mapping[str, object]
+    services: Services, kind: ObjectKind, parameters: Mapping[str, object]
 ) -> Iterator[Document]:
     """Yield the objects of a list, page by page.
 
@@ -110,7 +110,7 @@ def read_list(
         marker = last
 
 
-def get(services: Services, kind: Kind, path: str) -> Document:
+def get(services: Services, kind: ObjectKind, path: str) -> Document:
     """Return the JSON object with which a service answers a GET.
 
     :raises NotFoundThere: the service has no such object.
@@ -145,7 +145,7 @@ def _json(adapter: Adapter, path: str, microversion: str | None) -> Any:
         raise
 
 
-def part(body: object, key: str, type_: type[Any], kind: Kind, path: str) -> Any:
+def part(body: object, key: str, type_: type[Any], kind: ObjectKind, path: str) -> Any:
     """Return ``body[key]``, checked to be of a type.
 
     :param kind: the kind of objects of the answer, for an error.
@@ -157,7 +157,7 @@ def part(body: object, key: str, type_: type[Any], kind: Kind, path: str) -> Any
     raise _other_form(kind, path)
 
 
-def _unanswered(services: Services, kind: Kind, path: str, error: Exception) -> str:
+def _unanswered(services: Services, kind: ObjectKind, path: str, error: Exception) -> str:
     reason = tls_fault(error, services.settings) or (
         f"{printable(str(error)[:300]) or type(error).__name__}; check"
         f" {services.settings.credentials}, and the endpoint of the service"
@@ -167,7 +167,7 @@ def _unanswered(services: Services, kind: Kind, path: str, error: Exception) -> 
     return f"GET {path}: {kind.api.name} cannot be asked for {things}: {reason}"
 
 
-def _other_form(kind: Kind, path: str) -> ComputeApiUnavailable:
+def _other_form(kind: ObjectKind, path: str) -> ComputeApiUnavailable:
     form = f"a list of {kind.plural}" if _is_list(kind, path) else kind.noun
     return ComputeApiUnavailable(
         f"GET {path}: the answer is not {form}; check the endpoint of the service"
@@ -175,5 +175,5 @@ def _other_form(kind: Kind, path: str) -> ComputeApiUnavailable:
     )
 
 
-def _is_list(kind: Kind, path: str) -> bool:
+def _is_list(kind: ObjectKind, path: str) -> bool:
     return path.partition("?")[0] == kind.list_path

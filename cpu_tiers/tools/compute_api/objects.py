@@ -11,8 +11,8 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.tools.compute_api.client import (
     Api,
     Document,
-    Kind,
     NotFoundThere,
+    ObjectKind,
     get,
     part,
     read_list,
@@ -27,18 +27,18 @@ _NEUTRON = Api("Neutron", "network")
 # 2.47 is the first microversion whose servers have their flavor with its extra specs, 2.61 the
 # first whose flavors have their extra specs, and 2.41 the first whose aggregates have the uuids
 # that they have in Placement.
-SERVER = Kind(_NOVA, "a server", "/servers", "/servers/detail", "2.47")
-IMAGE = Kind(_GLANCE, "an image", "/v2/images", "/v2/images", is_wrapped=False)
-PORT = Kind(_NEUTRON, "a port", "/v2.0/ports", "/v2.0/ports")
-_SERVER_NAME = Kind(_NOVA, "a server", "/servers", "/servers")
-_FLAVOR = Kind(_NOVA, "a flavor", "/flavors", "/flavors/detail", "2.61")
-_AGGREGATE = Kind(_NOVA, "an aggregate", "/os-aggregates", "/os-aggregates", "2.41")
-_AGENT = Kind(_NEUTRON, "an agent", "/v2.0/agents", "/v2.0/agents")
+SERVER = ObjectKind(_NOVA, "a server", "/servers", "/servers/detail", "2.47")
+IMAGE = ObjectKind(_GLANCE, "an image", "/v2/images", "/v2/images", is_wrapped=False)
+PORT = ObjectKind(_NEUTRON, "a port", "/v2.0/ports", "/v2.0/ports")
+_SERVER_NAME = ObjectKind(_NOVA, "a server", "/servers", "/servers")
+_FLAVOR = ObjectKind(_NOVA, "a flavor", "/flavors", "/flavors/detail", "2.61")
+_AGGREGATE = ObjectKind(_NOVA, "an aggregate", "/os-aggregates", "/os-aggregates", "2.41")
+_AGENT = ObjectKind(_NEUTRON, "an agent", "/v2.0/agents", "/v2.0/agents")
 
 PAGE = 1000  # the default of [api] max_limit, so that Nova does not shorten the pages
 
 
-def find(services: Services, kind: Kind, name: str, where: str) -> Document:
+def find(services: Services, kind: ObjectKind, name: str, where: str) -> Document:
     """Return the object with an id, or else the only object with a name.
 
     :param kind: ``SERVER``, ``IMAGE`` or ``PORT``.

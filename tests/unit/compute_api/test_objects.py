@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable, Kind
+from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable, ObjectKind
 from cpu_tiers.tools.compute_api.objects import IMAGE, PORT, SERVER, find
 from tests.unit.compute_api.catalog import Catalog
 
@@ -13,7 +13,7 @@ BY_PATTERN = "/servers/detail?all_tenants=1&name=%5Eweb%24"
 
 
 def found(
-    kind: Kind, name: str, answers: dict[tuple[str, str], object]
+    kind: ObjectKind, name: str, answers: dict[tuple[str, str], object]
 ) -> tuple[object, list[str]]:
     catalog = Catalog(answers)
     return find(catalog.services(), kind, name, "--it"), catalog.paths
@@ -27,7 +27,7 @@ def found(
         (PORT, "network", "/v2.0/ports/1", {"port": ONE}),
     ],
 )
-def test_by_id(kind: Kind, service: str, path: str, answer: object) -> None:
+def test_by_id(kind: ObjectKind, service: str, path: str, answer: object) -> None:
     assert found(kind, "1", {(service, path): answer}) == (ONE, [path])
 
 
@@ -39,7 +39,7 @@ def test_by_id(kind: Kind, service: str, path: str, answer: object) -> None:
         (PORT, "network", "/v2.0/ports?name=web", "ports"),
     ],
 )
-def test_by_name(kind: Kind, service: str, path: str, key: str) -> None:
+def test_by_name(kind: ObjectKind, service: str, path: str, key: str) -> None:
     answer = {key: [OTHER, ONE]}
     assert found(kind, "web", {(service, path): answer})[0] == ONE
     with pytest.raises(InvalidInput, match=r"--it: web: .* no .* with this name or id; openstack"):
