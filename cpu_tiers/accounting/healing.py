@@ -1,10 +1,11 @@
-"""Additions: amounts to add to allocations on a host, by provider, and the limits in the way.
+"""Healing: the additions to the allocations on a host as Placement has it, by provider.
 
 On a host that reports its NUMA nodes, a server gets its missing shares on the nodes where it
-holds VCPU, and a server that holds nothing at all gets its CPUs and memory on nodes. Pure.
+holds VCPU, and a server that holds nothing at all gets what its flavor requests. Pure.
 """
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cpu_tiers.accounting.holdings import (
@@ -15,66 +16,44 @@ from cpu_tiers.accounting.holdings import (
     sum_portions,
 )
 from cpu_tiers.accounting.missing_shares import (
+    Addition,
     Owner,
     Shortfall,
-    Verdict,
-    check_rooms,
-    divide_by_vcpu,
+    additions_of,
+    plan_share_additions,
 )
 from cpu_tiers.accounting.relocation import Resident, assign_to_nodes
-from cpu_tiers.errors import Fault
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.extra_specs.guest_cpus import GuestCpus
 from cpu_tiers.model.inventory import Inventory, ProviderTree
-from cpu_tiers.model.names import NUMA_SERVER, VCPU_SHARES
+from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import OF_NODES
+from cpu_tiers.translators import sizes
+from cpu_tiers.translators.contract import ServerRequest, as_existing
+
+LOG = logging.getLogger(__name__)
 
 ByName = Portion[ProviderName]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Addition:
-    """The amounts to add to the allocations of a consumer.
+class HealPlan:
+    """The amounts that the consumers of a host get, and whether there is room.
 
-    :param shortfall: all amounts together.
-    :param goes_to: the same amounts by provider; empty if no place is known.
-    :param limits: the reasons why there is no room, by provider; empty if there
-        is room.
+    :param host: the name of the root provider.
+    :param shares: the inventories of shares that the plan is for, by provider.
+    :param has_nodes: the host reports its NUMA nodes.
     """
 
-    shortfall: Shortfall
-    goes_to: ByName
-    limits: Mapping[str, str] = field(default_factory=dict)
+    host: str
+    shares: Mapping[ProviderName, Mapping[str, Inventory]] = field(default_factory=dict)
+    has_nodes: bool = False
+    additions: tuple[Addition, ...] = ()
 
     @property
-    def faults(self) -> tuple[Fault, ...]:
-        """Return the message for each provider that has no room."""
-        return tuple(
-            Verdict(shortfall=self.shortfall, limit=limit).fault(provider)
-            for provider, limit in self.limits.items()
-        )
-
-
-def plan_share_additions(
-    inventories: Mapping[ProviderName, Mapping[str, Inventory]],
-    holdings: Holdings[ProviderName],
-    shortfalls: Iterable[Shortfall],
-    *,
-    along: ProviderName | None = None,
-) -> tuple[Addition, ...]:
-    """Return the shares to add for each consumer, in proportion to its VCPU.
-
-    :param inventories: of all providers that have shares, or are going to have
-        some. A consumer gets no shares of any other provider.
-    :param shortfalls: the missing shares of each consumer, of all providers
-        together.
-    :param along: a provider whose VCPU is about to move to other providers. Its
-        shares move along, so it needs no room for them.
-    """
-    divided = divide_by_vcpu(shortfalls, holdings)
-    with_shares = {p: divided[p] for p in divided if p in {along, *inventories}}
-    return tuple(
-        replace(addition, limits={p: limit for p, limit in addition.limits.items() if p != along})
-        for addition in _additions(inventories, holdings.total, with_shares)
-    )
+    def fits(self) -> bool:
+        """Tell whether there is room for all additions."""
+        return not any(addition.limits for addition in self.additions)
 
 
 def plan_additions(
@@ -179,26 +158,46 @@ def _whole_additions(
     inventories = {
         ProviderName(provider.name): provider.inventories for provider in tree.providers
     }
-    return (*without_node, *_additions(inventories, used, by_provider))
+    return (*without_node, *additions_of(inventories, used, by_provider))
 
 
-def _additions(
-    inventories: Mapping[ProviderName, Mapping[str, Inventory]],
-    used: ByName,
-    shortfalls: Mapping[ProviderName, Iterable[Shortfall]],
-) -> tuple[Addition, ...]:
-    """Return the additions by consumer, from shortfalls by provider, with the limits."""
-    additions: dict[ConsumerId, Addition] = {}
-    for provider, verdicts in check_rooms(inventories, used, shortfalls).items():
-        for verdict in verdicts:
-            shortfall = verdict.shortfall
-            before = additions.get(
-                shortfall.consumer, Addition(shortfall=shortfall, goes_to=Portion())
-            )
-            goes_to = before.goes_to + Portion({provider: shortfall.resources})
-            additions[shortfall.consumer] = Addition(
-                shortfall=replace(shortfall, resources=goes_to.total),
-                goes_to=goes_to,
-                limits={**before.limits, **({provider: verdict.limit} if verdict.limit else {})},
-            )
-    return tuple(additions.values())
+def held_by_flavor(
+    owner: Owner,
+    cpus_of_nova: Callable[[], GuestCpus],
+    *,
+    has_pcpu: bool,
+    on_nodes: bool = False,
+) -> dict[str, int]:
+    """Return the amounts of a flavor, of the resource classes of NUMA nodes.
+
+    :param cpus_of_nova: returns the CPUs that Nova has given the server, for a server whose
+        flavor has faults (decision D72).
+    :param has_pcpu: the host has PCPU. If it has not, dedicated CPUs are VCPU.
+    :param on_nodes: the amounts are allocated on NUMA nodes. A server with nodes then holds what
+        its nodes have, as after a move, and no other amount of its flavor.
+    """
+    server = ServerRequest(owner.flavor, owner.image)
+    try:
+        server.guest  # noqa: B018  # read here, so that it cannot fail later
+    except InvalidInput as error:
+        LOG.warning("%s holds the CPUs that Nova gives it: %s", owner.name, error)
+        server = as_existing(server, cpus_of_nova())
+    claimed: dict[str, int] = {}
+    for group in sizes.translate(server):
+        claimed |= group.resources
+    if PCPU in claimed and not has_pcpu:  # nova-scheduler requests VCPU of such hosts instead
+        claimed = {**claimed, PCPU: 0, VCPU: owner.flavor.vcpus}
+    if not (on_nodes and server.guest.nodes):
+        claimed |= _stated(server)
+    return {name: claimed[name] for name in sorted(OF_NODES) if claimed.get(name)}
+
+
+def _stated(server: ServerRequest) -> dict[str, int]:
+    """Return the amounts of ``resources:`` extra specs, which replace other amounts as in Nova.
+
+    There is an exception, as in Nova: an amount of 0 beside a CPU policy with dedicated vCPUs.
+    """
+    stated = {name: server.own_groups.amount(name) for name in OF_NODES}
+    if server.cpus.dedicated:
+        stated = {MEMORY_MB: stated[MEMORY_MB]}
+    return {name: amount for name, amount in stated.items() if amount is not None}

@@ -1,16 +1,23 @@
-"""Shortfalls: the missing shares of the consumers of a host (decision D8).
+"""Shortfalls: the missing shares of the consumers of a host, and their additions (decision D8).
 
 When a host starts to report VCPU_SHARES, its servers hold none, though their flavors request
 some. The functions here take the holdings of a host and the owners of its consumers, and return
-the shortfalls and the servers that have no room. A consumer with any shares has no
-shortfall: computing and writing the shortfalls again changes nothing. Pure.
+the shortfalls, the amounts to add to the allocations, and the limits in the way. A consumer with
+any shares has no shortfall: computing and writing the shortfalls again changes nothing. Pure.
 """
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings, P, Portion
+from cpu_tiers.accounting.holdings import (
+    Amounts,
+    ConsumerId,
+    Holdings,
+    P,
+    Portion,
+    ProviderName,
+)
 from cpu_tiers.errors import Fault, InvalidInput
 from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.model.flavor import Flavor, Image
@@ -20,10 +27,6 @@ from cpu_tiers.translators.contract import ServerRequest, as_existing
 from cpu_tiers.translators.shares import claimed_shares, divide
 
 LOG = logging.getLogger(__name__)
-
-
-class SharesDoNotFit(InvalidInput):
-    """Servers of a host request more shares than the host has; each server is a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,15 +163,73 @@ def check_rooms(
     return {provider: tuple(of_provider) for provider, of_provider in verdicts.items()}
 
 
-def refuse_what_does_not_fit(provider: str, verdicts: Iterable[Verdict]) -> None:
-    """Check that a provider has room for all shortfalls.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """The amounts to add to the allocations of a consumer.
 
-    :param provider: the name of the provider.
-    :raises SharesDoNotFit: with a fault for each server that has no room.
+    :param shortfall: all amounts together.
+    :param goes_to: the same amounts by provider; empty if no place is known.
+    :param limits: the reasons why there is no room, by provider; empty if there
+        is room.
     """
-    faults = [verdict.fault(provider) for verdict in verdicts if verdict.limit]
-    if faults:
-        raise SharesDoNotFit(faults)
+
+    shortfall: Shortfall
+    goes_to: Portion[ProviderName]
+    limits: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """Return the message for each provider that has no room."""
+        return tuple(
+            Verdict(shortfall=self.shortfall, limit=limit).fault(provider)
+            for provider, limit in self.limits.items()
+        )
+
+
+def plan_share_additions(
+    inventories: Mapping[ProviderName, Mapping[str, Inventory]],
+    holdings: Holdings[ProviderName],
+    shortfalls: Iterable[Shortfall],
+    *,
+    along: ProviderName | None = None,
+) -> tuple[Addition, ...]:
+    """Return the shares to add for each consumer, in proportion to its VCPU.
+
+    :param inventories: of all providers that have shares, or are going to have
+        some. A consumer gets no shares of any other provider.
+    :param shortfalls: the missing shares of each consumer, of all providers
+        together.
+    :param along: a provider whose VCPU is about to move to other providers. Its
+        shares move along, so it needs no room for them.
+    """
+    divided = divide_by_vcpu(shortfalls, holdings)
+    with_shares = {p: divided[p] for p in divided if p in {along, *inventories}}
+    return tuple(
+        replace(addition, limits={p: limit for p, limit in addition.limits.items() if p != along})
+        for addition in additions_of(inventories, holdings.total, with_shares)
+    )
+
+
+def additions_of(
+    inventories: Mapping[ProviderName, Mapping[str, Inventory]],
+    used: Portion[ProviderName],
+    shortfalls: Mapping[ProviderName, Iterable[Shortfall]],
+) -> tuple[Addition, ...]:
+    """Return the additions by consumer, from shortfalls by provider, with the limits."""
+    additions: dict[ConsumerId, Addition] = {}
+    for provider, verdicts in check_rooms(inventories, used, shortfalls).items():
+        for verdict in verdicts:
+            shortfall = verdict.shortfall
+            before = additions.get(
+                shortfall.consumer, Addition(shortfall=shortfall, goes_to=Portion())
+            )
+            goes_to = before.goes_to + Portion({provider: shortfall.resources})
+            additions[shortfall.consumer] = Addition(
+                shortfall=replace(shortfall, resources=goes_to.total),
+                goes_to=goes_to,
+                limits={**before.limits, **({provider: verdict.limit} if verdict.limit else {})},
+            )
+    return tuple(additions.values())
 
 
 def _requested_shares(owner: Owner, vcpus: int) -> int:

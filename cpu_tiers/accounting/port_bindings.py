@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from types import MappingProxyType
+from typing import Self
 
 from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId, ProviderName, sum_portions
+from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import interface_of
@@ -214,6 +216,49 @@ class PortShortfall:
         return Fault(
             where=f"port {self.port.id} of {owner}", given=self.limit, allowed=self.advice
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortVerdict:
+    """The shortfall of a port, or the reason why the port cannot be healed here.
+
+    :param providers: the names of the providers that serve the port.
+    :param goes_to: the amounts that the server gets for the port.
+    """
+
+    owner: Owner
+    shortfall: PortShortfall
+    providers: tuple[str, ...]
+    goes_to: Portion[ProviderName]
+
+    @classmethod
+    def of(cls, owner: Owner, shortfall: PortShortfall, tree: HostTree) -> Self:
+        """Return the verdict on the shortfall of a port of a server."""
+        serving = shortfall.binding.providers.values() if shortfall.binding else ()
+        return cls(
+            owner=owner,
+            shortfall=shortfall,
+            providers=tuple(sorted({tree.name(uuid) for uuid in serving})),
+            goes_to=shortfall.lacks.renamed(tree.name),
+        )
+
+    @property
+    def adds(self) -> dict[str, int]:
+        """The amounts that the server gets for the port, by resource class."""
+        return self.goes_to.total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortPlan:
+    """The verdicts on the ports of a host.
+
+    :param host: the name of the root provider.
+    :param asking: the number of ports on the host that request resources.
+    """
+
+    host: str
+    asking: int = 0
+    verdicts: tuple[PortVerdict, ...] = ()
 
 
 def find_port_shortfalls(

@@ -1,6 +1,8 @@
 """The NUMA topology of a host: cells with CPUs, cores and memory."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Self
 
 from cpu_tiers.model.cpu_set import CpuSet
 
@@ -47,3 +49,8 @@ class HostTopology:
     def memory_mb(self) -> int:
         """Return the memory of all cells in MiB, rounded down."""
         return sum(cell.memory_kb for cell in self.cells) // 1024
+
+    def with_only(self, cpus: Collection[int]) -> Self:
+        """Return the topology with only some of the CPUs, such as those that are online."""
+        cells = (replace(c, cpus=CpuSet(c.cpus.intersection(cpus))) for c in self.cells)
+        return replace(self, cells=tuple(cells))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nova import exception, objects
+from nova.context import RequestContext
 
 from cpu_tiers.accounting.holdings import Amounts, ConsumerId, ProviderId, ProviderName
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall, lacks_shares, missing_shares
@@ -146,7 +147,7 @@ def find_consumer_records(
     return records
 
 
-def _servers(context: Any, uuids: Collection[ConsumerId]) -> dict[ConsumerId, Any]:
+def _servers(context: RequestContext, uuids: Collection[ConsumerId]) -> dict[ConsumerId, Any]:
     if not uuids:
         return {}
     servers = objects.InstanceList.get_by_filters(
@@ -199,7 +200,7 @@ def moves_of(compute_node: ComputeNode) -> list[Any]:
     return [move for move in moves if move.status not in _OVER]
 
 
-def _leaving(context: Any, uuid: ConsumerId) -> ConsumerRecord | None:
+def _leaving(context: RequestContext, uuid: ConsumerId) -> ConsumerRecord | None:
     """Return the record of a migration that holds its source."""
     try:
         move = objects.Migration.get_by_uuid(context, uuid)

@@ -95,7 +95,7 @@ def _has_cpus_only(specs: Mapping[str, str], image: objects.ImageMeta) -> bool:
     return has(CPUS, IMAGE_CPUS) and not has(MEMORY, IMAGE_MEMORY)
 
 
-def _translate_flavor(original: Callable[..., Any]) -> Callable[..., Any]:
+def _translate_flavor(original: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(original)
     def numa_get_constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta) -> Any:
         try:
@@ -136,7 +136,7 @@ def _read_both_keys(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_emulator_thread_policy_constraint
 
 
-def _claim_masked(original: Callable[..., Any]) -> Callable[..., Any]:
+def _claim_masked(original: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(original)
     def _translate_pinning_policies(
         self: Any, flavor: objects.Flavor, image: objects.ImageMeta

@@ -79,7 +79,7 @@ def _urls(classes: Iterable[str], traits: Iterable[str]) -> frozenset[str]:
     )
 
 
-def _ensure_names(original: Callable[..., Any]) -> Callable[..., Any]:
+def _ensure_names(original: Callable[..., object]) -> Callable[..., Any]:
     """Create the names of a query before the query is sent."""
     created: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 

@@ -9,27 +9,30 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import copy
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 from nova import objects
+from nova.context import RequestContext
 
 from cpu_tiers.model.port import require, split_requirement
 from cpu_tiers.model.request import GroupDraft, RequestGroup
 from cpu_tiers.nova import custom_names
 from cpu_tiers.nova.seams import Seam
 
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
+
 _PORTS = "cpu_tiers_ports"
 """The attribute of Nova's ResourceRequest with the suffixes of the groups to put into form."""
 
 
-def mark(request: Any, suffixes: Iterable[str | None]) -> None:
+def mark(request: ResourceRequest, suffixes: Iterable[str | None]) -> None:
     """Note in a request which groups of ports Placement would not understand.
 
-    :param request: Nova's ``ResourceRequest``.
     :param suffixes: of all groups of ports.
     """
-    groups = [_to_group(s, g) for s, g in request._rg_by_id.items() if s in set(suffixes)]
+    groups = [_to_group(s, g) for s, g in request._rg_by_id.items() if s and s in set(suffixes)]
     if groups := [group for group in groups if group.any_of or not group.resources]:
         setattr(request, _PORTS, frozenset(group.suffix for group in groups))
         # Placement answers 400 if it does not know one of the alternatives, for example
@@ -47,11 +50,13 @@ def _to_group(suffix: str, nova_group: objects.RequestGroup) -> RequestGroup:
     return draft.freeze(suffix)
 
 
-def _ask_in_form(original: Callable[..., Any]) -> Callable[..., Any]:
+def _ask_in_form(original: Callable[..., object]) -> Callable[..., Any]:
     """Send the query of a server with such ports in the form that Placement understands."""
 
     @functools.wraps(original)
-    def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
+    def get_allocation_candidates(
+        self: ReportClient, context: RequestContext, resources: ResourceRequest
+    ) -> Any:
         suffixes: frozenset[str] = getattr(resources, _PORTS, frozenset())
         groups = [_to_group(s, g) for s, g in resources._rg_by_id.items() if s in suffixes]
         if not groups:
@@ -65,14 +70,14 @@ def _ask_in_form(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _get(
-    client: Any,
+    client: ReportClient,
     groups: Iterable[RequestGroup],
     same_subtree: Iterable[Iterable[str]],
     url: str,
     version: str | None = None,
     global_request_id: str | None = None,
 ) -> Any:
-    """Send the query; ``client`` is Nova's ``SchedulerReportClient``."""
+    """Send the query."""
     path, _, query = url.partition("?")
     parameters = in_form(parse_qsl(query, keep_blank_values=True), groups, same_subtree)
     if any(group.any_of for group in groups):

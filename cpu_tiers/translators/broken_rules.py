@@ -11,6 +11,7 @@ translators know what is wrong with the request groups, such as a missing ``grou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
@@ -66,6 +67,32 @@ class BrokenRules(NamedTuple):
     faults: tuple[Fault, ...]
     refused_by: tuple[str, ...]
     moves: Mapping[str, Move | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorFinding:
+    """A flavor that breaks rules.
+
+    :param servers: the servers with this embedded flavor; none for a flavor of the API database.
+    """
+
+    rules: BrokenRules
+    servers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """The findings in a database of Nova.
+
+    :param count: the number of flavors in the API database, or of servers in a cell v2.
+    :param error: the cell v2 that did not answer, with the reason; ``None`` if all was read.
+    :param pinned: the number of servers with the CPU policy ``dedicated``, by compute node.
+    """
+
+    count: int
+    findings: tuple[FlavorFinding, ...]
+    error: str | None = None
+    pinned: Mapping[str, int] = field(default_factory=dict)
 
 
 class _Option(NamedTuple):

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from random import Random
 
 from cpu_tiers.accounting import healing
-from cpu_tiers.accounting.healing import Addition
-from cpu_tiers.accounting.missing_shares import Owner, missing_shares
+from cpu_tiers.accounting.missing_shares import Addition, Owner, missing_shares
 from cpu_tiers.accounting.relocation import ServersDoNotFit
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.errors import PlacementError, ReportingCannotBeDisabled

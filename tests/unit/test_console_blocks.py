@@ -75,7 +75,7 @@ NOT_RUN = {
     (
         "docs/simulation.rst",
         "cloud requests",
-    ): "tests/nova/commands/test_server_history.py runs it.",
+    ): "tests/nova/commands/test_stored_flavors.py runs it.",
     (
         "docs/simulation.rst",
         "--requests requests.csv",

@@ -40,7 +40,7 @@ def start() -> None:
         install([CONFIGURED])
 
 
-def _start_later(original: Callable[..., Any]) -> Callable[..., Any]:
+def _start_later(original: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(original)
     def setup_profiler(binary: str, host: str) -> Any:
         remove([CONFIGURED])

@@ -98,15 +98,15 @@ def _refuse(faults: tuple[Fault, ...]) -> None:
         raise exception.InvalidRequest(str(InvalidInput(faults)))
 
 
-def _refuse_boot(original: Callable[..., Any]) -> Callable[..., Any]:
+def _refuse_boot(original: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(original)
     def _validate_and_build_base_options(
-        self: Any,
-        context: Any,
+        self: object,
+        context: object,
         flavor: objects.Flavor,
         boot_meta: Mapping[str, Any],
-        *args: Any,
-        **kwargs: Any,
+        *args: object,
+        **kwargs: object,
     ) -> Any:
         _refuse(faults_of(flavor, _to_meta(boot_meta)))
         return original(self, context, flavor, boot_meta, *args, **kwargs)
@@ -114,7 +114,7 @@ def _refuse_boot(original: Callable[..., Any]) -> Callable[..., Any]:
     return _validate_and_build_base_options
 
 
-def _refuse_resize(original: Callable[..., Any]) -> Callable[..., Any]:
+def _refuse_resize(original: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(original)
     def _validate_flavor_image_numa_pci(
         image: Mapping[str, Any],
@@ -130,7 +130,7 @@ def _refuse_resize(original: Callable[..., Any]) -> Callable[..., Any]:
     return _validate_flavor_image_numa_pci
 
 
-def _refuse_rebuild(original: Callable[..., Any]) -> Callable[..., Any]:
+def _refuse_rebuild(original: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(original)
     def _validate_numa_rebuild(
         instance: objects.Instance, image: Mapping[str, Any], flavor: objects.Flavor

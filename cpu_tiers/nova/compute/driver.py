@@ -1,9 +1,9 @@
 """``compute_driver = cpu_tiers.LibvirtDriver``: Nova's libvirt driver, NUMA nodes and shares.
 
 ``report_decision`` decides whether a host reports NUMA nodes and shares, ``shares_inventory``
-edits the provider tree, ``host_traits`` sets the traits of the host, and ``guest_weight`` gives
-the weight of a guest. What ``numa/`` does with tree and allocations is imported where the host
-reports NUMA nodes. The import of the module has no effect on Nova.
+edits the provider tree, and ``guest_weight`` gives the weight of a guest. What ``numa/`` does with
+tree and allocations is imported where the host reports NUMA nodes. The import of the module has no
+effect on Nova.
 """
 
 from __future__ import annotations
@@ -13,40 +13,44 @@ import copy
 import functools
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import nova.conf
-from nova import exception
+from nova import exception, objects
 from nova.virt.libvirt import driver
+from nova.virt.libvirt.guest import Guest
+from nova.virt.virtapi import VirtAPI
 from oslo_config import cfg
 
 from cpu_tiers.conf import libvirt
-from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS, VCPU_SHARES, names_of_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, OF_TREE
 from cpu_tiers.nova import options
-from cpu_tiers.nova.compute import host_traits, share_names, shares_inventory, tracker_run
+from cpu_tiers.nova.compute import host_report, shares_inventory
 from cpu_tiers.nova.compute.features import COMPUTE, NUMA_REPORTING
 from cpu_tiers.nova.compute.guest_weight import with_plain_shares
-from cpu_tiers.nova.compute.host_report import HostReport
-from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
-from cpu_tiers.nova.compute.start_refusal import refusals_end_process
-from cpu_tiers.nova.compute.starting_consumers import (
+from cpu_tiers.nova.compute.host_report import Allocations, HostReport
+from cpu_tiers.nova.compute.report_decision import (
+    ReportDecision,
     StartingConsumers,
+    decide,
     read_consumers,
     refusing_unknown_servers,
 )
+from cpu_tiers.nova.compute.start_refusal import refusals_end_process
+from cpu_tiers.nova.options import CONF
 from cpu_tiers.placement.steps import State
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.compute.numa.numa_inventory import NodeReporter
+    from cpu_tiers.nova.protocols import NovaTree
 
 LOG = logging.getLogger(__name__)
-CONF = nova.conf.CONF
 
 
 class LibvirtDriver(driver.LibvirtDriver):
     """Nova's libvirt driver, which also reports NUMA nodes and shares and gives guests weights."""
 
-    def __init__(self, virtapi: Any, read_only: bool = False) -> None:
+    def __init__(self, virtapi: VirtAPI, read_only: bool = False) -> None:
         """Register the options of cpu-tiers and turn on the features of nova-compute.
 
         The process ends if a function of Nova has other parameters than cpu-tiers relies on, or
@@ -58,7 +62,7 @@ class LibvirtDriver(driver.LibvirtDriver):
             COMPUTE.start()
         super().__init__(virtapi, read_only)
 
-    def _update_guest_cputune(self, guest: Any, flavor: Any) -> None:
+    def _update_guest_cputune(self, guest: Guest, flavor: objects.Flavor) -> None:
         # Nova does not start a guest with a weight on a host without the cpu controller.
         gives_least = (
             CONF.libvirt.least_weight_without_tier and self._host.is_cpu_control_policy_capable()
@@ -67,7 +71,7 @@ class LibvirtDriver(driver.LibvirtDriver):
         super()._update_guest_cputune(guest, plain)
 
     def update_provider_tree(
-        self, provider_tree: Any, nodename: str, allocations: Any = None
+        self, provider_tree: NovaTree, nodename: str, allocations: Allocations | None = None
     ) -> None:
         """Report everything of Nova's report, NUMA nodes, and shares beside VCPU.
 
@@ -81,12 +85,12 @@ class LibvirtDriver(driver.LibvirtDriver):
         :raises ReportRefused: at a start, where reporting was turned off, or where provider.yaml
             reports shares, too.
         """
-        run = tracker_run.current()
+        run = host_report.current()
         if run is None:  # no function of Nova 31 to 34 calls the driver outside of a run
             super().update_provider_tree(provider_tree, nodename, allocations=allocations)
             return
         host = HostReport(run=run, name=nodename, tree=provider_tree, allocations=allocations)
-        with share_names.ours(host):
+        with host.with_our_name_of_shares():
             self._update(host)
         # Nova's function has kept a copy of the tree, for spawn() and others; now it is old.
         self.provider_tree = copy.deepcopy(provider_tree)
@@ -134,12 +138,11 @@ class LibvirtDriver(driver.LibvirtDriver):
             from cpu_tiers.nova.compute.numa.numa_inventory import warn_of_pinned_servers
 
             warn_of_pinned_servers(host)
-        missing = consumers.missing_shares
-        if decision.shares and shares_inventory.shares_to_add(coming, missing):
+        if shares_inventory.plan_shares(coming, consumers.missing_shares, consumers.allocations):
             LOG.info("Servers on %s lack %s", host.name, VCPU_SHARES)
             raise exception.ReshapeNeeded()
         if decision.nodes:
-            from cpu_tiers.nova.compute.numa.numa_reshape import allocations_to_move
+            from cpu_tiers.nova.compute.numa.numa_inventory import allocations_to_move
 
             if allocations_to_move(coming, consumers.allocations):
                 LOG.info("Servers on %s move to its NUMA nodes", host.name)
@@ -151,9 +154,11 @@ class LibvirtDriver(driver.LibvirtDriver):
         :raises ReportRefused: options that the host cannot satisfy; or at a start, where
             provider.yaml reports shares, too.
         """
-        kept = decision.kept_shares
-        host_traits.mark(host, keeps_shares=bool(kept), no_numa=decision.no_numa)
-        nodes = self._report_nodes(host, before) if decision.nodes else frozenset[str]()
+        _set_traits(host, decision)
+        nodes = frozenset[str]()
+        if decision.nodes:
+            cpus = self._get_vcpu_available() | self._get_pcpu_available()
+            nodes = self._node_reporter.report(host, cpus, before)
         if decision.shares:
             shares_inventory.put_shares(
                 host, CONF.libvirt.vcpu_share_multiplier, CONF.libvirt.emulator_overhead_percent
@@ -163,16 +168,26 @@ class LibvirtDriver(driver.LibvirtDriver):
         shares_inventory.put_back_shares(host, decision.kept_shares)
         return nodes
 
-    def _report_nodes(self, host: HostReport, before: State) -> frozenset[str]:
-        """Move inventories of the root to NUMA nodes; return the names of the nodes."""
-        cpus = self._get_vcpu_available() | self._get_pcpu_available()
-        return self._node_reporter.report(host, cpus, before)
-
     @functools.cached_property
     def _node_reporter(self) -> NodeReporter:
         from cpu_tiers.nova.compute.numa.numa_inventory import NodeReporter
 
         return NodeReporter(lambda: self._host.get_capabilities().to_xml())
+
+
+def _set_traits(host: HostReport, decision: ReportDecision) -> None:
+    """Set the traits of functions that are on (decision D76), and remove those of functions off.
+
+    Other traits stay. A tree that is right already is not changed, and Nova sends no request. The
+    traits that tell the number of NUMA nodes are removed; the report of the nodes adds them.
+    """
+    host.tree.remove_traits(host.name, *(t for t in host.root.traits if t.startswith(OF_TREE)))
+    reports_shares: bool = CONF.libvirt.report_vcpu_shares or bool(decision.kept_shares)
+    switches = {NO_NUMA_TRAIT: decision.no_numa, MULTIPLIER_TRAIT: reports_shares}
+    switches |= dict.fromkeys(POLICY_TRAITS, options.extends_cpu_policies())
+    for trait, is_on in switches.items():
+        change = host.tree.add_traits if is_on else host.tree.remove_traits
+        change(host.name, *names_of_trait(trait))
 
 
 @contextlib.contextmanager
@@ -196,7 +211,7 @@ def _reshape(
     host: HostReport,
     decision: ReportDecision,
     nodes: frozenset[str],
-    allocations: dict[str, dict[str, Any]],
+    allocations: Allocations,
 ) -> None:
     """Give servers their missing shares, and move servers to NUMA nodes.
 
@@ -209,11 +224,11 @@ def _reshape(
     with refusing_unknown_servers(host):
         if decision.shares:
             missing = shares_inventory.find_missing_shares(host, allocations)
-            shortfalls = shares_inventory.shares_to_add(host, missing)
-            shares_inventory.refuse_shares_without_room(host, shortfalls, allocations)
-            shares_inventory.add_shares(shortfalls, allocations)
+            additions = shares_inventory.plan_shares(host, missing, allocations)
+            shares_inventory.refuse_shares_without_room(host, additions)
+            shares_inventory.add_shares(host, additions, allocations)
         if nodes:
-            from cpu_tiers.nova.compute.numa.numa_reshape import move_servers
+            from cpu_tiers.nova.compute.numa.numa_inventory import move_servers
 
             move_servers(host, nodes, allocations)
     if allocations != before:

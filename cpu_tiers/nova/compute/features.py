@@ -17,10 +17,7 @@ HOST_REPORT = Feature(
     # Not only with an option for reporting: where the options were turned off, the inventories
     # of the host in Placement must not vanish.
     switch="``[DEFAULT] compute_driver`` names the driver",
-    wrappers=(
-        "cpu_tiers.nova.compute.overrides:SEAMS",
-        "cpu_tiers.nova.compute.tracker_run:SEAM",
-    ),
+    wrappers=("cpu_tiers.nova.compute.host_report:SEAMS",),
     attributes=(
         in_class(_TRACKER, "provider_configs", "tells whether provider.yaml reports shares, too"),
         in_class(_TRACKER, "reportclient", "reads the allocations of the servers on the host"),

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from lxml.etree import _Element
 from nova import objects
 
 from cpu_tiers.errors import InvalidInput
@@ -57,9 +58,9 @@ def with_plain_shares(flavor: objects.Flavor, *, gives_least: bool) -> objects.F
     return plain
 
 
-def _wrap(update_quota_xml: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap(update_quota_xml: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(update_quota_xml)
-    def weighted(instance: Any, xml_doc: Any) -> Any:
+    def weighted(instance: objects.Instance, xml_doc: _Element) -> Any:
         """Set the weight of a guest that migrates live, also if the guest had none."""
         gives_least = CONF.libvirt.least_weight_without_tier
         plain = with_plain_shares(instance.flavor, gives_least=gives_least)

@@ -1,21 +1,67 @@
 """The report of a host to Placement, as Nova hands it to the compute driver.
 
-Nova calls ``update_provider_tree`` of the driver with a provider tree, the name of the compute
-node and sometimes allocations, and a seam adds the run of the resource tracker. All of this is
-one value here, and every function of the report takes the value.
+``ResourceTracker._update_to_placement`` is the only caller of the driver's
+``update_provider_tree``, and does not tell the driver whether nova-compute is starting: the only
+time when Nova reshapes. A seam keeps the arguments of the function for the time of the call. The
+arguments of both functions are one value here, and every function of the report takes the value.
 """
 
-import copy
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from __future__ import annotations
 
-from cpu_tiers.accounting.holdings import ProviderName
+import contextlib
+import copy
+import functools
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from nova import exception
+from nova.context import RequestContext
+
+from cpu_tiers.accounting.holdings import Holdings, ProviderId, ProviderName
+from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.model.numa import is_part
-from cpu_tiers.nova.compute.tracker_run import TrackerRun, file_with_shares
+from cpu_tiers.nova.compute.start_refusal import MoveRefused, refusals_end_process
 from cpu_tiers.nova.consumers import ComputeNode
+from cpu_tiers.nova.seams import Seam
 from cpu_tiers.placement.records import Inventories, Traits, read_inventory
 from cpu_tiers.placement.steps import ProviderState, State
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import NovaTree, ProviderData, ResourceTracker
+
+LOG = logging.getLogger(__name__)
+
+Allocations = dict[str, dict[str, Any]]
+"""The allocations of several consumers in Nova's shape, by the uuid of the consumer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackerRun:
+    """One run of the resource tracker, in which a host reports itself to Placement.
+
+    :param tracker: Nova's ``ResourceTracker``.
+    :param context: Nova's request context, which reaches the database of the host's cell v2.
+    :param startup: nova-compute is starting.
+    :param edited: the names of the compute nodes whose allocations cpu-tiers has changed in a
+        reshape. A failure of the reshape is then a failure of cpu-tiers.
+    """
+
+    tracker: ResourceTracker
+    context: RequestContext
+    startup: bool
+    edited: set[str] = field(default_factory=set)
+
+
+# A context variable, because nova-compute handles several requests at the same time.
+_CURRENT: ContextVar[TrackerRun | None] = ContextVar("cpu_tiers_tracker_run", default=None)
+
+
+def current() -> TrackerRun | None:
+    """Return the run of the calling resource tracker, or ``None`` outside of a run."""
+    return _CURRENT.get()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,22 +78,22 @@ class HostReport:
 
     run: TrackerRun
     name: str
-    tree: Any
-    allocations: dict[str, dict[str, Any]] | None = None
+    tree: NovaTree
+    allocations: Allocations | None = None
 
     @property
-    def root(self) -> Any:
+    def root(self) -> ProviderData:
         """Return a copy of Nova's data of the root provider."""
         return self.tree.data(self.name)
 
     @property
-    def nodes(self) -> list[Any]:
+    def nodes(self) -> list[ProviderData]:
         """Return copies of Nova's data of the NUMA nodes and page sizes, parents first."""
         providers = (self.tree.data(uuid) for uuid in self.tree.get_provider_uuids(self.name))
         return [data for data in providers if is_part(self.name, data.name)]
 
     @property
-    def providers(self) -> list[Any]:
+    def providers(self) -> list[ProviderData]:
         """Return Nova's data of the root and the NUMA nodes, without the children of others."""
         return [self.root, *self.nodes]
 
@@ -69,20 +115,81 @@ class HostReport:
             context=self.run.context,
             host=self.run.tracker.host,
             name=ProviderName(self.name),
-            uuid=self.root.uuid,
+            uuid=ProviderId(self.root.uuid),
         )
 
-    def read_allocations(self) -> Mapping[str, Mapping[str, Any]]:
+    def read_allocations(self) -> Allocations:
         """Return the allocations of all consumers, by Nova or else read from Placement."""
-        return self.run.allocations(self.name) if self.allocations is None else self.allocations
+        if self.allocations is not None:
+            return self.allocations
+        client = self.run.tracker.reportclient
+        return with_shares_named(  # type: ignore[no-any-return]  # as it was
+            client.get_allocations_for_provider_tree(self.run.context, self.name)
+        )
 
-    def file_with_shares(self, provider: Any) -> str | None:
-        """Return the path of a provider.yaml with shares of a provider, or ``None``.
+    def holdings(self, allocations: Allocations) -> Holdings[ProviderName]:
+        """Return the holdings of the root and the NUMA nodes in allocations."""
+        names = {data.uuid: data.name for data in self.providers}
+        return Holdings.by_name(
+            {
+                consumer: {
+                    names[uuid]: allocation["resources"]
+                    for uuid, allocation in body["allocations"].items()
+                    if uuid in names
+                }
+                for consumer, body in allocations.items()
+            }
+        )
+
+    def file_with_shares(self, provider: ProviderData) -> str | None:
+        """Return the path of a provider configuration file with shares of a provider.
+
+        Nova's rule: ``$COMPUTE_NODE`` counts for a root provider whose name and uuid are both
+        not configured ("Managing Resource Providers Using Config Files" in Nova's guide).
 
         :param provider: Nova's data of a provider of the host.
         """
-        configs, is_root = self.run.tracker.provider_configs, provider.parent_uuid is None
-        return file_with_shares(configs, provider.name, provider.uuid, is_root=is_root)
+        configs = self.run.tracker.provider_configs  # as Nova read the files, by name or uuid
+        own = [configs[key] for key in (provider.name, provider.uuid) if key in configs]
+        if not own and provider.parent_uuid is None and "$COMPUTE_NODE" in configs:
+            own = [configs["$COMPUTE_NODE"]]
+        for config in own:
+            for inventories in config.get("inventories", {}).get("additional", ()):
+                if not {VCPU_SHARES, OTHER_SHARES}.isdisjoint(inventories):
+                    return str(config["__source_file"])
+        return None
+
+    @contextlib.contextmanager
+    def with_our_name_of_shares(self) -> Iterator[None]:
+        """Give tree and allocations our name of VCPU_SHARES, and in the end the name they had.
+
+        Placement refuses to remove a resource class that servers hold, and Nova reshapes only
+        where allocations move. So a host that has the other name goes on to report it, until
+        ``reshape rename``. In between, everything in nova-compute sees our name. Providers that
+        are new in the end, such as NUMA nodes, get the name of the host, too.
+        """
+        if not any(OTHER_SHARES in data.inventory for data in self.providers):
+            yield
+            return
+        if self.is_starting and self.allocations is None:
+            LOG.info(
+                "%s keeps the name %s: cpu-tiers reshape rename gives it the name %s",
+                self.name,
+                OTHER_SHARES,
+                VCPU_SHARES,
+            )
+        self._name_shares(VCPU_SHARES)
+        try:
+            yield
+        finally:
+            self._name_shares(OTHER_SHARES)
+
+    def _name_shares(self, name: str) -> None:
+        for data in self.providers:
+            self.tree.update_inventory(data.uuid, with_shares_named(data.inventory, name))
+            for body in (self.allocations or {}).values():
+                if of_provider := body["allocations"].get(data.uuid):
+                    of_provider["resources"] = with_shares_named(of_provider["resources"], name)
 
     def as_if_running(self) -> Self:
         """Return the report as in a run after the start, in which nothing is reshaped."""
@@ -93,12 +200,69 @@ class HostReport:
         return replace(self, tree=copy.deepcopy(self.tree))
 
 
-def _provider(data: Any, names: Mapping[str, str]) -> ProviderState:
+def _provider(data: ProviderData, names: Mapping[str, str]) -> ProviderState:
     generation = data.generation or 0  # Nova has none of a provider that is not in Placement yet
     by_class = {name: read_inventory(record) for name, record in data.inventory.items()}
     return ProviderState(
         uuid=data.uuid,
-        parent=names.get(data.parent_uuid),
+        parent=data.parent_uuid and names.get(data.parent_uuid),
         inventories=Inventories(generation=generation, by_class=by_class),
         traits=Traits(generation=generation, names=frozenset(data.traits)),
     )
+
+
+@contextlib.contextmanager
+def _entered(run: TrackerRun) -> Iterator[None]:
+    """Remember the run while Nova calls the driver.
+
+    :raises MoveRefused: Placement has not carried out a reshape in which cpu-tiers moves
+        allocations.
+    """
+    token = _CURRENT.set(run)
+    try:
+        yield
+    except exception.ReshapeFailed as failure:
+        if not run.edited or isinstance(failure, MoveRefused):
+            raise
+        raise MoveRefused(str(failure)) from failure
+    finally:
+        _CURRENT.reset(token)
+
+
+def _wrap(update_to_placement: Callable[..., object]) -> Callable[..., Any]:
+    @functools.wraps(update_to_placement)
+    def remembered(
+        self: ResourceTracker,
+        context: RequestContext,
+        compute_node: object,
+        startup: bool,
+    ) -> Any:
+        run = TrackerRun(tracker=self, context=context, startup=startup)
+        with refusals_end_process() if startup else contextlib.nullcontext(), _entered(run):
+            return update_to_placement(self, context, compute_node, startup)
+
+    return remembered
+
+
+SEAMS = (
+    Seam(
+        module="nova.compute.resource_tracker",
+        path="ResourceTracker._update_to_placement",
+        parameters="self, context, compute_node, startup",
+        wrap=_wrap,
+    ),
+    # Methods that the driver overrides or calls are only verified: a subclass needs no wrapper.
+    *(
+        Seam(
+            module="nova.virt.libvirt.driver", path=f"LibvirtDriver.{name}", parameters=parameters
+        )
+        for name, parameters in (
+            ("__init__", "self, virtapi, read_only=False"),
+            ("update_provider_tree", "self, provider_tree, nodename, allocations=None"),
+            ("_update_guest_cputune", "self, guest, flavor"),
+            ("_get_vcpu_available", "self"),
+            ("_get_pcpu_available", "self"),
+        )
+    ),
+)
+"""The seams for nova-compute with the driver of cpu-tiers."""

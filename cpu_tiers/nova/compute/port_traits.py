@@ -15,13 +15,16 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import exception, objects
 
 from cpu_tiers.model.port import split_requirement
 from cpu_tiers.nova import port_queries
 from cpu_tiers.nova.seams import Seam
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import ReportClient
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ def _mark_attached(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def from_request_groups(
-        cls: type, request_groups: Any, request_level_params: Any, group_policy: str
+        cls: type, request_groups: object, request_level_params: object, group_policy: str
     ) -> Any:
         request = original(cls, request_groups, request_level_params, group_policy)
         if not any(group.resources for group in request._rg_by_id.values()):
@@ -49,12 +52,15 @@ def _mark_attached(original: Callable[..., Any]) -> Callable[..., Any]:
     return from_request_groups
 
 
-def _map_all_ports(original: Callable[..., Any]) -> Callable[..., Any]:
+def _map_all_ports(original: Callable[..., object]) -> Callable[..., Any]:
     """Map also the groups to providers that Nova does not find in the allocations."""
 
     @functools.wraps(original)
     def fill_provider_mapping_based_on_allocation(
-        context: Any, report_client: Any, request_spec: objects.RequestSpec, allocation: Any
+        context: object,
+        report_client: ReportClient,
+        request_spec: objects.RequestSpec,
+        allocation: Mapping[str, Any],
     ) -> None:
         groups = (request_spec.maps_requested_resources and request_spec.requested_resources) or ()
         for group in groups:
@@ -81,7 +87,10 @@ def _is_known_to_nova(group: objects.RequestGroup) -> bool:
 
 
 def _traits_of_trees(
-    client: Any, context: Any, allocation: Iterable[str], groups: Iterable[objects.RequestGroup]
+    client: ReportClient,
+    context: object,
+    allocation: Iterable[str],
+    groups: Iterable[objects.RequestGroup],
 ) -> dict[str, set[str]]:
     """Return the entries of ``required`` that each provider of the server's host fulfills.
 
@@ -126,12 +135,12 @@ def _amounts(resources: Mapping[str, int]) -> dict[str, int]:
     return {name: amount for name, amount in resources.items() if amount}
 
 
-def _free_amounts(original: Callable[..., Any]) -> Callable[..., Any]:
+def _free_amounts(original: Callable[..., object]) -> Callable[..., Any]:
     """Free only what a port has allocated: nothing of a provider without an amount."""
 
     @functools.wraps(original)
     def remove_resources_from_instance_allocation(
-        self: Any, context: Any, consumer_uuid: str, resources: Mapping[str, Any]
+        self: ReportClient, context: object, consumer_uuid: str, resources: Mapping[str, Any]
     ) -> None:
         amounts = {uuid: _amounts(part["resources"]) for uuid, part in resources.items()}
         parts = {uuid: {"resources": part} for uuid, part in amounts.items() if part}

@@ -3,23 +3,25 @@
 The decision is made anew in each run of Nova's resource tracker, from nova.conf and from the
 inventories of the host in Placement. Reporting cannot be turned off while Placement has
 inventories of the NUMA nodes or of shares. For a host with servers, reporting can be turned on
-only at a start of nova-compute, because Nova reshapes only at a start.
+only at a start of nova-compute, because Nova reshapes only at a start. A reshape needs the
+allocations of all consumers from Placement and their flavors from Nova's database. Where one of
+both does not answer, Nova's own inventories must be reported all the same (decision D85).
 """
 
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import nova.conf
-
+from cpu_tiers.accounting.missing_shares import Shortfall
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.nova.compute import shares_inventory
-from cpu_tiers.nova.compute.host_report import HostReport
-from cpu_tiers.nova.compute.start_refusal import ReportRefused
+from cpu_tiers.nova.compute.host_report import Allocations, HostReport
+from cpu_tiers.nova.compute.start_refusal import MoveRefused, ReportRefused
 from cpu_tiers.nova.no_answer import NO_ANSWER, NO_DATABASE
+from cpu_tiers.nova.options import CONF
 
 LOG = logging.getLogger(__name__)
-CONF = nova.conf.CONF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,3 +92,60 @@ def _may_report_shares(host: HostReport) -> bool:
         VCPU_SHARES,
     )
     return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingConsumers:
+    """The consumers of a host that a reshape may change.
+
+    :param allocations: of all consumers of the host, in Nova's shape.
+    """
+
+    allocations: Allocations = field(default_factory=dict)
+    missing_shares: tuple[Shortfall, ...] = ()
+
+
+def read_consumers(host: HostReport, decision: ReportDecision) -> StartingConsumers | None:
+    """Return the consumers that a reshape may change; ``None`` if they are unknown.
+
+    Without the answer of Placement or of Nova's database, the host reports in this run as it does
+    while nova-compute runs: an exception would keep Nova's own inventories from being reported.
+
+    :returns: no consumers, if no reshape is possible in this run.
+    """
+    is_first_call = host.is_starting and host.allocations is None
+    if not is_first_call or not (decision.shares or decision.nodes):
+        return StartingConsumers()
+    try:
+        allocations = host.read_allocations()
+        missing = (
+            shares_inventory.find_missing_shares(host, allocations) if decision.shares else ()
+        )
+    except (*NO_ANSWER, *NO_DATABASE) as error:
+        LOG.error(
+            "Whether servers on %s need a reshape is not known: %r. nova-compute must be"
+            " restarted if they do",
+            host.name,
+            error,
+        )
+        return None
+    return StartingConsumers(allocations=allocations, missing_shares=missing)
+
+
+@contextlib.contextmanager
+def refusing_unknown_servers(host: HostReport) -> Iterator[None]:
+    """Refuse the start if Nova's database does not answer in the midst of a reshape.
+
+    :raises MoveRefused: the database does not answer. Other refusals pass unchanged.
+    """
+    try:
+        yield
+    except MoveRefused:
+        raise
+    except NO_DATABASE as error:
+        # Without the traceback in nova-conductor, which RemoteError has in its next lines.
+        reason = (str(error) or repr(error)).partition("\n")[0]
+        raise MoveRefused(
+            error=f"Nova's database does not tell the servers on {host.name} ({reason}). Nothing"
+            " was changed; start nova-compute again when nova-conductor and the database answer"
+        ) from error

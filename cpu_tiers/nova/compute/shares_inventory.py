@@ -5,22 +5,19 @@ decisions D2 and D8.
 """
 
 import logging
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-from cpu_tiers.accounting.holdings import Holdings, ProviderId
+from cpu_tiers.accounting.holdings import ProviderName
 from cpu_tiers.accounting.missing_shares import (
-    SharesDoNotFit,
+    Addition,
     Shortfall,
-    check_rooms,
-    divide_by_vcpu,
-    refuse_what_does_not_fit,
+    plan_share_additions,
 )
-from cpu_tiers.errors import FaultList
+from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.nova import consumers
-from cpu_tiers.nova.compute.host_report import HostReport
+from cpu_tiers.nova.compute.host_report import Allocations, HostReport
 from cpu_tiers.nova.compute.start_refusal import MoveRefused, ReportRefused
 from cpu_tiers.placement.plan import vanishing_shares
 from cpu_tiers.placement.records import inventory_json, read_inventory
@@ -104,90 +101,54 @@ def shares_to_keep(host: HostReport) -> dict[str, Mapping[str, float]]:
     return {uuid: data.inventory[VCPU_SHARES] for uuid, data in kept.items()}
 
 
-def find_missing_shares(
-    host: HostReport, allocations: Mapping[str, Any]
-) -> dict[ProviderId, tuple[Shortfall, ...]]:
-    """Return the missing shares of the host's consumers, by the uuid of the provider.
+def find_missing_shares(host: HostReport, allocations: Allocations) -> tuple[Shortfall, ...]:
+    """Return the missing shares of the host's consumers.
 
     :param allocations: of all consumers of the host, in Nova's shape.
     """
-    held = _holdings(allocations, {data.uuid for data in host.providers})
-    return divide_by_vcpu(consumers.find_share_shortfalls(host.compute_node, held.amounts), held)
+    amounts = host.holdings(allocations).amounts
+    return consumers.find_share_shortfalls(host.compute_node, amounts)
 
 
-def shares_to_add(
-    host: HostReport, missing_shares: Mapping[ProviderId, tuple[Shortfall, ...]]
-) -> dict[ProviderId, tuple[Shortfall, ...]]:
-    """Return those of the missing shares that a reshape adds, by the uuid of the provider.
+def plan_shares(
+    host: HostReport, shortfalls: Iterable[Shortfall], allocations: Allocations
+) -> tuple[Addition, ...]:
+    """Return the shares that a reshape adds.
 
-    Consumers of a provider without shares, and so without shared CPUs, get no shares. The root of
-    a host with NUMA nodes is the exception: consumers get shares of the root first, and the
-    shares move to the nodes together with VCPU.
+    On a host with NUMA nodes, consumers get shares of the root first, and the shares move to the
+    nodes together with VCPU: ``move_servers`` checks the room of the nodes.
 
     :param host: with the tree as the host is going to report it.
     """
-    root = {host.root.uuid} if host.nodes else set()
-    return {
-        uuid: shortfalls
-        for uuid, shortfalls in missing_shares.items()
-        if uuid in root or VCPU_SHARES in host.tree.data(uuid).inventory
+    inventories = {
+        ProviderName(data.name): {VCPU_SHARES: read_inventory(data.inventory[VCPU_SHARES])}
+        for data in host.providers
+        if VCPU_SHARES in data.inventory
     }
+    along = ProviderName(host.name) if host.nodes else None
+    return plan_share_additions(inventories, host.holdings(allocations), shortfalls, along=along)
 
 
-def refuse_shares_without_room(
-    host: HostReport,
-    shortfalls: Mapping[ProviderId, tuple[Shortfall, ...]],
-    allocations: Mapping[str, Any],
-) -> None:
+def refuse_shares_without_room(host: HostReport, additions: Iterable[Addition]) -> None:
     """Check that the missing shares fit beside the allocated shares.
 
-    Placement would refuse the whole reshape too, but would not name the servers. Shares of a root
-    without an inventory of shares are not checked here: ``move_servers`` checks the NUMA nodes.
+    Placement would refuse the whole reshape too, but would not name the servers.
 
-    :param host: with the tree as the host is going to report it.
     :raises MoveRefused: each server that has no room is named.
     """
-    reporting = {
-        ProviderId(data.uuid): data for data in host.providers if VCPU_SHARES in data.inventory
-    }
-    inventories = {
-        uuid: {VCPU_SHARES: read_inventory(data.inventory[VCPU_SHARES])}
-        for uuid, data in reporting.items()
-    }
-    to_check = {uuid: of_provider for uuid, of_provider in shortfalls.items() if uuid in reporting}
-    verdicts = check_rooms(inventories, _holdings(allocations, reporting.keys()).total, to_check)
-    faults = FaultList()
-    for uuid, of_provider in verdicts.items():
-        with faults:
-            refuse_what_does_not_fit(reporting[uuid].name, of_provider)
-    if faults.faults:
+    if faults := [fault for addition in additions for fault in addition.faults]:
         raise MoveRefused(
-            error=f"{SharesDoNotFit(faults.faults)}\nNothing was changed. Or give {host.name} more"
+            error=f"{InvalidInput(faults)}\nNothing was changed. Or give {host.name} more"
             " shares, by [libvirt] vcpu_share_multiplier or cpu_allocation_ratio; or, where it"
             " does not report shares yet, start it with [libvirt] report_vcpu_shares = false"
         )
 
 
-def add_shares(
-    shortfalls: Mapping[ProviderId, tuple[Shortfall, ...]], allocations: dict[str, dict[str, Any]]
-) -> None:
+def add_shares(host: HostReport, additions: Iterable[Addition], allocations: Allocations) -> None:
     """Add the missing shares to the allocations of consumers, in place as Nova wants it."""
-    for uuid, of_provider in shortfalls.items():
-        for shortfall in of_provider:
-            resources = allocations[shortfall.consumer]["allocations"][uuid]["resources"]
-            resources[VCPU_SHARES] = shortfall.shares
-            LOG.info("%s gets %d %s", shortfall.owner.name, shortfall.shares, VCPU_SHARES)
-
-
-def _holdings(allocations: Mapping[str, Any], providers: Collection[str]) -> Holdings[ProviderId]:
-    """Return the holdings of some of the providers."""
-    return Holdings.by_id(
-        {
-            consumer: {
-                uuid: allocation["resources"]
-                for uuid, allocation in body["allocations"].items()
-                if uuid in providers
-            }
-            for consumer, body in allocations.items()
-        }
-    )
+    for addition in additions:
+        shortfall = addition.shortfall
+        for name, resources in addition.goes_to.items():
+            held = allocations[shortfall.consumer]["allocations"][host.tree.data(name).uuid]
+            held["resources"].update(resources)
+        LOG.info("%s gets %d %s", shortfall.owner.name, shortfall.shares, VCPU_SHARES)

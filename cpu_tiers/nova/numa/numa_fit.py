@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import exception, objects
 from nova.virt import hardware
@@ -25,6 +25,9 @@ from nova.virt import hardware
 from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.nova.numa.candidate_cells import on_interfaces, places_of
 from cpu_tiers.nova.seams import Seam
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import HostState
 
 LOG = logging.getLogger(__name__)
 
@@ -202,7 +205,7 @@ def _ways_of(mappings: object) -> Ways | None:
     return None if places is None else [places]
 
 
-def _constrain(original: Callable[..., Any]) -> Callable[..., Any]:
+def _constrain(original: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(original)
     def numa_fit_instance_to_host(
         host_topology: objects.NUMATopology | None,
@@ -232,7 +235,7 @@ def _constrain(original: Callable[..., Any]) -> Callable[..., Any]:
     return numa_fit_instance_to_host
 
 
-def _consume_allocated(original: Callable[..., Any]) -> Callable[..., Any]:
+def _consume_allocated(original: Callable[..., object]) -> Callable[..., Any]:
     """Consume the host cells of the first candidate, which Nova has just claimed.
 
     Nova's ``HostState.consume_from_request`` would choose host cells anew, without the
@@ -240,7 +243,7 @@ def _consume_allocated(original: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(original)
-    def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
+    def consume_from_request(self: HostState, spec_obj: objects.RequestSpec) -> Any:
         candidates = self.allocation_candidates
         mappings = candidates[0]["mappings"] if candidates else None
         ways = _ways_of(mappings)

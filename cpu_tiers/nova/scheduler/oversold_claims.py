@@ -46,7 +46,7 @@ _Allocations = Mapping[str, Mapping[str, int]]
 """The amounts of a consumer, by the uuid of the provider and by resource class."""
 
 
-def _give_back_oversold(original: Callable[..., Any]) -> Callable[..., Any]:
+def _give_back_oversold(original: Callable[..., object]) -> Callable[..., Any]:
     """Claim a host, and give the claim back while the claim is part of an excess.
 
     The answer is Nova's if Placement does not answer a question of the wrapper.

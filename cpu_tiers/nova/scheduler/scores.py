@@ -198,7 +198,7 @@ def _attach_scores(original: Callable[..., Any]) -> Callable[..., Any]:
     return _get_all_host_states
 
 
-def _claim(original: Callable[..., Any]) -> Callable[..., Any]:
+def _claim(original: Callable[..., object]) -> Callable[..., Any]:
     """Subtract the server's allocations from the scores when Nova consumes the host state."""
 
     @functools.wraps(original)

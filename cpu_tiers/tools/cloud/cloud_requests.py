@@ -40,7 +40,7 @@ class CloudRequests(NovaCommand):
         faults = FaultList()
         with self.cloud() as cloud:
             # Here, because Nova may be missing, and self.cloud() says so.
-            from cpu_tiers.tools.nova.server_history import past_servers
+            from cpu_tiers.tools.nova.stored_flavors import past_servers
 
             servers = [one for cell in cloud.all() for one in past_servers(cell, faults)]
         if faults.faults:

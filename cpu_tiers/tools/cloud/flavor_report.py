@@ -3,7 +3,6 @@
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from oslo_upgradecheck.upgradecheck import Code, Result
 
@@ -12,17 +11,14 @@ from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.secrets import hide
 from cpu_tiers.tools.nova.nova_command import quiet, require_nova
 from cpu_tiers.tools.placement.survey import HostSurvey
-from cpu_tiers.translators.broken_rules import Move
-
-if TYPE_CHECKING:
-    from cpu_tiers.tools.nova.flavor_findings import FlavorFinding, Inspection
+from cpu_tiers.translators.broken_rules import FlavorFinding, Inspection, Move
 
 _COMMAND = "cpu-tiers-status upgrade check of flavors"
 
 
 def inspect(
     files: Sequence[str], folders: Sequence[str]
-) -> tuple["Inspection", Sequence["Inspection"]]:
+) -> tuple[Inspection, Sequence[Inspection]]:
     """Return an inspection of the API database, and of each cell v2.
 
     :param files: the configuration files of Nova.
@@ -46,7 +42,7 @@ def inspect(
             return flavors, list(flavor_findings.inspect_cells(progress.tell))
 
 
-def check_flavors(flavors: "Inspection", cells: Sequence["Inspection"]) -> Result:
+def check_flavors(flavors: Inspection, cells: Sequence[Inspection]) -> Result:
     """Warn about every flavor and server that breaks rules.
 
     A cell without an answer is a failure, and is named first.
@@ -65,7 +61,7 @@ def check_flavors(flavors: "Inspection", cells: Sequence["Inspection"]) -> Resul
     return Result(Code.FAILURE if errors else Code.WARNING, ".\n".join(lines))
 
 
-def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence["Inspection"]) -> Result:
+def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence[Inspection]) -> Result:
     """Warn about hosts that have pinned servers and report no PCPU."""
     pinned: Counter[str] = Counter()
     for cell in cells:
@@ -87,7 +83,7 @@ def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence["Inspection"]) -> 
     )
 
 
-def _line(finding: "FlavorFinding") -> str:
+def _line(finding: FlavorFinding) -> str:
     faults = "; ".join(map(str, finding.rules.faults))
     if not finding.servers:
         options = " or ".join(f"{option} = true" for option in finding.rules.refused_by)

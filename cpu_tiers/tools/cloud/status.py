@@ -30,7 +30,7 @@ from cpu_tiers.tools.placement.session import connect
 from cpu_tiers.tools.placement.survey import HostSurvey, survey
 
 if TYPE_CHECKING:
-    from cpu_tiers.tools.nova.flavor_findings import Inspection
+    from cpu_tiers.translators.broken_rules import Inspection
 
 _OF_THE_WEIGHER = (
     "query_placement_for_vcpu_shares",

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
-from typing import Any
 
 import nova.conf
 from nova import config, context, exception, objects
 from nova.baserpc import BaseAPI
 from nova.conductor import rpcapi
+from nova.context import RequestContext
 from nova.db.api import api as api_db
 from nova.db.main import api as main_db
 from nova.objects import base
@@ -53,7 +53,7 @@ class NovaUnavailable(CpuTiersError):
 class Cells:
     """All cells v2, by the API database: a request context for each."""
 
-    def of_host(self, host: str) -> Any:
+    def of_host(self, host: str) -> RequestContext:
         """Return the context of the cell v2 that has a host.
 
         :raises nova.exception.HostMappingNotFound: Nova does not know the host.
@@ -61,7 +61,7 @@ class Cells:
         mapping = objects.HostMapping.get_by_host(context.get_admin_context(), host)
         return _in_cell(mapping.cell_mapping)
 
-    def of_server(self, uuid: str) -> Any:
+    def of_server(self, uuid: str) -> RequestContext:
         """Return the context of the cell v2 that has a server.
 
         :raises nova.exception.NotFound: Nova does not know the server.
@@ -72,7 +72,7 @@ class Cells:
             raise exception.InstanceNotFound(instance_id=uuid)
         return _in_cell(mapping.cell_mapping)
 
-    def all(self) -> Iterator[Any]:
+    def all(self) -> Iterator[RequestContext]:
         """Yield the context of each cell v2 except cell0, which has no hosts."""
         for cell in objects.CellMappingList.get_all(context.get_admin_context()):
             if not cell.is_cell0():
@@ -90,13 +90,13 @@ class Conductor:
         base.NovaObject.indirection_api = rpcapi.ConductorAPI()
         _answers_in_time(BaseAPI(topic=rpcapi.RPC_TOPIC))
 
-    def of_host(self, _host: str) -> Any:
+    def of_host(self, _host: str) -> RequestContext:
         """Return the context of this cell."""
         return context.get_admin_context()
 
     of_server = of_host
 
-    def all(self) -> Iterator[Any]:
+    def all(self) -> Iterator[RequestContext]:
         """Yield the context of this cell."""
         yield context.get_admin_context()
 
@@ -247,7 +247,9 @@ def all_compute_nodes(cloud: Cloud) -> Iterator[ComputeNode]:
         yield from _compute_nodes(cell_context, objects.ComputeNodeList.get_all(cell_context))
 
 
-def _compute_nodes(cell_context: Any, compute_nodes: Any) -> tuple[ComputeNode, ...]:
+def _compute_nodes(
+    cell_context: RequestContext, compute_nodes: objects.ComputeNodeList
+) -> tuple[ComputeNode, ...]:
     return tuple(
         ComputeNode(
             context=cell_context,
@@ -259,7 +261,7 @@ def _compute_nodes(cell_context: Any, compute_nodes: Any) -> tuple[ComputeNode, 
     )
 
 
-def _in_cell(cell: Any) -> Any:
+def _in_cell(cell: objects.CellMapping) -> RequestContext:
     cell_context = context.get_admin_context()
     context.set_target_cell(cell_context, cell)
     _accepts_connections(partial(main_db.get_engine, context=cell_context))

@@ -9,7 +9,6 @@ from __future__ import annotations  # Nova fills `objects` when a service starts
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,7 +27,7 @@ from cpu_tiers.tools.nova.stored_flavors import (
     to_flavor,
 )
 from cpu_tiers.translators import ServerRequest
-from cpu_tiers.translators.broken_rules import BrokenRules, Read, broken_rules
+from cpu_tiers.translators.broken_rules import FlavorFinding, Inspection, Read, broken_rules
 
 Tell = Callable[[str], None]
 """Takes a line about the progress of a long read."""
@@ -38,32 +37,6 @@ _END = object()
 
 Servers = dict[tuple[str, Properties], list[StoredServer]]
 """Servers by the text of the embedded flavor and the properties of the image."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlavorFinding:
-    """A flavor that breaks rules.
-
-    :param servers: the servers with this embedded flavor; none for a flavor of the API database.
-    """
-
-    rules: BrokenRules
-    servers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
-    """The findings in a database of Nova.
-
-    :param count: the number of flavors in the API database, or of servers in a cell v2.
-    :param error: the cell v2 that did not answer, with the reason; ``None`` if all was read.
-    :param pinned: the number of servers with the CPU policy ``dedicated``, by compute node.
-    """
-
-    count: int
-    findings: tuple[FlavorFinding, ...]
-    error: str | None = None
-    pinned: Mapping[str, int] = field(default_factory=dict)
 
 
 @contextmanager
@@ -119,7 +92,7 @@ def inspect_cells(tell: Tell) -> Iterator[Inspection]:
             )
 
 
-def _read_cell(cell: Any, servers: Servers, tell: Tell) -> str | None:
+def _read_cell(cell: objects.CellMapping, servers: Servers, tell: Tell) -> str | None:
     """Read the servers of a cell v2; return the error if the cell does not answer."""
     name = f"cell {cell.name or ''} ({cell.uuid})"
     count = 0

@@ -8,49 +8,32 @@ ask Nova for the owners of the allocations, as the driver does, and Placement fo
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 from nova import objects
 from nova.scheduler.utils import resources_from_flavor
 
 from cpu_tiers.accounting import healing
-from cpu_tiers.accounting.healing import Addition
+from cpu_tiers.accounting.healing import HealPlan, held_by_flavor
 from cpu_tiers.accounting.holdings import ConsumerId, ProviderName
-from cpu_tiers.accounting.missing_shares import Owner, Shortfall, missing_shares
+from cpu_tiers.accounting.missing_shares import (
+    Owner,
+    Shortfall,
+    missing_shares,
+    plan_share_additions,
+)
 from cpu_tiers.accounting.relocation import Resident
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory.shares import shares_inventory
-from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.nova.consumers import ComputeNode, find_owners, find_share_shortfalls
+from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.nova.numa.residents import find_residents
-from cpu_tiers.tools.nova.offline_holdings import held_by_flavor
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
 from cpu_tiers.tools.placement.hosts import PlacementHost, read_host
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealPlan:
-    """The amounts that the consumers of a host get, and whether there is room.
-
-    :param host: the name of the root provider.
-    :param shares: the inventories of shares that the plan is for, by provider.
-    :param has_nodes: the host reports its NUMA nodes.
-    """
-
-    host: str
-    shares: Mapping[ProviderName, Mapping[str, Inventory]] = field(default_factory=dict)
-    has_nodes: bool = False
-    additions: tuple[Addition, ...] = ()
-
-    @property
-    def fits(self) -> bool:
-        """Tell whether there is room for all additions."""
-        return not any(addition.limits for addition in self.additions)
 
 
 def plan_reshape(
@@ -79,7 +62,7 @@ def plan_reshape(
         for provider, vcpu in vcpus.items()
     }
     shortfalls = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
-    additions = healing.plan_share_additions(shares, host.holdings, shortfalls)
+    additions = plan_share_additions(shares, host.holdings, shortfalls)
     return HealPlan(
         host=compute_node.name, shares=shares, has_nodes=host.has_nodes, additions=additions
     )
@@ -153,7 +136,7 @@ def _without_allocations(
     client: PlacementClient, compute_node: ComputeNode, host: PlacementHost
 ) -> tuple[Mapping[ConsumerId, Resident], list[Shortfall]]:
     """Return residents and shortfalls of the host's servers without any allocation."""
-    servers: dict[ConsumerId, Any] = {
+    servers: dict[ConsumerId, objects.Instance] = {
         server.uuid: server
         for server in objects.InstanceList.get_by_host_and_node(
             compute_node.context,
@@ -174,7 +157,7 @@ def _without_allocations(
     return residents, shortfalls
 
 
-def _whole_shortfall(server: Any, owner: Owner, host: PlacementHost) -> Shortfall:
+def _whole_shortfall(server: objects.Instance, owner: Owner, host: PlacementHost) -> Shortfall:
     """Return everything that a server should hold.
 
     CPUs and memory are computed as for a claim of nova-scheduler, and all other
@@ -184,7 +167,10 @@ def _whole_shortfall(server: Any, owner: Owner, host: PlacementHost) -> Shortfal
     novas = resources_from_flavor(server, server.flavor)
     resources = {
         **held_by_flavor(
-            owner, server.numa_topology, has_pcpu=PCPU in reported, on_nodes=host.has_nodes
+            owner,
+            partial(to_guest_cpus, server.numa_topology, owner.flavor.vcpus),
+            has_pcpu=PCPU in reported,
+            on_nodes=host.has_nodes,
         ),
         **{name: n for name, n in novas.items() if n and name not in OF_NODES},
     }

@@ -1,73 +1,32 @@
 """The relocations of a host's consumers to its NUMA nodes, computed outside of nova-compute.
 
-``reshape plan`` tells what the driver does at its next start (decision D8): first consumers get
-their missing shares, and afterwards CPUs, memory and shares move to nodes. Consumers with
-allocations of nodes stay on these nodes, and get their shares of these nodes. Allocations are read
-from Placement; if Placement is down, they are computed from Nova's database.
+``reshape plan`` tells what the driver does at its next start. Allocations are read from Placement.
+If the control plane is down except for the database, as in a fast-forward upgrade, allocations are
+computed from Nova's database, which tells the servers on the host or on their way, and their
+flavors. Such a plan is compared with Placement before it is carried out.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
-from cpu_tiers.accounting.healing import Addition, plan_share_additions, share_inventories
-from cpu_tiers.accounting.holdings import (
-    ConsumerId,
-    Holdings,
-    Portion,
-    ProviderName,
-    sum_portions,
-)
-from cpu_tiers.accounting.missing_shares import missing_shares
-from cpu_tiers.accounting.relocation import Relocation, Resident, UnplacedPart, assign_to_nodes
-from cpu_tiers.errors import Fault
+from nova import objects
+
+from cpu_tiers.accounting import move_plan
+from cpu_tiers.accounting.healing import held_by_flavor
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Holdings
+from cpu_tiers.accounting.missing_shares import Owner, missing_shares
+from cpu_tiers.accounting.move_plan import MovePlan
+from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.nova.consumers import ComputeNode
+from cpu_tiers.model.names import PCPU, VCPU_SHARES
+from cpu_tiers.nova.consumers import ComputeNode, find_consumer_records, moves_of
+from cpu_tiers.nova.convert_numa import to_guest_cpus
 from cpu_tiers.nova.numa.residents import find_residents
-from cpu_tiers.tools.nova.offline_holdings import find_root_amounts
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.numa_reshape import ReshapeInput, read_reshape_input
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MovePlan:
-    """The relocations and additions of a host's consumers.
-
-    :param host: the name of the root provider.
-    :param consumers: the consumers that move.
-    :param residents: of all consumers of the host that Nova knows.
-    :param additions: the shares that consumers get, before they move or where
-        they stay.
-    :param relocations: of the consumers that move; empty unless all of them fit.
-    :param unplaced: the parts of consumers that do not fit.
-    """
-
-    host: ProviderName
-    consumers: tuple[ConsumerId, ...]
-    residents: Mapping[ConsumerId, Resident]
-    additions: Mapping[ConsumerId, Addition] = field(default_factory=dict)
-    relocations: tuple[Relocation, ...] = ()
-    unplaced: tuple[UnplacedPart, ...] = ()
-
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """Return a message for each part and each addition that does not fit."""
-        of_additions = (fault for a in self.additions.values() for fault in a.faults)
-        return (*(part.fault for part in self.unplaced), *of_additions)
-
-    def limit(self, consumer: ConsumerId) -> str:
-        """Return why a consumer does not fit; empty if it fits."""
-        faults = [part.fault for part in self.unplaced if part.consumer == consumer]
-        addition = self.additions.get(consumer)
-        return "; ".join(f.given for f in (*faults, *(addition.faults if addition else ())))
-
-    def goes_to(self, consumer: ConsumerId) -> Portion[ProviderName]:
-        """Return the amounts that a consumer gets of nodes; empty unless all consumers fit."""
-        if self.faults:
-            return Portion()
-        moves = [r.resources for r in self.relocations if r.consumer == consumer]
-        if consumer in self.additions:
-            moves.append(self.additions[consumer].goes_to.without(self.host))
-        return sum_portions(moves)
+_EVACUATED = ("accepted", "pre-migrating", "done")
+"""The statuses in which a server still holds the host that it was evacuated from."""
 
 
 def plan_moves(client: PlacementClient, compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
@@ -84,41 +43,76 @@ def plan_offline(compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
 
     :raises InvalidInput: Nova's database does not tell what a consumer holds.
     """
-    amounts = find_root_amounts(compute_node, tree)
+    amounts = _root_amounts(compute_node, tree)
     return _plan(compute_node, ReshapeInput(tree=tree, of_root=amounts, on_nodes=Holdings()))
 
 
 def _plan(compute_node: ComputeNode, before: ReshapeInput) -> MovePlan:
-    tree, root = before.tree, ProviderName(before.tree.root.name)
-    on_root = Holdings({c: Portion({root: amounts}) for c, amounts in before.of_root.items()})
-    holdings = on_root + before.on_nodes
-    residents = find_residents(compute_node, holdings.keys())
-    additions = {a.shortfall.consumer: a for a in _share_additions(tree, holdings, residents)}
-    # The shares of the root move along with its VCPU; the others are used on the nodes.
-    added = Holdings({consumer: addition.goes_to for consumer, addition in additions.items()})
-    going = {consumer: (on_root + added).of(consumer)[root] for consumer in on_root}
-    used = before.on_nodes.total + added.total.without(root)
-    assignment = assign_to_nodes(tree, going, residents, used)
-    return MovePlan(
-        host=compute_node.name,
-        consumers=tuple(sorted(before.of_root)),
-        residents=residents,
-        additions=additions,
-        relocations=() if assignment.unplaced else assignment.relocations,
-        unplaced=assignment.unplaced,
+    consumers = dict.fromkeys((*before.of_root, *before.on_nodes))
+    residents = find_residents(compute_node, consumers)
+    return move_plan.plan_moves(before.tree, before.of_root, before.on_nodes, residents)
+
+
+def _root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[ConsumerId, Amounts]:
+    """Return the amounts of a host's root that each consumer must hold.
+
+    Only the resource classes of NUMA nodes. Shares only if the host reports shares.
+
+    :param tree: the provider tree of the host. If it has no PCPU, dedicated CPUs
+        are VCPU.
+    :raises InvalidInput: with every consumer of which Nova's database does not
+        tell the flavor.
+    """
+    reported = {name for provider in tree.providers for name in provider.inventories}
+    consumers = _consumers(compute_node)
+    faults = FaultList()
+    owners: dict[ConsumerId, Owner] = {}
+    amounts: dict[ConsumerId, Amounts] = {}
+    for uuid, record in find_consumer_records(compute_node, consumers, consumers).items():
+        with faults:
+            owner = record.owner
+            if owner is None:
+                raise InvalidInput.of(
+                    f"server {record.server.display_name} ({record.server.uuid})",
+                    "is being resized, and Nova does not know its new flavor yet",
+                    "plan without --offline, or when the resize is over",
+                )
+            owners[uuid] = owner
+            novas = partial(to_guest_cpus, record.server.numa_topology, owner.flavor.vcpus)
+            amounts[uuid] = held_by_flavor(owner, novas, has_pcpu=PCPU in reported)
+    faults.raise_if_any()
+    if VCPU_SHARES in reported:
+        for shortfall in missing_shares(amounts, owners):
+            amounts[shortfall.consumer] = {**amounts[shortfall.consumer], **shortfall.resources}
+    return amounts
+
+
+def _consumers(compute_node: ComputeNode) -> frozenset[ConsumerId]:
+    """Return the consumers of a host: servers, and migrations that hold a source."""
+    context, host, name = compute_node.context, compute_node.host, compute_node.name
+    consumers: set[ConsumerId] = {
+        server.uuid
+        for server in objects.InstanceList.get_by_host_and_node(
+            context, host, name, expected_attrs=[]
+        )
+    }
+    moves = [move for move in moves_of(compute_node) if move.migration_type != "evacuation"]
+    for move in moves:
+        if move.source_node == name:
+            consumers = consumers - {move.instance_uuid} | {move.uuid}
+    consumers |= {move.instance_uuid for move in moves if move.dest_node == name}
+    return frozenset(consumers | _evacuated(compute_node))
+
+
+def _evacuated(compute_node: ComputeNode) -> set[ConsumerId]:
+    """Return the servers with allocations of a failed host and of the new host."""
+    filters = {"migration_type": "evacuation", "status": list(_EVACUATED)}
+    moves: list[Any] = objects.MigrationList.get_by_filters(
+        compute_node.context, {"host": compute_node.host, **filters}
     )
-
-
-def _share_additions(
-    tree: ProviderTree,
-    holdings: Holdings[ProviderName],
-    residents: Mapping[ConsumerId, Resident],
-) -> tuple[Addition, ...]:
-    """Return the missing shares of consumers; shares of the root need no room."""
-    inventories = share_inventories(tree)
-    if not inventories:
-        return ()
-    owners = {uuid: resident.owner for uuid, resident in residents.items() if resident.owner}
-    shortfalls = missing_shares(holdings.amounts, owners)
-    root = ProviderName(tree.root.name)
-    return plan_share_additions(inventories, holdings, shortfalls, along=root)
+    return {
+        move.instance_uuid
+        for move in moves
+        if move.source_node == compute_node.name
+        or (move.dest_node == compute_node.name and move.status != "done")
+    }

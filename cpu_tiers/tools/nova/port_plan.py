@@ -1,58 +1,128 @@
 """The shortfalls of the ports of a host's servers, to list or to allocate.
 
 For ``allocation heal``, after :mod:`~cpu_tiers.tools.nova.heal_plan`, the same for shares.
+Ports are read and written through Nova's own client of Neutron.
 """
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+from keystoneauth1.exceptions import ClientException
 from nova import exception, objects
 from nova.compute import vm_states
+from nova.context import RequestContext
+from nova.network import constants, neutron
 
-from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName, sum_portions
-from cpu_tiers.accounting.missing_shares import Owner
-from cpu_tiers.accounting.port_bindings import HostTree, PortShortfall
+from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
+from cpu_tiers.accounting.port_bindings import (
+    ALLOCATION,
+    HostTree,
+    PortBinding,
+    PortPlan,
+    PortShortfall,
+    PortVerdict,
+)
+from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.model.port import Port
 from cpu_tiers.nova.consumers import ComputeNode, to_owner
-from cpu_tiers.tools.nova.neutron import Ports
 from cpu_tiers.tools.placement import port_healing
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.port_healing import ServerPorts
+from cpu_tiers.tools.placement.port_healing import PortGone, PortNotRecorded, ServerPorts
+
+_FIELDS = ["id", "device_id", constants.RESOURCE_REQUEST, constants.BINDING_PROFILE]
+_FAULTS = (ClientException, exception.NovaException, neutron.neutron_client_exc.NeutronException)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortVerdict:
-    """The shortfall of a port, or the reason why the port cannot be healed here.
+class NeutronUnavailable(CpuTiersError):
+    """Neutron does not answer, or ``[neutron]`` of nova.conf is wrong."""
 
-    :param providers: the names of the providers that serve the port.
-    :param goes_to: the amounts that the server gets for the port.
+
+class Ports:
+    """The ports of Neutron that request resources.
+
+    Without the Neutron extension for ``resource_request``, no port does.
+
+    :param context: of an administrator, because Neutron shows the
+        ``resource_request`` of a port to nobody else.
+    :raises NeutronUnavailable: now, or when ports are read.
     """
 
-    owner: Owner
-    shortfall: PortShortfall
-    providers: tuple[str, ...]
-    goes_to: Portion[ProviderName]
+    def __init__(self, context: RequestContext) -> None:
+        """Connect to Neutron by ``[neutron]`` of nova.conf."""
+        with _translated_errors():
+            self._client = neutron.get_client(context, admin=True)
 
-    @property
-    def adds(self) -> dict[str, int]:
-        """The amounts that the server gets for the port, by resource class."""
-        return self.goes_to.total
+    def of_host(self, host: str) -> dict[str, tuple[Port, ...]]:
+        """Return the ports that are bound on a host, by the uuid of their server.
+
+        :param host: the name of its nova-compute.
+        """
+        return self._read({"binding:host_id": host})
+
+    def of_server(self, uuid: str) -> tuple[Port, ...]:
+        """Return the ports of a server."""
+        return self._read({"device_id": uuid}).get(uuid, ())
+
+    def _read(self, filters: Mapping[str, str]) -> dict[str, tuple[Port, ...]]:
+        with _translated_errors():
+            bodies = self._client.list_ports(**filters, fields=_FIELDS)["ports"]
+        ports: dict[str, tuple[Port, ...]] = {}
+        for body in bodies:
+            if body.get(constants.RESOURCE_REQUEST):
+                server = body.get("device_id") or ""
+                ports[server] = (*ports.get(server, ()), _to_port(body))
+        return ports
+
+    def record(self, binding: PortBinding) -> None:
+        """Write the providers of a port into its profile; all other keys of the profile stay.
+
+        :raises PortGone: there is no such port.
+        :raises PortNotRecorded: Neutron refuses, or does not answer.
+        """
+        profile = {**binding.port.binding_profile, ALLOCATION: binding.allocation}
+        body = {"port": {constants.BINDING_PROFILE: profile}}
+        try:
+            self._client.update_port(binding.port.id, body)
+        except _FAULTS as error:
+            kind = PortGone if _is_not_found(error) else PortNotRecorded
+            raise kind(_first_line(error)) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortPlan:
-    """The verdicts on the ports of a host.
+def _to_port(body: Mapping[str, Any]) -> Port:
+    """Return a port.
 
-    :param host: the name of the root provider.
-    :param asking: the number of ports on the host that request resources.
+    A profile that is no JSON object is kept as its ``allocation``, where
+    :func:`~cpu_tiers.accounting.port_bindings.read_binding` refuses it.
     """
+    profile = body.get(constants.BINDING_PROFILE) or {}
+    return Port(
+        id=body["id"],
+        resource_request=body[constants.RESOURCE_REQUEST],
+        binding_profile=profile if isinstance(profile, dict) else {ALLOCATION: profile},
+    )
 
-    host: str
-    asking: int = 0
-    verdicts: tuple[PortVerdict, ...] = ()
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    try:
+        yield
+    except _FAULTS as error:
+        raise NeutronUnavailable(
+            f"Neutron cannot be asked: {_first_line(error)}; check [neutron] in nova.conf, or"
+            " leave ports out with --skip-ports"
+        ) from error
+
+
+def _is_not_found(error: Exception) -> bool:
+    return getattr(error, "status_code", None) == 404
+
+
+def _first_line(error: Exception) -> str:
+    return printable((str(error) or type(error).__name__).splitlines()[0])
 
 
 class HostPorts:
@@ -107,7 +177,7 @@ class HostPorts:
             return PortPlan(host=compute_node.name, asking=asking)
         tree = port_healing.read_tree(client, compute_node.uuid)
         verdicts = [
-            _verdict(server.owner, shortfall, tree)
+            PortVerdict.of(server.owner, shortfall, tree)
             for server in servers
             for shortfall in do(tree, replace(server, will_hold=server.owner.server in will_hold))
         ]
@@ -140,7 +210,7 @@ _Do = Callable[[HostTree, ServerPorts], tuple[PortShortfall, ...]]
 _ATTRIBUTES = ["flavor", "system_metadata"]
 
 
-def _is_at_rest(server: Any) -> bool:
+def _is_at_rest(server: objects.Instance) -> bool:
     """Tell whether no task or resize of Nova may change the allocations of a server now.
 
     A resize that waits to be confirmed may be reverted, and Nova then restores
@@ -149,7 +219,7 @@ def _is_at_rest(server: Any) -> bool:
     return server.task_state is None and server.vm_state != vm_states.RESIZED
 
 
-def _server_ports(server: Any, ports: tuple[Port, ...]) -> ServerPorts:
+def _server_ports(server: objects.Instance, ports: tuple[Port, ...]) -> ServerPorts:
     return ServerPorts(
         owner=to_owner(server, server.flavor),
         ports=ports,
@@ -157,7 +227,7 @@ def _server_ports(server: Any, ports: tuple[Port, ...]) -> ServerPorts:
     )
 
 
-def _interfaces(server: Any, ports: Iterable[Port]) -> dict[str, str]:
+def _interfaces(server: objects.Instance, ports: Iterable[Port]) -> dict[str, str]:
     """Return the interface whose virtual function a port has, by the id of the port."""
     slots = {port.id: port.binding_profile.get("pci_slot") for port in ports}
     if not any(slots.values()):
@@ -165,13 +235,3 @@ def _interfaces(server: Any, ports: Iterable[Port]) -> dict[str, str]:
     devices = objects.PciDeviceList.get_by_instance_uuid(server._context, server.uuid)
     parents = {device.address: device.extra_info.get("parent_ifname") for device in devices}
     return {port: parents[slot] for port, slot in slots.items() if parents.get(slot)}
-
-
-def _verdict(owner: Owner, shortfall: PortShortfall, tree: HostTree) -> PortVerdict:
-    serving = shortfall.binding.providers.values() if shortfall.binding else ()
-    return PortVerdict(
-        owner=owner,
-        shortfall=shortfall,
-        providers=tuple(sorted({tree.name(uuid) for uuid in serving})),
-        goes_to=shortfall.lacks.renamed(tree.name),
-    )

@@ -2,23 +2,29 @@
 
 The queries name the few columns that are needed, and read pages of rows. Nova's objects are not
 used: an upgrade check also reads the data of the release before the upgrade, and 10,000 of Nova's
-instances would take long to load.
+instances would take long to load. Nova keeps the rows of deleted servers until ``nova-manage db
+archive_deleted_rows`` moves them to the shadow tables, and ``nova-manage db purge`` deletes them.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from nova import context
+from nova.context import RequestContext
 from nova.db.api import api as api_db
 from nova.db.api import models as api_models
 from nova.db.main import api as main_db
 from nova.db.main import models
+from sqlalchemy.orm import Session
 
-from cpu_tiers.errors import InvalidInput
+from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.tools.simulation.past_servers import PastServer
 
 PAGE = 1000
 """The number of rows in a page."""
@@ -28,7 +34,13 @@ _IMAGE = "image_"
 
 _COLUMNS = ("name", "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap")
 
+SHADOW = "shadow_"
+"""The beginning of the names of Nova's tables for archived rows."""
+
 Properties = tuple[tuple[str, str], ...]
+Rows = Sequence[sa.Row[Any]]
+_Reader = Callable[[], AbstractContextManager[Session]]
+_Details = TypeVar("_Details")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +60,17 @@ class StoredServer:
     properties: Properties
 
 
-def server_pages(cell: Any) -> Iterator[Sequence[StoredServer]]:
+def server_pages(cell: RequestContext) -> Iterator[Sequence[StoredServer]]:
     """Yield the servers of a cell v2, page by page, without deleted servers.
 
     :param cell: a request context that reaches the database of the cell.
     """
-    last = 0
-    while True:
-        with main_db.get_context_manager(cell).reader.using(cell) as session:
-            rows = session.execute(_servers_after(last)).all()
-            properties = _properties(session, [row.uuid for row in rows])
-        if not rows:
-            return
+    server, extra = models.Instance, models.InstanceExtra
+    # An outer join, so that a server without an embedded flavor is not overlooked.
+    extra_of_server = sa.and_(extra.instance_uuid == server.uuid, extra.deleted == 0)
+    columns = (server.id, server.uuid, server.display_name, server.node, extra.flavor)
+    query = sa.select(*columns).outerjoin(extra, extra_of_server).where(server.deleted == 0)
+    for rows, properties in _pages(_reader(cell), query, server.id, _properties):
         yield [
             StoredServer(
                 uuid=row.uuid,
@@ -70,28 +81,39 @@ def server_pages(cell: Any) -> Iterator[Sequence[StoredServer]]:
             )
             for row in rows
         ]
+
+
+def _reader(cell: RequestContext) -> _Reader:
+    return partial(main_db.get_context_manager(cell).reader.using, cell)
+
+
+def _pages(
+    reader: _Reader,
+    query: sa.Select[Any],
+    identity: sa.ColumnElement[int],
+    details: Callable[[Session, Rows], _Details],
+) -> Iterator[tuple[Rows, _Details]]:
+    """Yield pages of the rows of a query, in the order of their ids, with further details.
+
+    :param details: reads the details of a page in the same transaction.
+    """
+    last = 0
+    while True:
+        with reader() as session:
+            page = query.where(identity > last).order_by(identity).limit(PAGE)
+            rows = session.execute(page).all()
+            if not rows:
+                return
+            further = details(session, rows)
+        yield rows, further
         last = rows[-1].id
 
 
-def _servers_after(last: int) -> Any:
-    server, extra = models.Instance, models.InstanceExtra
-    # An outer join, so that a server without an embedded flavor is not overlooked.
-    extra_of_server = sa.and_(extra.instance_uuid == server.uuid, extra.deleted == 0)
-    columns = (server.id, server.uuid, server.display_name, server.node, extra.flavor)
-    return (
-        sa.select(*columns)
-        .outerjoin(extra, extra_of_server)
-        .where(server.deleted == 0, server.id > last)
-        .order_by(server.id)
-        .limit(PAGE)
-    )
-
-
-def _properties(session: Any, uuids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+def _properties(session: Session, servers: Rows) -> dict[str, list[tuple[str, str]]]:
     metadata = models.InstanceSystemMetadata
     rows = session.execute(
         sa.select(metadata.instance_uuid, metadata.key, metadata.value).where(
-            metadata.instance_uuid.in_(uuids),
+            metadata.instance_uuid.in_([server.uuid for server in servers]),
             metadata.deleted == 0,
             metadata.key.startswith(f"{_IMAGE}hw_", autoescape=True),
         )
@@ -104,23 +126,19 @@ def _properties(session: Any, uuids: Sequence[str]) -> dict[str, list[tuple[str,
 
 def flavor_pages() -> Iterator[Sequence[Mapping[str, Any]]]:
     """Yield the flavors of the API database, page by page, for :func:`to_flavor`."""
-    flavor, admin, last = api_models.Flavors, context.get_admin_context(), 0
-    columns = [getattr(flavor, name) for name in _COLUMNS]
-    while True:
-        page = sa.select(flavor.id, *columns).where(flavor.id > last)
-        with api_db.context_manager.reader.using(admin) as session:
-            rows = session.execute(page.order_by(flavor.id).limit(PAGE)).all()
-            extra_specs = _extra_specs(session, [row.id for row in rows])
-        if not rows:
-            return
+    flavor = api_models.Flavors
+    query = sa.select(flavor.id, *(getattr(flavor, name) for name in _COLUMNS))
+    reader = partial(api_db.context_manager.reader.using, context.get_admin_context())
+    for rows, extra_specs in _pages(reader, query, flavor.id, _extra_specs):
         yield [{**row._mapping, "extra_specs": extra_specs.get(row.id)} for row in rows]
-        last = rows[-1].id
 
 
-def _extra_specs(session: Any, flavors: Sequence[int]) -> dict[int, dict[str, str]]:
+def _extra_specs(session: Session, flavors: Rows) -> dict[int, dict[str, str]]:
     specs = api_models.FlavorExtraSpecs
     rows = session.execute(
-        sa.select(specs.flavor_id, specs.key, specs.value).where(specs.flavor_id.in_(flavors))
+        sa.select(specs.flavor_id, specs.key, specs.value).where(
+            specs.flavor_id.in_([flavor.id for flavor in flavors])
+        )
     )
     extra_specs: dict[int, dict[str, str]] = {}
     for flavor, key, value in rows:
@@ -151,3 +169,33 @@ def to_flavor(data: Mapping[str, Any]) -> Flavor:
     *names, swap = _COLUMNS
     sizes = {name: data[name] for name in names}
     return Flavor(**sizes, swap_mb=data[swap], extra_specs=data.get("extra_specs") or {})
+
+
+def past_servers(cell: RequestContext, faults: FaultList) -> Iterator[PastServer]:
+    """Yield the servers of a cell v2 that exist, that are deleted, and that are archived.
+
+    The flavor is the last flavor of the server.
+
+    :param cell: a request context that reaches the database of the cell.
+    :param faults: collects the faults of embedded flavors; such servers are left out.
+    """
+    read = lru_cache(maxsize=10_000)(embedded_flavor)  # most texts are equal to others
+    for prefix in ("", SHADOW):
+        server, extra = _table(models.Instance, prefix), _table(models.InstanceExtra, prefix)
+        times = (server.c.created_at, server.c.terminated_at, server.c.deleted_at)
+        query = (
+            sa.select(server.c.id, *times, extra.c.flavor)
+            .outerjoin_from(server, extra, extra.c.instance_uuid == server.c.uuid)
+            # A server that never got a host has no row with a time of its launch.
+            .where(server.c.created_at.is_not(None), server.c.launched_at.is_not(None))
+        )
+        for rows, _ in _pages(_reader(cell), query, server.c.id, lambda *_: None):
+            for row in rows:
+                if flavor := faults.read(read, row.flavor or ""):
+                    ended = row.terminated_at or row.deleted_at
+                    yield PastServer(created=row.created_at, ended=ended, flavor=flavor)
+
+
+def _table(model: Any, prefix: str) -> sa.Table:
+    table: sa.Table = model.__table__
+    return table.to_metadata(sa.MetaData(), name=f"{prefix}{table.name}") if prefix else table

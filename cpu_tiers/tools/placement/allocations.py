@@ -8,8 +8,8 @@ read and the write.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import ConsumerId, Portion, ProviderId
+from cpu_tiers.accounting.missing_shares import Addition
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.placement.errors import (
     ConsumerMismatch,

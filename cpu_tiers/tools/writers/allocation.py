@@ -20,10 +20,10 @@ from cpu_tiers.tools.writers.shortfall_rows import (
 )
 
 if TYPE_CHECKING:
+    from cpu_tiers.accounting.healing import HealPlan
+    from cpu_tiers.accounting.port_bindings import PortPlan
     from cpu_tiers.nova.consumers import ComputeNode
     from cpu_tiers.tools.nova.cloud import Cloud
-    from cpu_tiers.tools.nova.heal_plan import HealPlan
-    from cpu_tiers.tools.nova.port_plan import PortPlan
     from cpu_tiers.tools.placement.client import PlacementClient
 
 LOG = logging.getLogger(__name__)
@@ -138,8 +138,9 @@ def _heal(
     Neutron is asked before the first write, so that a Neutron that cannot be reached
     leaves the host unchanged.
     """
+    from cpu_tiers.accounting.port_bindings import PortPlan
     from cpu_tiers.tools.nova.heal_plan import heal, plan_heal
-    from cpu_tiers.tools.nova.port_plan import HostPorts, PortPlan
+    from cpu_tiers.tools.nova.port_plan import HostPorts
 
     servers = parsed_args.server
     host = None if parsed_args.skip_ports else HostPorts(compute_node, servers)

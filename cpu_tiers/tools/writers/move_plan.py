@@ -19,7 +19,7 @@ from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.writers.shortfall_rows import going_to, resource_lines
 
 if TYPE_CHECKING:
-    from cpu_tiers.tools.nova.numa_plan import MovePlan
+    from cpu_tiers.accounting.move_plan import MovePlan
 
 _OPTION = "[compute] enable_numa_reporting_to_placement"
 

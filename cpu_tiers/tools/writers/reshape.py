@@ -32,10 +32,10 @@ from cpu_tiers.tools.writers.move_plan import (
 from cpu_tiers.tools.writers.shortfall_rows import COLUMNS, refusals, rows
 
 if TYPE_CHECKING:
+    from cpu_tiers.accounting.healing import HealPlan
+    from cpu_tiers.accounting.move_plan import MovePlan
     from cpu_tiers.nova.consumers import ComputeNode
     from cpu_tiers.tools.nova.cloud import Cloud
-    from cpu_tiers.tools.nova.heal_plan import HealPlan
-    from cpu_tiers.tools.nova.numa_plan import MovePlan
 
 LOG = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from cpu_tiers.accounting.holdings import Portion, ProviderName
 from cpu_tiers.tools.frame.formatting import FormattedValue
 
 if TYPE_CHECKING:
-    from cpu_tiers.tools.nova.heal_plan import HealPlan
-    from cpu_tiers.tools.nova.port_plan import PortPlan
+    from cpu_tiers.accounting.healing import HealPlan
+    from cpu_tiers.accounting.port_bindings import PortPlan
 
 COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "reason", "goes_to")
 HEAL_COLUMNS = (*COLUMNS, "port", "providers")

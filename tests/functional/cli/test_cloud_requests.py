@@ -1,6 +1,6 @@
 """``cpu-tiers cloud requests`` without Nova, and the flavors that it writes.
 
-``tests/nova/commands/test_server_history.py`` runs the command beside Nova.
+``tests/nova/commands/test_stored_flavors.py`` runs the command beside Nova.
 """
 
 import json

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
-from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import ConsumerId, Holdings, Portion, ProviderName
-from cpu_tiers.accounting.missing_shares import Owner, Shortfall
+from cpu_tiers.accounting.missing_shares import Addition, Owner, Shortfall
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory

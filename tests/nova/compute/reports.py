@@ -10,8 +10,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from nova import exception
 from nova.compute.provider_tree import ProviderTree
 
-from cpu_tiers.nova.compute.host_report import HostReport
-from cpu_tiers.nova.compute.tracker_run import TrackerRun
+from cpu_tiers.nova.compute.host_report import HostReport, TrackerRun
 
 __all__ = ["NO_ALLOCATIONS", "SHARES", "host_report", "record", "shares_file"]
 
@@ -36,10 +35,13 @@ def record(total: int, **others: float) -> dict[str, float]:
     return {"total": total, **plain, "allocation_ratio": 1.0, **others}
 
 
-def shares_file() -> dict[str, Any]:
-    """Return a provider.yaml that gives shares to a provider, as Nova has read it."""
-    additional = [{SHARES: {"total": 1}}]
-    return {"__source_file": "/etc/a.yaml", "inventories": {"additional": additional}}
+def shares_file(*classes: str, path: str = "/etc/a.yaml") -> dict[str, Any]:
+    """Return a provider.yaml that gives shares to a provider, as Nova has read it.
+
+    :param classes: the classes of the file instead of shares.
+    """
+    additional = [{name: {"total": 1}} for name in classes or [SHARES]]
+    return {"__source_file": path, "inventories": {"additional": additional}}
 
 
 def host_report(

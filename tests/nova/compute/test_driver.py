@@ -6,8 +6,10 @@ from unittest import mock
 
 import pytest
 from nova.tests.functional.libvirt import base
+from nova.virt.libvirt import driver as novas
 from nova.virt.libvirt import migration
 
+from cpu_tiers.nova.compute import driver, host_report
 from tests.nova.computes import MULTIPLIER, PLAIN, SHARES, Computes, ProcessEnded
 from tests.nova.faults import placement_away
 
@@ -210,3 +212,13 @@ class TestProviderYaml(Computes):
         inventory = self.inventory("one")
         assert inventory is not None
         assert inventory["total"] == 640
+
+
+def test_each_method_that_the_driver_overrides_is_verified() -> None:
+    overridden = {
+        f"LibvirtDriver.{name}"
+        for name, value in vars(driver.LibvirtDriver).items()
+        if inspect.isfunction(value) and hasattr(novas.LibvirtDriver, name)
+    }
+    assert len(overridden) == 3
+    assert overridden <= {seam.path for seam in host_report.SEAMS}

@@ -1,8 +1,10 @@
-"""What the report of a host says of Nova's provider tree."""
+"""What the report of a host says of Nova's provider tree, and of provider.yaml."""
 
 from typing import Any
 
-from tests.nova.compute.reports import host_report, record, shares_file
+import pytest
+
+from tests.nova.compute.reports import SHARES, host_report, record, shares_file
 
 TREE = {
     "one": {"DISK_GB": record(100)},
@@ -60,10 +62,33 @@ def test_a_copied_tree_is_edited_to_no_effect() -> None:
     assert len(host.nodes) == 2
 
 
-def test_a_file_for_all_compute_nodes_counts_for_the_root_alone() -> None:
-    host = host_report(TREE, files={"$COMPUTE_NODE": shares_file()})
-    files = [host.file_with_shares(data) for data in host.providers]
-    assert files == ["/etc/a.yaml", None, None]
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        pytest.param({}, None, id="no files"),
+        pytest.param({"uuid of one": shares_file()}, "/etc/a.yaml", id="by uuid"),
+        pytest.param({"one": shares_file("CUSTOM_X", SHARES)}, "/etc/a.yaml", id="by name"),
+        pytest.param({"$COMPUTE_NODE": shares_file()}, "/etc/a.yaml", id="for all"),
+        pytest.param({"two": shares_file()}, None, id="another host"),
+        pytest.param({"one": shares_file("CUSTOM_X")}, None, id="another class"),
+        pytest.param({"one": {"__source_file": "a", "traits": {}}}, None, id="traits alone"),
+        pytest.param(
+            {"$COMPUTE_NODE": shares_file(), "one": shares_file("CUSTOM_X")},
+            None,
+            id="the host's own entry replaces the entry for all",
+        ),
+    ],
+)
+def test_a_file_with_shares_by_the_rule_of_nova(files: dict[str, Any], path: str | None) -> None:
+    host = host_report({"one": {}}, files=files)
+    assert host.file_with_shares(host.root) == path
+
+
+def test_a_file_for_all_compute_nodes_counts_for_the_root_only() -> None:
+    files = {"$COMPUTE_NODE": shares_file(), "one_NUMA0": shares_file(path="/etc/b.yaml")}
+    host = host_report(TREE, files=files)
+    paths = [host.file_with_shares(data) for data in host.providers]
+    assert paths == ["/etc/a.yaml", "/etc/b.yaml", None]
 
 
 def test_the_compute_node_has_the_names_of_service_and_root() -> None:

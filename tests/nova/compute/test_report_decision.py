@@ -1,9 +1,13 @@
-"""What a host reports, by its options and by what Placement has."""
+"""What a host reports, by its options and by what Placement has.
+
+And what a start of nova-compute does where the consumers of the host are not known.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+import oslo_messaging
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 from nova import exception
@@ -12,14 +16,24 @@ from cpu_tiers.conf import compute, libvirt
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.nova import options
 from cpu_tiers.nova.compute import shares_inventory
-from cpu_tiers.nova.compute.report_decision import ReportDecision, decide
+from cpu_tiers.nova.compute.report_decision import (
+    ReportDecision,
+    StartingConsumers,
+    decide,
+    read_consumers,
+    refusing_unknown_servers,
+)
+from cpu_tiers.nova.compute.start_refusal import MoveRefused
 from cpu_tiers.nova.options import CONF
 from tests.nova.broken_answers import DATABASE_FAULTS
-from tests.nova.compute.reports import SHARES, host_report, record, shares_file
+from tests.nova.compute.reports import NO_ALLOCATIONS, SHARES, host_report, record, shares_file
 
 ON_ROOT = {"one": {"VCPU": record(8), "MEMORY_MB": record(16384)}}
 ON_NODES = {"one": {"DISK_GB": record(100)}, "one_NUMA0": {"VCPU": record(8)}}
 WITH_SHARES = {"one": {"VCPU": record(8), SHARES: record(800)}}
+
+OF_SHARES = ReportDecision(nodes=False, no_numa=False, shares=True)
+OF_NODES = ReportDecision(nodes=True, no_numa=False, shares=False)
 
 Configure = Callable[..., None]
 
@@ -105,7 +119,7 @@ class TestShares:
     @pytest.fixture
     def lacking(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Have a server lack shares, whatever Nova's database says."""
-        shortfalls = {"uuid of one": (Flavor(name="gold", vcpus=1, memory_mb=1),)}
+        shortfalls = (Flavor(name="gold", vcpus=1, memory_mb=1),)
         monkeypatch.setattr(shares_inventory, "find_missing_shares", lambda *_: shortfalls)
 
     @pytest.mark.usefixtures("lacking")
@@ -130,7 +144,7 @@ class TestShares:
         self, configure: Configure, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         configure(report_vcpu_shares=True)
-        monkeypatch.setattr(shares_inventory, "find_missing_shares", lambda *_: {})
+        monkeypatch.setattr(shares_inventory, "find_missing_shares", lambda *_: ())
         assert decide(host_report(ON_ROOT)).shares
 
     def test_a_host_whose_allocations_are_unknown_waits(
@@ -166,3 +180,88 @@ class TestShares:
         configure(report_vcpu_shares=False)
         host = host_report(WITH_SHARES, startup=startup, files={"one": shares_file()})
         assert decide(host) == ReportDecision(nodes=False, no_numa=False)
+
+
+@pytest.fixture(params=DATABASE_FAULTS)
+def away(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Nova's database not answer."""
+    raising = mock.Mock(side_effect=lambda *_: DATABASE_FAULTS[request.param](lambda: None))
+    monkeypatch.setattr(shares_inventory, "find_missing_shares", raising)
+
+
+@pytest.mark.parametrize("fault", NO_ALLOCATIONS)
+@pytest.mark.parametrize("decision", [OF_SHARES, OF_NODES], ids=["shares", "nodes"])
+def test_a_start_without_an_answer_of_placement_reshapes_nothing(
+    fault: Exception, decision: ReportDecision
+) -> None:
+    host = host_report(ON_ROOT, startup=True, in_placement=fault)
+    assert read_consumers(host, decision) is None
+    assert not host.as_if_running().is_starting
+
+
+@pytest.mark.usefixtures("away")
+def test_a_start_without_an_answer_of_the_database_reshapes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert read_consumers(host_report(ON_ROOT, startup=True), OF_SHARES) is None
+    assert "Whether servers on one need a reshape is not known: " in caplog.text
+
+
+@pytest.mark.usefixtures("away")
+def test_the_database_is_not_asked_for_shares_that_are_not_reported() -> None:
+    assert read_consumers(host_report(ON_ROOT, startup=True), OF_NODES) == StartingConsumers()
+
+
+@pytest.mark.parametrize(
+    ("startup", "allocations", "shares"),
+    [
+        pytest.param(False, None, True, id="nova-compute runs"),
+        pytest.param(True, {}, True, id="Nova has read the allocations for the second call"),
+        pytest.param(True, None, False, id="every option is off"),
+    ],
+)
+def test_placement_is_not_asked_where_nothing_is_reshaped(
+    startup: bool, allocations: dict[str, Any] | None, shares: bool
+) -> None:
+    away = ConnectFailure("reset")
+    host = host_report({"one": {}}, startup=startup, allocations=allocations, in_placement=away)
+    decision = ReportDecision(nodes=False, no_numa=False, shares=shares)
+    assert read_consumers(host, decision) == StartingConsumers()
+
+
+@pytest.mark.parametrize("fault", DATABASE_FAULTS)
+def test_a_reshape_without_the_database_is_refused_with_a_message(fault: str) -> None:
+    expected = "Nova's database does not tell the servers on one .* start nova-compute again"
+    with (
+        pytest.raises(MoveRefused, match=expected),
+        refusing_unknown_servers(host_report(ON_ROOT, startup=True)),
+    ):
+        DATABASE_FAULTS[fault](lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        pytest.param(
+            oslo_messaging.RemoteError("OperationalError", "lost connection", ["Traceback"]),
+            "Remote error: OperationalError lost connection",
+            id="without the traceback in nova-conductor",
+        ),
+        pytest.param(oslo_messaging.MessagingTimeout(), "MessagingTimeout()", id="no text"),
+    ],
+)
+def test_the_message_is_a_single_line(error: Exception, reason: str) -> None:
+    host = host_report(ON_ROOT, startup=True)
+    with pytest.raises(MoveRefused) as caught, refusing_unknown_servers(host):
+        raise error
+    assert f"the servers on one ({reason}). Nothing was changed" in str(caught.value)
+
+
+def test_another_reason_of_a_failed_reshape_stays() -> None:
+    full = MoveRefused(error="no room")
+    with (
+        pytest.raises(MoveRefused) as caught,
+        refusing_unknown_servers(host_report(ON_ROOT, startup=True)),
+    ):
+        raise full
+    assert caught.value is full

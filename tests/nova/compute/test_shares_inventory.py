@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from nova import exception
 
-from cpu_tiers.accounting.holdings import ConsumerId, ProviderId
+from cpu_tiers.accounting.holdings import ConsumerId
 from cpu_tiers.accounting.missing_shares import Owner, Shortfall
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.nova.compute import shares_inventory
 from tests.nova.compute.reports import SHARES, host_report, record, shares_file
 
-ROOT = ProviderId("uuid of one")
-NODE0, NODE1 = "uuid of one_NUMA0", "uuid of one_NUMA1"
+ROOT = "uuid of one"
+NODE0 = "uuid of one_NUMA0"
 
 
 def shortfall(consumer: str, shares: int) -> Shortfall:
@@ -95,30 +95,41 @@ def test_the_file_of_another_host_is_not_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("providers", "uuids"),
+    ("providers", "expected"),
     [
-        pytest.param({"one": {SHARES: record(9)}}, {ROOT}, id="where shares are reported"),
-        pytest.param({"one": {}}, set(), id="not without shared CPUs"),
+        pytest.param({"one": {SHARES: record(9)}}, {"one": 9}, id="where shares are reported"),
+        pytest.param({"one": {}}, {}, id="not without shared CPUs"),
         pytest.param(
             {"one": {}, "one_NUMA0": {SHARES: record(9)}, "one_NUMA1": {}},
-            {ROOT, NODE0},
+            {"one": 5, "one_NUMA0": 2},  # of 9 for 5, 2 and 2 VCPU
             id="of the root too where there are nodes: shares move with VCPU",
         ),
     ],
 )
-def test_which_shares_are_added(providers: Any, uuids: set[str]) -> None:
-    known = {name for name in (ROOT, NODE0, NODE1) if name.removeprefix("uuid of ") in providers}
-    missing = {ProviderId(uuid): (shortfall("a", 5),) for uuid in known}
-    assert shares_inventory.shares_to_add(host_report(providers), missing).keys() == uuids
+def test_providers_of_the_added_shares(providers: Any, expected: dict[str, int]) -> None:
+    host = host_report(providers)
+    vcpus = {"one": 5, "one_NUMA0": 2, "one_NUMA1": 2}
+    allocations = {
+        "a": {
+            "allocations": {
+                f"uuid of {name}": {"resources": {"VCPU": vcpus[name]}} for name in providers
+            }
+        }
+    }
+    additions = shares_inventory.plan_shares(host, [shortfall("a", 9)], allocations)
+    assert [dict(addition.goes_to) for addition in additions] == (
+        [{name: {SHARES: shares} for name, shares in expected.items()}] if expected else []
+    )
 
 
 class TestRoom:
     def test_only_servers_without_room_are_named(self) -> None:
         host = host_report({"one": {SHARES: record(100)}})
         allocations = allocated(a={"VCPU": 1}, b={"VCPU": 1}, c={SHARES: 40})
-        missing = {ROOT: (shortfall("a", 60), shortfall("b", 61))}
+        missing = [shortfall("a", 60), shortfall("b", 61)]
+        additions = shares_inventory.plan_shares(host, missing, allocations)
         with pytest.raises(exception.ReshapeFailed) as caught:
-            shares_inventory.refuse_shares_without_room(host, missing, allocations)
+            shares_inventory.refuse_shares_without_room(host, additions)
         # 40 of 100 are c's, and a, the smaller, takes the other 60
         assert "server b, flavor gold: asks one for 61" in str(caught.value)
         assert "server a" not in str(caught.value)
@@ -126,16 +137,15 @@ class TestRoom:
 
     def test_all_that_is_left_may_be_taken(self) -> None:
         host = host_report({"one": {SHARES: record(100)}})
-        missing = {ROOT: (shortfall("a", 60),)}
         allocations = allocated(a={"VCPU": 1}, c={SHARES: 40})
-        shares_inventory.refuse_shares_without_room(host, missing, allocations)
+        additions = shares_inventory.plan_shares(host, [shortfall("a", 60)], allocations)
+        shares_inventory.refuse_shares_without_room(host, additions)
+        shares_inventory.add_shares(host, additions, allocations)
+        assert allocations == allocated(a={"VCPU": 1, SHARES: 60}, c={SHARES: 40})
 
-    def test_a_provider_without_shares_is_not_checked(self) -> None:
-        missing = {ROOT: (shortfall("a", 60),)}
-        shares_inventory.refuse_shares_without_room(host_report({"one": {}}), missing, {})
-
-
-def test_shares_are_added_in_place() -> None:
-    allocations = allocated(a={"VCPU": 1}, b={"VCPU": 2})
-    shares_inventory.add_shares({ROOT: (shortfall("a", 60),)}, allocations)
-    assert allocations == allocated(a={"VCPU": 1, SHARES: 60}, b={"VCPU": 2})
+    def test_a_root_without_shares_beside_nodes_is_not_checked(self) -> None:
+        host = host_report({"one": {}, "one_NUMA0": {SHARES: record(9)}})
+        allocations = allocated(a={"VCPU": 1})
+        additions = shares_inventory.plan_shares(host, [shortfall("a", 60)], allocations)
+        assert [addition.shortfall.shares for addition in additions] == [60]
+        shares_inventory.refuse_shares_without_room(host, additions)

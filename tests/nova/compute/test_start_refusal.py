@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from nova import exception
 
-from cpu_tiers.nova.compute import start_refusal, tracker_run
+from cpu_tiers.nova.compute import host_report, start_refusal
 from cpu_tiers.nova.seams import SeamMismatch
 
 FAILED = "Resource provider inventory and allocation data migration failed: full"
@@ -72,12 +72,12 @@ def test_a_run_of_the_resource_tracker(
     error: Exception, startup: bool, is_edited: bool, ends: bool
 ) -> None:
     def update(self: object, context: object, compute_node: object, startup: bool) -> None:
-        run: Any = tracker_run.current()
+        run: Any = host_report.current()
         if is_edited:
             run.edited.add("one")
         raise error
 
-    assert tracker_run.SEAM.wrap is not None
-    wrapper = tracker_run.SEAM.wrap(update)
+    (wrap,) = [seam.wrap for seam in host_report.SEAMS if seam.wrap]
+    wrapper = wrap(update)
     with pytest.raises(Ended if ends else type(error)):
         wrapper(None, None, None, startup)

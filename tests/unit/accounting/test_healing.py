@@ -2,46 +2,21 @@
 
 from collections.abc import Mapping
 
-from cpu_tiers.accounting.healing import (
-    Addition,
-    plan_additions,
-    plan_share_additions,
-    share_inventories,
-)
+import pytest
+
+from cpu_tiers.accounting.healing import held_by_flavor, plan_additions, share_inventories
 from cpu_tiers.accounting.holdings import ConsumerId, Holdings, ProviderName
-from cpu_tiers.accounting.missing_shares import Owner, Shortfall
+from cpu_tiers.accounting.missing_shares import Addition, Owner, Shortfall, plan_share_additions
 from cpu_tiers.accounting.relocation import Resident
+from cpu_tiers.extra_specs.guest_cpus import CpuCounts, GuestCpus
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.guest import CellPinning, GuestCell, GuestTopology, Pinning
-from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import VCPU_SHARES as SHARES
-from cpu_tiers.model.numa import OF_NODES, page_traits
+from cpu_tiers.model.numa import OF_NODES
+from tests.unit.accounting.trees import TREE, provider, tree
 
-
-def of(total: int) -> Inventory:
-    return Inventory(total=total, max_unit=total)
-
-
-def provider(name: str, parent: str | None = None, /, **totals: int) -> ResourceProvider:
-    traits = page_traits(4, smallest=True) if "_PAGES_" in name else frozenset[str]()
-    inventories = {kind: of(total) for kind, total in totals.items()}
-    return ResourceProvider(name=name, parent=parent, inventories=inventories, traits=traits)
-
-
-def tree(**of_root: int) -> ProviderTree:
-    nodes = [
-        one
-        for name in ("cn_NUMA0", "cn_NUMA1")
-        for one in (
-            provider(name, "cn", VCPU=4, **({} if of_root.get(SHARES) else {SHARES: 400})),
-            provider(f"{name}_PAGES_4", name, MEMORY_MB=1024),
-        )
-    ]
-    return ProviderTree(providers=(provider("cn", **of_root), *nodes), managed_classes=OF_NODES)
-
-
-TREE = tree(DISK_GB=10)
 NOTHING = Holdings[ProviderName]()
 
 
@@ -157,3 +132,37 @@ def test_shares_that_move_along_need_no_room_where_they_are() -> None:
     )
     assert addition.goes_to == {"cn": {SHARES: 50}}
     assert addition.limits == {}
+
+
+TWO_NODES = {"hw:numa_nodes": "2"}
+PINNED = GuestCpus(counts=CpuCounts(shared=0, dedicated=4))
+
+
+@pytest.mark.parametrize(
+    ("specs", "on_nodes", "amounts"),
+    [
+        pytest.param(
+            {"hw:cpu_policy": "dedicated", "resources:PCPU": "0"},
+            False,
+            {"PCPU": 4},
+            id="0 PCPU, which the policy replaces in Nova",
+        ),
+        pytest.param({"resources:VCPU": "0"}, False, {}, id="0 VCPU, which Nova claims"),
+        pytest.param(
+            {**TWO_NODES, "resources:VCPU": "1"}, False, {"VCPU": 1}, id="1 VCPU, as booted"
+        ),
+        pytest.param(
+            {**TWO_NODES, "resources:VCPU": "1", "resources:MEMORY_MB": "0"},
+            True,
+            {"VCPU": 4},
+            id="the nodes have 4 vCPUs and 512 MiB",
+        ),
+    ],
+)
+def test_amounts_of_a_flavor(
+    specs: dict[str, str], amounts: dict[str, int], *, on_nodes: bool
+) -> None:
+    flavor = Flavor(name="f", vcpus=4, memory_mb=512, extra_specs=specs)
+    owner = Owner(name="s", server="s", flavor=flavor)
+    held = held_by_flavor(owner, lambda: PINNED, has_pcpu=True, on_nodes=on_nodes)
+    assert held == {**amounts, "MEMORY_MB": 512}

@@ -3,9 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from cpu_tiers.accounting.healing import Addition
 from cpu_tiers.accounting.holdings import ConsumerId, Portion
-from cpu_tiers.accounting.missing_shares import Owner, Shortfall
+from cpu_tiers.accounting.missing_shares import Addition, Owner, Shortfall
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.formatting import FormattedValue
 from cpu_tiers.tools.writers.shortfall_rows import COLUMNS, HEAL_COLUMNS, heal_rows, refusals, rows

@@ -1,32 +1,44 @@
-"""The NUMA nodes of a host, in Nova's provider tree.
+"""The NUMA nodes of a host, in Nova's provider tree, and the servers that move to them.
 
-Spec: numa-topology-with-rps, "NUMA nodes being nested Resource Providers" and "Optionally
-configured NUMA resources". ``cpu_tiers.inventory`` works out the inventories of the nodes; the
-functions here write the inventories to Nova's tree.
+Spec: numa-topology-with-rps, "NUMA nodes being nested Resource Providers", "Optionally configured
+NUMA resources" and "Upgrade impact"; decision D8. ``cpu_tiers.inventory`` works out the
+inventories of the nodes, and ``cpu_tiers.accounting`` the moves; the functions here edit the tree
+and the allocations of Nova, which writes both in one ``POST /reshaper``. Either all servers find
+a place, or no allocation is edited.
 """
 
 import functools
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from cpu_tiers import extensions
+from cpu_tiers.accounting.holdings import (
+    Amounts,
+    ConsumerId,
+    Portion,
+    ProviderId,
+    ProviderName,
+)
+from cpu_tiers.accounting.relocation import Relocation, ServersDoNotFit, relocate
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.inventory import Host, InventoryOptions, Reporter, build_tree
 from cpu_tiers.libvirt.capabilities import parse_capabilities
-from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology
-from cpu_tiers.model.inventory import ResourceProvider
-from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU
-from cpu_tiers.nova.compute.host_report import HostReport
-from cpu_tiers.nova.compute.start_refusal import ReportRefused
+from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
+from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
+from cpu_tiers.model.numa import OF_NODES
+from cpu_tiers.nova.compute.host_report import Allocations, HostReport
+from cpu_tiers.nova.compute.start_refusal import MoveRefused, ReportRefused
 from cpu_tiers.nova.no_answer import NO_ANSWER
+from cpu_tiers.nova.numa.residents import find_residents
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.placement.errors import ReportingCannotBeDisabled
 from cpu_tiers.placement.plan import refuse_vanishing_nodes, with_ratios
 from cpu_tiers.placement.records import inventory_json
-from cpu_tiers.placement.steps import State, bare_tree
+from cpu_tiers.placement.steps import State, bare_tree, tree_of
 
 LOG = logging.getLogger(__name__)
 
@@ -183,7 +195,7 @@ class NodeReporter:
         :raises ReportRefused: options that the host cannot satisfy.
         """
         try:
-            topology, options = online(self._topology, cpus), inventory_options(CONF)
+            topology, options = self._topology.with_only(cpus), inventory_options(CONF)
             nodes = put_nodes(host, topology, options, self._reporters, before)
         except CpuTiersError as error:
             raise ReportRefused(str(error)) from error
@@ -191,11 +203,68 @@ class NodeReporter:
         return nodes
 
 
-def online(topology: HostTopology, cpus: Collection[int]) -> HostTopology:
-    """Return a topology with only the CPUs that Nova would give to guests."""
-    return replace(
-        topology,
-        cells=tuple(
-            replace(cell, cpus=CpuSet(cell.cpus.intersection(cpus))) for cell in topology.cells
-        ),
-    )
+def allocations_to_move(host: HostReport, allocations: Allocations) -> dict[ConsumerId, Amounts]:
+    """Return what each consumer has of the root and should have of NUMA nodes.
+
+    :param host: with the tree as the host is going to report it. The shares that a
+        provider.yaml gives the root are not in the tree yet, and are not moved.
+    """
+    root = host.root
+    moving = OF_NODES - root.inventory.keys()
+    if host.file_with_shares(root):
+        moving -= {VCPU_SHARES}
+    of_root = host.holdings(allocations).of_provider(ProviderName(root.name))
+    amounts = {
+        consumer: {name: amount for name, amount in held.items() if name in moving}
+        for consumer, held in of_root.items()
+    }
+    return {consumer: resources for consumer, resources in amounts.items() if resources}
+
+
+def move_servers(host: HostReport, present: Collection[str], allocations: Allocations) -> None:
+    """Move allocations of the root to the NUMA nodes, in place as Nova wants it.
+
+    :param host: with the tree as the host is going to report it.
+    :param present: the names of the nodes and page sizes that the host has.
+    :raises MoveRefused: each server that finds no place is named.
+    """
+    moving = allocations_to_move(host, allocations)
+    uuids = {ProviderName(name): ProviderId(host.tree.data(name).uuid) for name in present}
+    compute_node = host.compute_node
+    residents = find_residents(compute_node, moving.keys())
+    try:
+        used = host.holdings(allocations).total.only(uuids)
+        moves = relocate(_tree(host, present), moving, residents, used)
+    except ServersDoNotFit as error:
+        raise MoveRefused(
+            error=f"{error}\nNothing was changed. Or start {host.name} without [compute]"
+            " enable_numa_reporting_to_placement, as before"
+        ) from error
+    for move in moves:
+        _carry_out(move, allocations[move.consumer]["allocations"], compute_node.uuid, uuids)
+
+
+def _tree(host: HostReport, present: Collection[str]) -> ProviderTree:
+    """Return the root and the present nodes, without nodes that vanished and are in use."""
+    names = {host.name, *present}
+    state = host.state
+    providers = {name: state.providers[name] for name in state.providers if name in names}
+    return tree_of(replace(state, providers=providers), host.name)
+
+
+def _carry_out(
+    move: Relocation,
+    allocations: dict[str, Any],
+    root: ProviderId,
+    uuids: Mapping[ProviderName, ProviderId],
+) -> None:
+    """Edit the allocations of one consumer, in Nova's shape."""
+    before = Portion.by_id({uuid: body["resources"] for uuid, body in allocations.items()})
+    after = move.carried_out(before, root, uuids.__getitem__)
+    for released in before.keys() - after.keys():
+        del allocations[released]
+    for uuid, resources in after.to_json().items():
+        # Nova ignores the other keys of an allocation, such as the generation of its provider.
+        allocations.setdefault(uuid, {})["resources"] = resources
+    for name, moved in move.resources.items():
+        LOG.info("%s moves to %s with %s", move.name, name, dict(moved))

@@ -11,7 +11,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import exception, objects
 from nova.virt import hardware
@@ -23,17 +23,20 @@ from cpu_tiers.nova.numa.numa_fit import Requests, Ways, allocated
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam
 
-Allocations = Mapping[str, Mapping[str, Any]]
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import NovaTree, ResourceTracker
+
+ServerAllocations = Mapping[str, Mapping[str, Any]]
 """The allocations of one consumer in Nova's shape, by the uuid of the provider."""
 
 
-def _pin(original: Callable[..., Any]) -> Callable[..., Any]:
+def _pin(original: Callable[..., object]) -> Callable[..., Any]:
     # The wrapped functions have "allocations" at different positions, and Nova's callers name
     # some arguments and not others.
     parameters = inspect.signature(original)
 
     @functools.wraps(original)
-    def claim(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def claim(self: ResourceTracker, *args: Any, **kwargs: Any) -> Any:
         given = parameters.bind(self, *args, **kwargs).arguments
         allocations = given["allocations"] or {}
         is_unknown = allocations and self.provider_tree is None
@@ -51,7 +54,10 @@ def _pin(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _ways(
-    tree: Any, nodename: str, allocations: Allocations, guest: objects.InstanceNUMATopology
+    tree: NovaTree | None,
+    nodename: str,
+    allocations: ServerAllocations,
+    guest: objects.InstanceNUMATopology,
 ) -> Ways | None:
     """Return the ways to place a guest on the NUMA nodes of its allocations.
 
@@ -106,7 +112,9 @@ def _of_flavor(requests: Requests) -> Requests:
     return [request for request in requests if request.source == request.FLAVOR_ALIAS]
 
 
-def _by_name(tree: Any, allocations: Allocations) -> Iterator[tuple[str, Mapping[str, int]]]:
+def _by_name(
+    tree: NovaTree | None, allocations: ServerAllocations
+) -> Iterator[tuple[str, Mapping[str, int]]]:
     """Yield the name of each provider of this host and its allocated amounts.
 
     After an evacuation the server also has allocations of its source host, whose providers are

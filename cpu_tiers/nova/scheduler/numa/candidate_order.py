@@ -8,7 +8,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import objects
 
@@ -20,18 +20,21 @@ from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.weights.fragmentation import cost_of
 
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import HostState
+
 LEFT = "cpu_tiers_left"
 """The attribute of a host state with the provider summaries that a server of the request left."""
 
 
-def _order(original: Callable[..., Any]) -> Callable[..., Any]:
+def _order(original: Callable[..., object]) -> Callable[..., Any]:
     """Put the best candidate of each host first, before the filters judge the candidates."""
 
     @functools.wraps(original)
     def _get_sorted_hosts(
-        self: Any, spec_obj: objects.RequestSpec, host_states: Iterable[Any], index: int
+        self: Any, spec_obj: objects.RequestSpec, host_states: Iterable[HostState], index: int
     ) -> Any:
-        def ordered(host: Any) -> Any:
+        def ordered(host: HostState) -> Any:
             if has_nodes(next(iter(host.allocation_candidates), None)):
                 with refusing("the order of the candidates"):
                     put_best_first(host, spec_obj)
@@ -44,7 +47,7 @@ def _order(original: Callable[..., Any]) -> Callable[..., Any]:
     return _get_sorted_hosts
 
 
-def put_best_first(host: Any, spec_obj: objects.RequestSpec) -> None:
+def put_best_first(host: HostState, spec_obj: objects.RequestSpec) -> None:
     """Leave a host the candidates that can still be claimed, the best first.
 
     A rule decides only if all rules before it are equal. The rules about devices are the opposite
@@ -78,13 +81,13 @@ def put_best_first(host: Any, spec_obj: objects.RequestSpec) -> None:
     host.allocation_candidates = [candidates_by_id[id(request)] for request in best]
 
 
-def _summaries(host: Any) -> Summaries:
+def _summaries(host: HostState) -> Summaries:
     """Return the provider summaries of a host, as the former servers of the request left them."""
     left: Summaries | None = getattr(host, LEFT, None)
     return host.allocation_candidates[0]["mappings"].summaries if left is None else left
 
 
-def _choose_again(original: Callable[..., Any]) -> Callable[..., Any]:
+def _choose_again(original: Callable[..., object]) -> Callable[..., Any]:
     """Remove candidates that a host has no room for after a server of the request.
 
     Nova would claim the first candidate again for the request's next server, although the

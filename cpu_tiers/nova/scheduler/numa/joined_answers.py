@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import exception
 
@@ -25,12 +25,15 @@ from cpu_tiers.nova.scheduler.numa.numa_groups import NumaRequest, numa_request_
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
 
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
+
 LOG = logging.getLogger(__name__)
 
 _INTERFACES = Beside("interfaces of devices", seconds=5.0)
 
 
-def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
+def _join_answers(original: Callable[..., object]) -> Callable[..., Any]:
     """Send the request and its fallbacks, and return the joined answer.
 
     If a query fails, the candidates of the queries before it are the answer: without cpu-tiers,
@@ -39,7 +42,7 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(original)
-    def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
+    def get_allocation_candidates(self: Any, context: Any, resources: ResourceRequest) -> Any:
         numa_request = numa_request_of(resources)
         if numa_request is None:
             return original(self, context, resources)
@@ -71,7 +74,9 @@ def _join_answers(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_allocation_candidates
 
 
-def _ask(original: Callable[..., Any], client: Any, context: Any, resources: Any) -> Any:
+def _ask(
+    original: Callable[..., Any], client: ReportClient, context: Any, resources: ResourceRequest
+) -> Any:
     """Return the usable part of Placement's answer; ``None`` for a failed query, as Nova does."""
     try:
         answer = original(client, context, resources)
@@ -141,7 +146,7 @@ def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:
     }
 
 
-def _explain(client: Any, context: Any, server: ServerRequest) -> None:
+def _explain(client: ReportClient, context: Any, server: ServerRequest) -> None:
     """Raise an error if no host that reports NUMA nodes has the pages that a server requests.
 
     :raises NoValidHost: with the page sizes of the hosts in the reason.
@@ -152,7 +157,7 @@ def _explain(client: Any, context: Any, server: ServerRequest) -> None:
         raise exception.NoValidHost(reason=str(fault))
 
 
-def _absent_pages(client: Any, context: Any, server: ServerRequest) -> Fault | None:
+def _absent_pages(client: ReportClient, context: Any, server: ServerRequest) -> Fault | None:
     url = "/traits?associated=true"  # only traits that a provider has
     traits = read(client, context, url, version="1.6")["traits"]
     return absent_pages(server.flavor, server.image, traits)

@@ -11,13 +11,16 @@ import functools
 import logging
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import exception, objects
 
 from cpu_tiers.nova.numa.candidate_cells import Candidate, has_nodes
 from cpu_tiers.nova.scheduler.numa.candidate_order import sort_seam
 from cpu_tiers.nova.seams import Seam
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import HostState, ReportClient
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +41,7 @@ def _keep(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def _get_sorted_hosts(
-        self: Any, spec_obj: objects.RequestSpec, host_states: Sequence[Any], index: int
+        self: Any, spec_obj: objects.RequestSpec, host_states: Sequence[HostState], index: int
     ) -> Any:
         hosts = original(self, spec_obj, host_states, index)
         kept: dict[int, list[Candidate]] = getattr(spec_obj, _CANDIDATES, {})
@@ -55,7 +58,7 @@ def _keep(original: Callable[..., Any]) -> Callable[..., Any]:
     return _get_sorted_hosts
 
 
-def _claim_next(original: Callable[..., Any]) -> Callable[..., Any]:
+def _claim_next(original: Callable[..., object]) -> Callable[..., Any]:
     """Claim the next candidate of the host if Placement refuses the first.
 
     Nova's ``_schedule`` goes on with the object that it has claimed, so the object takes over the
@@ -65,7 +68,7 @@ def _claim_next(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def claim_resources(
         ctx: Any,
-        client: Any,
+        client: ReportClient,
         spec_obj: objects.RequestSpec,
         instance_uuid: str,
         alloc_req: dict[str, Any],
@@ -102,9 +105,9 @@ def _offer_next(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def _get_alternate_hosts(
         self: Any,
-        selected_hosts: Sequence[Any],
+        selected_hosts: Sequence[HostState],
         spec_obj: objects.RequestSpec,
-        hosts: Sequence[Any],
+        hosts: Sequence[HostState],
         index: int,
         num_alts: int,
         alloc_reqs_by_rp_uuid: Any = None,

@@ -10,11 +10,14 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nova import objects
 
 from cpu_tiers.nova.numa.candidate_cells import Candidate, has_nodes, places_of
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import HostState
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class NodeDevices:
     are_requested: bool
 
     @classmethod
-    def of(cls, host: Any, spec_obj: objects.RequestSpec) -> NodeDevices:
+    def of(cls, host: HostState, spec_obj: objects.RequestSpec) -> NodeDevices:
         """Return the devices of Nova's host state, for the server of a request spec."""
         free: Counter[int] = Counter()
         for pool in host.pci_stats.pools if host.pci_stats else ():
@@ -48,7 +51,7 @@ class NodeDevices:
         return sign * len(counts), sign * sum(counts)
 
 
-def equals_of_first(host: Any, spec_obj: objects.RequestSpec) -> list[Candidate]:
+def equals_of_first(host: HostState, spec_obj: objects.RequestSpec) -> list[Candidate]:
     """Return the first candidate of a host, with the next ones that have an equal first cost.
 
     :param host: a host state with at least one candidate.

@@ -14,7 +14,7 @@ import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import objects
 
@@ -26,6 +26,9 @@ from cpu_tiers.nova.scheduler.refusal import leave_unexplained
 from cpu_tiers.translators import ServerRequest, numa, shares
 from cpu_tiers.translators.cheaper_query import cheaper, root_avoided
 from cpu_tiers.translators.compose import check_group, check_traits, claimed, traits_of_root
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import ResourceRequest
 
 _EMPTY = re.compile(r"resources[A-Za-z0-9_-]*=")
 
@@ -50,19 +53,19 @@ class NumaRequest:
     """
 
     apart: tuple[str, ...] = ()
-    fallbacks: tuple[Any, ...] = ()
+    fallbacks: tuple[ResourceRequest, ...] = ()
     server: ServerRequest | None = None
     without_pcpu: bool = False
     devices: frozenset[str] = frozenset()
 
 
-def numa_request_of(request: Any) -> NumaRequest | None:
+def numa_request_of(request: ResourceRequest) -> NumaRequest | None:
     """Return the :class:`NumaRequest` of a request; ``None`` for an unchanged request of Nova."""
     numa_request: NumaRequest | None = getattr(request, _NUMA, None)
     return numa_request
 
 
-def copy_of(request: Any) -> Any:
+def copy_of(request: ResourceRequest) -> ResourceRequest:
     """Return a copy of a request, with groups that can be changed separately."""
     duplicate = copy.copy(request)
     groups = request._rg_by_id.items()
@@ -70,12 +73,12 @@ def copy_of(request: Any) -> Any:
     return duplicate
 
 
-def to_fallback(request: Any) -> Any:
+def to_fallback(request: ResourceRequest) -> ResourceRequest:
     """Change a request to hosts that do not report NUMA nodes and may have servers with nodes."""
     return avoid_nodes(request, NO_NUMA_TRAIT)
 
 
-def avoid_nodes(request: Any, *root_traits: str) -> Any:
+def avoid_nodes(request: ResourceRequest, *root_traits: str) -> ResourceRequest:
     """Exclude hosts that report NUMA nodes from a request.
 
     :param root_traits: traits of root providers; hosts with the traits are excluded, too.
@@ -91,13 +94,13 @@ def avoid_nodes(request: Any, *root_traits: str) -> Any:
 
 
 def request_nodes(
-    request: Any,
+    request: ResourceRequest,
     server: ServerRequest,
-    fallbacks: Iterable[Any] = (),
+    fallbacks: Iterable[ResourceRequest] = (),
     *,
     without_pcpu: bool = False,
     devices: frozenset[str] = frozenset(),
-) -> Any:
+) -> ResourceRequest:
     """Request the NUMA nodes of a guest, instead of CPUs and memory of any provider of a host.
 
     :param fallbacks: further requests for the same server.
@@ -131,7 +134,7 @@ def request_nodes(
     return request
 
 
-def _set_policy(request: Any, node_suffixes: Iterable[str]) -> tuple[str, ...]:
+def _set_policy(request: ResourceRequest, node_suffixes: Iterable[str]) -> tuple[str, ...]:
     """Set the group policy so that no two NUMA nodes of a guest are on the same provider.
 
     :param node_suffixes: the suffixes of the groups of NUMA nodes.
@@ -159,7 +162,7 @@ def _node_groups(server: ServerRequest, *, without_pcpu: bool) -> CandidateQuery
     return cheaper(claimed(numa.own_groups(server), contributions))
 
 
-def _remove_claimed(request: Any, server: ServerRequest) -> None:
+def _remove_claimed(request: ResourceRequest, server: ServerRequest) -> None:
     """Remove CPUs, memory and shares, which the NUMA nodes claim, from the flavor's groups.
 
     :raises InvalidInput: only traits are left in a group of the flavor.
@@ -179,7 +182,7 @@ def _remove_claimed(request: Any, server: ServerRequest) -> None:
             check_group(server.flavor.name, _to_group(group))
 
 
-def _settle_unsuffixed(request: Any, server: ServerRequest) -> None:
+def _settle_unsuffixed(request: ResourceRequest, server: ServerRequest) -> None:
     """Move the traits of the unsuffixed group to the root, and its forced host to a node.
 
     Nova's unsuffixed group assumes that the root provider serves CPUs and memory. Now
@@ -199,7 +202,7 @@ def _settle_unsuffixed(request: Any, server: ServerRequest) -> None:
     request.get_request_group("_PROC1").in_tree, group.in_tree = group.in_tree, None
 
 
-def _leave_out_empty_resources(request: Any) -> None:
+def _leave_out_empty_resources(request: ResourceRequest) -> None:
     """Make the query without ``resources_PROC2=`` for a group that requires only traits.
 
     Nova's RequestGroup writes the parameter for a group without resources, and Placement answers
@@ -223,7 +226,7 @@ def _to_group(group: objects.RequestGroup) -> RequestGroup:
     )
 
 
-def _add(request: Any, added: RequestGroup) -> Any:
+def _add(request: ResourceRequest, added: RequestGroup) -> Any:
     """Add a group to the group of Nova with the same suffix; return the group of Nova."""
     group = request.get_request_group(added.suffix or None)
     group.resources = {**group.resources, **added.resources}

@@ -9,7 +9,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import objects
 
@@ -29,6 +29,9 @@ from cpu_tiers.nova.scheduler.numa.port_devices import groups_of_devices
 from cpu_tiers.nova.scheduler.refusal import refusing
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators import ServerRequest
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import ResourceRequest
 
 
 def traits_of_query(request_spec: objects.RequestSpec) -> tuple[frozenset[str], frozenset[str]]:
@@ -67,7 +70,7 @@ def _existing(request_spec: objects.RequestSpec, error: InvalidInput) -> ServerR
     return existing_server(request_spec, error)._replace(query_numa=True)
 
 
-def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
+def _change_request(original: Callable[..., object]) -> Callable[..., Any]:
     """Request the NUMA nodes of a guest, or a host that does not report NUMA nodes."""
 
     @functools.wraps(original)
@@ -101,7 +104,7 @@ def _change_request(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _changed(
-    request: Any,
+    request: ResourceRequest,
     server: ServerRequest,
     *,
     request_of: Callable[..., Any],

@@ -7,13 +7,16 @@ agent reports the provider, and only its name tells the interface.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import objects
 
 from cpu_tiers.model.names import interface_of, is_trait
 from cpu_tiers.nova.no_answer import read
 from cpu_tiers.nova.numa.candidate_cells import Candidate, NodeMappings
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import ReportClient
 
 _INTERFACES: dict[str, str | None] = {}
 """The interface by the provider uuid of a device; ``None`` if the name has no interface."""
@@ -33,7 +36,7 @@ def groups_of_devices(request_spec: objects.RequestSpec) -> frozenset[str]:
 
 
 def read_interfaces(
-    client: Any, context: Any, groups: Mapping[str, Any], candidates: Iterable[Candidate]
+    client: ReportClient, context: Any, groups: Mapping[str, Any], candidates: Iterable[Candidate]
 ) -> None:
     """Ask Placement for the interfaces of the devices of candidates with NUMA nodes.
 

@@ -10,12 +10,15 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nova import objects
 
 from cpu_tiers.nova.numa.candidate_cells import Candidate, has_nodes
 from cpu_tiers.nova.scheduler.numa.candidate_order import LEFT, put_best_first, sort_seam
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import HostState
 
 _REFUSED = "cpu_tiers_refused"
 """The attribute of a host state with the candidates that the filters have refused."""
@@ -32,19 +35,19 @@ class _Refused(NamedTuple):
     left: Mapping[str, Any] | None
 
 
-def _judge_anew(original: Callable[..., Any]) -> Callable[..., Any]:
+def _judge_anew(original: Callable[..., object]) -> Callable[..., Any]:
     """Give refused candidates back to a host that a server of the request has just taken."""
 
     @functools.wraps(original)
     def _get_sorted_hosts(
-        self: Any, spec_obj: objects.RequestSpec, host_states: Iterable[Any], index: int
+        self: Any, spec_obj: objects.RequestSpec, host_states: Iterable[HostState], index: int
     ) -> Any:
         requests = spec_obj.pci_requests if "pci_requests" in spec_obj else None
         if not requests or not requests.requests:
             return original(self, spec_obj, host_states, index)
         before: list[tuple[Any, list[Candidate]]] = []
 
-        def candidates_back(host: Any) -> Any:
+        def candidates_back(host: HostState) -> Any:
             _give_back(host, spec_obj)
             before.append((host, getattr(host, "allocation_candidates", [])))
             return host
@@ -57,7 +60,7 @@ def _judge_anew(original: Callable[..., Any]) -> Callable[..., Any]:
     return _get_sorted_hosts
 
 
-def _give_back(host: Any, spec_obj: objects.RequestSpec) -> None:
+def _give_back(host: HostState, spec_obj: objects.RequestSpec) -> None:
     """Add the refused candidates that Placement still has room for, if the host has changed."""
     refused: _Refused | None = getattr(host, _REFUSED, None)
     if refused is None or getattr(host, LEFT, None) is refused.left:
@@ -67,7 +70,7 @@ def _give_back(host: Any, spec_obj: objects.RequestSpec) -> None:
     delattr(host, _REFUSED)
 
 
-def _keep_refused(host: Any, candidates: list[Candidate]) -> None:
+def _keep_refused(host: HostState, candidates: list[Candidate]) -> None:
     """Store the candidates with NUMA nodes that the filters have removed from a host."""
     kept = set(map(id, getattr(host, "allocation_candidates", [])))
     refused = [each for each in candidates if id(each) not in kept and has_nodes(each)]

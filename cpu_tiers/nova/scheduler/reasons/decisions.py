@@ -6,7 +6,7 @@ import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import oslo_messaging
 from nova import objects, weights
@@ -18,6 +18,9 @@ from cpu_tiers.nova.scheduler.reasons.decision import MOST_HOSTS, Decision, Roun
 from cpu_tiers.nova.scheduler.reasons.decision_file import append
 from cpu_tiers.nova.seams import Seam
 
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import ReportClient
+
 LOG = logging.getLogger(__name__)
 
 _RECORD = Beside("record of a decision", seconds=1.0)
@@ -26,7 +29,7 @@ _DECISION = "cpu_tiers_decision"
 """The attribute of a request specification with the decision that is being made."""
 
 
-def _record(original: Callable[..., Any]) -> Callable[..., Any]:
+def _record(original: Callable[..., object]) -> Callable[..., Any]:
     """Write the decision when it is made, or when there is none."""
 
     @functools.wraps(original)
@@ -71,12 +74,12 @@ def _write(decision: Decision, selections: Any, fault: str | None) -> None:
     )
 
 
-def _decision_of(spec_obj: Any) -> Decision | None:
+def _decision_of(spec_obj: objects.RequestSpec) -> Decision | None:
     decision: Decision | None = getattr(spec_obj, _DECISION, None)
     return decision
 
 
-def _round_of(spec_obj: Any) -> Round | None:
+def _round_of(spec_obj: objects.RequestSpec) -> Round | None:
     decision = _decision_of(spec_obj)
     return decision.rounds[-1] if decision and decision.rounds else None
 
@@ -84,7 +87,10 @@ def _round_of(spec_obj: Any) -> Round | None:
 def _note_query(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def resources_from_request_spec(
-        ctxt: Any, spec_obj: Any, host_manager: Any, enable_pinning_translate: bool = True
+        ctxt: Any,
+        spec_obj: objects.RequestSpec,
+        host_manager: Any,
+        enable_pinning_translate: bool = True,
     ) -> Any:
         request = original(ctxt, spec_obj, host_manager, enable_pinning_translate)
         if decision := _decision_of(spec_obj):
@@ -97,7 +103,7 @@ def _note_query(original: Callable[..., Any]) -> Callable[..., Any]:
 def _note_filters(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_filtered_objects(
-        self: Any, filters: Sequence[Any], objs: Any, spec_obj: Any, index: int = 0
+        self: Any, filters: Sequence[Any], objs: Any, spec_obj: objects.RequestSpec, index: int = 0
     ) -> Any:
         decision = _decision_of(spec_obj)
         if decision is None:
@@ -124,7 +130,7 @@ class _Filter:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._original, name)
 
-    def filter_all(self, filter_obj_list: Sequence[Any], spec_obj: Any) -> Any:
+    def filter_all(self, filter_obj_list: Sequence[Any], spec_obj: objects.RequestSpec) -> Any:
         before = list(filter_obj_list)
         passing = self._original.filter_all(before, spec_obj)
         if passing is None:  # it says to stop filtering
@@ -204,12 +210,12 @@ def _parts(weighers: Iterable[_Weigher], best: Sequence[Any]) -> dict[str, dict[
     return {weigher.__class__.__name__: weigher.parts(hosts) for weigher in ran}
 
 
-def _note_claim(original: Callable[..., Any]) -> Callable[..., Any]:
+def _note_claim(original: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(original)
     def claim_resources(
         ctx: Any,
-        client: Any,
-        spec_obj: Any,
+        client: ReportClient,
+        spec_obj: objects.RequestSpec,
         instance_uuid: str,
         alloc_req: dict[str, Any],
         allocation_request_version: str | None = None,

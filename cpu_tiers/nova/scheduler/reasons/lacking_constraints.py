@@ -8,11 +8,13 @@ traits. For a server with dedicated CPUs, nova-scheduler sends two queries, with
 VCPU. If both answers are empty, the constraints of both are named (decision D84).
 """
 
+from __future__ import annotations
+
 import functools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
 
@@ -28,6 +30,9 @@ from cpu_tiers.nova.scheduler.refusal import is_unexplained
 from cpu_tiers.nova.seams import Seam
 from cpu_tiers.translators.constraints import constraints, without
 
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
+
 LOG = logging.getLogger(__name__)
 
 _OWNER = "OWNER_NOVA"
@@ -39,14 +44,14 @@ MOST_QUERIES = 16
 """So many further queries are sent for a server."""
 
 
-def _name_constraints(original: Callable[..., Any]) -> Callable[..., Any]:
+def _name_constraints(original: Callable[..., object]) -> Callable[..., Any]:
     """Raise an error with a reason in place of an empty answer, if a constraint is the reason."""
     # By the context of a call of select_destinations, the first of two requests; None if it had
     # an answer that is not empty.
     firsts: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     @functools.wraps(original)
-    def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
+    def get_allocation_candidates(self: Any, context: Any, resources: ResourceRequest) -> Any:
         answer = original(self, context, resources)
         if _is_first_of_two(resources):
             firsts[context] = resources if is_empty(answer) else None
@@ -75,7 +80,7 @@ def is_empty(answer: Any) -> bool:
     return answer is not None and answer[0] is not None and not answer[0]
 
 
-def _is_first_of_two(request: Any) -> bool:
+def _is_first_of_two(request: ResourceRequest) -> bool:
     """Tell whether ``SchedulerManager.select_destinations`` sends a second query after a request.
 
     The server has dedicated CPUs, and the second query has VCPU in place of PCPU.
@@ -173,7 +178,7 @@ def _traits(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _lacking(
-    client: Any, context: Any, queries: Sequence[NovasQuery]
+    client: ReportClient, context: Any, queries: Sequence[NovasQuery]
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Return the constraints without which alone a host has room, or else two of them."""
     alone: list[str] = []
@@ -191,7 +196,7 @@ def _lacking(
 
 
 def _has_host(
-    client: Any, context: Any, query: CandidateQuery, rest: str, question: str
+    client: ReportClient, context: Any, query: CandidateQuery, rest: str, question: str
 ) -> bool | None:
     """Tell whether a query has a candidate; ``None`` if Placement does not answer.
 

@@ -127,12 +127,13 @@ def test_the_group_policy(
 ) -> None:
     made = request({None: SIZES, **groups}, before)
     made.get_request_group(None).aggregates = aggregates
-    numa_groups.request_nodes(made, server(), ["another request"])
+    other: Any = "another request"
+    numa_groups.request_nodes(made, server(), [other])
     numa_request = numa_groups.numa_request_of(made)
     assert numa_request is not None
     assert made.group_policy == policy
     assert sorted(numa_request.apart) == sorted(apart)
-    assert numa_request.fallbacks == ("another request",)
+    assert numa_request.fallbacks == (other,)
 
 
 def test_a_group_of_the_flavor_with_only_traits_left_is_refused() -> None:

@@ -45,7 +45,7 @@ class Client:
         return SimpleNamespace(status_code=self.status, text="away", json=lambda: body)
 
 
-def tell(client: Client, group: Any, *devices: str) -> list[Any]:
+def tell(client: Any, group: Any, *devices: str) -> list[Any]:
     """Return the interface of each device, as the mappings of candidates tell them."""
     mappings = [NodeMappings({"": ["root"], "port": [device]}, (), {}) for device in devices]
     candidates = [{"mappings": each} for each in mappings]
@@ -67,7 +67,7 @@ def test_the_names_of_devices_are_asked_for_once() -> None:
 
 
 def test_nothing_is_asked_without_numa_nodes_or_ports() -> None:
-    client = Client()
+    client: Any = Client()
     assert tell(client, GROUP) == []
     plain = [{"mappings": {"": ["root"], "port": ["a"]}}]
     port_devices.read_interfaces(client, CONTEXT, {"port": GROUP}, plain)
