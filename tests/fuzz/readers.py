@@ -39,9 +39,9 @@ from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.plan_file import digest_of, read_plan
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import read_host as read_cgroups
-from cpu_tiers.tools.cgroup.load import load_between, read_load
+from cpu_tiers.tools.cgroup.measurement import load_between, read_load
 from cpu_tiers.tools.cgroup.nova_compute import find_config
-from cpu_tiers.tools.cgroup.vcpus import read_cpu_times
+from cpu_tiers.tools.cgroup.processes import read_cpu_times
 from cpu_tiers.tools.compute_api.flavors import read_flavors as read_flavors_of_nova
 from cpu_tiers.tools.frame.app import main
 from cpu_tiers.tools.frame.documents import read_image, read_json, read_port

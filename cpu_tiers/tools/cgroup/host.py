@@ -6,8 +6,7 @@ from cpu_tiers.model.cgroup import GuestCgroup, HostCgroups
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import GUEST_NAME, INNER_NAME, Hierarchy, find_hierarchy
-from cpu_tiers.tools.cgroup.processes import find_guests, policies, threads
-from cpu_tiers.tools.cgroup.vcpus import strays, vcpu_threads
+from cpu_tiers.tools.cgroup.processes import find_guests, policies, strays, threads, vcpu_threads
 
 _SCHED_EXT = "/sys/kernel/sched_ext"
 _STOPPED = ("T", "t")

@@ -20,7 +20,7 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
 from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.http.settings import NOVA_CONF, Settings
+from cpu_tiers.tools.http.services import NOVA_CONF, Settings
 from cpu_tiers.tools.placement.exchange import Exchange, Transport
 from cpu_tiers.tools.placement.response import (
     read_amounts,

@@ -24,10 +24,8 @@ from cpu_tiers.placement.errors import (
     PlacementUnavailable,
     ProviderInUse,
 )
-from cpu_tiers.tools.http.redirects import RedirectRefused
 from cpu_tiers.tools.http.retries import REPEATED_STATUSES, may_pass, retry_after_of
-from cpu_tiers.tools.http.settings import NOVA_CONF, Settings
-from cpu_tiers.tools.http.tls import tls_fault
+from cpu_tiers.tools.http.services import NOVA_CONF, RedirectRefused, Settings, tls_fault
 from cpu_tiers.tools.placement.response import PlacementResponse
 
 _BY_CODE: Mapping[str, type[PlacementRefused]] = {

@@ -15,7 +15,7 @@ from cpu_tiers.placement.errors import (
     PlacementVersionTooOld,
 )
 from cpu_tiers.tools.http.retries import RetryPolicy, retrying
-from cpu_tiers.tools.http.settings import NOVA_CONF, Settings
+from cpu_tiers.tools.http.services import NOVA_CONF, Settings
 from cpu_tiers.tools.placement.error_mapping import error_of_response, error_without_response
 from cpu_tiers.tools.placement.response import PlacementResponse
 from cpu_tiers.tools.placement.share_names import ShareNames

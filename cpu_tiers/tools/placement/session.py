@@ -9,7 +9,7 @@ differences:
 * ``connect_retries`` and ``status_code_retries`` have no effect. Retries are
   controlled by :class:`~cpu_tiers.tools.http.retries.RetryPolicy`.
 
-A redirect to another host is not followed, see :mod:`~cpu_tiers.tools.http.redirects`.
+A redirect to another host is not followed, see :mod:`~cpu_tiers.tools.http.services`.
 """
 
 import logging
@@ -25,9 +25,8 @@ from oslo_config import cfg
 from urllib3.exceptions import InsecureRequestWarning
 
 from cpu_tiers.placement.errors import PlacementMisconfigured
-from cpu_tiers.tools.http.redirects import refuse_other_hosts
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.http.services import Services, refuse_other_hosts
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 

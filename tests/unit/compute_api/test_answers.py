@@ -16,8 +16,7 @@ from cpu_tiers.tools.compute_api.answers import (
     part,
 )
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.http.services import Services
-from cpu_tiers.tools.http.settings import OPENSTACK_CLIENT
+from cpu_tiers.tools.http.services import OPENSTACK_CLIENT, Services
 from tests.unit.placement.scripted import answer
 
 PORTS = Wanted(NEUTRON, "ports", "a list of ports")
