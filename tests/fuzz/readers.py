@@ -52,7 +52,7 @@ from cpu_tiers.tools.host.checks import Evidence, audit, due_weight
 from cpu_tiers.tools.host.metrics import write_metrics
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services
-from cpu_tiers.tools.placement import hosts, survey
+from cpu_tiers.tools.placement import inventories, sync
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import plan
 from cpu_tiers.translators import ServerRequest, fallback, translate
@@ -254,8 +254,8 @@ def placement(content: bytes) -> None:
         lambda: client.create_provider("compute1"),
         lambda: client.candidates(translate(ServerRequest(_GOLD, None))),
         lambda: client.set_consumers(client.consumer(UUID)),
-        lambda: hosts.read_host(client, "compute1"),
-        lambda: survey.survey(client),
+        lambda: sync.read_host(client, "compute1"),
+        lambda: inventories.survey(client),
         lambda: plan(client, tree),
     )
     for call in calls:

@@ -81,17 +81,14 @@ def uuid_argument(command: str) -> str:
 
 def _is_qemu(files: Files, pid: str, domain: Domain) -> bool:
     """Tell whether the user and the program of a process are the user and the program of QEMU."""
-    if _user(files, pid) != _owner(domain):
+    # The owner of the folder /proc/PID is not the user of a process that may not be dumped.
+    user = status_field(files.read(f"/proc/{pid}/status"), "Uid").partition("\t")[0]
+    if int(user) != _owner(domain):
         return False
     # The kernel marks a program whose file was replaced, as an upgrade of QEMU does.
     program = files.target(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     # The emulator in the XML may be a link, or a script that starts QEMU.
     return program == domain.emulator or PurePosixPath(program).name.startswith("qemu")
-
-
-def _user(files: Files, pid: str) -> int:
-    # The owner of the folder /proc/PID is not the user of a process that may not be dumped.
-    return int(status_field(files.read(f"/proc/{pid}/status"), "Uid").partition("\t")[0])
 
 
 def _owner(domain: Domain) -> int | None:

@@ -30,7 +30,7 @@ from cpu_tiers.tools.nova.offline_holdings import held_by_flavor
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
-from cpu_tiers.tools.placement.hosts import PlacementHost, read_host
+from cpu_tiers.tools.placement.sync import PlacementHost, read_host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

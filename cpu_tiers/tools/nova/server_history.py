@@ -16,7 +16,7 @@ from nova.db.main import models
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.nova.stored_flavors import PAGE, embedded_flavor
-from cpu_tiers.tools.simulation.past_servers import PastServer
+from cpu_tiers.tools.simulation.requests import PastServer
 
 SHADOW = "shadow_"
 """The beginning of the names of Nova's tables for archived rows."""

@@ -1,8 +1,7 @@
 """Connecting to Placement with the options of the section ``[placement]`` of nova.conf.
 
-The options and their defaults are the same as in Nova: keystoneauth1 defines the
-options. So the nova.conf of nova-compute can be used unchanged. There are two
-differences:
+The options and their defaults are the same as in Nova: keystoneauth1 defines the options. So the
+nova.conf of nova-compute can be used unchanged. There are two differences:
 
 * The default of ``timeout`` is 20 seconds. Nova has no default and waits for
   ever; a command would hang if Placement did not answer.

@@ -18,10 +18,9 @@ from cpu_tiers.placement.records import Inventories, Provider, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.exchange import NEWEST, Exchange
-from cpu_tiers.tools.placement.response import PlacementResponse
-from cpu_tiers.tools.placement.share_names import ShareNames
+from cpu_tiers.tools.placement.response import PlacementResponse, ShareNames
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.provider import CloudProvider
+from cpu_tiers.tools.simulation.providers import CloudProvider
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 

@@ -17,7 +17,7 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.share_names import ShareNames
+from cpu_tiers.tools.placement.response import ShareNames
 from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
 from cpu_tiers.tools.placement.sync import sync
 from tests.functional.cli.upgrade_check import check, results

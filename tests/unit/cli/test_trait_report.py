@@ -6,7 +6,7 @@ from oslo_upgradecheck.upgradecheck import Code
 
 from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
 from cpu_tiers.tools.cloud.trait_report import check_host_traits, register
-from cpu_tiers.tools.placement.survey import HostSurvey
+from cpu_tiers.tools.placement.inventories import HostSurvey
 
 WEIGHT = multiplier_trait()
 ALL = (WEIGHT, *policy_traits())

@@ -18,7 +18,7 @@ def test_hosts_of_the_same_form_share_a_shape() -> None:
             provider("d-node", "d", VCPU=4),
         ]
     )
-    a, b, c, d = cloud.reaches
+    a, b, c, d = cloud.hosts
     assert a.shape is b.shape is c.shape is not d.shape
 
 
@@ -31,8 +31,8 @@ def test_a_reach_has_the_tree_and_what_is_shared_with_any_provider_of_it() -> No
             provider("pool", None, SHARES, aggregate="z", DISK=4),
         ]
     )
-    reaches = {reach.root: [p.uuid for p in reach.providers] for reach in cloud.reaches}
-    assert reaches == {"a": ["a", "a-node", "pool"], "b": ["b"], "pool": ["pool"]}
+    hosts = {host.root: [p.uuid for p in host.providers] for host in cloud.hosts}
+    assert hosts == {"a": ["a", "a-node", "pool"], "b": ["b"], "pool": ["pool"]}
 
 
 def test_a_claim_of_the_pool_changes_all_hosts_that_reach_it() -> None:
@@ -45,4 +45,4 @@ def test_a_claim_of_the_pool_changes_all_hosts_that_reach_it() -> None:
     )
     cloud.claim({"pool": {"DISK": 1}})
     numbers, _ = cloud.changed_since(0)
-    assert {cloud.reaches[number].root for number in numbers} == {"a", "pool"}
+    assert {cloud.hosts[number].root for number in numbers} == {"a", "pool"}

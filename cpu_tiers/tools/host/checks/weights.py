@@ -135,19 +135,14 @@ def check_controls(evidence: Evidence) -> Iterator[Finding]:
         if (cgroup := evidence.cgroup(domain)) is not None
     }
     for path in sorted({*cgroups.quotas, *cgroups.idle}):
-        guest = next((one for one in _upwards(path) if one in domains), None)
-        domain = None if guest is None else domains[guest]
-        yield from _limits(cgroups, path, domain, path.removeprefix(guest or ""))
+        guest = path
+        while guest and guest not in domains:
+            guest = guest.rpartition("/")[0]
+        yield from _limits(cgroups, path, domains.get(guest), path.removeprefix(guest))
     for domain in domains.values():
         yield from _inner(cgroups, domain)
     for path, weight in sorted(cgroups.beside.items()):
         yield _foreign(cgroups, path, weight)
-
-
-def _upwards(path: str) -> Iterator[str]:
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
 
 
 def _limits(
@@ -161,7 +156,8 @@ def _limits(
     uuid = None if domain is None else domain.uuid
     if path in cgroups.quotas:
         quota, period = cgroups.quotas[path]
-        due = None if domain is None else domain.quotas.get(_element(inside))
+        name = re.sub("[0-9]+$", "", inside.rpartition("/")[2])
+        due = None if domain is None else domain.quotas.get(_QUOTA.get(name, "global_quota"))
         if quota != due:
             allowed = "no quota" if due is None else f"a quota of {due} us"
             expected = "" if domain is None else f", its XML has {allowed}"
@@ -170,12 +166,6 @@ def _limits(
     if path in cgroups.idle:
         text = f"cgroup {path} has cpu.idle 1"
         yield Finding(kind=Kind.IDLE, where=where, found=text, uuid=uuid)
-
-
-def _element(inside: str) -> str:
-    """Return the element of the XML that limits a cgroup of a guest."""
-    name = re.sub("[0-9]+$", "", inside.rpartition("/")[2])
-    return _QUOTA.get(name, "global_quota")
 
 
 def _inner(cgroups: HostCgroups, domain: Domain) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import no_numa_trait, node_trait
 from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.survey import HostSurvey, survey
+from cpu_tiers.tools.placement.inventories import HostSurvey, survey
 
 
 def provider(

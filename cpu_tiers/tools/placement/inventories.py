@@ -1,14 +1,19 @@
-"""A survey of all compute hosts in Placement: their NUMA nodes, CPUs and shares."""
+"""The inventories of compute hosts in Placement: what hosts report, and what is oversold."""
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cpu_tiers.accounting.holdings import ProviderId
+from cpu_tiers.errors import InvalidInput
+from cpu_tiers.model.excess import Excess, find_excesses
 from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import count_trait, no_numa_trait, node_trait
 from cpu_tiers.model.roots import roots_of
+from cpu_tiers.placement.records import Provider
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.reading import ReadProgress, untold
+from cpu_tiers.tools.placement.cloud_reader import ReadProgress, traits_of_providers, untold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +53,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
         nodes.setdefault(roots.get(node.uuid, node.uuid), []).append(node.uuid)
     declined = {provider.uuid for provider in client.providers_with_trait(no_numa_trait())}
     telling = {provider.uuid for provider in client.providers_with_trait(count_trait(1))}
-    functions: dict[ProviderId, set[str]] = {}
-    for trait in (multiplier_trait(), *policy_traits()):
-        for provider in client.providers_with_trait(trait):
-            functions.setdefault(provider.uuid, set()).add(trait)
+    functions = traits_of_providers(client, (multiplier_trait(), *policy_traits()))
     reports = []
     by_name = sorted(providers.values(), key=lambda provider: provider.name)
     for number, provider in enumerate(by_name):
@@ -75,3 +77,72 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
                 )
             )
     return tuple(reports)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostShares:
+    """The shares of a host and of all providers below it, and what is allocated too much there.
+
+    :param capacity: ``None`` if the host reports no shares.
+    :param held: the shares that each consumer holds, by the uuid of the
+        consumer; 0 for a consumer that holds only other resources of the host.
+    :param excesses: the resource classes, of any kind, with more allocated than the capacity.
+    """
+
+    capacity: int | None
+    held: Mapping[str, int]
+    excesses: tuple[Excess, ...] = ()
+
+
+def read_shares(client: PlacementClient, host: str) -> HostShares:
+    """Return the shares of a host.
+
+    :param host: the name of its root provider.
+    :raises InvalidInput: Placement has no such provider.
+    """
+    root = client.find_provider(host)
+    if root is None:
+        raise InvalidInput.of(
+            f"host {host}",
+            "Placement has no provider of that name",
+            "name it as Nova does: --hostname",
+        )
+    capacities, held, excesses = [], Counter[str](), list[Excess]()
+    for provider in client.providers_in_tree(root.uuid):
+        inventories, used = client.inventories(provider.uuid).by_class, Counter[str]()
+        if VCPU_SHARES in inventories:
+            capacities.append(inventories[VCPU_SHARES].capacity)
+        for consumer, resources in client.allocations(provider.uuid).items():
+            held[consumer] += resources.get(VCPU_SHARES, 0)
+            used.update(resources)
+        excesses += find_excesses(provider.name, inventories, used)
+    return HostShares(
+        capacity=sum(capacities) if capacities else None, held=held, excesses=tuple(excesses)
+    )
+
+
+def read_excesses(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Excess, ...]:
+    """Return the excesses of all providers of the cloud, sorted by the provider's name.
+
+    It takes a request for each provider, and a further request for each provider with allocations.
+    """
+    providers = sorted(client.providers(), key=lambda provider: provider.name)
+    excesses: list[Excess] = []
+    for number, provider in enumerate(providers):
+        progress(number, len(providers))
+        excesses += _excesses(client, provider)
+    return tuple(excesses)
+
+
+def excesses_of(client: PlacementClient, names: Iterable[str]) -> Iterator[Excess]:
+    """Yield the excesses of some providers, by their names."""
+    for name in sorted(set(names)):
+        if provider := client.find_provider(name):
+            yield from _excesses(client, provider)
+
+
+def _excesses(client: PlacementClient, provider: Provider) -> Iterator[Excess]:
+    used = client.usages(provider.uuid)
+    if any(used.values()):
+        inventories = client.inventories(provider.uuid).by_class
+        yield from find_excesses(provider.name, inventories, used)
