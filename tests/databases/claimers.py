@@ -154,10 +154,10 @@ class Claimer:
         if not self._candidates or self._random.random() < 0.2:
             group = RequestGroup(resources=self._random.choice(SIZES))
             try:
-                answer = self._client.candidates(CandidateQuery(groups=(group,)), limit=30)
+                answer = self._client.candidates(CandidateQuery(groups=(group,)))
             except PlacementError:
                 return None
-            self._candidates = [*answer.allocation_requests] or self._candidates
+            self._candidates = [*answer.allocation_requests[:30]] or self._candidates
         return self._random.choice(self._candidates) if self._candidates else None
 
     def _settle(self, server: Server) -> bool:

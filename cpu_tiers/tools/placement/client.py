@@ -69,30 +69,25 @@ class PlacementClient:
 
     # Queries
 
-    def candidates(self, query: CandidateQuery, *, limit: int | None = None) -> CandidatesAnswer:
+    def candidates(self, query: CandidateQuery) -> CandidatesAnswer:
         """Return the allocation candidates for ``query``.
 
         Placement refuses a query with unknown custom resource classes or traits;
         :meth:`ensure_names` creates them.
 
-        :param limit: the maximum number of allocation requests to return.
         :raises PlacementVersionTooOld: the query needs a newer microversion.
         """
         self._exchange.require_microversion(query.microversion)
         first, *others = by_each_name(query.to_query_string())
-        answer = self._candidates(first, limit)
+        answer = self._candidates(first)
         for other in others:
             # Placement answers 400 as soon as no provider has the other name of VCPU_SHARES, and
             # an operator has deleted it.
-            answer = answer.joined(self._candidates(other, limit, expected=(400,)), limit)
+            answer = answer.joined(self._candidates(other, expected=(400,)))
         return answer
 
-    def _candidates(
-        self, query: str, limit: int | None, expected: Collection[int] = ()
-    ) -> CandidatesAnswer:
+    def _candidates(self, query: str, expected: Collection[int] = ()) -> CandidatesAnswer:
         path = f"/allocation_candidates?{query}"
-        if limit is not None:
-            path += f"&limit={limit}"
         response = self._exchange.request("GET", path, expected=expected)
         if response.status in expected:
             return CandidatesAnswer(allocation_requests=(), provider_summaries={})

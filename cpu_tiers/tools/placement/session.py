@@ -58,25 +58,13 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
 
 @contextmanager
-def connect(
-    conf: cfg.ConfigOpts,
-    *,
-    embedded: bool = False,
-    retry_policy: RetryPolicy | None = None,
-    connections: int | None = None,
-    gives_back_oversold: bool = False,
-) -> Iterator[PlacementClient]:
+def connect(conf: cfg.ConfigOpts, *, embedded: bool = False) -> Iterator[PlacementClient]:
     """Yield a client of the Placement service in ``[placement]``.
 
     The client sends nothing until a method is called.
 
     :param conf: the configuration, with its files already read.
     :param embedded: run a Placement inside the process instead, and ignore ``conf``.
-    :param connections: so many threads use the client at the same time, each with a connection
-        of its own.
-    :param gives_back_oversold: as for
-        :class:`~cpu_tiers.tools.placement.client.PlacementClient`; an embedded
-        Placement never allocates more than the capacity.
     :raises PlacementMisconfigured: the section is missing or incomplete.
     """
     if embedded:
@@ -84,12 +72,7 @@ def connect(
             yield client
         return
     with opened_services(conf) as services:
-        yield placement_client(
-            services,
-            retry_policy=retry_policy,
-            connections=connections,
-            gives_back_oversold=gives_back_oversold,
-        )
+        yield placement_client(services)
 
 
 def placement_client(
@@ -99,7 +82,13 @@ def placement_client(
     connections: int | None = None,
     gives_back_oversold: bool = False,
 ) -> PlacementClient:
-    """Return a client of the Placement of a cloud; the arguments are those of :func:`connect`."""
+    """Return a client of the Placement of a cloud.
+
+    :param retry_policy, gives_back_oversold: as for
+        :class:`~cpu_tiers.tools.placement.client.PlacementClient`.
+    :param connections: so many threads use the client at the same time, each with a connection of
+        its own.
+    """
     adapter = services.adapter(SERVICE_TYPE)
     if connections:
         for scheme in ("http://", "https://"):

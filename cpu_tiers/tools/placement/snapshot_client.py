@@ -66,12 +66,9 @@ class SnapshotClient(PlacementClient):
                 records.setdefault(name, []).append(_record(provider))
         return records
 
-    def candidates(self, query: CandidateQuery, *, limit: int | None = None) -> CandidatesAnswer:
+    def candidates(self, query: CandidateQuery) -> CandidatesAnswer:
         """Return the allocation candidates for ``query``."""
-        answer = self._cloud.candidates(query)
-        if limit is None:
-            return answer
-        return self._cloud.answer(answer.allocation_requests[:limit])
+        return self._cloud.candidates(query)
 
     def _known(self, kind: str, wanted: bool, only: str = "") -> frozenset[str]:
         if not wanted:
