@@ -40,9 +40,8 @@ from cpu_tiers.tools.placement import allocations, numa_reshape
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
 from cpu_tiers.tools.placement.embedded import embedded_placement
-from cpu_tiers.tools.placement.hosts import read_host
 from cpu_tiers.tools.placement.networking import sync_networking
-from cpu_tiers.tools.placement.sync import sync
+from cpu_tiers.tools.placement.sync import read_host, sync
 from tests.databases import hosts
 from tests.databases.keepers import shares_to_add
 from tests.databases.servers import SERVERS, placement

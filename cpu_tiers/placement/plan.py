@@ -48,7 +48,9 @@ def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
     :raises ProviderMismatch: a provider exists under another parent or with another uuid.
     :raises ReportingCannotBeDisabled: NUMA nodes or CPU shares would be removed.
     """
-    _refuse_an_absent_host(state, tree)
+    name = tree.root.name
+    if tree.root_is_foreign and name not in state.providers:
+        raise ProviderNotFound(f"Placement has no provider {name}", provider=name)
     _refuse_other_parents(state, tree)
     refuse_vanishing_nodes(state, tree)
     _refuse_vanishing_shares(state, tree)
@@ -150,12 +152,6 @@ def _with_ratio(wanted: Inventory, present: Inventory | None) -> Inventory:
     if wanted.ratio_is_initial or equal:
         return replace(wanted, allocation_ratio=present.allocation_ratio)
     return wanted
-
-
-def _refuse_an_absent_host(state: State, tree: ProviderTree) -> None:
-    name = tree.root.name
-    if tree.root_is_foreign and name not in state.providers:
-        raise ProviderNotFound(f"Placement has no provider {name}", provider=name)
 
 
 def _refuse_other_parents(state: State, tree: ProviderTree) -> None:

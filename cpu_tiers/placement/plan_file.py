@@ -87,7 +87,8 @@ class SavedPlan:
         faults = FaultList()
         for consumer, amounts in sorted(of_root.items()):
             with faults:
-                self._check(consumer, _of_nodes(amounts), names)
+                of_nodes = {name: n for name, n in amounts.items() if name in OF_NODES}
+                self._check(consumer, of_nodes, names)
         faults.raise_if_any()
         return tuple(self.relocations[consumer] for consumer in sorted(of_root))
 
@@ -95,7 +96,8 @@ class SavedPlan:
         planned = self.relocations.get(consumer)
         if planned is None:
             raise ServersDoNotFit.of(f"consumer {consumer}", "is not in the plan", _AGAIN)
-        if now not in (planned.amounts, _without_shares(planned.amounts)):
+        without_shares = {n: a for n, a in planned.amounts.items() if n != VCPU_SHARES}
+        if now not in (planned.amounts, without_shares):
             given = f"holds {_text(now)}, but {_text(planned.amounts)} when the plan was made"
             raise ServersDoNotFit.of(planned.name, given, _AGAIN)
         if unknown := planned.resources.keys() - names:
@@ -144,14 +146,6 @@ def _amounts(body: Any) -> dict[str, int]:
         if name not in OF_NODES or type(amount) is not int or not 1 <= amount <= MAX_AMOUNT:
             raise ValueError(f"{amount!r} {name!r}")
     return dict(body)
-
-
-def _of_nodes(amounts: Amounts) -> dict[str, int]:
-    return {name: amount for name, amount in amounts.items() if name in OF_NODES}
-
-
-def _without_shares(amounts: Amounts) -> dict[str, int]:
-    return {name: amount for name, amount in amounts.items() if name != VCPU_SHARES}
 
 
 def _text(amounts: Amounts) -> str:

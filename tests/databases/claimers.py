@@ -12,7 +12,7 @@ from cpu_tiers.model.names import DISK_GB, NUMA_SERVER, VCPU_SHARES
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement import records
 from cpu_tiers.placement.errors import PlacementError
-from cpu_tiers.tools.placement import allocations, portions
+from cpu_tiers.tools.placement import allocations
 from tests.databases.journal import Writer
 from tests.databases.operations import MIGRATION, SERVER, Allocations, Kind, Outcome
 
@@ -123,8 +123,8 @@ class Claimer:
                 client, at, request, project_id="p", user_id="u",
                 consumer_type=records.MIGRATION if place else records.INSTANCE,
             ),
-            Kind.ADD: lambda: portions.add(client, at, portion),
-            Kind.RELEASE: lambda: portions.release(client, at, portion),
+            Kind.ADD: lambda: allocations.add_portion(client, at, portion),
+            Kind.RELEASE: lambda: allocations.release(client, at, portion),
             Kind.MOVE: lambda: allocations.move(client, consumer, migration),
             Kind.ROLL_BACK: lambda: allocations.roll_back(client, consumer, migration),
             Kind.DELETE: lambda: allocations.delete(client, at),
@@ -154,10 +154,10 @@ class Claimer:
         if not self._candidates or self._random.random() < 0.2:
             group = RequestGroup(resources=self._random.choice(SIZES))
             try:
-                answer = self._client.candidates(CandidateQuery(groups=(group,)), limit=30)
+                answer = self._client.candidates(CandidateQuery(groups=(group,)))
             except PlacementError:
                 return None
-            self._candidates = [*answer.allocation_requests] or self._candidates
+            self._candidates = [*answer.allocation_requests[:30]] or self._candidates
         return self._random.choice(self._candidates) if self._candidates else None
 
     def _settle(self, server: Server) -> bool:

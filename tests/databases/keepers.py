@@ -15,8 +15,7 @@ from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement import allocations, numa_reshape
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
-from cpu_tiers.tools.placement.hosts import PlacementHost, read_host
-from cpu_tiers.tools.placement.sync import sync
+from cpu_tiers.tools.placement.sync import PlacementHost, read_host, sync
 from tests.databases import hosts
 from tests.databases.claimers import Server
 from tests.databases.journal import Writer

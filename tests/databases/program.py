@@ -15,8 +15,8 @@ from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
-from cpu_tiers.tools.placement.hosts import read_host
 from cpu_tiers.tools.placement.session import connect
+from cpu_tiers.tools.placement.sync import read_host
 from tests.databases.keepers import shares_to_add
 
 

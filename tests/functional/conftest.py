@@ -22,7 +22,7 @@ from oslo_config import cfg
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import WsgiTransport, embedded_placement, placement_app
-from cpu_tiers.tools.placement.session import connect
+from cpu_tiers.tools.placement.session import opened_services, placement_client
 from tests.functional.placement.keystone import keystone
 
 HTML = b"<html><body><h1>We will be back soon</h1></body></html>"
@@ -204,5 +204,5 @@ def client(placement_conf: Path) -> Iterator[PlacementClient]:
     conf = cfg.ConfigOpts()
     conf(["--config-file", str(placement_conf)], project="nova")
     policy = RetryPolicy(sleep=lambda _: None, conflict_attempts=4)
-    with connect(conf, retry_policy=policy) as client:
-        yield client
+    with opened_services(conf) as services:
+        yield placement_client(services, retry_policy=policy)

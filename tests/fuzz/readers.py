@@ -38,9 +38,9 @@ from cpu_tiers.model.network_agent import NetworkAgent
 from cpu_tiers.placement.plan_file import digest_of, read_plan
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.host import read_host as read_cgroups
-from cpu_tiers.tools.cgroup.load import load_between, read_load
+from cpu_tiers.tools.cgroup.measurement import load_between, read_load
 from cpu_tiers.tools.cgroup.nova_compute import find_config
-from cpu_tiers.tools.cgroup.vcpus import read_cpu_times
+from cpu_tiers.tools.cgroup.processes import read_cpu_times
 from cpu_tiers.tools.compute_api.objects import read_flavors as read_flavors_of_nova
 from cpu_tiers.tools.frame.app import main
 from cpu_tiers.tools.frame.documents import read_image, read_json, read_port
@@ -51,7 +51,7 @@ from cpu_tiers.tools.host.checks import Evidence, audit, due_weight
 from cpu_tiers.tools.host.metrics import write_metrics
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services
-from cpu_tiers.tools.placement import hosts, survey
+from cpu_tiers.tools.placement import inventories, sync
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import plan
 from cpu_tiers.translators import ServerRequest, fallback, translate
@@ -253,8 +253,8 @@ def placement(content: bytes) -> None:
         lambda: client.create_provider("compute1"),
         lambda: client.candidates(translate(ServerRequest(_GOLD, None))),
         lambda: client.set_consumers(client.consumer(UUID)),
-        lambda: hosts.read_host(client, "compute1"),
-        lambda: survey.survey(client),
+        lambda: sync.read_host(client, "compute1"),
+        lambda: inventories.survey(client),
         lambda: plan(client, tree),
     )
     for call in calls:

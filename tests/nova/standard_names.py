@@ -15,8 +15,8 @@ from keystoneauth1.exceptions import ConnectFailure
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.nova.scheduler import share_names
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.hosts import read_host
 from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
+from cpu_tiers.tools.placement.sync import read_host
 from tests.nova import tiers
 from tests.nova.command_line import Commands
 from tests.nova.computes import SHARES, Computes

@@ -39,7 +39,7 @@ SECTIONS = {
     "tools.host.checks": "Guests",
     "tools.http": "Placement",
     "tools.placement": "Placement",
-    "tools.simulation.never_served": "Flavors, images and ports",
+    "tools.simulation.reasons": "Flavors, images and ports",
     "translators": "Flavors, images and ports",
 }
 

@@ -1,4 +1,4 @@
-r"""Find the cgroups with a CPU weight, in cgroup v1 or v2, with or without systemd.
+r"""Find the cgroups with a CPU weight, in cgroup v1 or v2, and how long they lacked CPU time.
 
 libvirt (https://libvirt.org/cgroups.html) puts a guest into
 ``machine.slice/machine-qemu\x2d1\x2dNAME.scope`` if systemd runs, otherwise into
@@ -11,7 +11,9 @@ weight of the cgroup that contains all of its threads.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from errno import EOPNOTSUPP
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.domain import Version
@@ -25,6 +27,17 @@ GUEST_NAME = re.compile(r"qemu-.*\.libvirt-qemu|machine-qemu.*\.scope")
 
 _BELOW_A_GUEST = re.compile(rf"(/libvirt)?(/({INNER_NAME.pattern}))?$")
 _WEIGHT_FILE = {1: "cpu.shares", 2: "cpu.weight"}
+
+
+_OCTAL = re.compile(r"\\(0[0-7]{2}|1[0-7]{2})")
+"""The kernel writes blanks, tabs, line feeds and backslashes of a mount point so (fstab(5))."""
+
+_NEEDS = "run the command on the compute host, where /sys/fs/cgroup is mounted"
+
+HOST_PRESSURE = "/proc/pressure/cpu"
+
+_THROTTLED = {1: ("throttled_time", 1e9), 2: ("throttled_usec", 1e6)}
+"""The name of the throttled time in ``cpu.stat`` and its units in a second, by cgroup version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +147,7 @@ def find_hierarchy(files: Files) -> Hierarchy:
         raise InvalidInput.of("/proc/self/mounts", f"cannot be read ({error})", _NEEDS) from error
     folders: dict[Version, str] = {}
     for _, folder, kind, options, *_ in _fields(mounts, " ", 6):
-        folder = _OCTAL.sub(_character, folder)
+        folder = _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), folder)
         if kind == "cgroup" and "cpu" in options.split(","):
             folders.setdefault(1, folder)
         elif kind == "cgroup2":
@@ -157,11 +170,65 @@ def _fields(text: str, separator: str, count: int) -> Iterator[list[str]]:
             yield fields
 
 
-def _character(octal: re.Match[str]) -> str:
-    return chr(int(octal[1], 8))
+class Stalls(NamedTuple):
+    """Times of a guest since its start, in seconds.
+
+    Sources: ``cpu.stat`` and ``cpu.pressure``,
+    https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files and
+    https://docs.kernel.org/accounting/psi.html; ``cpu.stat`` of cgroup v1,
+    https://docs.kernel.org/scheduler/sched-bwc.html. cgroup v1 has no pressure for each cgroup.
+
+    :param throttled: how long a quota stopped the threads, summed over the cgroups of the guest.
+    :param pressure: how long at least one thread waited for a CPU; ``None`` if the kernel does
+        not count pressure for each cgroup.
+    """
+
+    throttled: float
+    pressure: float | None
 
 
-_OCTAL = re.compile(r"\\(0[0-7]{2}|1[0-7]{2})")
-"""The kernel writes blanks, tabs, line feeds and backslashes of a mount point so (fstab(5))."""
+def read_stalls(files: Files, hierarchy: Hierarchy, path: str, inner: tuple[str, ...]) -> Stalls:
+    """Return the stalls of a guest.
 
-_NEEDS = "run the command on the compute host, where /sys/fs/cgroup is mounted"
+    :param path: the path of the cgroup of the guest.
+    :param inner: the paths of the cgroups of the guest that have a quota of their own.
+    :raises OSError: the user may not read a file.
+    :raises ValueError: a file does not contain a number.
+    """
+    throttled = sum(_throttled(files, hierarchy, each) for each in (path, *inner))
+    folder = hierarchy.folder(path)
+    pressure = read_pressure(files, f"{folder}/cpu.pressure") if hierarchy.version == 2 else None
+    return Stalls(throttled=throttled, pressure=pressure)
+
+
+def read_pressure(files: Files, path: str) -> float | None:
+    """Return how long at least one thread waited for a CPU, in seconds.
+
+    :param path: :data:`HOST_PRESSURE`, or ``cpu.pressure`` of a cgroup.
+    :return: ``None`` if the kernel does not count pressure.
+    :raises OSError: the user may not read the file.
+    :raises ValueError: the file does not contain a number.
+    """
+    try:
+        lines = files.read(path).splitlines()
+    except VANISHED:
+        return None
+    except OSError as error:
+        if error.errno == EOPNOTSUPP:  # the kernel was started with psi=0
+            return None
+        raise
+    for line in lines:
+        kind, *fields = line.split() or [""]
+        if kind == "some" and fields and fields[-1].startswith("total="):
+            return int(fields[-1].removeprefix("total=")) / 1e6
+    return None
+
+
+def _throttled(files: Files, hierarchy: Hierarchy, path: str) -> float:
+    name, units = _THROTTLED[hierarchy.version]
+    try:
+        lines = files.read(f"{hierarchy.folder(path)}/cpu.stat").splitlines()
+    except VANISHED:
+        return 0.0
+    values = dict(line.split(" ", 1) for line in lines if " " in line)
+    return int(values.get(name, "0")) / units

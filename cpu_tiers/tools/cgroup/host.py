@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from cpu_tiers.model.domain import Domain, GuestCgroup, HostCgroups
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import GUEST_NAME, INNER_NAME, Hierarchy, find_hierarchy
-from cpu_tiers.tools.cgroup.processes import find_guests, policies, threads
-from cpu_tiers.tools.cgroup.vcpus import strays, vcpu_threads
+from cpu_tiers.tools.cgroup.processes import find_guests, policies, strays, threads, vcpu_threads
 
 _SCHED_EXT = "/sys/kernel/sched_ext"
 _STOPPED = ("T", "t")
@@ -30,7 +29,8 @@ def read_host(domains: Collection[Domain], files: Files | None = None) -> HostCg
             guests[uuid] = _guest(files, hierarchy, pid)
     paths = {guest.path for guest in guests.values()} - {"/"}
     above = _above(files, hierarchy, paths)
-    own = [*_parents(paths), *paths, *_inner_paths(guests.values())]
+    inner = (f"{guest.path}/{name}" for guest in guests.values() for name in guest.inner_weights)
+    own = [*_parents(paths), *paths, *inner]
     quotas, idle = _limits(files, hierarchy, own)
     return HostCgroups(
         version=hierarchy.version,
@@ -72,12 +72,6 @@ def _inner_weights(files: Files, hierarchy: Hierarchy, path: str) -> Iterator[tu
             weight = hierarchy.weight(files, f"{path}/{name}")
             if weight is not None:
                 yield name, weight
-
-
-def _inner_paths(guests: Iterable[GuestCgroup]) -> Iterator[str]:
-    for guest in guests:
-        for name in guest.inner_weights:
-            yield f"{guest.path}/{name}"
 
 
 def _parents(paths: Iterable[str]) -> set[str]:

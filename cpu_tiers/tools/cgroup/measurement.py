@@ -1,13 +1,35 @@
-"""Measure what the vCPUs and the other processes of this machine get in an interval."""
+"""Measure what the vCPUs and the other processes of this machine get in an interval.
 
+Source: proc(5), ``/proc/PID/stat`` and ``/proc/stat``, both in clock ticks.
+"""
+
+import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cpu_tiers.errors import Fault
-from cpu_tiers.model.domain import CpuTimes, HostCgroups, HostLoad, between
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import BusyProcess, CpuTimes, HostCgroups, HostLoad, between
 from cpu_tiers.tools.cgroup.files import Files
-from cpu_tiers.tools.cgroup.load import load_between, read_load
-from cpu_tiers.tools.cgroup.vcpus import read_cpu_times
+from cpu_tiers.tools.cgroup.hierarchy import Hierarchy, find_hierarchy
+from cpu_tiers.tools.cgroup.processes import (
+    policies,
+    read_cpu_times,
+    split_stat,
+    status_field,
+    threads,
+)
+
+_LEAST_CPUS = 0.1
+"""A process that used less CPU time is not busy."""
+
+_USER, _SYSTEM, _START = 14 - 3, 15 - 3, 22 - 3
+"""The indexes of fields of ``/proc/PID/stat`` after the name in parentheses, field 2."""
+
+_STEAL = 8
+"""The index of the steal time in a line of ``/proc/stat``, after the name of the CPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,4 +65,73 @@ def measure(cgroups: HostCgroups, interval: float, files: Files | None = None) -
         load=load_between(files, load, time.monotonic() - start),
         seconds=seconds,
         faults=tuple(files.faults),
+    )
+
+
+class _Process(NamedTuple):
+    """A process: a process id may be used again, but not with the same start."""
+
+    pid: str
+    start: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The CPU time of processes since their start, and the steal time of CPUs, in clock ticks."""
+
+    ticks: dict[_Process, int]
+    steal: dict[int, int]
+
+
+def read_load(files: Files) -> Reading:
+    """Return a reading of all processes. A process that has ended meanwhile is left out."""
+    ticks = {}
+    for pid in filter(str.isdigit, files.folders("/proc")):
+        with files.noted(f"/proc/{pid}/stat"):
+            _, fields = split_stat(files.read(f"/proc/{pid}/stat"))
+            ticks[_Process(pid, fields[_START])] = int(fields[_USER]) + int(fields[_SYSTEM])
+    steal = dict[int, int]()
+    with files.noted("/proc/stat"):
+        steal |= _steal(files.read("/proc/stat"))
+    return Reading(ticks=ticks, steal=steal)
+
+
+def _steal(text: str) -> Iterator[tuple[int, int]]:
+    for line in text.splitlines():
+        name, *values = line.split() or [""]
+        number = name.removeprefix("cpu")
+        if name.startswith("cpu") and number.isdecimal() and len(values) >= _STEAL:
+            yield int(number), int(values[_STEAL - 1])
+
+
+def load_between(files: Files, before: Reading, seconds: float) -> HostLoad:
+    """Return what ran since an earlier reading.
+
+    :param seconds: the time since the earlier reading.
+    :raises InvalidInput: this machine has no cgroups.
+    """
+    after, hierarchy = read_load(files), find_hierarchy(files)
+    per_cpu = seconds * os.sysconf("SC_CLK_TCK")
+    busy = []
+    for process, ticks in after.ticks.items():
+        used = (ticks - before.ticks.get(process, 0)) / per_cpu
+        if used >= _LEAST_CPUS:
+            with files.noted(f"/proc/{process.pid}"):
+                busy.append(_busy(files, hierarchy, process.pid, used))
+    steal = {
+        cpu: (late - before.steal.get(cpu, late)) / per_cpu for cpu, late in after.steal.items()
+    }
+    return HostLoad(busy=tuple(sorted(busy, key=lambda one: -one.used)), steal=steal)
+
+
+def _busy(files: Files, hierarchy: Hierarchy, pid: str, used: float) -> BusyProcess:
+    path = f"/proc/{pid}/status"
+    status = files.read(path)
+    return BusyProcess(
+        pid=pid,
+        name=status_field(status, "Name"),
+        used=used,
+        cpus=CpuSet.parse(status_field(status, "Cpus_allowed_list"), where=path),
+        cgroup=hierarchy.path_of(files.read(f"/proc/{pid}/cgroup")),
+        policies=policies(list(threads(files, pid))),
     )

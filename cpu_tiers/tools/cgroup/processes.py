@@ -1,4 +1,4 @@
-"""Find the QEMU process of each guest in /proc, and read its threads.
+"""Find the QEMU process of each guest in /proc, and read its threads and their CPU time.
 
 Source: proc(5). libvirt starts QEMU with ``-uuid`` and the uuid of the domain. Every user may
 start a process with these arguments, therefore the program and the user of a process have to be
@@ -7,17 +7,27 @@ the program and the user in the domain XML.
 
 import os
 import pwd
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from cpu_tiers.errors import Fault
-from cpu_tiers.model.domain import Domain
+from cpu_tiers.model.cpu_set import CpuSet
+from cpu_tiers.model.domain import CpuTime, CpuTimes, Domain, GuestCgroup, VcpuThread
 from cpu_tiers.tools.cgroup.files import VANISHED, Files
+from cpu_tiers.tools.cgroup.hierarchy import Hierarchy
 
 _STATE, _POLICY = 3 - 3, 41 - 3
 """The indexes of fields 3 and 41 of ``stat`` after the name in parentheses, field 2."""
+
+
+YOUNG_SECONDS = 60.0
+"""How long a process is examined: libvirt starts a process some time before it becomes QEMU."""
+
+_VCPU_NAME = re.compile(r"CPU ([0-9]+)/")
+"""QEMU names the thread of vCPU 0 ``CPU 0/KVM``, or ``CPU 0/TCG``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +79,14 @@ def uuid_argument(command: str) -> str:
 
 def _is_qemu(files: Files, pid: str, domain: Domain) -> bool:
     """Tell whether the user and the program of a process are the user and the program of QEMU."""
-    if _user(files, pid) != _owner(domain):
+    # The owner of the folder /proc/PID is not the user of a process that may not be dumped.
+    user = status_field(files.read(f"/proc/{pid}/status"), "Uid").partition("\t")[0]
+    if int(user) != _owner(domain):
         return False
     # The kernel marks a program whose file was replaced, as an upgrade of QEMU does.
     program = files.target(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     # The emulator in the XML may be a link, or a script that starts QEMU.
     return program == domain.emulator or PurePosixPath(program).name.startswith("qemu")
-
-
-def _user(files: Files, pid: str) -> int:
-    # The owner of the folder /proc/PID is not the user of a process that may not be dumped.
-    return int(status_field(files.read(f"/proc/{pid}/status"), "Uid").partition("\t")[0])
 
 
 def _owner(domain: Domain) -> int | None:
@@ -144,3 +151,95 @@ def split_stat(stat: str) -> tuple[str, list[str]]:
     if len(fields) <= _POLICY:
         raise ValueError("stat ends before field 41")
     return head.partition("(")[2], fields
+
+
+class Newcomers:
+    """The processes of this machine, and the uuids in their arguments.
+
+    Most processes of a host are no guests and live long, so a process is examined only while it is
+    young. In the first reading all processes are young.
+    """
+
+    def __init__(self) -> None:
+        self._first_seen: dict[str, float] = {}
+        self._uuids: dict[str, str] = {}
+
+    def uuids(self, files: Files, now: float) -> frozenset[str]:
+        """Return the uuids of the domains whose process runs.
+
+        A process with the uuid of a domain may be another program than QEMU.
+
+        :param now: the time in seconds, by a clock that never goes back.
+        :raises OSError: the user may not list the processes.
+        """
+        pids = list(filter(str.isdigit, files.names("/proc")))
+        self._first_seen = {pid: self._first_seen.get(pid, now) for pid in pids}
+        self._uuids = {pid: uuid for pid, uuid in self._uuids.items() if pid in self._first_seen}
+        for pid, first_seen in self._first_seen.items():
+            if pid not in self._uuids and now - first_seen <= YOUNG_SECONDS:
+                with files.noted(f"/proc/{pid}/cmdline"):
+                    if uuid := uuid_argument(files.read(f"/proc/{pid}/cmdline")):
+                        self._uuids[pid] = uuid
+        return frozenset(self._uuids.values())
+
+
+def vcpu_threads(files: Files, pid: str, threads: Collection[Thread]) -> tuple[VcpuThread, ...]:
+    """Return the threads of the vCPUs of a QEMU process, by the number of the vCPU.
+
+    :raises OSError: the user may not read a file, or a thread has ended.
+    """
+    vcpus = []
+    for thread in threads:
+        if match := _VCPU_NAME.match(thread.name):
+            path = f"/proc/{pid}/task/{thread.number}/status"
+            text = status_field(files.read(path), "Cpus_allowed_list")
+            cpus = CpuSet.parse(text, where=path)
+            vcpus.append(VcpuThread(number=int(match[1]), thread=thread.number, cpus=cpus))
+    return tuple(sorted(vcpus, key=lambda vcpu: vcpu.number))
+
+
+def strays(
+    files: Files, hierarchy: Hierarchy, path: str, pid: str, threads: Collection[Thread]
+) -> Mapping[str, str]:
+    """Return the threads outside of their cgroups: by the name of the thread, its cgroup.
+
+    The thread of a vCPU has to be in the cgroup of the vCPU, every other thread in a cgroup of
+    the guest.
+
+    :param path: the path of the cgroup of the guest.
+    :raises OSError: the user may not read a file.
+    """
+    found = {}
+    for thread in threads:
+        try:
+            membership = files.read(f"/proc/{pid}/task/{thread.number}/cgroup")
+        except VANISHED:
+            continue
+        actual = hierarchy.path_of(membership)
+        match = _VCPU_NAME.match(thread.name)
+        ends = f"/vcpu{match[1]}" if match else ""
+        if not (actual.startswith(f"{path}/") and actual.endswith(ends)):
+            found[thread.name] = actual
+    return found
+
+
+def read_cpu_times(files: Files, guests: Mapping[str, GuestCgroup]) -> CpuTimes:
+    """Return the CPU time of each vCPU since its start. A guest that has ended is left out.
+
+    :param guests: by the uuid of the domain.
+
+    The kernel writes nanoseconds: https://docs.kernel.org/scheduler/sched-stats.html. libvirt
+    reads the same file, but first asks the QEMU process, which may be stopped.
+    """
+    times = {}
+    for uuid, guest in guests.items():
+        with files.noted(f"/proc/{guest.pid}"):
+            times[uuid] = tuple(_times(files, guest))
+    return {uuid: vcpus for uuid, vcpus in times.items() if vcpus}
+
+
+def _times(files: Files, guest: GuestCgroup) -> Iterator[CpuTime]:
+    for vcpu in guest.vcpus:
+        line = files.read(f"/proc/{guest.pid}/task/{vcpu.thread}/schedstat")
+        ran, waited, runs = line.split()[:3]
+        yield CpuTime(ran=int(ran) / 1e9, waited=int(waited) / 1e9, runs=int(runs))

@@ -26,7 +26,7 @@ from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
 from cpu_tiers.tools.frame.short_lists import shortened, wrapped
 from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
-from cpu_tiers.tools.placement.room import FlavorRoom, read_room
+from cpu_tiers.tools.placement.explanation import FlavorRoom, read_room
 
 LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.nova.nova_command import NovaCommand
-from cpu_tiers.tools.simulation.past_servers import to_requests, to_rows
+from cpu_tiers.tools.simulation.requests import to_requests, to_rows
 
 LOG = logging.getLogger(__name__)
 

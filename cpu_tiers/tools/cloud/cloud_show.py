@@ -31,10 +31,9 @@ from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.audit_files import read_audit_file
 from cpu_tiers.tools.page.cloud_values import AuditedHost
 from cpu_tiers.tools.page.libraries import page_libraries
-from cpu_tiers.tools.placement.whole_cloud import read_sold_cloud
-from cpu_tiers.tools.simulation.left import TierRoom
+from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import SoldAmount, SoldCloud, sold_cloud
+from cpu_tiers.tools.simulation.sold import SoldAmount, SoldCloud, TierRoom, sold_cloud
 
 LOG = logging.getLogger(__name__)
 

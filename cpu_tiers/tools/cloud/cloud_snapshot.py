@@ -14,9 +14,8 @@ from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
-from cpu_tiers.tools.placement.whole_cloud import read_whole_cloud
-from cpu_tiers.tools.simulation.masking import masked
-from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.placement.cloud_reader import read_whole_cloud
+from cpu_tiers.tools.simulation.snapshot import Snapshot, masked
 
 LOG = logging.getLogger(__name__)
 

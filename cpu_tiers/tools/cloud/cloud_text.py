@@ -15,8 +15,10 @@ from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.formatting import TextList
 from cpu_tiers.tools.frame.short_lists import HINT, MOST_LINES, width
-from cpu_tiers.tools.simulation.left import (
+from cpu_tiers.tools.simulation.sold import (
+    NOTHING,
     ClassSum,
+    SoldCloud,
     TierRoom,
     class_order,
     class_sums,
@@ -24,7 +26,6 @@ from cpu_tiers.tools.simulation.left import (
     host_sums,
     percent,
 )
-from cpu_tiers.tools.simulation.sold import NOTHING, SoldCloud
 
 _CPUS = (VCPU, VCPU_SHARES, PCPU)
 _BAR_CELLS = 10

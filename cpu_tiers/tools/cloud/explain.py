@@ -228,7 +228,12 @@ class _Ranking:
         self, explanation: Explanation, query: CandidateQuery, options: cfg.ConfigOpts
     ) -> None:
         self._names = explanation.names
+        self._ranked: Sequence[RankedHost] = ()
+        self.rows: list[dict[str, Any]] = []
+        self.others: list[dict[str, str]] = []
         hosts = sorted(explanation.candidates)
+        if not hosts:
+            return
         summaries = explanation.answer.provider_summaries
         forests = {
             name: make_forest(

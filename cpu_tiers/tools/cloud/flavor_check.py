@@ -24,8 +24,8 @@ from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.server_arguments import add_numa_argument, requests_numa_nodes
 from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
-from cpu_tiers.tools.placement.host_reader import HostReader
-from cpu_tiers.tools.simulation.never_served import hosts_of, never_served
+from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
+from cpu_tiers.tools.simulation.reasons import hosts_of, never_served
 from cpu_tiers.translators import ServerRequest, Translator
 from cpu_tiers.translators.broken_rules import request_faults
 
@@ -129,11 +129,9 @@ def _check_hosts(cloud: CloudSource, checked: Sequence[_Checked], progress: Prog
     """Add the faults of flavors that no host could take."""
     queries = [query for item in checked for query in item.queries]
     named = frozenset[str]().union(*(query.named_traits() for query in queries))
-    classes = frozenset(name for query in queries for name in query.resources())
     with cloud.placement() as client:
         present = client.traits_in_use()
-        states = HostReader(client, {}, classes)
-        empty = states.empty_cloud(named, partial(progress.tell_number, "providers"))
+        empty = read_empty_cloud(client, named, partial(progress.tell_number, "providers"))
     if page_size_of(present) is None:
         LOG.info("No host reports its page sizes, so page sizes are not checked.")
     has_hosts = bool(hosts_of(empty))

@@ -10,7 +10,7 @@ from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.secrets import hide
 from cpu_tiers.tools.nova.nova_command import quiet, require_nova
-from cpu_tiers.tools.placement.survey import HostSurvey
+from cpu_tiers.tools.placement.inventories import HostSurvey
 from cpu_tiers.translators.broken_rules import FlavorFinding, Inspection, Move
 
 _COMMAND = "cpu-tiers-status upgrade check of flavors"

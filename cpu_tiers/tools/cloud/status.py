@@ -25,9 +25,8 @@ from cpu_tiers.tools.frame.host_names import names, of_all
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.secrets import hide, masked_output
 from cpu_tiers.tools.frame.terminal import wrapped_errors
-from cpu_tiers.tools.placement.excesses import read_excesses
+from cpu_tiers.tools.placement.inventories import HostSurvey, read_excesses, survey
 from cpu_tiers.tools.placement.session import connect
-from cpu_tiers.tools.placement.survey import HostSurvey, survey
 
 if TYPE_CHECKING:
     from cpu_tiers.translators.broken_rules import Inspection

@@ -14,8 +14,8 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.host_names import names
 from cpu_tiers.tools.frame.live_request import queries_of, tell_unknown_additions
-from cpu_tiers.tools.placement.room import count_more
-from cpu_tiers.tools.simulation.left import TierRoom
+from cpu_tiers.tools.placement.explanation import count_more
+from cpu_tiers.tools.simulation.sold import TierRoom
 from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS
 from cpu_tiers.tools.frame.host_names import names, of_all
-from cpu_tiers.tools.placement.survey import HostSurvey
+from cpu_tiers.tools.placement.inventories import HostSurvey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.server_arguments import requests_numa_nodes
 from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
-from cpu_tiers.tools.placement.server_candidates import ServerCandidates, read_candidates
+from cpu_tiers.tools.placement.candidates import CandidateSurvey, ServerCandidates
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, make_forest
 
@@ -70,7 +70,7 @@ class Weigh(NovaConfCommand, ListCommand):
             self._parser.error("--aggregate is for a query: leave out --candidates")
         conf = self.nova_conf()
         options = conf.filter_scheduler
-        query, answer, names = self._candidates(parsed_args, conf)
+        (query, *_), answer, names = self._candidates(parsed_args, conf)
         if not answer.allocation_requests:
             LOG.info("No host has a candidate; `explain` shows why.")
         _warn_of_idle_names(options, answer)
@@ -111,7 +111,9 @@ class Weigh(NovaConfCommand, ListCommand):
         tell_unknown_additions(conf)
         queries = queries_of(conf, server, aggregate_uuids(parsed_args.aggregate, cloud.services))
         with ProgressLine("asking Placement"), cloud.placement() as client:
-            return read_candidates(client, queries)
+            survey = CandidateSurvey.of_servers(client, [queries])
+            candidates = survey.of_server(queries)
+            return candidates._replace(names=survey.host_names(candidates.answer.hosts()))
 
 
 def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAnswer) -> None:
@@ -141,7 +143,7 @@ def _in_file(
         if is_candidate_list(document)
         else CandidatesAnswer.parse(document, where=where)
     )
-    return ServerCandidates(query, answer.usable(), {})
+    return ServerCandidates([query], answer.usable())
 
 
 def _rounded(score: float) -> str:

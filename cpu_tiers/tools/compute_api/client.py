@@ -16,8 +16,7 @@ from requests.exceptions import ContentDecodingError
 from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.model.document import claims_json
 from cpu_tiers.tools.http.retries import may_pass, retry_after_of, retrying
-from cpu_tiers.tools.http.services import Services
-from cpu_tiers.tools.http.tls import tls_fault
+from cpu_tiers.tools.http.services import Services, tls_fault
 
 Document = Mapping[str, Any]
 

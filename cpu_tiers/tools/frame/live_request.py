@@ -21,8 +21,8 @@ from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.flavor_documents import read_flavor
 from cpu_tiers.tools.frame.server_arguments import add_numa_argument, sends_numa_query
 from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.server_candidates import read_candidates
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.server_queries import SchedulerOptions, ServerQueries, server_queries
 
@@ -165,7 +165,8 @@ def tell_number_of_nodes(
     for count, flavor in divided(server.flavor, server.image, _MOST_NODES):
         with suppress(InvalidInput):  # pages that do not divide the memory of a node
             queries = queries_of(conf, server._replace(flavor=flavor), member_of)
-            if hosts := read_candidates(client, queries).answer.hosts():
+            survey = CandidateSurvey.of_servers(client, [queries])
+            if hosts := survey.of_server(queries).answer.hosts():
                 LOG.info("With %s=%d, %d hosts have candidates.", NODES, count, len(hosts))
                 return
 

@@ -38,7 +38,7 @@ def make_client(client_manager: Any) -> object:
 
     The client calls this function when a command first asks for ``client_manager.cpu_tiers``.
     """
-    from cpu_tiers.tools.http.openstack_client import services_of_client
+    from cpu_tiers.tools.http.services import services_of_client
 
     return services_of_client(client_manager.session, client_manager.sdk_connection.config)
 

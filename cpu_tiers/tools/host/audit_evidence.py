@@ -23,8 +23,8 @@ from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.measurement import Measurement, measure
 from cpu_tiers.tools.frame.host_arguments import host_inventories
 from cpu_tiers.tools.host.checks import Allocated, Evidence, Finding, Kind, due_weight
+from cpu_tiers.tools.placement.inventories import read_shares
 from cpu_tiers.tools.placement.session import connect
-from cpu_tiers.tools.placement.shares import read_shares
 
 LOG = logging.getLogger(__name__)
 

@@ -15,11 +15,16 @@ from cpu_tiers.libvirt.connection import RunningDomain
 from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.domain import DEFAULT_WEIGHT, CpuTime, Domain, GuestCgroup, between
 from cpu_tiers.tools.cgroup.files import Files
-from cpu_tiers.tools.cgroup.hierarchy import Hierarchy, find_hierarchy
+from cpu_tiers.tools.cgroup.hierarchy import (
+    HOST_PRESSURE,
+    Hierarchy,
+    Stalls,
+    find_hierarchy,
+    read_pressure,
+    read_stalls,
+)
 from cpu_tiers.tools.cgroup.host import read_host
-from cpu_tiers.tools.cgroup.newcomers import Newcomers
-from cpu_tiers.tools.cgroup.stalls import HOST_PRESSURE, Stalls, read_pressure, read_stalls
-from cpu_tiers.tools.cgroup.vcpus import read_cpu_times
+from cpu_tiers.tools.cgroup.processes import Newcomers, read_cpu_times
 from cpu_tiers.tools.frame.tier_arguments import tier_names
 from cpu_tiers.tools.host.audit_evidence import promised_occupancy
 from cpu_tiers.tools.host.totals import Totals, Waits
@@ -67,7 +72,7 @@ class HostReading:
     :param unknown: the number of processes with the uuid of a domain that are not watched.
     :param waits: by the name of the tier, also of guests that have ended.
     :param unread: how often a file could not be read since the watch began.
-    :param pressure: see :func:`~cpu_tiers.tools.cgroup.stalls.read_pressure`, for the machine.
+    :param pressure: see :func:`~cpu_tiers.tools.cgroup.hierarchy.read_pressure`, for the machine.
     """
 
     guests: tuple[WatchedGuest, ...] = ()

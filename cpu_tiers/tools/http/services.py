@@ -1,16 +1,55 @@
 """The services of a cloud: an adapter for each service, and one session for all of them.
 
-The session comes from nova.conf (:mod:`cpu_tiers.tools.placement.session`) or from the
-openstack client (:mod:`cpu_tiers.tools.http.openstack_client`).
+The session comes from nova.conf (:mod:`cpu_tiers.tools.placement.session`) or from the openstack
+client (:func:`services_of_client`). A redirect is followed only within the host, the port and the
+scheme of the request: keystoneauth1 follows a redirect to any address, and sends the token of the
+administrator, or in a request to Keystone the password, along.
 """
 
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urljoin, urlsplit
 
+import requests
 from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from requests.exceptions import InvalidURL
 
+from cpu_tiers.errors import printable
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.http.settings import NOVA_CONF, Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where the settings of a session are, for the advice in an error.
+
+    :param connection: the settings that decide which URL a service has.
+    :param credentials: the settings of the user.
+    :param authority: the setting of the authority whose certificates are trusted.
+    :param certificates: all settings of TLS.
+    """
+
+    connection: str
+    credentials: str
+    authority: str
+    certificates: str
+
+
+NOVA_CONF = Settings(
+    connection="auth_url, valid_interfaces, region_name and cafile in [placement]",
+    credentials="username, password, project_name and their domains in [placement] of nova.conf",
+    authority="cafile in [placement] of nova.conf",
+    certificates="cafile, certfile and keyfile in [placement] of nova.conf",
+)
+OPENSTACK_CLIENT = Settings(
+    connection="auth_url, interface, region_name and cacert in clouds.yaml or OS_*",
+    credentials="username, password, project and their domains in clouds.yaml or OS_*",
+    authority="cacert in clouds.yaml, or OS_CACERT,",
+    certificates="cacert, cert and key in clouds.yaml, or OS_CACERT, OS_CERT and OS_KEY",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +63,110 @@ class Services:
     adapter: Callable[[str], Adapter]
     settings: Settings = NOVA_CONF
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+_NOT_TRUSTED = frozenset({18, 19, 20, 21})
+"""The codes of OpenSSL for a certificate that no trusted authority has signed: self-signed, a
+self-signed one in the chain, no certificate of the issuer, and a chain of one certificate."""
+
+
+class RedirectRefused(InvalidURL):
+    """A response redirects to another host, another port, or from HTTPS to HTTP."""
+
+
+def refuse_other_hosts(session: requests.Session) -> None:
+    """Let all requests of a session raise :class:`RedirectRefused` instead of going elsewhere."""
+
+    def check(response: requests.Response, *_: Any, **__: Any) -> None:
+        location = response.headers.get("Location")
+        if location and 300 <= response.status_code < 400:
+            _check(session, response, location)
+
+    session.hooks["response"].append(check)
+
+
+def _check(session: requests.Session, response: requests.Response, location: str) -> None:
+    try:
+        target = urljoin(response.url, location)
+        elsewhere = session.should_strip_auth(  # type: ignore[no-untyped-call]  # requests' own
+            response.url, target
+        )
+    except ValueError:  # the location is no URL
+        elsewhere = True
+    if elsewhere:
+        response.close()  # requests would do so later, and later does not come
+        raise RedirectRefused(
+            f"{response.url} redirects to {location[:200]!a}, which is another host, port or"
+            " scheme; the redirect is not followed, because the request has credentials"
+        )
+
+
+def tls_fault(error: BaseException, settings: Settings) -> str | None:
+    """Return the address, the reason of OpenSSL and the setting to check; ``None`` without TLS.
+
+    keystoneauth1 and requests have the reason in the middle of a long text, or in a cause of an
+    error.
+
+    :param error: what keystoneauth1 or requests raised for a request.
+    :param settings: where the settings of the session are, for the advice.
+    """
+    if type(error) is OSError:  # requests does not find a file of certificates
+        return f"{error}; check {settings.certificates}"
+    causes = list(_causes(error))
+    reason = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    if reason is None:
+        return None
+    urls = (getattr(getattr(cause, "request", None), "url", None) for cause in causes)
+    address = _address(next(filter(None, urls), "the service"))
+    if not isinstance(reason, ssl.SSLCertVerificationError):
+        words = printable(reason.strerror or reason.reason or str(reason))
+        return f"TLS with {address} fails: {words}; check {settings.certificates}"
+    said = f"the certificate of {address} is refused: {printable(reason.verify_message)}"
+    if reason.verify_code in _NOT_TRUSTED:
+        return f"{said}; set {settings.authority} to a file with the certificate of its authority"
+    return f"{said}; check the certificate, and {settings.connection}"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes; urllib3 keeps a cause only as an argument of the error."""
+    waiting, known = [error], set[int]()
+    while waiting:
+        cause = waiting.pop(0)
+        if id(cause) not in known:
+            known.add(id(cause))
+            yield cause
+            parts = (cause.__cause__, cause.__context__, *cause.args)
+            waiting += [
+                part
+                for part in (*parts, getattr(cause, "reason", None))
+                if isinstance(part, BaseException)
+            ]
+
+
+def _address(url: str) -> str:
+    """Return the scheme, the host and the port of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else url
+
+
+def services_of_client(session: Session, region: Any) -> Services:
+    """Return the services of the cloud that a user of the openstack client has chosen.
+
+    :param session: the authenticated session of the client. It is used as it is, with its token,
+        its certificates and its user agent.
+    :param region: ``openstack.config.cloud_region.CloudRegion``. clouds.yaml can have settings for
+        each service, such as ``placement_endpoint_override``.
+    """
+    refuse_other_hosts(session.session)
+    return Services(adapter=partial(_adapter, session, region), settings=OPENSTACK_CLIENT)
+
+
+def _adapter(session: Session, region: Any, service_type: str) -> Adapter:
+    return Adapter(
+        session=session,
+        service_type=region.get_service_type(service_type),
+        service_name=region.get_service_name(service_type),
+        interface=region.get_interface(service_type),
+        region_name=region.get_region_name(service_type),
+        endpoint_override=region.get_endpoint(service_type),
+    )

@@ -33,7 +33,7 @@ from cpu_tiers.nova.numa.residents import find_residents
 from cpu_tiers.tools.placement import allocations
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import with_fresh_reads
-from cpu_tiers.tools.placement.hosts import PlacementHost, read_host
+from cpu_tiers.tools.placement.sync import PlacementHost, read_host
 
 
 def plan_reshape(

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.simulation.past_servers import PastServer
+from cpu_tiers.tools.simulation.requests import PastServer
 
 PAGE = 1000
 """The number of rows in a page."""

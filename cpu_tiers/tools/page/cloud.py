@@ -14,8 +14,7 @@ from cpu_tiers.tools.page.document import (
     PageSection,
     PageTable,
 )
-from cpu_tiers.tools.simulation.left import TierRoom, class_sums, group_sums, percent
-from cpu_tiers.tools.simulation.sold import SoldCloud
+from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom, class_sums, group_sums, percent
 
 
 def cloud_page(

@@ -9,8 +9,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.page.cloud_values import AuditedHost, GuestFigures
-from cpu_tiers.tools.simulation.left import class_order, class_sums, host_sums, least_left, percent
-from cpu_tiers.tools.simulation.sold import SoldCloud, SoldPart
+from cpu_tiers.tools.simulation.sold import (
+    SoldCloud,
+    SoldPart,
+    class_order,
+    class_sums,
+    host_sums,
+    least_left,
+    percent,
+)
 
 LEAST = "least of all classes"
 """The name of the view of the heat map with the least part of all resource classes."""

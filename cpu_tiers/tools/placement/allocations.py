@@ -1,27 +1,21 @@
-"""Allocations of consumers: claim, add, move, roll back and delete, each safe to repeat.
+"""Allocations of consumers: claim, add, release, move, roll back and delete.
 
 An answer may be lost after Placement did the work. So each attempt reads the consumer first, and
 does not do again what is done already. The generation of the consumer guards the time between the
 read and the write.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from cpu_tiers.accounting.holdings import ConsumerId, Portion, ProviderId
 from cpu_tiers.accounting.missing_shares import Addition
 from cpu_tiers.model.candidates import AllocationRequest
-from cpu_tiers.placement.errors import (
-    ConsumerMismatch,
-    DataChanged,
-    PlacementUnavailable,
-)
+from cpu_tiers.placement.errors import ConsumerMismatch, DataChanged, PlacementUnavailable
 from cpu_tiers.placement.records import INSTANCE, MIGRATION, Consumer
-from cpu_tiers.tools.placement import oversold
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.conflicts import repeated, with_fresh_reads
-from cpu_tiers.tools.placement.hosts import PlacementHost
-from cpu_tiers.tools.placement.oversold import Change
+from cpu_tiers.tools.placement.conflicts import Change, repeated, set_consumers, with_fresh_reads
+from cpu_tiers.tools.placement.sync import PlacementHost
 
 
 def claim(
@@ -53,7 +47,7 @@ def claim(
         if present.allocations == wanted.allocations:
             return
         _must_be_free(present)
-        oversold.set_consumers(client, (present, wanted))
+        set_consumers(client, (present, wanted))
 
     with_fresh_reads(client.retry_policy, attempt)
 
@@ -82,7 +76,7 @@ def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Additi
         changes = [_extended(*each, host) for each in zip(present, additions, strict=True)]
         _must_be_unchanged(client, {host.uuid(n) for a in additions for n in a.goes_to}, present)
         try:
-            oversold.set_consumers(client, *changes)
+            set_consumers(client, *changes)
         except PlacementUnavailable:
             sent = changes
             raise
@@ -132,20 +126,14 @@ def move(
 ) -> None:
     """Move the allocations of a consumer to a new consumer, in one request.
 
-    As Nova does it: before a migration from the server to the migration, and
-    back to the server to undo the migration.
+    As Nova does it: before a migration from the server to the migration, and back to the server
+    to undo the migration.
 
     :param source, target: the uuids of two consumers; the target is new.
     :param consumer_type: the type of the target.
-    :raises ConsumerMismatch: the source holds nothing, or the target holds
-        something.
+    :raises ConsumerMismatch: the source holds nothing, or the target holds something.
     """
-
-    def prepared(taker: Consumer) -> Consumer:
-        _must_be_free(taker)
-        return replace(taker, consumer_type=consumer_type)
-
-    _hand_over(client, source, target, prepared)
+    _hand_over(client, source, target, consumer_type)
 
 
 def roll_back(client: PlacementClient, server: str, migration: str) -> None:
@@ -156,20 +144,16 @@ def roll_back(client: PlacementClient, server: str, migration: str) -> None:
     :param server, migration: the uuids of two consumers.
     :raises ConsumerMismatch: the migration holds nothing.
     """
-    _hand_over(client, migration, server, lambda taker: taker)
+    _hand_over(client, migration, server, None)
 
 
 def _hand_over(
-    client: PlacementClient,
-    source: str,
-    target: str,
-    prepared: Callable[[Consumer], Consumer],
+    client: PlacementClient, source: str, target: str, consumer_type: str | None
 ) -> None:
     """Replace the allocations of the target by those of the source.
 
-    :param prepared: returns the target with its new type, or raises an error if
-        the target cannot take the allocations.
-    :raises ConsumerMismatch: the source holds nothing.
+    :param consumer_type: the type of a new target; ``None`` for a target that keeps its type.
+    :raises ConsumerMismatch: the source holds nothing, or a new target holds something.
     """
     sent: Portion[ProviderId] = Portion()
 
@@ -181,7 +165,8 @@ def _hand_over(
         if not giver.allocations:
             nothing = f"consumer {source} holds no allocations to move"
             raise ConsumerMismatch(nothing, consumer=source)
-        taker = prepared(taker)
+        if consumer_type is not None:
+            _must_be_free(taker)
         try:
             client.set_consumers(
                 replace(giver, allocations=Portion()),
@@ -189,7 +174,7 @@ def _hand_over(
                     giver,
                     uuid=target,
                     generation=taker.generation,
-                    consumer_type=taker.consumer_type,
+                    consumer_type=consumer_type or taker.consumer_type,
                 ),
             )
         except PlacementUnavailable:
@@ -244,4 +229,92 @@ def _must_be_free(consumer: Consumer) -> None:
             f"consumer {consumer.uuid} holds allocations already,"
             f" on {', '.join(sorted(consumer.allocations))}; delete or move them first",
             consumer=consumer.uuid,
+        )
+
+
+def release(client: PlacementClient, consumer: str, portion: Portion[ProviderId]) -> None:
+    """Free a portion of the allocations of a consumer, such as that of a detached port.
+
+    Never repeat a call after a success: the second call frees amounts of another port.
+
+    :raises ConsumerMismatch: the consumer does not hold all of the portion, and nothing is freed;
+        or an answer was lost, and nobody can tell whether the portion is freed.
+    """
+    _change(client, consumer, portion, is_release=True)
+
+
+def add_portion(client: PlacementClient, consumer: str, portion: Portion[ProviderId]) -> None:
+    """Add a portion to the allocations of a consumer.
+
+    For the destination of an evacuation, or for what a port requests of the host of its server.
+
+    :raises InsufficientCapacity: the portion does not fit, and nothing is allocated.
+    :raises ConsumerMismatch: the consumer holds nothing yet; or an answer was lost, and nobody can
+        tell whether the portion is allocated.
+    """
+    _change(client, consumer, portion, is_release=False)
+
+
+def _change(
+    client: PlacementClient, consumer: str, portion: Portion[ProviderId], *, is_release: bool
+) -> None:
+    if not portion:
+        return  # the port requests only traits
+    sent: Change | None = None
+
+    def attempt() -> None:
+        nonlocal sent
+        present = client.consumer(consumer)
+        if sent is not None and _was_carried_out(present, *sent):
+            return
+        _must_hold(present, portion if is_release else Portion())
+        now = present.allocations
+        after = now - portion if is_release else now + portion
+        change = present, replace(present, allocations=after)
+        try:
+            set_consumers(client, change)
+        except PlacementUnavailable:
+            sent = change
+            raise
+
+    with_fresh_reads(client.retry_policy, attempt)
+
+
+def _was_carried_out(present: Consumer, before: Consumer, sent: Consumer) -> bool:
+    """Tell whether a change that was sent, and got no answer, was written.
+
+    The ports of a server often request equal amounts, and a portion must not be written twice.
+
+    :param before: the consumer as it was before the change.
+    :raises ConsumerMismatch: others have written since, so nobody can tell.
+    """
+    if not present.allocations:
+        return not sent.allocations
+    writes = (present.generation or 0) - (sent.generation or 0)
+    if writes == 0 and present.allocations == before.allocations:
+        return False
+    if writes == 1 and sent.allocations:
+        # A single write: ours if it wrote what we sent, somebody else's if not. Nothing tells
+        # ours from an equal write of somebody else, such as for another port of the server.
+        return present.allocations == sent.allocations
+    raise ConsumerMismatch(
+        f"the answer to a change of what consumer {sent.uuid} holds was lost, and others have"
+        " written it since: it may have been changed or not. Compare what it holds with what"
+        f" its server and ports ask for (openstack resource provider allocation show {sent.uuid})"
+        " before you change it again",
+        consumer=sent.uuid,
+    )
+
+
+def _must_hold(consumer: Consumer, portion: Portion[ProviderId]) -> None:
+    """Check that a consumer holds anything at all, and all of a portion."""
+    missing = [] if consumer.allocations else ["anything"]
+    missing += [
+        f"{portion[uuid][name]} of {name} on {uuid}"
+        for uuid, amounts in (portion - consumer.allocations).items()
+        for name in amounts
+    ]
+    if missing:
+        raise ConsumerMismatch(
+            f"consumer {consumer.uuid} does not hold {', '.join(missing)}", consumer=consumer.uuid
         )

@@ -20,16 +20,17 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
 from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.http.settings import NOVA_CONF, Settings
+from cpu_tiers.tools.http.services import NOVA_CONF, Settings
 from cpu_tiers.tools.placement.exchange import Exchange, Transport
 from cpu_tiers.tools.placement.response import (
+    PlacementResponse,
+    ShareNames,
     read_amounts,
     read_consumer,
     read_inventories,
     read_provider,
     read_traits,
 )
-from cpu_tiers.tools.placement.share_names import ShareNames
 
 
 class PlacementClient:
@@ -39,7 +40,7 @@ class PlacementClient:
     :param retry_policy: how often and how long to repeat a request, and an operation that other
         clients interfere with.
     :param gives_back_oversold: look after each claim whether Placement has allocated more than the
-        capacity, and give the claim back then (:mod:`~cpu_tiers.tools.placement.oversold`).
+        capacity, and give the claim back then (:mod:`~cpu_tiers.tools.placement.conflicts`).
     :param settings: where the settings of the transport are, for the advice in an error.
     """
 
@@ -68,30 +69,25 @@ class PlacementClient:
 
     # Queries
 
-    def candidates(self, query: CandidateQuery, *, limit: int | None = None) -> CandidatesAnswer:
+    def candidates(self, query: CandidateQuery) -> CandidatesAnswer:
         """Return the allocation candidates for ``query``.
 
         Placement refuses a query with unknown custom resource classes or traits;
         :meth:`ensure_names` creates them.
 
-        :param limit: the maximum number of allocation requests to return.
         :raises PlacementVersionTooOld: the query needs a newer microversion.
         """
         self._exchange.require_microversion(query.microversion)
         first, *others = by_each_name(query.to_query_string())
-        answer = self._candidates(first, limit)
+        answer = self._candidates(first)
         for other in others:
             # Placement answers 400 as soon as no provider has the other name of VCPU_SHARES, and
             # an operator has deleted it.
-            answer = answer.joined(self._candidates(other, limit, expected=(400,)), limit)
+            answer = answer.joined(self._candidates(other, expected=(400,)))
         return answer
 
-    def _candidates(
-        self, query: str, limit: int | None, expected: Collection[int] = ()
-    ) -> CandidatesAnswer:
+    def _candidates(self, query: str, expected: Collection[int] = ()) -> CandidatesAnswer:
         path = f"/allocation_candidates?{query}"
-        if limit is not None:
-            path += f"&limit={limit}"
         response = self._exchange.request("GET", path, expected=expected)
         if response.status in expected:
             return CandidatesAnswer(allocation_requests=(), provider_summaries={})
@@ -164,7 +160,7 @@ class PlacementClient:
 
     def find_provider(self, name: str) -> Provider | None:
         """Return the provider with this name, or ``None`` if Placement has no such provider."""
-        providers = self._providers({"name": name})
+        providers = self._listed(urlencode({"name": name}))
         # Placement on MySQL ignores case when it compares names, so the answer to
         # ?name=Compute1 may be the provider compute1.
         return next((provider for provider in providers if provider.name == name), None)
@@ -176,22 +172,22 @@ class PlacementClient:
 
     def providers_in_tree(self, provider_uuid: str) -> tuple[Provider, ...]:
         """Return all providers in the tree of this provider."""
-        return self._providers({"in_tree": provider_uuid})
+        return self._listed(f"in_tree={provider_uuid}")
 
     def providers(self) -> tuple[Provider, ...]:
         """Return all providers of the cloud; a large cloud has thousands."""
-        return self._providers({})
+        return self._listed("")
 
     def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
         """Return the providers with a trait."""
         # Placement answers 400 to ?required= with a trait that it does not know.
         if name not in self._known("traits", wanted=True):
             return ()
-        return self._providers({"required": name})
+        return self._listed(f"required={name}")
 
     def providers_in_aggregate(self, aggregate: str) -> tuple[Provider, ...]:
         """Return the providers in an aggregate."""
-        return self._providers({"member_of": aggregate})
+        return self._listed(f"member_of={aggregate}")
 
     def providers_with_room(self, name: str, amount: int) -> tuple[Provider, ...]:
         """Return the providers of which a single claim may take an amount of a resource class.
@@ -203,9 +199,6 @@ class PlacementClient:
         for query in by_each_name(f"resources={name}:{amount}"):
             providers += self._listed(query, expected=(400,))
         return tuple(providers)
-
-    def _providers(self, filters: dict[str, str]) -> tuple[Provider, ...]:
-        return self._listed(urlencode(filters))
 
     def _listed(self, query: str, expected: Collection[int] = ()) -> tuple[Provider, ...]:
         path = f"/resource_providers?{query}"
@@ -248,8 +241,7 @@ class PlacementClient:
 
     def inventories(self, provider_uuid: str) -> Inventories:
         """Return the inventories of a provider."""
-        path = f"/resource_providers/{provider_uuid}/inventories"
-        return read_inventories(self._exchange.request("GET", path))
+        return read_inventories(self._of_provider(provider_uuid, "inventories"))
 
     def set_inventories(self, provider_uuid: str, inventories: Inventories) -> Inventories:
         """Replace all inventories of a provider, and return them with their new generation.
@@ -257,46 +249,45 @@ class PlacementClient:
         :raises GenerationConflict: the provider has another generation by now.
         :raises InventoryInUse: servers hold allocations of a removed resource class.
         """
-        path = f"/resource_providers/{provider_uuid}/inventories"
-        return read_inventories(self._exchange.request("PUT", path, json=inventories.to_json()))
+        body = inventories.to_json()
+        return read_inventories(self._of_provider(provider_uuid, "inventories", body))
 
     def traits(self, provider_uuid: str) -> Traits:
         """Return the traits of a provider."""
-        path = f"/resource_providers/{provider_uuid}/traits"
-        return read_traits(self._exchange.request("GET", path))
+        return read_traits(self._of_provider(provider_uuid, "traits"))
 
     def set_traits(self, provider_uuid: str, traits: Traits) -> Traits:
         """Replace all traits of a provider, and return them with their new generation.
 
         :raises GenerationConflict: the provider has another generation by now.
         """
-        path = f"/resource_providers/{provider_uuid}/traits"
-        body = {
-            "resource_provider_generation": traits.generation,
-            "traits": sorted(traits.names),
-        }
-        return read_traits(self._exchange.request("PUT", path, json=body))
+        names = sorted(traits.names)
+        body = {"resource_provider_generation": traits.generation, "traits": names}
+        return read_traits(self._of_provider(provider_uuid, "traits", body))
 
     def aggregates(self, provider_uuid: str) -> frozenset[str]:
         """Return the uuids of the aggregates that a provider is in."""
-        path = f"/resource_providers/{provider_uuid}/aggregates"
-        response = self._exchange.request("GET", path)
+        response = self._of_provider(provider_uuid, "aggregates")
         return frozenset(map(str, response.read(response.body(), "aggregates", list)))
 
     def usages(self, provider_uuid: str) -> dict[str, int]:
         """Return the allocated amounts of a provider, by resource class."""
-        response = self._exchange.request("GET", f"/resource_providers/{provider_uuid}/usages")
+        response = self._of_provider(provider_uuid, "usages")
         return dict(read_amounts(response, response.body(), "usages"))
 
     def allocations(self, provider_uuid: str) -> dict[ConsumerId, Amounts]:
         """Return the amounts that each consumer has of a provider, by the consumer's uuid."""
-        path = f"/resource_providers/{provider_uuid}/allocations"
-        response = self._exchange.request("GET", path)
+        response = self._of_provider(provider_uuid, "allocations")
         allocations = response.read(response.body(), "allocations", dict)
         return {
             ConsumerId(consumer): read_amounts(response, allocation, "resources")
             for consumer, allocation in allocations.items()
         }
+
+    def _of_provider(self, uuid: str, kind: str, body: object = None) -> PlacementResponse:
+        """Read what a provider has of a kind, or replace all of it."""
+        method = "GET" if body is None else "PUT"
+        return self._exchange.request(method, f"/resource_providers/{uuid}/{kind}", json=body)
 
     # Consumers
 

@@ -1,4 +1,4 @@
-"""Repeating what another client of Placement has interfered with.
+"""Conflicts with other clients of Placement: repeat a write, or give an oversold claim back.
 
 Placement refuses a write with an old generation of a provider or of a consumer. Each claim of
 nova-scheduler gives the provider a new generation: at 50 claims in a second a generation is old
@@ -11,32 +11,56 @@ The pauses are random, so that two clients that conflict with each other do not 
 A write to a consumer that exists is not sent again without a read if its answer is lost
 (:meth:`~cpu_tiers.tools.placement.client.PlacementClient.set_consumers`): the operation starts
 again in the same way.
+
+Some Placements grant claims at the same time although their sum exceeds the capacity (decision
+D89). A client with ``gives_back_oversold`` therefore reads the providers again after each claim.
+The last claim reads the sum of all claims, so no excess stays unseen. Each client that sees the
+excess waits for a random time and looks again before it gives back, so that not all clients do.
 """
 
 import itertools
-from collections.abc import Callable
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import tenacity
 
+from cpu_tiers.accounting.holdings import sum_portions
+from cpu_tiers.model.providers import Excess, find_excesses
 from cpu_tiers.placement.errors import (
     DataChanged,
     DuplicateName,
     GenerationConflict,
+    OversoldClaim,
+    PlacementError,
     PlacementUnavailable,
 )
+from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.http.retries import RetryPolicy, pauses
+from cpu_tiers.tools.placement.client import PlacementClient
+
+LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 G = TypeVar("G", int, int | None)
 
 _LONGEST_PAUSE_SECONDS = 1.0
 
+LONGEST_PAUSE = 0.5
+"""Seconds, at most, before the second look, and before a claim that was given back is repeated."""
+
+_TRIES = 4
+"""How often the allocations are given back while other clients write at the same time."""
+
+Change = tuple[Consumer, Consumer]
+"""A consumer as it was read, and the same consumer as it is to be written."""
+
 
 def with_fresh_reads(policy: RetryPolicy, operation: Callable[[], T]) -> T:
     """Run ``operation`` again while another client writes between its reads and its writes.
-
-    It runs again also if a write that is not sent again without a read has no answer.
 
     :param operation: reads what it needs from Placement each time, and then writes.
     :raises GenerationConflict: another client wrote during each attempt.
@@ -67,18 +91,15 @@ def write_again(
 
 
 def repeated(policy: RetryPolicy, write: Callable[[], T]) -> T:
-    """Repeat a read and a write while the generation is old and the data are unchanged.
-
-    A write without an answer is repeated as well.
-    """
-    return _retrying(policy, GenerationConflict, ends=DataChanged)(write)
+    """Repeat a read and a write while the generation is old and the data are unchanged."""
+    return _retrying(policy, GenerationConflict, ends=(DataChanged,))(write)
 
 
 def _retrying(
     policy: RetryPolicy,
     again: type[Exception] | tuple[type[Exception], ...],
     *,
-    ends: type[Exception] | tuple[type[Exception], ...] = (),
+    ends: tuple[type[Exception], ...] = (),
 ) -> tenacity.Retrying:
     """Return an object that calls a function again after some errors and unanswered writes.
 
@@ -111,3 +132,75 @@ def _retrying(
 
 def _is_unanswered(error: BaseException | None) -> bool:
     return isinstance(error, PlacementUnavailable) and error.needs_read
+
+
+def set_consumers(client: PlacementClient, *changes: Change) -> None:
+    """Write consumers in one transaction.
+
+    A client with ``gives_back_oversold`` gives back all changes if they exceed the capacity of a
+    provider. If Placement does not answer the look after the write, the changes stay.
+
+    :raises OversoldClaim: the changes are given back.
+    :raises GenerationConflict, InsufficientCapacity: Placement refuses the changes.
+    """
+    client.set_consumers(*(after for _, after in changes))
+    if not client.gives_back_oversold:
+        return
+    excesses = _look(client, changes)
+    if excesses:
+        _pause()
+        excesses = _look(client, changes)
+    if excesses and _give_back(client, changes):
+        _pause()
+        raise OversoldClaim(
+            f"Placement has allocated {', '.join(map(str, excesses))}, more than the capacity; the"
+            " allocations are given back. Run the command again, and cpu-tiers placement check"
+        )
+
+
+def _look(client: PlacementClient, changes: Sequence[Change]) -> list[Excess]:
+    """Return the excesses of the classes that the changes add; none if they cannot be read."""
+    try:
+        return list(_excesses(client, changes))
+    except PlacementError as error:
+        names = ", ".join(after.uuid for _, after in changes)
+        LOG.warning("It is not known whether the claim of %s is oversold: %s", names, error)
+        return []
+
+
+def _excesses(client: PlacementClient, changes: Sequence[Change]) -> Iterator[Excess]:
+    after = sum_portions(after.allocations for _, after in changes)
+    added = after - sum_portions(before.allocations for before, _ in changes)
+    for provider, amounts in added.items():
+        used = client.usages(provider)
+        inventories = client.inventories(provider).by_class
+        yield from find_excesses(provider, inventories, used, amounts)
+
+
+def _give_back(client: PlacementClient, changes: Sequence[Change]) -> bool:
+    """Write the consumers as they were; tell whether Placement has done so for certain."""
+    before, after = ([change[n].allocations for change in changes] for n in (0, 1))
+    fault: object = None
+    for _ in range(_TRIES):
+        try:
+            present = [client.consumer(change[1].uuid) for change in changes]
+            now = [consumer.allocations for consumer in present]
+            if now == before:
+                return True  # only the answer was lost
+            if now != after:
+                fault = "another client has changed the allocations"
+                break
+            client.set_consumers(
+                *(replace(c, allocations=had) for c, had in zip(present, before, strict=True))
+            )
+            return True
+        except PlacementError as error:
+            fault = error
+            _pause()
+    names = ", ".join(change[1].uuid for change in changes)
+    LOG.error("The oversold allocations of %s may not be given back: %s", names, fault)
+    return False
+
+
+def _pause() -> None:
+    time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  # no secret

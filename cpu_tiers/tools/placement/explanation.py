@@ -1,16 +1,19 @@
-"""Why hosts have candidates for a server, or have none: Placement's answer, and the reasons."""
+"""Why hosts have no candidate for a server, and how many more servers the other hosts take.
+
+Placement has the candidates, and the cloud in memory has the reasons (decision D93).
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cpu_tiers.accounting.repeated_claims import CloudRoom, HostRoom, more_servers
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.placement.candidate_survey import CandidateSurvey
+from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.host_reader import HostReader
-from cpu_tiers.tools.placement.reading import ReadProgress, untold
+from cpu_tiers.tools.placement.cloud_reader import HostReader, ReadProgress, untold
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack, Reasons
+from cpu_tiers.tools.simulation.reasons import HostReason, Reasons, named, nearest
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.server_queries import ServerQueries
 
@@ -35,13 +38,7 @@ class Explanation:
 
     def nearest(self) -> list[tuple[str, HostReason]]:
         """Return the names of the hosts that lack the fewest constraints, with the reason."""
-        reasons = [(self.names[host], reason) for host, reason in self.reasons.items()]
-        reasons = [(name, reason) for name, reason in reasons if reason.lacks]
-        fewest = min((len(reason.lacks) for _, reason in reasons), default=0)
-        return sorted(
-            ((name, reason) for name, reason in reasons if len(reason.lacks) == fewest),
-            key=lambda item: (_nearness(item[1].lacks.values()), item[0]),
-        )
+        return nearest({self.names[host]: reason for host, reason in self.reasons.items()})
 
 
 def explain(
@@ -54,18 +51,16 @@ def explain(
 
     :raises PlacementError: Placement does not answer, or refuses.
     """
-    survey = CandidateSurvey(client, (*queries.first, *queries.otherwise))
-    candidates = survey.hosts_with_candidates(queries.first)
-    effective = queries.first if candidates or not queries.otherwise else queries.otherwise
-    candidates = candidates or survey.hosts_with_candidates(effective)
-    answer = survey.answer(effective)
-    names = read_names(client, survey, candidates)
+    survey = CandidateSurvey.of_servers(client, [queries])
+    server = survey.of_server(queries)
+    candidates = server.hosts()
+    names = survey.host_names(candidates)
     others = [host for host in names if host not in candidates]
-    (reasons,) = read_reasons(client, survey, [effective], others, progress)
+    (reasons,) = read_reasons(client, survey, [server.queries], others, progress)
     alone = [reasons.alone(host) for host in others]
     return Explanation(
         names=names,
-        answer=answer,
+        answer=server.answer,
         candidates=candidates,
         without={
             name: len(candidates) + sum(name in of_host for of_host in alone)
@@ -73,18 +68,6 @@ def explain(
         },
         reasons={host: reasons.of(host) for host in others},
     )
-
-
-def read_names(
-    client: PlacementClient, survey: CandidateSurvey, hosts: Iterable[str]
-) -> dict[str, str]:
-    """Return the names of all hosts, sorted by name.
-
-    :param hosts: hosts that have candidates, for hosts that no nova-compute reports.
-    """
-    names = survey.host_names()
-    names |= {host: client.provider(host).name for host in hosts if host not in names}
-    return dict(sorted(names.items(), key=lambda item: item[1]))
 
 
 def read_reasons(
@@ -100,18 +83,13 @@ def read_reasons(
     """
     queries = [query for of_server in servers for query in of_server]
     amounts = _amounts(map(cheaper, queries))
-    aggregates = {
-        name
-        for query in queries
-        for group in query.groups
-        for names in group.member_of
-        for name in names
-    }
     survey.read_state(hosts, amounts)
-    if not hosts:
-        return [Reasons(SimulatedCloud(()), of_server) for of_server in servers]
-    states = HostReader(client, survey.summaries, amounts, aggregates, amounts)
-    cloud = states.cloud(frozenset(hosts), progress)
+    cloud = SimulatedCloud(())
+    if hosts:
+        groups = [group for query in queries for group in query.groups]
+        aggregates = {name for group in groups for names in group.member_of for name in names}
+        states = HostReader(client, survey.summaries, amounts, aggregates, amounts)
+        cloud = states.cloud(frozenset(hosts), progress)
     return [Reasons(cloud, of_server) for of_server in servers]
 
 
@@ -125,9 +103,62 @@ def _amounts(queries: Iterable[CandidateQuery]) -> Mapping[str, set[int]]:
     return amounts
 
 
-def _nearness(lacks: Collection[Lack]) -> tuple[int, float, int]:
-    """Return what sorts missing amounts before limits of a claim, which no free amount cures."""
-    limits = [lack for lack in lacks if isinstance(lack, ClaimLimit)]
-    amounts = [lack for lack in lacks if not isinstance(lack, ClaimLimit)]
-    distance = sum(abs(limit.asked - limit.value) / limit.asked for limit in limits)
-    return len(limits), distance, sum(amounts)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorRoom:
+    """The servers of a flavor that the cloud takes, and each host by its name.
+
+    :param is_exact: ``False`` if a search was cut short; then more servers may fit.
+    """
+
+    more: int
+    hosts: Mapping[str, HostRoom]
+    is_exact: bool
+
+
+JUST_FREED = "nothing any more: room came free meanwhile"
+
+
+def read_room(
+    client: PlacementClient, flavors: Sequence[ServerQueries], progress: ReadProgress = untold
+) -> list[FlavorRoom]:
+    """Return the room for servers of each flavor, as if the other flavors got no servers.
+
+    It takes a request for each query of a flavor, about ten more, one for each requested amount,
+    and one for each provider of the hosts without room that lacks an amount of a requested class.
+
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    survey = CandidateSurvey.of_servers(client, flavors)
+    servers = [survey.of_server(flavor) for flavor in flavors]
+    rooms = [more_servers(server.answer) for server in servers]
+    names = survey.host_names({host for room in rooms for host in room.hosts})
+    full = {host for host in names if any(host not in room.hosts for room in rooms)}
+    queries = [server.queries for server in servers]
+    reasons = read_reasons(client, survey, queries, full, progress)
+    return [
+        FlavorRoom(
+            more=room.more,
+            hosts={
+                name: room.hosts.get(host) or HostRoom(0, _limit(of_flavor.of(host)))
+                for host, name in names.items()
+            },
+            is_exact=room.is_exact,
+        )
+        for room, of_flavor in zip(rooms, reasons, strict=True)
+    ]
+
+
+def count_more(client: PlacementClient, flavors: Sequence[ServerQueries]) -> list[CloudRoom]:
+    """Return what :func:`read_room` returns, but without the hosts that have no room.
+
+    It takes a request for each query of a flavor, and a few more.
+
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    survey = CandidateSurvey.of_servers(client, flavors)
+    return [more_servers(survey.of_server(flavor).answer) for flavor in flavors]
+
+
+def _limit(reason: HostReason) -> str:
+    """Return what limits the servers of a host without a candidate."""
+    return ", ".join(named(*lack) for lack in reason.lacks.items()) or JUST_FREED

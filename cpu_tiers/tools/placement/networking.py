@@ -14,12 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.placement.errors import (
-    Interrupted,
-    PlacementError,
-    ProviderInUse,
-    ProviderNotFound,
-)
+from cpu_tiers.placement.errors import Interrupted, PlacementError, ProviderInUse, ProviderNotFound
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.placement.steps import ABSENT, PRESENT, Change, SetInventories
 from cpu_tiers.tools.placement.client import PlacementClient

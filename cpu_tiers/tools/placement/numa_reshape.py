@@ -10,7 +10,7 @@ and the consumers that are new or hold something else are read again, so that fe
 come meanwhile (decision D92).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, replace
 
 from cpu_tiers.accounting.holdings import (
@@ -23,19 +23,14 @@ from cpu_tiers.accounting.holdings import (
 )
 from cpu_tiers.accounting.relocation import Relocation, Resident, relocate
 from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.model.numa import OF_NODES
 from cpu_tiers.placement.errors import GenerationConflict
 from cpu_tiers.placement.plan import steps, with_ratios
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.placement.steps import Change, SetInventories, State, Step
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import repeated
-from cpu_tiers.tools.placement.hosts import read_holdings
-from cpu_tiers.tools.placement.root_consumers import (
-    consumers_of_root,
-    moving_classes,
-    moving_consumers,
-)
-from cpu_tiers.tools.placement.sync import changes_of, read_state
+from cpu_tiers.tools.placement.sync import changes_of, read_holdings, read_state
 from cpu_tiers.tools.placement.writer import Progress, Writer, carry_out, changed
 
 FindResidents = Callable[[Collection[ConsumerId]], Mapping[ConsumerId, Resident]]
@@ -145,8 +140,7 @@ def reshape(
 
     :param tree: the provider tree of the host as it is going to be.
     :param find_relocations: called again at each attempt.
-    :raises ServersDoNotFit: with every server for which no node has room;
-        nothing is written.
+    :raises ServersDoNotFit: with every server for which no node has room; nothing is written.
     :raises InsufficientCapacity: Placement has less room than was computed here;
         no inventory and no allocation is changed.
     :raises PlacementError: the attributes ``written``, ``unconfirmed`` and
@@ -277,3 +271,48 @@ def _moved(planned: Reshape, writer: Writer) -> list[Consumer]:
         )
         moved.append(replace(consumer, allocations=allocations))
     return moved
+
+
+def moving_classes(tree: ProviderTree) -> Set[str]:
+    """Return the resource classes of NUMA nodes that the root does not have."""
+    return OF_NODES - tree.root.inventories.keys()
+
+
+def consumers_of_root(
+    client: PlacementClient, state: State, tree: ProviderTree
+) -> dict[ConsumerId, Consumer]:
+    """Return the consumers that hold classes which the root of ``tree`` is going to lose."""
+    present, moving = state.providers.get(tree.root.name), moving_classes(tree)
+    if present is None or not moving & present.inventories.by_class.keys():
+        return {}
+    return moving_consumers(client, ProviderId(present.uuid), moving, {})
+
+
+def moving_consumers(
+    client: PlacementClient,
+    root: ProviderId,
+    moving: Set[str],
+    known: Mapping[ConsumerId, Consumer],
+) -> dict[ConsumerId, Consumer]:
+    """Return the consumers that hold some of the classes of the root.
+
+    :param known: consumers that are read again only if they hold something else of the root.
+    """
+
+    def read(uuid: ConsumerId, amounts: Amounts) -> Consumer:
+        before = known.get(uuid)
+        if before is not None and before.allocations.of(root) == amounts:
+            return before
+        return client.consumer(uuid)
+
+    consumers = {
+        uuid: read(uuid, amounts)
+        for uuid, amounts in client.allocations(root).items()
+        if moving & amounts.keys()
+    }
+    # A consumer may have let go of the root between the two reads.
+    return {
+        uuid: consumer
+        for uuid, consumer in consumers.items()
+        if moving & consumer.allocations.of(root).keys()
+    }

@@ -27,10 +27,9 @@ from cpu_tiers.model.port import Port
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 from cpu_tiers.placement.errors import DataChanged, InsufficientCapacity, UnknownNames
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.tools.placement import oversold
+from cpu_tiers.tools.placement.allocations import release
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.conflicts import with_fresh_reads, write_again
-from cpu_tiers.tools.placement.portions import release
+from cpu_tiers.tools.placement.conflicts import set_consumers, with_fresh_reads, write_again
 from cpu_tiers.translators.bandwidth import translate
 from cpu_tiers.translators.contract import ServerRequest
 
@@ -49,8 +48,7 @@ class ServerPorts:
 
     :param interfaces: the interface of the host that a port is on, by the id of
         the port; for ports with a PCI device, as far as it is known.
-    :param will_hold: the server holds nothing, and all of its allocations are
-        about to be written.
+    :param will_hold: the server holds nothing, and all of its allocations are about to be written.
     """
 
     owner: Owner
@@ -105,8 +103,7 @@ def heal_ports(
     If a profile cannot be written, the ``limit`` of the shortfall tells the reason.
 
     :return: the shortfalls.
-    :raises GenerationConflict: others wrote the server's allocations in between,
-        at each attempt.
+    :raises GenerationConflict: others wrote the server's allocations in between, at each attempt.
     """
 
     def attempt() -> tuple[str, tuple[PortShortfall, ...]]:
@@ -134,7 +131,7 @@ def _allocate(
     wanted = replace(present, allocations=present.allocations + lacks)
 
     def write(generation: int | None) -> None:
-        oversold.set_consumers(client, (present, replace(wanted, generation=generation)))
+        set_consumers(client, (present, replace(wanted, generation=generation)))
 
     def read() -> int | None:
         now = client.consumer(present.uuid)

@@ -1,15 +1,14 @@
 """Connecting to Placement with the options of the section ``[placement]`` of nova.conf.
 
-The options and their defaults are the same as in Nova: keystoneauth1 defines the
-options. So the nova.conf of nova-compute can be used unchanged. There are two
-differences:
+The options and their defaults are the same as in Nova: keystoneauth1 defines the options. So the
+nova.conf of nova-compute can be used unchanged. There are two differences:
 
 * The default of ``timeout`` is 20 seconds. Nova has no default and waits for
   ever; a command would hang if Placement did not answer.
 * ``connect_retries`` and ``status_code_retries`` have no effect. Retries are
   controlled by :class:`~cpu_tiers.tools.http.retries.RetryPolicy`.
 
-A redirect to another host is not followed, see :mod:`~cpu_tiers.tools.http.redirects`.
+A redirect to another host is not followed, see :mod:`~cpu_tiers.tools.http.services`.
 """
 
 import logging
@@ -25,9 +24,8 @@ from oslo_config import cfg
 from urllib3.exceptions import InsecureRequestWarning
 
 from cpu_tiers.placement.errors import PlacementMisconfigured
-from cpu_tiers.tools.http.redirects import refuse_other_hosts
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.http.services import Services
+from cpu_tiers.tools.http.services import Services, refuse_other_hosts
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 
@@ -60,25 +58,13 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
 
 @contextmanager
-def connect(
-    conf: cfg.ConfigOpts,
-    *,
-    embedded: bool = False,
-    retry_policy: RetryPolicy | None = None,
-    connections: int | None = None,
-    gives_back_oversold: bool = False,
-) -> Iterator[PlacementClient]:
+def connect(conf: cfg.ConfigOpts, *, embedded: bool = False) -> Iterator[PlacementClient]:
     """Yield a client of the Placement service in ``[placement]``.
 
     The client sends nothing until a method is called.
 
     :param conf: the configuration, with its files already read.
     :param embedded: run a Placement inside the process instead, and ignore ``conf``.
-    :param connections: so many threads use the client at the same time, each with a connection
-        of its own.
-    :param gives_back_oversold: as for
-        :class:`~cpu_tiers.tools.placement.client.PlacementClient`; an embedded
-        Placement never allocates more than the capacity.
     :raises PlacementMisconfigured: the section is missing or incomplete.
     """
     if embedded:
@@ -86,12 +72,7 @@ def connect(
             yield client
         return
     with opened_services(conf) as services:
-        yield placement_client(
-            services,
-            retry_policy=retry_policy,
-            connections=connections,
-            gives_back_oversold=gives_back_oversold,
-        )
+        yield placement_client(services)
 
 
 def placement_client(
@@ -101,7 +82,13 @@ def placement_client(
     connections: int | None = None,
     gives_back_oversold: bool = False,
 ) -> PlacementClient:
-    """Return a client of the Placement of a cloud; the arguments are those of :func:`connect`."""
+    """Return a client of the Placement of a cloud.
+
+    :param retry_policy, gives_back_oversold: as for
+        :class:`~cpu_tiers.tools.placement.client.PlacementClient`.
+    :param connections: so many threads use the client at the same time, each with a connection of
+        its own.
+    """
     adapter = services.adapter(SERVICE_TYPE)
     if connections:
         for scheme in ("http://", "https://"):

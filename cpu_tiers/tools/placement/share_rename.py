@@ -12,7 +12,7 @@ from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.hosts import PlacementHost, read_host
+from cpu_tiers.tools.placement.sync import PlacementHost, read_host
 from cpu_tiers.tools.placement.writer import Progress, carry_out
 
 

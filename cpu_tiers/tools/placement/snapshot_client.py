@@ -18,10 +18,9 @@ from cpu_tiers.placement.records import Inventories, Provider, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.exchange import NEWEST, Exchange
-from cpu_tiers.tools.placement.response import PlacementResponse
-from cpu_tiers.tools.placement.share_names import ShareNames
+from cpu_tiers.tools.placement.response import PlacementResponse, ShareNames
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.provider import CloudProvider
+from cpu_tiers.tools.simulation.providers import CloudProvider
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 
@@ -67,12 +66,9 @@ class SnapshotClient(PlacementClient):
                 records.setdefault(name, []).append(_record(provider))
         return records
 
-    def candidates(self, query: CandidateQuery, *, limit: int | None = None) -> CandidatesAnswer:
+    def candidates(self, query: CandidateQuery) -> CandidatesAnswer:
         """Return the allocation candidates for ``query``."""
-        answer = self._cloud.candidates(query)
-        if limit is None:
-            return answer
-        return self._cloud.answer(answer.allocation_requests[:limit])
+        return self._cloud.candidates(query)
 
     def _known(self, kind: str, wanted: bool, only: str = "") -> frozenset[str]:
         if not wanted:

@@ -32,8 +32,7 @@ again::
 Pure: no I/O, no configuration, no Nova.
 """
 
-from cpu_tiers.tools.simulation.cloud import Allocations, ClaimRefused, SimulatedCloud
-from cpu_tiers.tools.simulation.provider import CloudProvider
-from cpu_tiers.tools.simulation.search import Search
+from cpu_tiers.tools.simulation.cloud import Allocations, ClaimRefused, Search, SimulatedCloud
+from cpu_tiers.tools.simulation.providers import CloudProvider
 
 __all__ = ["Allocations", "ClaimRefused", "CloudProvider", "Search", "SimulatedCloud"]

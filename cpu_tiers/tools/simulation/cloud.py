@@ -6,15 +6,21 @@ with ``in:`` of 1.39. Pure: no I/O, no configuration, no Nova.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, KeysView, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.simulation.provider import CloudProvider, trees_of
-from cpu_tiers.tools.simulation.reach import Reach, reaches
-from cpu_tiers.tools.simulation.search import Search
+from cpu_tiers.model.request import CandidateQuery, RequestGroup
+from cpu_tiers.tools.simulation.providers import (
+    CloudProvider,
+    HostProviders,
+    Shape,
+    Solution,
+    hosts_of_trees,
+    trees_of,
+)
+from cpu_tiers.tools.simulation.solutions import Numbers, Solver
 
 Allocations = Mapping[str, Mapping[str, int]]
 """The amounts by provider uuid and resource class."""
@@ -48,14 +54,12 @@ class SimulatedCloud:
         self._providers = {
             provider.uuid: provider for providers in self._trees.values() for provider in providers
         }
-        self.reaches: tuple[Reach, ...] = tuple(reaches(self._trees))
-        self._reached_from: dict[str, list[int]] = {root: [] for root in self._trees}
-        for number, reach in enumerate(self.reaches):
-            for root in {provider.root for provider in reach.providers}:
-                self._reached_from[root].append(number)
-        self._alone = {
-            reach.root for reach in self.reaches if len(reach.own()) == len(reach.providers)
-        }
+        self.hosts: tuple[HostProviders, ...] = tuple(hosts_of_trees(self._trees))
+        self._hosts_of_root: dict[str, list[int]] = {root: [] for root in self._trees}
+        for number, host in enumerate(self.hosts):
+            for root in {provider.root for provider in host.providers}:
+                self._hosts_of_root[root].append(number)
+        self._alone = {host.root for host in self.hosts if len(host.own()) == len(host.providers)}
         self._changes: list[CloudChange] = []
 
     def search(self, query: CandidateQuery, *, each_order: bool = True) -> Search:
@@ -100,12 +104,12 @@ class SimulatedCloud:
             self._changes.append(CloudChange(provider.root, uuid, signed))
 
     def changed_since(self, moment: int) -> tuple[Collection[int], int]:
-        """Return the numbers of the reaches that have changed, and the moment that is now.
+        """Return the numbers of the hosts that have changed, and the moment that is now.
 
         :param moment: a moment of an earlier call; 0 is the beginning.
         """
         roots = {change.root for change in self._changes[moment:]}
-        changed = {number for root in roots for number in self._reached_from[root]}
+        changed = {number for root in roots for number in self._hosts_of_root[root]}
         return changed, len(self._changes)
 
     @property
@@ -146,3 +150,123 @@ class SimulatedCloud:
             allocation_requests=tuple(requests),
             provider_summaries=self.summaries(self.trees_of(requests)),
         )
+
+
+class Solvers:
+    """The solvers of a query, one for the hosts of a shape.
+
+    :ivar groups: the request groups. Placement has no group without resources and a suffix.
+    """
+
+    def __init__(
+        self,
+        cloud: SimulatedCloud,
+        query: CandidateQuery,
+        *,
+        each_order: bool,
+        nodes_apart: bool = False,
+    ) -> None:
+        self.groups = tuple(group for group in query.groups if group.suffix or group.resources)
+        self._query = query._replace(groups=self.groups)
+        self._cloud = cloud
+        self._options = {"each_order": each_order, "nodes_apart": nodes_apart}
+        self._known: dict[tuple[Shape, tuple[Numbers, ...]], Solver] = {}
+
+    def of(self, host: HostProviders, shape: Shape | None = None) -> Solver | None:
+        """Return the solver of a host; ``None`` for a host that could never serve the query.
+
+        :param shape: another shape than the host's own.
+        """
+        shape = shape or host.shape
+        within = tuple(self._within(group, host) for group in self.groups)
+        solver = self._known.get((shape, within))
+        if solver is None:
+            solver = Solver(self._query, shape, within, **self._options)
+            self._known[shape, within] = solver
+        return solver if solver.is_possible else None
+
+    def _within(self, group: RequestGroup, host: HostProviders) -> Numbers:
+        """Return the providers that the group's ``in_tree`` allows."""
+        if group.in_tree is None:
+            return range(len(host.providers))
+        root = self._cloud.root_of(group.in_tree)
+        if not group.suffix and root != host.root:
+            return ()  # Placement takes no shared provider for an unsuffixed group in a tree
+        return tuple(n for n, provider in enumerate(host.providers) if provider.root == root)
+
+
+class Search:
+    """The candidates of a query on each host. Hosts are named by the uuid of the root provider.
+
+    :meth:`refresh` works out only the hosts that have changed since the last call, which are few.
+    A simulation is fast for this reason.
+
+    :param each_order: as for :class:`~cpu_tiers.tools.simulation.solutions.Solver`.
+    """
+
+    def __init__(self, cloud: SimulatedCloud, query: CandidateQuery, *, each_order: bool) -> None:
+        solvers = Solvers(cloud, query, each_order=each_order)
+        self._suffixes = [group.suffix for group in solvers.groups]
+        self._cloud = cloud
+        self._solvers = [solvers.of(host) for host in cloud.hosts]
+        self._numbers = {host.root: number for number, host in enumerate(cloud.hosts)}
+        self._solutions: dict[str, tuple[Solution, ...]] = {}
+        self._moment: int | None = None
+
+    def refresh(self) -> list[str]:
+        """Bring the candidates up to date.
+
+        :returns: the hosts whose free amounts have changed since the last call, including the
+            hosts that have no candidates now; all hosts in the first call.
+        """
+        changed, moment = self._cloud.changed_since(self._moment or 0)
+        if self._moment is None:
+            changed = range(len(self._solvers))
+        self._moment = moment
+        roots = []
+        for number in changed:
+            solver = self._solvers[number]
+            if solver is None:
+                continue
+            host = self._cloud.hosts[number]
+            roots.append(host.root)
+            solutions = solver.solutions(host.stocks)
+            if solutions:
+                self._solutions[host.root] = solutions
+            else:
+                self._solutions.pop(host.root, None)
+        return roots
+
+    def hosts(self) -> KeysView[str]:
+        """Return the hosts that have candidates, as of the last :meth:`refresh`."""
+        return self._solutions.keys()
+
+    def requests(self, root: str) -> tuple[AllocationRequest, ...]:
+        """Return the candidates of a host; none if the host has no room."""
+        host = self._cloud.hosts[self._numbers[root]]
+        return tuple(
+            host.request(solution, self._suffixes) for solution in self._solutions.get(root, ())
+        )
+
+    def all_requests(self) -> tuple[AllocationRequest, ...]:
+        """Return the candidates of all hosts, host by host, each candidate once.
+
+        Several trees may have the same candidate: only of their sharing providers.
+        """
+        unique: dict[object, AllocationRequest] = {}
+        for root in sorted(self._solutions, key=self._numbers.__getitem__):
+            for request in self.requests(root):
+                unique.setdefault(identity(request), request)
+        return tuple(unique.values())
+
+
+def identity(request: AllocationRequest) -> object:
+    """Return the amounts and the provider of each group, by which candidates are compared."""
+    return (
+        frozenset(
+            (uuid, name, amount)
+            for uuid, amounts in request.allocations.items()
+            for name, amount in amounts.items()
+        ),
+        frozenset((suffix, frozenset(uuids)) for suffix, uuids in request.mappings.items()),
+    )

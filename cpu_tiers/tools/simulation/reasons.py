@@ -1,23 +1,29 @@
 """Why a host has no candidate: the smallest set of constraints that exclude the host.
 
-All commands that say why a server finds no host ask this module, for a cloud and for a snapshot.
-The constraints are those of :mod:`cpu_tiers.translators.constraints`, and the rules are those of
-the cloud in memory, which tests compare with a real Placement. Pure.
+All commands that say why a server finds no host ask this module, for a cloud, for a snapshot, and
+for hosts without servers. The constraints are those of :mod:`cpu_tiers.translators.constraints`,
+and the rules are those of the cloud in memory, which tests compare with a real Placement. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import NamedTuple
 
+from cpu_tiers.errors import Fault
 from cpu_tiers.model.inventory import ClaimUnits
-from cpu_tiers.model.names import MAX_AMOUNT
+from cpu_tiers.model.names import MAX_AMOUNT, MEMORY_MB, PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.provider import Stock, are_in
-from cpu_tiers.tools.simulation.reach import Place, Reach, Shape, Solution
-from cpu_tiers.tools.simulation.search import Solvers
+from cpu_tiers.tools.simulation.cloud import SimulatedCloud, Solvers
+from cpu_tiers.tools.simulation.providers import (
+    HostProviders,
+    Place,
+    Shape,
+    Solution,
+    Stock,
+    are_in,
+)
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.constraints import constraints, without
 
@@ -43,12 +49,7 @@ class ClaimLimit(NamedTuple):
 
     def to_json(self) -> Mapping[str, object]:
         """Return the limit as the commands print it in JSON."""
-        return {
-            "class": self.resource_class,
-            "limit": self.limit,
-            "is": self.value,
-            "asked": self.asked,
-        }
+        return dict(zip(("class", "limit", "is", "asked"), self, strict=True))
 
 
 Lack = int | ClaimLimit
@@ -83,65 +84,65 @@ class Reasons:
         self._queries = tuple(queries)
         self._relaxations = constraints(queries)
         self.names: tuple[str, ...] = tuple(self._relaxations)
-        self._reaches = {reach.root: reach for reach in cloud.reaches}
+        self._hosts_by_root = {host.root: host for host in cloud.hosts}
         self._solvers: dict[frozenset[str], list[tuple[CandidateQuery, Solvers]]] = {}
         self._endless: dict[tuple[Shape, str], Shape] = {}
         self._is_in_tree = any(group.in_tree for query in queries for group in query.groups)
         self._alone: dict[object, tuple[str, ...]] = {}
         self._known: dict[object, HostReason] = {}
 
-    def is_served(self, root: str, ignored: Collection[str] = ()) -> bool:
-        """Tell whether a host has a candidate if some constraints are ignored."""
-        return self._is_served(self._reaches[root], frozenset(ignored))
+    def is_served(self, root: str) -> bool:
+        """Tell whether a host has a candidate."""
+        return self._is_served(self._hosts_by_root[root], frozenset())
 
     def alone(self, root: str) -> tuple[str, ...]:
         """Return each constraint without which alone a host has a candidate."""
-        reach = self._reaches[root]
-        state = self._state(reach)
+        host = self._hosts_by_root[root]
+        state = self._state(host)
         if state not in self._alone:
             self._alone[state] = tuple(
-                name for name in self.names if self._is_served(reach, frozenset({name}))
+                name for name in self.names if self._is_served(host, frozenset({name}))
             )
         return self._alone[state]
 
     def of(self, root: str) -> HostReason:
         """Return why a host has no candidate; no constraints for a host that has one."""
-        reach = self._reaches[root]
-        state = self._state(reach)
+        host = self._hosts_by_root[root]
+        state = self._state(host)
         if state not in self._known:
-            self._known[state] = self._reason(reach)
+            self._known[state] = self._reason(host)
         return self._known[state]
 
-    def _state(self, reach: Reach) -> object:
+    def _state(self, host: HostProviders) -> object:
         """Return the state in which hosts are alike."""
-        root = reach.root if self._is_in_tree else None
-        return reach.shape, tuple([stock.free for stock in reach.stocks]), root
+        root = host.root if self._is_in_tree else None
+        return host.shape, tuple([stock.free for stock in host.stocks]), root
 
-    def _reason(self, reach: Reach) -> HostReason:
-        if self._is_served(reach, frozenset()):
+    def _reason(self, host: HostProviders) -> HostReason:
+        if self._is_served(host, frozenset()):
             return HostReason({})
-        alone = [n for n in self.alone(reach.root) if not self.is_enough(reach.root, n, ())]
-        ignored = tuple(alone[:1]) or self._smallest(reach)
+        alone = [n for n in self.alone(host.root) if not self.is_enough(host.root, n, ())]
+        ignored = tuple(alone[:1]) or self._smallest(host)
         lacks = {
-            name: self._lack(reach, name, frozenset(ignored) - {name}) or self.asked(name) or 1
+            name: self._lack(host, name, frozenset(ignored) - {name}) or self.asked(name) or 1
             for name in ignored
         }
         return HostReason(lacks, tuple(alone[1:]))
 
-    def is_enough(self, root: str, name: str, ignored: Collection[str]) -> bool:
+    def is_enough(self, root: str, name: str, ignored: Iterable[str]) -> bool:
         """Tell whether a host has enough of a resource class, while constraints are ignored.
 
         Without such a class the host may be served nevertheless: with the class, a request group
         is left out, and with the group the trait that the host lacks.
         """
-        reach = self._reaches[root]
+        host = self._hosts_by_root[root]
         return (
             bool(self.asked(name))
-            and any(stock.name == name for stock in reach.stocks)
-            and self._lack(reach, name, frozenset(ignored)) is None
+            and any(stock.name == name for stock in host.stocks)
+            and self._lack(host, name, frozenset(ignored)) is None
         )
 
-    def _smallest(self, reach: Reach) -> tuple[str, ...]:
+    def _smallest(self, host: HostProviders) -> tuple[str, ...]:
         """Return the smallest set of constraints without which a host has a candidate.
 
         A set of constraints that together exclude the host is a conflict. The smallest set that
@@ -150,11 +151,11 @@ class Reasons:
         conflicts: list[tuple[str, ...]] = []
         while True:
             ignored = next(hitting_sets(conflicts))
-            if self._is_served(reach, frozenset(ignored)):
-                return self._smaller(reach, len(ignored)) or ignored
-            conflicts.append(self._conflict(reach, frozenset(ignored)))
+            if self._is_served(host, frozenset(ignored)):
+                return self._smaller(host, len(ignored)) or ignored
+            conflicts.append(self._conflict(host, frozenset(ignored)))
 
-    def _smaller(self, reach: Reach, size: int) -> tuple[str, ...]:
+    def _smaller(self, host: HostProviders, size: int) -> tuple[str, ...]:
         """Return a set of less constraints, but more than one, without which a host is served.
 
         There is one if a request group is left out with its class, and with the group the provider
@@ -162,27 +163,27 @@ class Reasons:
         """
         sets = (chosen for less in range(2, size) for chosen in combinations(self.names, less))
         for chosen in islice(sets, _MOST_SETS):
-            if self._is_served(reach, frozenset(chosen)) and not any(
-                self.is_enough(reach.root, name, {*chosen} - {name}) for name in chosen
+            if self._is_served(host, frozenset(chosen)) and not any(
+                self.is_enough(host.root, name, {*chosen} - {name}) for name in chosen
             ):
                 return chosen
         return ()
 
-    def _conflict(self, reach: Reach, ignored: frozenset[str]) -> tuple[str, ...]:
+    def _conflict(self, host: HostProviders, ignored: frozenset[str]) -> tuple[str, ...]:
         """Return constraints beside the ignored ones that exclude a host, none too many."""
         conflict = [name for name in self.names if name not in ignored]
         for name in reversed(tuple(conflict)):
-            if not self._is_served(reach, ignored.union(self.names) - set(conflict) | {name}):
+            if not self._is_served(host, ignored.union(self.names) - set(conflict) | {name}):
                 conflict.remove(name)
         others = frozenset(self.names).difference(conflict)
-        lacking = [n for n in conflict if not self.is_enough(reach.root, n, others)]
+        lacking = [n for n in conflict if not self.is_enough(host.root, n, others)]
         return tuple(lacking or conflict)
 
-    def _is_served(self, reach: Reach, ignored: frozenset[str]) -> bool:
+    def _is_served(self, host: HostProviders, ignored: frozenset[str]) -> bool:
         return any(
-            solver is not None and next(solver.each(reach.stocks), None) is not None
+            solver is not None and next(solver.each(host.stocks), None) is not None
             for query, solvers in self._without(ignored)
-            for solver in (solvers.of(reach) if _suits_root(reach, query) else None,)
+            for solver in (solvers.of(host) if _suits_root(host, query) else None,)
         )
 
     def _without(self, ignored: frozenset[str]) -> list[tuple[CandidateQuery, Solvers]]:
@@ -200,22 +201,97 @@ class Reasons:
         """Return the amount of a resource class; 0 for other constraints."""
         return max(query.resources().get(name, 0) for query in self._queries)
 
-    def _lack(self, reach: Reach, name: str, ignored: frozenset[str]) -> Lack | None:
+    def _lack(self, host: HostProviders, name: str, ignored: frozenset[str]) -> Lack | None:
         """Return what a host lacks of a resource class, while other constraints are ignored.
 
         :returns: ``None`` if no amount of the class would help.
         """
-        key = reach.shape, name
+        key = host.shape, name
         if key not in self._endless:
             self._endless[key] = _endless(*key)
-        endless, stocks = self._endless[key], _free_of(reach, name)
+        endless, stocks = self._endless[key], _free_of(host, name)
         verdicts = (
-            _verdict(name, reach, solvers, solution)
+            _verdict(name, host, solvers, solution)
             for _, solvers in self._without(ignored)
-            if (solver := solvers.of(reach, endless)) is not None
+            if (solver := solvers.of(host, endless)) is not None
             for solution in islice(solver.each(stocks), _MOST_SOLUTIONS)
         )
         return min(verdicts, key=_order, default=None)
+
+
+def nearest(reasons: Mapping[str, HostReason]) -> list[tuple[str, HostReason]]:
+    """Return the hosts that lack the fewest constraints, the nearest first, with the reason.
+
+    :param reasons: by the name of the host. A host with a reason without constraints is left out.
+    """
+    lacking = [(name, reason) for name, reason in reasons.items() if reason.lacks]
+    fewest = min((len(reason.lacks) for _, reason in lacking), default=0)
+    return sorted(
+        ((name, reason) for name, reason in lacking if len(reason.lacks) == fewest),
+        key=lambda item: (_nearness(item[1].lacks.values()), item[0]),
+    )
+
+
+def _nearness(lacks: Collection[Lack]) -> tuple[int, float, int]:
+    """Return what sorts missing amounts before limits of a claim, which no free amount cures."""
+    limits = [lack for lack in lacks if isinstance(lack, ClaimLimit)]
+    distance = sum(abs(limit.asked - limit.value) / limit.asked for limit in limits)
+    return len(limits), distance, sum(lack for lack in lacks if isinstance(lack, int))
+
+
+def hosts_of(cloud: SimulatedCloud) -> Mapping[str, str]:
+    """Return the names of the trees that have CPUs or memory, by the uuid of the root provider."""
+    return {
+        host.root: host.providers[0].state.name
+        for host in cloud.hosts
+        if any(name in p.stocks for p in host.own() for name in (VCPU, PCPU, MEMORY_MB))
+    }
+
+
+def never_served(
+    where: str, queries: Sequence[CandidateQuery], cloud: SimulatedCloud
+) -> list[Fault]:
+    """Return why no host could ever take a server; empty if a host could.
+
+    :param where: the name of the flavor in a fault.
+    :param queries: the queries for the server. A host that serves any of them is enough.
+    :param cloud: without the allocations of servers.
+    """
+    reasons = Reasons(cloud, queries)
+    hosts = hosts_of(cloud)
+    if any(map(reasons.is_served, hosts)):
+        return []
+    of_hosts = {name: reasons.of(root) for root, name in hosts.items()}
+    common = [n for n in reasons.names if all(n in reason.lacks for reason in of_hosts.values())]
+    if common:
+        return [_common(where, name, reasons.asked(name), of_hosts) for name in common]
+    host, reason = nearest(of_hosts)[0]
+    parts = (
+        f"{lack} {name}" if isinstance(lack, int) and lack > 1 else named(name, lack)
+        for name, lack in reason.lacks.items()
+    )
+    given = "no host has all that the flavor requests"
+    return [Fault(where, given, f"host {host} lacks least: {', '.join(parts)}")]
+
+
+def _common(where: str, name: str, asked: int, reasons: Mapping[str, HostReason]) -> Fault:
+    """Return the fault of a constraint that no host meets."""
+    where = f"{where}, {name}"
+    if not asked:
+        is_trait = " " not in name and "=" not in name
+        allowed = "no host has this trait" if is_trait else "no host meets it"
+        if name.startswith("!"):
+            allowed = f"every host has the trait {name[1:]}"
+        return Fault(where, "required", allowed)
+    lacks = [(reason.lacks[name], host) for host, reason in reasons.items()]
+    limits = [(lack, host) for lack, host in lacks if isinstance(lack, ClaimLimit)]
+    lack, host = min(limits or lacks, key=lambda item: (_order(item[0]), item[1]))
+    if isinstance(lack, ClaimLimit):
+        allowed = f"no host gives it in one claim: {lack.limit} {lack.value} (host {host})"
+        return Fault(where, f"requests {lack.asked}", allowed)
+    most = asked - lack
+    allowed = f"no host has more than {most} (host {host})" if most > 0 else "no host has enough"
+    return Fault(where, f"requests {asked}", allowed)
 
 
 def hitting_sets(conflicts: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
@@ -227,9 +303,9 @@ def hitting_sets(conflicts: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ..
                 yield chosen
 
 
-def _suits_root(reach: Reach, query: CandidateQuery) -> bool:
+def _suits_root(host: HostProviders, query: CandidateQuery) -> bool:
     """Tell whether the root provider is as a group without resources and suffix demands."""
-    root = reach.providers[0].state
+    root = host.providers[0].state
     return all(
         not any(map(root.traits.isdisjoint, group.any_of))
         and are_in(root.aggregates, group.member_of)
@@ -251,20 +327,20 @@ def _endless(shape: Shape, name: str) -> Shape:
     return Shape(tuple(map(of, shape.places)))
 
 
-def _free_of(reach: Reach, name: str) -> list[Stock]:
+def _free_of(host: HostProviders, name: str) -> list[Stock]:
     """Return the inventories of a host as if there was no end of a resource class."""
     return [
         Stock(name, stock.inventory, stock.capacity - MAX_AMOUNT) if stock.name == name else stock
-        for stock in reach.stocks
+        for stock in host.stocks
     ]
 
 
-def _verdict(name: str, reach: Reach, solvers: Solvers, solution: Solution) -> Lack:
+def _verdict(name: str, host: HostProviders, solvers: Solvers, solution: Solution) -> Lack:
     """Return what a host lacks of a resource class for a way to serve the query."""
     amounts = {group.resources[name] for group in solvers.groups if name in group.resources}
     missing = 0
     for number, total in solution.claims:
-        stock = reach.stocks[number]
+        stock = host.stocks[number]
         if stock.name != name:
             continue
         units = stock.inventory.units

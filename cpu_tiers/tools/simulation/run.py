@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
-from cpu_tiers.tools.simulation.floors import PlacedServer, TierFloors, tier_floors
-from cpu_tiers.tools.simulation.reach import Reach
+from cpu_tiers.tools.simulation.entitlements import PlacedServer, TierFloors, tier_floors
+from cpu_tiers.tools.simulation.providers import HostProviders
 from cpu_tiers.tools.simulation.requests import Arrival
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 
@@ -93,14 +93,14 @@ def simulate(
         if number % step == 0 or number == len(arrivals) - 1:
             course.append(stream.moment(number, arrival.time))
     useful = {root for demand in demands.values() for root in scheduler.with_room(demand)}
-    hosts = [reach for reach in cloud.reaches if _is_host(reach)]
+    hosts = [host for host in cloud.hosts if _is_host(host)]
     servers = [*stream.running.values(), *map(PlacedServer.resident, residents)]
     return Outcome(
         taken=stream.taken,
         refused=stream.refused,
         first_refused=first_refused,
-        free=_free(cloud.reaches),
-        stranded=_free(reach for reach in hosts if reach.root not in useful),
+        free=_free(cloud.hosts),
+        stranded=_free(host for host in hosts if host.root not in useful),
         whole_hosts=stream.empty.count,
         empty_hosts=stream.empty.mean,
         refused_core_hours=stream.core_hours.refused_part,
@@ -177,8 +177,8 @@ class _EmptyHosts:
     def __init__(self, cloud: SimulatedCloud, time: float) -> None:
         self._cloud = cloud
         self._moment = cloud.moment
-        self._hosts = {reach.root: reach for reach in cloud.reaches if _is_host(reach)}
-        self._empty = {root for root, reach in self._hosts.items() if _is_whole(reach)}
+        self._hosts = {host.root: host for host in cloud.hosts if _is_host(host)}
+        self._empty = {root for root, host in self._hosts.items() if _is_whole(host)}
         self._begin = self._time = time
         self._sum = 0.0
 
@@ -228,19 +228,19 @@ class _CoreHours:
         self._refused += cpus * time * is_refused
 
 
-def _is_host(reach: Reach) -> bool:
-    return any(name in provider.stocks for provider in reach.own() for name in (VCPU, PCPU))
+def _is_host(host: HostProviders) -> bool:
+    return any(name in provider.stocks for provider in host.own() for name in (VCPU, PCPU))
 
 
-def _is_whole(reach: Reach) -> bool:
-    return all(s.free == s.capacity for p in reach.own() for s in p.stocks.values())
+def _is_whole(host: HostProviders) -> bool:
+    return all(s.free == s.capacity for p in host.own() for s in p.stocks.values())
 
 
-def _free(reaches: Iterable[Reach]) -> Mapping[str, int]:
+def _free(hosts: Iterable[HostProviders]) -> Mapping[str, int]:
     """Return the free amounts of trees; a stock that is overfull has nothing free."""
     free: Counter[str] = Counter()
-    for reach in reaches:
-        for provider in reach.own():
+    for host in hosts:
+        for provider in host.own():
             for name, stock in provider.stocks.items():
                 free[name] += max(stock.free, 0)
     return free

@@ -11,8 +11,7 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import PCPU, VCPU
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.hosts import HostStates
-from cpu_tiers.tools.simulation.policies import Policy, with_weights
+from cpu_tiers.tools.simulation.policies import HostStates, Policy, with_weights
 from cpu_tiers.tools.simulation.scores import Asked, CostScores, MeanScores, Scores
 from cpu_tiers.weights import MeanScoring
 from cpu_tiers.weights.cost.gradient import History
@@ -80,13 +79,11 @@ class _Candidates:
     def _note_room(self, changed: Iterable[str]) -> None:
         for root in changed:
             # Where two nodes of a guest would be on the same NUMA node, no guest can be placed.
-            if self.of(root) if self._has_nodes else self._is_found(root):
+            is_found = any(root in search.hosts() for search in self._searches)
+            if is_found and (not self._has_nodes or self.of(root)):
                 self._room[root] = None
             else:
                 self._room.pop(root, None)
-
-    def _is_found(self, root: str) -> bool:
-        return any(root in search.hosts() for search in self._searches)
 
     def of(self, root: str) -> Sequence[AllocationRequest]:
         """Return the candidates of a host on which a guest can be placed, the best first."""
@@ -114,7 +111,7 @@ class Scheduler:
         self._ties = ties
         self._states = HostStates(cloud)
         self._moment = cloud.moment
-        self._order = {reach.root: number for number, reach in enumerate(cloud.reaches)}
+        self._order = {host.root: number for number, host in enumerate(cloud.hosts)}
         self._candidates: dict[str, tuple[_Candidates, ...]] = {}
         self._history = History()
 

@@ -1,27 +1,33 @@
 """A snapshot of a cloud as a JSON document: providers, allocations and flavors.
 
 ``cpu-tiers cloud snapshot`` writes the document, and :meth:`Snapshot.parse` reads it with every
-fault and its place. Pure.
+fault and its place. A snapshot that leaves the company is masked first. Pure.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.flavor import SIZES, Flavor
 from cpu_tiers.model.inventory import MAX_RATIO, Inventory
 from cpu_tiers.model.names import with_shares_named
+from cpu_tiers.model.providers import roots_of
+from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
-from cpu_tiers.tools.simulation.provider import CloudProvider
+from cpu_tiers.tools.simulation.providers import CloudProvider
 
 FORMAT = "cpu-tiers cloud snapshot"
 VERSION = 1
 _KEYS = ("format", "version", "taken", "masked", "providers", "consumers", "flavors")
 _MOST_ABOVE = 64
 """Trees of Nova, Neutron and Cyborg have 4 levels; Placement has no bound."""
+
+_KEPT = ("hw:", "resources", "required", "trait", "quota:", "group_policy", "same_subtree")
+"""How the keys begin of the extra specs that a masked flavor keeps."""
 
 _LEAST = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
 
@@ -32,7 +38,7 @@ class Snapshot:
 
     :param consumers: the allocations of servers, migrations and others, by the consumer's uuid.
     :param is_masked: whether names and ids are replaced
-        (:func:`~cpu_tiers.tools.simulation.masking.masked`).
+        (:func:`~cpu_tiers.tools.simulation.snapshot.masked`).
     :param taken: when the cloud was read, in UTC; ``None`` if the document does not say so.
     """
 
@@ -145,11 +151,7 @@ class _Place(DocumentPlace):
             time = datetime.fromisoformat(body[key])
             if time.tzinfo is not None:
                 return time.astimezone(UTC)
-        except (
-            TypeError,
-            ValueError,
-            OverflowError,
-        ):  # OverflowError: the year would be 0 or 10000
+        except (TypeError, ValueError, OverflowError):  # the year would be 0 or 10000
             pass
         (self / key).wrong(body[key], "give a time as 2026-11-23T08:00:00Z")
         return None
@@ -208,17 +210,8 @@ def _inventory(at: _Place, body: object) -> Inventory:
         (at / "allocation_ratio").wrong(ratio, f"give a number above 0 and up to {MAX_RATIO}")
         ratio = 1.0
 
-    def amount(key: str) -> int:
-        return (at / key).amount(inventory.get(key), _LEAST[key])
-
-    return Inventory(
-        total=amount("total"),
-        reserved=amount("reserved"),
-        min_unit=amount("min_unit"),
-        max_unit=amount("max_unit"),
-        step_size=amount("step_size"),
-        allocation_ratio=ratio,
-    )
+    amounts = {key: (at / key).amount(inventory.get(key), _LEAST[key]) for key in _LEAST}
+    return read_inventory({**amounts, "allocation_ratio": ratio})
 
 
 def _consumers(
@@ -261,9 +254,69 @@ def _provider_json(provider: CloudProvider) -> dict[str, object]:
         "name": provider.name,
         "parent_uuid": provider.parent,
         "inventories": {
-            name: {key: getattr(inventory, key) for key in (*_LEAST, "allocation_ratio")}
-            for name, inventory in provider.inventories.items()
+            name: inventory_json(inventory) for name, inventory in provider.inventories.items()
         },
         "traits": sorted(provider.traits),
         "aggregates": sorted(provider.aggregates),
     }
+
+
+def masked(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with other names and ids; equal names stay equal everywhere.
+
+    A masked snapshot simulates the same: amounts, resource classes, traits, and the extra specs
+    that decide about hosts are kept. Hosts, aggregates, consumers and flavors are numbered in the
+    order of the snapshot.
+    """
+    providers = snapshot.providers
+    ids = _ids(1, (provider.uuid for provider in providers))
+    aggregates = _ids(2, (name for p in providers for name in sorted(p.aggregates)))
+    consumers = _ids(3, snapshot.consumers)
+    names = _names(providers)
+    return Snapshot(
+        providers=tuple(
+            replace(
+                provider,
+                uuid=ids[provider.uuid],
+                name=names[provider.uuid],
+                parent=None if provider.parent is None else ids[provider.parent],
+                aggregates=frozenset(aggregates[name] for name in provider.aggregates),
+            )
+            for provider in providers
+        ),
+        consumers={
+            consumers[consumer]: {ids[uuid]: amounts for uuid, amounts in allocations.items()}
+            for consumer, allocations in snapshot.consumers.items()
+        },
+        flavors=tuple(
+            masked_flavor(flavor, f"flavor-{number}")
+            for number, flavor in enumerate(snapshot.flavors, start=1)
+        ),
+        is_masked=True,
+        taken=snapshot.taken,
+    )
+
+
+def _ids(kind: int, originals: Iterable[str]) -> dict[str, str]:
+    """Return a uuid for each id; the first digits tell ids of different kinds apart."""
+    unique = dict.fromkeys(originals)
+    return {name: str(UUID(int=(kind << 96) + n)) for n, name in enumerate(unique, start=1)}
+
+
+def _names(providers: Iterable[CloudProvider]) -> Mapping[str, str]:
+    """Return the new name of each provider; a name tells the host and the number in its tree."""
+    trees: dict[str, list[str]] = {}
+    for uuid, root in roots_of({p.uuid: p.parent for p in providers}).items():
+        trees.setdefault(root, []).append(uuid)
+    return {
+        uuid: f"host-{host}" + (f"-provider-{number}" if number else "")
+        for host, tree in enumerate(trees.values(), start=1)
+        for number, uuid in enumerate(tree)
+    }
+
+
+def masked_flavor(flavor: Flavor, name: str) -> Flavor:
+    """Return a flavor with another name, without the extra specs that may have names."""
+    sizes = flavor._asdict() | {"name": name}
+    specs = {key: value for key, value in flavor.extra_specs.items() if key.startswith(_KEPT)}
+    return Flavor(**sizes | {"extra_specs": specs})

@@ -1,20 +1,23 @@
-"""What of a cloud is sold: the amounts of each provider and resource class, by tier.
+"""What of a cloud is sold and what is left, by provider, host, resource class and tier.
 
 Placement does not know tiers. The tier of a consumer follows from its allocations: VCPU_SHARES for
 each VCPU. Pure.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from cpu_tiers.guest.tier import Tier, tier_of_amounts
-from cpu_tiers.model.names import NUMA_SERVER, PCPU, VCPU
+from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.model.providers import roots_of
-from cpu_tiers.tools.simulation.provider import CloudProvider
+from cpu_tiers.tools.simulation.providers import CloudProvider
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.translators.server_queries import DISABLED_TRAIT
+
+FIRST_CLASSES = (VCPU, VCPU_SHARES, PCPU, MEMORY_MB, "DISK_GB")
+"""The resource classes that are shown first, in this order."""
 
 
 class TierSale(NamedTuple):
@@ -107,8 +110,7 @@ def sold_cloud(snapshot: Snapshot, tiers: Iterable[Tier]) -> SoldCloud:
     """
     roots = _roots(snapshot.providers)
     ordered = sorted(
-        snapshot.providers,
-        key=lambda p: (roots[p.uuid], p.parent is not None, p.name),
+        snapshot.providers, key=lambda p: (roots[p.uuid], p.parent is not None, p.name)
     )
     parts = _parts(snapshot, roots, tuple(tiers))
     amounts: list[SoldAmount] = []
@@ -168,10 +170,7 @@ def _parts(
 def _amount(
     host: str, provider: CloudProvider, name: str, capacity: int, parts: list[SoldPart]
 ) -> SoldAmount:
-    tiers: dict[str, TierSale] = {}
-    for part in parts:
-        before = tiers.get(part.tier, NOTHING)
-        tiers[part.tier] = TierSale(before.servers + 1, before.used + part.amount)
+    tiers = _added((part.tier, TierSale(1, part.amount)) for part in parts)
     return SoldAmount(
         host=host,
         provider=provider.name,
@@ -179,4 +178,130 @@ def _amount(
         capacity=capacity,
         used=sum(part.amount for part in parts),
         tiers=dict(sorted(tiers.items())),
+    )
+
+
+def percent(part: float | None) -> str:
+    """Return a part in percent, such as ``12 %``; ``-`` for no part."""
+    return "-" if part is None else f"{round(100 * part)} %"  # a format has -0, too
+
+
+class ClassSum(NamedTuple):
+    """The sums of a resource class over some providers.
+
+    :param over: how many of the providers are over their capacity.
+    """
+
+    capacity: int
+    used: int
+    over: int
+    tiers: Mapping[str, TierSale]
+
+    @property
+    def left(self) -> float | None:
+        """Return the part of the capacity that is left; ``None`` without a capacity.
+
+        The part is negative if more is allocated than the capacity.
+        """
+        return 1 - self.used / self.capacity if self.capacity > 0 else None
+
+
+class TierRoom(NamedTuple):
+    """How many more servers of a tier a cloud takes, as if the other tiers got no servers.
+
+    :param flavor: the smallest flavor of the tier, for which the number is.
+    :param is_exact: ``False`` if the search was cut short; then more servers may fit.
+    """
+
+    tier: str
+    flavor: str
+    more: int
+    is_exact: bool = True
+
+    @property
+    def text(self) -> str:
+        """Return the number."""
+        return f"{'' if self.is_exact else 'at least '}{self.more:,}"
+
+
+def class_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, ClassSum]:
+    """Return the sums by resource class, in the order in which they are shown.
+
+    The number of servers of a tier is the sum over the providers: a server with parts of several
+    providers counts once for each.
+    """
+    by_class = _grouped(amounts, lambda amount: amount.resource_class)
+    return {name: _sum(by_class[name]) for name in class_order(by_class)}
+
+
+def _grouped(
+    amounts: Iterable[SoldAmount], key: Callable[[SoldAmount], str]
+) -> dict[str, list[SoldAmount]]:
+    groups: dict[str, list[SoldAmount]] = {}
+    for amount in amounts:
+        groups.setdefault(key(amount), []).append(amount)
+    return groups
+
+
+def _sum(amounts: Sequence[SoldAmount]) -> ClassSum:
+    return ClassSum(
+        sum(amount.capacity for amount in amounts),
+        sum(amount.used for amount in amounts),
+        sum(amount.is_over for amount in amounts),
+        _added(sale for amount in amounts for sale in amount.tiers.items()),
+    )
+
+
+def _added(sales: Iterable[tuple[str, TierSale]]) -> dict[str, TierSale]:
+    """Return the sum of the sales of each tier, by the name of the tier."""
+    sums: dict[str, TierSale] = {}
+    for tier, sale in sales:
+        before = sums.get(tier, NOTHING)
+        sums[tier] = TierSale(before.servers + sale.servers, before.used + sale.used)
+    return sums
+
+
+def class_order(names: Iterable[str]) -> list[str]:
+    """Return resource classes in the order in which they are shown, each of them once."""
+    given = frozenset(names)
+    return [
+        *(name for name in FIRST_CLASSES if name in given),
+        *sorted(given.difference(FIRST_CLASSES)),
+    ]
+
+
+def host_sums(amounts: Iterable[SoldAmount]) -> Mapping[str, Mapping[str, ClassSum]]:
+    """Return the sums by host and resource class, the hosts with the greatest need first.
+
+    Hosts with a provider over its capacity come first, then those with the least left: the least
+    part of a resource class. A host without any capacity comes last.
+    """
+    by_host = _grouped(amounts, lambda amount: amount.host)
+    sums = {host: class_sums(of_host) for host, of_host in by_host.items()}
+
+    def need(host: str) -> tuple[int, float, str]:
+        over = sum(of_class.over for of_class in sums[host].values())
+        return -over, least_left(sums[host], default=2.0), host
+
+    return {host: sums[host] for host in sorted(sums, key=need)}
+
+
+def group_sums(
+    amounts: Iterable[SoldAmount], groups: Mapping[str, frozenset[str]]
+) -> Mapping[str, Mapping[str, ClassSum]]:
+    """Return the sums by group of hosts and resource class; a host may be in several groups.
+
+    :param groups: the names of the hosts of each group.
+    """
+    by_host = _grouped(amounts, lambda amount: amount.host)
+    return {
+        name: class_sums(amount for host in hosts for amount in by_host.get(host, ()))
+        for name, hosts in groups.items()
+    }
+
+
+def least_left(sums: Mapping[str, ClassSum], *, default: float) -> float:
+    """Return the least part that is left of a resource class."""
+    return min(
+        (of_class.left for of_class in sums.values() if of_class.left is not None), default=default
     )

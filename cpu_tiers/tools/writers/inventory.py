@@ -22,7 +22,7 @@ from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.excesses import excesses_of
+from cpu_tiers.tools.placement.inventories import excesses_of
 from cpu_tiers.tools.placement.sync import sync
 from cpu_tiers.tools.writers.provider_yaml import NAME as PROVIDER_YAML
 from cpu_tiers.tools.writers.provider_yaml import warn_of_options

@@ -9,7 +9,7 @@ from cpu_tiers.tools.frame.formatting import ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
-from cpu_tiers.tools.placement.race import Race, RaceResult
+from cpu_tiers.tools.placement.concurrent_claims import ClaimsResult, ConcurrentClaims
 
 LOG = logging.getLogger(__name__)
 
@@ -48,16 +48,18 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
         return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        """Run the race and show its result."""
+        """Send the claims, and show the result."""
         with (
             ProgressLine(f"claiming in {parsed_args.rounds} rounds"),
             self.placement(self.nova_conf(), connections=parsed_args.claimers) as client,
         ):
-            race = Race(client=client, claimers=parsed_args.claimers, claim=client.set_consumers)
+            claims = ConcurrentClaims(
+                client=client, claimers=parsed_args.claimers, claim=client.set_consumers
+            )
             try:
-                result = race.run(parsed_args.rounds)
+                result = claims.run(parsed_args.rounds)
             finally:
-                _log_left_behind(race)
+                _log_left_behind(claims)
         self.status = _log_result(result)
         shown = asdict(result)
         return tuple(shown), shown.values()
@@ -68,8 +70,8 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
         return status or self.status
 
 
-def _log_left_behind(race: Race) -> None:
-    for name in race.left_behind:
+def _log_left_behind(claims: ConcurrentClaims) -> None:
+    for name in claims.left_behind:
         LOG.error(
             "Provider %s may still exist: delete its allocations (openstack resource provider"
             " allocation delete), and then the provider (openstack resource provider delete)",
@@ -77,7 +79,7 @@ def _log_left_behind(race: Race) -> None:
         )
 
 
-def _log_result(result: RaceResult) -> int:
+def _log_result(result: ClaimsResult) -> int:
     """Log the result and the remedy, and return the exit status."""
     if not result.oversold_rounds:
         LOG.info(

@@ -7,9 +7,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cpu_tiers.tools.cloud.cloud_text import print_cloud
-from cpu_tiers.tools.simulation.left import TierRoom
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import sold_cloud
+from cpu_tiers.tools.simulation.sold import TierRoom, sold_cloud
 from tests.functional.page.clouds import cloud_of
 from tests.unit.simulation.clouds import provider
 

@@ -18,10 +18,16 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.accounting.port_bindings import PortBinding, bind
 from cpu_tiers.model.port import Port
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.placement.allocations import claim, delete, move, roll_back
+from cpu_tiers.tools.placement.allocations import (
+    add_portion,
+    claim,
+    delete,
+    move,
+    release,
+    roll_back,
+)
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.exchange import Transport
-from cpu_tiers.tools.placement.portions import add, release
 from tests.draws import SEED, part
 from tests.functional.placement.networks import add_host, ask, port, uuid, vf
 
@@ -146,7 +152,7 @@ class Cloud:
         if not ways:
             return False
         (binding,) = bind([new], self.random.choice(ways)).values()
-        add(self.client, server.uuid, binding.portion)
+        add_portion(self.client, server.uuid, binding.portion)
         server.bindings[new.id] = binding
         return True
 
@@ -203,7 +209,7 @@ class Cloud:
         if not ways:
             return False
         chosen, held = self.random.choice(ways), self.client.consumer(server.uuid).allocations
-        add(self.client, server.uuid, Portion.by_id(chosen.allocations))
+        add_portion(self.client, server.uuid, Portion.by_id(chosen.allocations))
         release(self.client, server.uuid, held)
         server.host = next(uuid for uuid in chosen.allocations if uuid in self.hosts)
         server.bindings = bind(ports, chosen)

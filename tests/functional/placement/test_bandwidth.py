@@ -15,9 +15,15 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.port import Port
 from cpu_tiers.placement.errors import InsufficientCapacity, PlacementVersionTooOld
 from cpu_tiers.placement.records import Inventories
-from cpu_tiers.tools.placement.allocations import claim, delete, move, roll_back
+from cpu_tiers.tools.placement.allocations import (
+    add_portion,
+    claim,
+    delete,
+    move,
+    release,
+    roll_back,
+)
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.portions import add, release
 from cpu_tiers.translators import ServerRequest, translate
 from tests.functional.placement.networks import (
     BR_0,
@@ -212,7 +218,7 @@ def test_devices_for_guaranteed_bandwidth_and_for_best_effort(embedded: Placemen
 def test_a_detached_port_makes_room_for_another(cloud: PlacementClient) -> None:
     bindings = boot(cloud, SERVER, "c1", port("p1", 2000), port("p2", 1000))
     with pytest.raises(InsufficientCapacity):
-        add(cloud, SERVER, bindings["p2"].portion)  # 3000 of 3000 are held
+        add_portion(cloud, SERVER, bindings["p2"].portion)  # 3000 of 3000 are held
     release(cloud, SERVER, bindings["p1"].portion)
     assert used(cloud, BR_0) == 1000
     boot(cloud, OTHER, "c1", port("p3", 2000))
@@ -252,7 +258,7 @@ def test_a_resize_on_the_same_host(cloud: PlacementClient) -> None:
 def test_an_evacuation_holds_both_hosts_until_the_first_is_back(cloud: PlacementClient) -> None:
     boot(cloud, SERVER, "c1", port("p1", 1000))
     source = cloud.consumer(SERVER).allocations
-    add(cloud, SERVER, Portion.by_id(on(cloud, "c2", port("p1", 1000)).allocations))
+    add_portion(cloud, SERVER, Portion.by_id(on(cloud, "c2", port("p1", 1000)).allocations))
     assert (used(cloud, BR_0), used(cloud, f"c2:{OVS}:br-0")) == (1000, 1000)
     release(cloud, SERVER, source)
     assert (used(cloud, BR_0), used(cloud, f"c2:{OVS}:br-0")) == (0, 1000)

@@ -64,13 +64,6 @@ def test_no_candidate_is_an_empty_answer_and_no_error(client: PlacementClient) -
     assert client.candidates(TWO_VCPUS).allocation_requests == ()
 
 
-def test_limit(client: PlacementClient) -> None:
-    for index in range(3):
-        host(client, f"compute{index}", vcpus=8)
-    assert len(client.candidates(TWO_VCPUS).allocation_requests) == 3
-    assert len(client.candidates(TWO_VCPUS, limit=2).allocation_requests) == 2
-
-
 def test_placements_own_words_are_in_the_error(client: PlacementClient) -> None:
     query = CandidateQuery(groups=(RequestGroup(resources={"CUSTOM_NOT_THERE": 1}),))
     with pytest.raises(PlacementRefused, match="No such resource class CUSTOM_NOT_THERE") as error:

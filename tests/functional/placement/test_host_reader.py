@@ -3,9 +3,9 @@
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.tools.placement.candidate_survey import CandidateSurvey
+from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.host_reader import HostReader
+from cpu_tiers.tools.placement.cloud_reader import HostReader, read_empty_cloud
 from tests.functional.placement.providing import provide, put_into_aggregate
 
 VCPU = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))
@@ -27,7 +27,7 @@ def test_hosts_with_their_pool_and_no_other(client: PlacementClient, seen: list[
     assert not any(two in line for line in seen)  # only hosts that are asked for are read
     # The summary of host a tells its use and its traits; the pool has no summary.
     assert sum(f"{one}/" in line for line in seen) == 1
-    of_one, of_pool = cloud.reaches
+    of_one, of_pool = cloud.hosts
     assert [p.state.name for p in of_one.providers] == ["a", "pool"]
     assert [p.state.name for p in of_pool.providers] == ["pool"]
     (vcpu, disk) = of_one.stocks
@@ -55,7 +55,7 @@ def test_what_has_room_for_all_amounts_is_not_read(
     assert read == {"small", "limited", "limited-to-one-group"}
     asked = [line for line in seen if "?resources=" in line]
     assert asked == [f"GET /resource_providers?resources=VCPU:{n}" for n in (2, 4, 6)]
-    stocks = {r.providers[0].state.name: r.providers[0].stocks["VCPU"] for r in cloud.reaches}
+    stocks = {r.providers[0].state.name: r.providers[0].stocks["VCPU"] for r in cloud.hosts}
     assert (stocks["with-room"].free, stocks["small"].free) == (8, 3)
     assert stocks["limited"].inventory.max_unit == 1
 
@@ -71,16 +71,16 @@ def test_no_provider_has_room_of_a_class_that_placement_does_not_know(
 def test_aggregates_of_the_query(client: PlacementClient) -> None:
     one = provide(client, "a", VCPU=8)
     aggregate = put_into_aggregate(client, one)
-    (reach,) = HostReader(client, {}, {"VCPU"}, [aggregate]).cloud([one]).reaches
-    assert reach.providers[0].state.aggregates == {aggregate}
+    (host,) = HostReader(client, {}, {"VCPU"}, [aggregate]).cloud([one]).hosts
+    assert host.providers[0].state.aggregates == {aggregate}
 
 
 def test_a_provider_that_is_deleted_meanwhile_has_nothing(client: PlacementClient) -> None:
     one = provide(client, "a", VCPU=8)
     reader = HostReader(client, {}, {"VCPU"})
     client.delete_provider(one)
-    (reach,) = reader.cloud([one]).reaches
-    assert (reach.root, reach.stocks) == (one, ())
+    (host,) = reader.cloud([one]).hosts
+    assert (host.root, host.stocks) == (one, ())
 
 
 def test_a_cloud_as_if_it_had_no_servers(client: PlacementClient) -> None:
@@ -89,8 +89,8 @@ def test_a_cloud_as_if_it_had_no_servers(client: PlacementClient) -> None:
     client.set_consumers(
         Consumer(uuid=CONSUMER, allocations=allocations, project_id="p", user_id="u")
     )
-    (reach,) = HostReader(client, {}, {"VCPU"}).empty_cloud(["HW_CPU_X86_AVX2"]).reaches
-    assert (reach.stocks[0].free, reach.providers[0].state.traits) == (
+    (host,) = read_empty_cloud(client, ["HW_CPU_X86_AVX2"]).hosts
+    assert (host.stocks[0].free, host.providers[0].state.traits) == (
         8,
         frozenset({"HW_CPU_X86_AVX2"}),
     )

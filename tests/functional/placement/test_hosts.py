@@ -6,7 +6,7 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.placement.records import Inventories
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.hosts import read_host
+from cpu_tiers.tools.placement.sync import read_host
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"

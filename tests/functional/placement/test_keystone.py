@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from cpu_tiers.placement.errors import NotAuthorised, PlacementMisconfigured
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.placement.session import connect
+from cpu_tiers.tools.placement.session import opened_services, placement_client
 from tests.functional.placement.keystone import IS_MISSING, credentials
 
 pytestmark = IS_MISSING
@@ -18,7 +18,8 @@ NovaConf = Callable[..., Path]
 def find(path: Path) -> None:
     conf = cfg.ConfigOpts()
     conf(["--config-file", str(path)], project="nova", default_config_dirs=[])
-    with connect(conf, retry_policy=RetryPolicy(sleep=lambda _: None)) as client:
+    with opened_services(conf) as services:
+        client = placement_client(services, retry_policy=RetryPolicy(sleep=lambda _: None))
         assert client.find_provider("compute1") is None
         client.create_trait("CUSTOM_GOLD")
 

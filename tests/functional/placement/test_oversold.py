@@ -10,7 +10,7 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Excess
 from cpu_tiers.placement.errors import OversoldClaim
 from cpu_tiers.placement.records import Consumer, Inventories
-from cpu_tiers.tools.placement import oversold, portions
+from cpu_tiers.tools.placement import allocations, conflicts
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 
@@ -24,7 +24,7 @@ Faults = list[tuple[str, str]]
 @pytest.fixture
 def host(client: PlacementClient, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return a host of 8 units, for a client that gives back."""
-    monkeypatch.setattr(oversold, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(conflicts, "LONGEST_PAUSE", 0.0)
     client.gives_back_oversold = True
     uuid = client.create_provider("compute1").uuid
     by_class = {"NUMA_THREAD": Inventory(total=8, max_unit=8)}
@@ -63,7 +63,7 @@ def test_an_excess_for_ever(client: PlacementClient, host: str, faults: Faults) 
     claim_two(client, host)
     faults += [EXCESS] * 99
     with pytest.raises(OversoldClaim, match=r"9 of 8 NUMA_THREAD .* placement check"):
-        portions.add(client, SERVER, Portion.by_id({host: {"NUMA_THREAD": 1}}))
+        allocations.add_portion(client, SERVER, Portion.by_id({host: {"NUMA_THREAD": 1}}))
     assert held(client, host) == 2
 
 
@@ -74,7 +74,7 @@ def test_off_is_off(client: PlacementClient, host: str, seen: list[str]) -> None
     assert seen == [f"GET /allocations/{SERVER}", "POST /allocations"]
     client.gives_back_oversold = True
     seen.clear()
-    portions.release(client, SERVER, Portion.by_id({host: {"NUMA_THREAD": 1}}))
+    allocations.release(client, SERVER, Portion.by_id({host: {"NUMA_THREAD": 1}}))
     assert seen == [f"GET /allocations/{SERVER}", "POST /allocations"]
 
 
@@ -111,15 +111,15 @@ def test_a_fault_while_a_claim_is_given_back(
         faults[:] = fault
         return [excess]
 
-    monkeypatch.setattr(oversold, "_look", look)
+    monkeypatch.setattr(conflicts, "_look", look)
     allocations = Portion.by_id({host: {"NUMA_THREAD": 2}})
     before = Consumer(uuid=SERVER, project_id="p", user_id="u")
     change = (before, replace(before, allocations=allocations))
     if stays:
-        oversold.set_consumers(client, change)
+        conflicts.set_consumers(client, change)
         assert f"of {SERVER} may not be given back" in caplog.text
     else:
         with pytest.raises(OversoldClaim):
-            oversold.set_consumers(client, change)
+            conflicts.set_consumers(client, change)
     faults.clear()
     assert held(client, host) == (2 if stays else 0)

@@ -14,9 +14,15 @@ from cpu_tiers.placement.errors import (
     PlacementUnavailable,
 )
 from cpu_tiers.placement.records import Consumer, Inventories
-from cpu_tiers.tools.placement.allocations import claim, delete, move, roll_back
+from cpu_tiers.tools.placement.allocations import (
+    add_portion,
+    claim,
+    delete,
+    move,
+    release,
+    roll_back,
+)
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.portions import add, release
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 MIGRATION = "b0a4ea0d-5f42-4b2e-8a8f-3e5f0c4a7c33"
@@ -139,10 +145,10 @@ def test_nothing_is_freed_without_a_write(client: PlacementClient, seen: list[st
 
 
 def test_add(client: PlacementClient, host: str, nic: str, server: Server) -> None:
-    add(client, SERVER, Portion.by_id({nic: {EGRESS: 500}, host: {"VCPU": 1}}))
+    add_portion(client, SERVER, Portion.by_id({nic: {EGRESS: 500}, host: {"VCPU": 1}}))
     assert server().allocations == {host: {"VCPU": 3}, nic: {EGRESS: 2500, INGRESS: 2000}}
     with pytest.raises(InsufficientCapacity):
-        add(client, SERVER, Portion.by_id({nic: {EGRESS: 501}}))  # 2500 + 501 > 3000
+        add_portion(client, SERVER, Portion.by_id({nic: {EGRESS: 501}}))  # 2500 + 501 > 3000
     assert server().allocations[ProviderId(nic)] == {EGRESS: 2500, INGRESS: 2000}
 
 
@@ -155,7 +161,7 @@ def test_a_portion_is_added_once(
     fault: str,
 ) -> None:
     faults += [("POST /allocations", fault)] * 2
-    add(client, SERVER, Portion.by_id({nic: {EGRESS: 100}}))
+    add_portion(client, SERVER, Portion.by_id({nic: {EGRESS: 100}}))
     assert server().allocations[ProviderId(nic)] == {EGRESS: 2100, INGRESS: 2000}
 
 
@@ -179,7 +185,7 @@ def write_anew(client: PlacementClient) -> None:
     client.set_consumers(client.consumer(SERVER))
 
 
-@pytest.mark.parametrize("change", [add, release])
+@pytest.mark.parametrize("change", [add_portion, release])
 def test_an_answer_that_is_lost_while_others_write_is_not_guessed(
     client: PlacementClient,
     nic: str,
@@ -193,7 +199,7 @@ def test_an_answer_that_is_lost_while_others_write_is_not_guessed(
     after_the_first_send(client, monkeypatch, lambda: write_anew(client))
     with pytest.raises(ConsumerMismatch, match="was lost, and others have written it since"):
         change(client, SERVER, Portion.by_id({nic: {EGRESS: 100}}))
-    once = 2100 if change is add else 1900
+    once = 2100 if change is add_portion else 1900
     assert server().allocations[ProviderId(nic)] == {EGRESS: once, INGRESS: 2000}
 
 
@@ -233,18 +239,18 @@ def test_one_write_of_somebody_else_is_not_taken_for_ours(
 
     def overtaken(*consumers: Consumer) -> None:
         monkeypatch.undo()
-        add(client, SERVER, Portion.by_id({nic: {INGRESS: 7}}))
+        add_portion(client, SERVER, Portion.by_id({nic: {INGRESS: 7}}))
         faults.append(("POST /allocations", "closed"))
         honest(*consumers)
 
     monkeypatch.setattr(client, "set_consumers", overtaken)
-    add(client, SERVER, Portion.by_id({nic: {EGRESS: 100}}))
+    add_portion(client, SERVER, Portion.by_id({nic: {EGRESS: 100}}))
     assert server().allocations[ProviderId(nic)] == {EGRESS: 2100, INGRESS: 2007}
 
 
 def test_a_new_consumer_is_claimed_for_and_not_added_to(client: PlacementClient, nic: str) -> None:
     with pytest.raises(ConsumerMismatch, match="does not hold anything"):
-        add(client, SERVER, Portion.by_id({nic: {EGRESS: 1}}))
+        add_portion(client, SERVER, Portion.by_id({nic: {EGRESS: 1}}))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import NUMA_SERVER
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.tools.placement.candidate_survey import CandidateSurvey
+from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.explanation import read_reasons
 from cpu_tiers.tools.simulation import CloudProvider

@@ -12,7 +12,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.room import FlavorRoom, read_room
+from cpu_tiers.tools.placement.explanation import FlavorRoom, read_room
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.server_queries import ServerQueries, server_queries

@@ -13,7 +13,12 @@ from cpu_tiers.placement.errors import (
     PlacementUnavailable,
 )
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.placement.session import connect, load_adapter
+from cpu_tiers.tools.placement.session import (
+    connect,
+    load_adapter,
+    opened_services,
+    placement_client,
+)
 
 NovaConf = Callable[..., Path]
 HASTY = RetryPolicy(sleep=lambda _: None)
@@ -27,7 +32,8 @@ def read(path: Path) -> cfg.ConfigOpts:
 
 
 def find(path: Path) -> None:
-    with connect(read(path), retry_policy=HASTY) as client:
+    with opened_services(read(path)) as services:
+        client = placement_client(services, retry_policy=HASTY)
         assert client.find_provider("compute1") is None
 
 

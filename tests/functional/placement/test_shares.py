@@ -11,8 +11,7 @@ from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.model.providers import Excess
 from cpu_tiers.placement.records import Consumer, Inventories
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.excesses import read_excesses
-from cpu_tiers.tools.placement.shares import read_shares
+from cpu_tiers.tools.placement.inventories import read_excesses, read_shares
 
 SERVER = "5a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"
 OTHER = "0f0aa8a0-0c52-4dd4-bd06-8e3f1ac6b7d2"

@@ -15,7 +15,7 @@ from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.simulation import Allocations, ClaimRefused, CloudProvider, SimulatedCloud
-from cpu_tiers.tools.simulation.search import identity
+from cpu_tiers.tools.simulation.cloud import identity
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.states import CLASSES, SHARES, TRAITS, draw_query, draw_state, write_state

@@ -12,19 +12,14 @@ from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.excesses import read_excesses
-from cpu_tiers.tools.placement.explanation import Explanation, explain
-from cpu_tiers.tools.placement.host_reader import HostReader
-from cpu_tiers.tools.placement.reading import untold
-from cpu_tiers.tools.placement.room import read_room
+from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud, read_whole_cloud, untold
+from cpu_tiers.tools.placement.explanation import Explanation, explain, read_room
+from cpu_tiers.tools.placement.inventories import read_excesses, survey
 from cpu_tiers.tools.placement.snapshot_client import NotInSnapshot, SnapshotClient
-from cpu_tiers.tools.placement.survey import survey
-from cpu_tiers.tools.placement.whole_cloud import read_whole_cloud
 from cpu_tiers.tools.simulation import SimulatedCloud
-from cpu_tiers.tools.simulation.masking import masked
-from cpu_tiers.tools.simulation.never_served import never_served
-from cpu_tiers.tools.simulation.search import identity
-from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.tools.simulation.cloud import identity
+from cpu_tiers.tools.simulation.reasons import never_served
+from cpu_tiers.tools.simulation.snapshot import Snapshot, masked
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.server_queries import ServerQueries
 from tests import made_once
@@ -76,7 +71,7 @@ def check_cloud(client: PlacementClient, rng: random.Random, *, is_flat: bool) -
 
 
 def empty_cloud(client: PlacementClient) -> SimulatedCloud:
-    return HostReader(client, {}, ()).empty_cloud(client.traits_in_use())
+    return read_empty_cloud(client, client.traits_in_use())
 
 
 def snapshot_of(client: PlacementClient) -> Snapshot:

@@ -27,8 +27,7 @@ from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.numa import NODE_TRAIT, count_traits, page_traits
 from cpu_tiers.nova.scheduler import typical_servers
 from cpu_tiers.tools.simulation import Allocations, CloudProvider, SimulatedCloud
-from cpu_tiers.tools.simulation.hosts import HostStates
-from cpu_tiers.tools.simulation.policies import WEIGHERS, Policy
+from cpu_tiers.tools.simulation.policies import WEIGHERS, HostStates, Policy
 from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.weights.cost.gradient import History
@@ -184,7 +183,7 @@ def nova_scheduler(
         values = HostStates(cloud).values
         return [
             state(uuid, {name: of[uuid] for name, of in values.items()})
-            for uuid in (reach.root for reach in cloud.reaches)
+            for uuid in (host.root for host in cloud.hosts)
             if uuid in set(asked)
         ]
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from cpu_tiers.tools.cgroup.newcomers import YOUNG_SECONDS, Newcomers
+from cpu_tiers.tools.cgroup.processes import YOUNG_SECONDS, Newcomers
 from tests.unit.cgroup.layouts import CountingFiles
 
 FIRST, SECOND = (f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2))

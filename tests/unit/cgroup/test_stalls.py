@@ -4,8 +4,13 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.tools.cgroup.files import Files
-from cpu_tiers.tools.cgroup.hierarchy import find_hierarchy
-from cpu_tiers.tools.cgroup.stalls import HOST_PRESSURE, Stalls, read_pressure, read_stalls
+from cpu_tiers.tools.cgroup.hierarchy import (
+    HOST_PRESSURE,
+    Stalls,
+    find_hierarchy,
+    read_pressure,
+    read_stalls,
+)
 from tests.unit.cgroup.layouts import Kind, Layout
 
 V1 = "nr_periods 9\nnr_throttled 3\nthrottled_time 2500000000\n"

@@ -6,7 +6,7 @@ from cliff.columns import FormattableColumn
 
 from cpu_tiers.tools.cloud.simulation_report import COLUMNS, row
 from cpu_tiers.tools.simulation.comparison import compare
-from cpu_tiers.tools.simulation.floors import TierFloors
+from cpu_tiers.tools.simulation.entitlements import TierFloors
 from cpu_tiers.tools.simulation.run import Outcome
 from cpu_tiers.tools.simulation.scheduler import Demand
 

@@ -14,7 +14,7 @@ from cpu_tiers.tools.cloud.status import (
     check_step,
     check_weigher,
 )
-from cpu_tiers.tools.placement.survey import HostSurvey
+from cpu_tiers.tools.placement.inventories import HostSurvey
 
 
 def host(

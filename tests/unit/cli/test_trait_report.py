@@ -6,7 +6,7 @@ from oslo_upgradecheck.upgradecheck import Code
 
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS
 from cpu_tiers.tools.cloud.trait_report import check_host_traits, register
-from cpu_tiers.tools.placement.survey import HostSurvey
+from cpu_tiers.tools.placement.inventories import HostSurvey
 
 WEIGHT = MULTIPLIER_TRAIT
 ALL = (WEIGHT, *POLICY_TRAITS)

@@ -11,8 +11,7 @@ from keystoneauth1.session import Session
 from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable, get, part
 from cpu_tiers.tools.compute_api.objects import PORT
 from cpu_tiers.tools.http.retries import RetryPolicy
-from cpu_tiers.tools.http.services import Services
-from cpu_tiers.tools.http.settings import OPENSTACK_CLIENT
+from cpu_tiers.tools.http.services import OPENSTACK_CLIENT, Services
 from tests.unit.placement.scripted import answer
 
 PATH = "/v2.0/ports"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
-from cpu_tiers.tools.placement.share_names import ShareNames
+from cpu_tiers.tools.placement.response import ShareNames
 
 ONE, TWO, SERVER = (f"5f5a0a4e-0000-4000-8000-00000000000{number}" for number in (1, 2, 3))
 INVENTORIES = f"/resource_providers/{ONE}/inventories"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.tools.simulation import SimulatedCloud
-from cpu_tiers.tools.simulation.hosts import HostStates
+from cpu_tiers.tools.simulation.policies import HostStates
 from tests.unit.simulation.clouds import SHARES, provider
 
 NODE = {

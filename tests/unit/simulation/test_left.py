@@ -3,7 +3,9 @@
 import pytest
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.tools.simulation.left import (
+from cpu_tiers.tools.simulation.sold import (
+    SoldAmount,
+    TierSale,
     class_order,
     class_sums,
     group_sums,
@@ -11,7 +13,6 @@ from cpu_tiers.tools.simulation.left import (
     least_left,
     percent,
 )
-from cpu_tiers.tools.simulation.sold import SoldAmount, TierSale
 
 
 def amount(

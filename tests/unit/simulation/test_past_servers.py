@@ -4,8 +4,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.simulation.past_servers import PastServer, to_requests, to_rows
-from cpu_tiers.tools.simulation.requests import Arrival, read_arrivals
+from cpu_tiers.tools.simulation.requests import (
+    Arrival,
+    PastServer,
+    read_arrivals,
+    to_requests,
+    to_rows,
+)
 
 START = datetime(2026, 1, 1)  # Nova's database has no time zones
 

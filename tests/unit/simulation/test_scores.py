@@ -43,7 +43,7 @@ def naive(
     """Return the host and the number of its candidate, as nova-scheduler works them out."""
     search = cloud.search(wanted, each_order=False)
     search.refresh()
-    hosts = [reach.root for reach in cloud.reaches if reach.root in search.hosts()]
+    hosts = [host.root for host in cloud.hosts if host.root in search.hosts()]
     if len(hosts) < 2:
         return (hosts[0], 0) if hosts else None
     answer = cloud.answer([request for host in hosts for request in search.requests(host)])

@@ -3,22 +3,18 @@
 Pure: ``cpu-tiers host audit`` collects the evidence and prints the findings.
 """
 
-from cpu_tiers.tools.host.checks.claims import check_claims
-from cpu_tiers.tools.host.checks.conditions import check_conditions
-from cpu_tiers.tools.host.checks.controls import check_controls
+from cpu_tiers.tools.host.checks.conditions import check_conditions, check_overlaps, check_placing
 from cpu_tiers.tools.host.checks.delivery import (
     TOLERANCE,
     Delivery,
     check_delivery,
+    check_load,
     deliveries,
     wanted_cpus,
 )
 from cpu_tiers.tools.host.checks.evidence import Allocated, Evidence, due_weight
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
-from cpu_tiers.tools.host.checks.load import check_load
-from cpu_tiers.tools.host.checks.overlaps import check_overlaps
-from cpu_tiers.tools.host.checks.placing import check_placing
-from cpu_tiers.tools.host.checks.weights import check_weights
+from cpu_tiers.tools.host.checks.weights import check_claims, check_controls, check_weights
 
 __all__ = [
     "TOLERANCE",

@@ -1,7 +1,8 @@
-"""Find conditions under which a guest does not get its floor although all weights are right.
+"""Find conditions under which a guest does not get its floor although all weights are right. Pure.
 
-Examples are a real-time thread of another guest, a dedicated CPU that a second guest
-may use, and a ``system.slice`` that is heavier than ``machine.slice``.
+Examples are a real-time thread of another guest, a dedicated CPU that a second guest may use, a
+thread on other CPUs than the domain XML says, and a ``system.slice`` that is heavier than
+``machine.slice``.
 """
 
 from collections import defaultdict
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 
 from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.model.cpu_set import CpuSet
-from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups
+from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, GuestCgroup, HostCgroups
 from cpu_tiers.tools.host.checks.evidence import Evidence
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
 
@@ -19,6 +20,10 @@ _BY_WEIGHT = (0, 3)
 
 REAL_TIME = {1: "SCHED_FIFO", 2: "SCHED_RR", 6: "SCHED_DEADLINE"}
 _OTHERS = {5: "SCHED_IDLE", 7: "SCHED_EXT"}
+
+
+LEAST_PART = 0.9
+"""A guest whose floor is at least this part of its fair share is no finding."""
 
 
 def check_conditions(evidence: Evidence) -> Iterator[Finding]:
@@ -58,8 +63,7 @@ def _shared_cpus(evidence: Evidence, users: dict[int, set[str]]) -> Iterator[Fin
         crowded = CpuSet(cpu for cpu in dedicated if users[cpu] != {domain.name})
         if crowded:
             text = f"pinned to CPU {crowded}, on which {_names(crowded, users, domain)} may run"
-            where = f"guest {domain.name}"
-            yield Finding(kind=Kind.SHARED_CPU, where=where, found=text, uuid=domain.uuid)
+            yield Finding.of_guest(Kind.SHARED_CPU, domain, text)
 
 
 def _names(cpus: CpuSet, users: dict[int, set[str]], excluded: Domain) -> str:
@@ -111,7 +115,7 @@ def _policy(
         kind = Kind.REAL_TIME
     else:
         kind, text = Kind.SCHEDULER, f"thread {thread!r} is {name}"
-    yield Finding(kind=kind, where=f"guest {domain.name}", found=text, uuid=domain.uuid)
+    yield Finding.of_guest(kind, domain, text)
 
 
 def _meets_other_guests(domain: Domain, thread: str, users: dict[int, set[str]]) -> bool:
@@ -128,3 +132,74 @@ def _meets_other_guests(domain: Domain, thread: str, users: dict[int, set[str]])
         cpus = domain.emulator_set
     allowed_cpus = users if cpus is None else cpus
     return any(users.get(cpu, set()) - {domain.name} for cpu in allowed_cpus)
+
+
+def check_placing(evidence: Evidence) -> Iterator[Finding]:
+    """Yield guests whose XML does not fit nova.conf, or whose threads do not fit the XML."""
+    for domain in evidence.host.domains:
+        if outside := "; ".join(_outside(evidence, domain)):
+            yield Finding.of_guest(Kind.PINNING, domain, outside)
+        cgroup = evidence.cgroup(domain)
+        if cgroup is None:
+            continue
+        if changed := "; ".join(_changed(evidence, domain, cgroup)):
+            yield Finding.of_guest(Kind.AFFINITY, domain, changed)
+        for thread, path in sorted(cgroup.strays.items()):
+            text = f"thread {thread!r} is in cgroup {path}, the guest has {cgroup.path}"
+            yield Finding.of_guest(Kind.THREAD_CGROUP, domain, text)
+
+
+def _outside(evidence: Evidence, domain: Domain) -> Iterator[str]:
+    """Yield vCPUs that are neither dedicated nor on shared CPUs alone, by nova.conf."""
+    host = evidence.host
+    for number, cpus in enumerate(domain.vcpu_sets):
+        actual = CpuSet(host.present(cpus))
+        if not (actual <= host.shared_cpus or evidence.is_dedicated(cpus)):
+            shared = f"CPU {host.shared_cpus}" if host.shared_cpus else "no CPU"
+            yield f"vCPU {number} may run on CPU {actual}, {shared} is for shared vCPUs"
+
+
+def _changed(evidence: Evidence, domain: Domain, cgroup: GuestCgroup) -> Iterator[str]:
+    """Yield vCPUs that may run on other CPUs than the XML says."""
+    # The numbers differ if a vCPU was plugged in after the XML was read.
+    if len(cgroup.vcpus) != len(domain.vcpu_sets):
+        return
+    for vcpu, cpus in zip(cgroup.vcpus, domain.vcpu_sets, strict=True):
+        due = CpuSet(evidence.host.present(cpus))
+        if vcpu.cpus != due:
+            yield (
+                f"the kernel lets vCPU {vcpu.number} run on CPU {vcpu.cpus}, its XML says"
+                f" CPU {due}"
+            )
+
+
+def check_overlaps(evidence: Evidence) -> Iterator[Finding]:
+    """Yield a finding that names the guest whose floor is farthest below its fair share.
+
+    The two figures also differ on a host with a single CPU set, because the kernel moves whole
+    threads. Only guests count that share a part of their CPUs.
+    """
+    host = evidence.host
+    entitlements, sharing = host.entitlements(), _guests_that_share_a_part(host)
+    if all(entitlements[d.name].fair == len(d.vcpu_sets) for d in host.domains):
+        return  # each vCPU can have a CPU
+    parts = {name: entitlements[name].floor / entitlements[name].fair for name in sharing}
+    low = sorted((name for name in sharing if parts[name] < LEAST_PART), key=parts.__getitem__)
+    if low:
+        worst, more = entitlements[low[0]], len(low) - 1
+        text = (
+            f"CPU sets overlap: guest {low[0]} has a fair share of {float(worst.fair):.2f} CPUs"
+            f" and a floor of {float(worst.floor):.2f}"
+        )
+        found = f"{text}; other guests like it: {more}" if more else text
+        yield Finding(kind=Kind.OVERLAP, where="host", found=found)
+
+
+def _guests_that_share_a_part(host: Occupancy) -> list[str]:
+    """Return the guests with a CPU set that another CPU set overlaps without being equal."""
+    sets = {domain.name: set(map(host.present, domain.vcpu_sets)) for domain in host.domains}
+    all_sets = frozenset[frozenset[int]]().union(*sets.values())
+    overlapping = {
+        cpus for cpus in all_sets for other in all_sets if cpus != other and cpus & other
+    }
+    return [name for name, cpus in sets.items() if cpus & overlapping]

@@ -1,8 +1,8 @@
-"""A race of claims for a new provider tells whether Placement allocates more than the capacity.
+"""Concurrent claims for a new provider tell whether Placement allocates more than the capacity.
 
 With concurrent claims, Placement 13 to 16 can allocate more than the capacity of a provider on
 the databases of production clouds (docs/upstream/oversold-providers.rst). Every provider and
-consumer of the race is new, and the race deletes them at its end, also after an error or Ctrl-C.
+consumer is new, and is deleted at the end, also after an error or Ctrl-C.
 """
 
 import logging
@@ -43,7 +43,7 @@ _SECONDS_TO_MEET = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RaceResult:
+class ClaimsResult:
     """The outcome of all rounds.
 
     :param rounds: the number of rounds.
@@ -61,12 +61,12 @@ class RaceResult:
 
 
 @dataclass(kw_only=True)
-class Race:
+class ConcurrentClaims:
     """Rounds of claims of one unit each, at the same time, for the same provider.
 
     :param claimers: the number of claims of a round, 2 or more.
     :param claim: writes the allocations of a consumer, which is new to Placement.
-    :ivar left_behind: the names of the providers of the race that still exist.
+    :ivar left_behind: the names of the new providers that still exist.
     :ivar failures: the errors of claims that Placement neither granted nor refused.
     """
 
@@ -81,7 +81,7 @@ class Race:
         """Return the capacity of the provider: about a third of the claims fit."""
         return self.claimers // 3 + 1
 
-    def run(self, rounds: int) -> RaceResult:
+    def run(self, rounds: int) -> ClaimsResult:
         """Run rounds one after another.
 
         :raises PlacementError: Placement did not grant enough claims to tell the result.
@@ -89,7 +89,7 @@ class Race:
         granted = [self._round() for _ in range(rounds)]
         if max(granted) < self.capacity:
             raise _inconclusive(max(granted), self.capacity, self.failures)
-        return RaceResult(
+        return ClaimsResult(
             rounds=rounds,
             oversold_rounds=sum(amount > self.capacity for amount in granted),
             capacity=self.capacity,
@@ -132,19 +132,22 @@ class Race:
         def again(error: BaseException) -> bool:
             return isinstance(error, GenerationConflict) and not start.broken
 
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(again),
-            stop=tenacity.stop_after_attempt(_ATTEMPTS),
-            wait=tenacity.wait_random(0, _LONGEST_PAUSE),
-            reraise=True,
-        )
         try:
             start.wait(_SECONDS_TO_MEET)
-            retrying(self.claim, consumer)
+            _repeated(again)(self.claim, consumer)
         except (InsufficientCapacity, GenerationConflict, BrokenBarrierError):
             pass
         except PlacementError as error:
             self.failures.append(error)
+
+
+def _repeated(again: Callable[[BaseException], bool]) -> tenacity.Retrying:
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception(again),
+        stop=tenacity.stop_after_attempt(_ATTEMPTS),
+        wait=tenacity.wait_random(0, _LONGEST_PAUSE),
+        reraise=True,
+    )
 
 
 def _consumer(provider: ProviderId) -> Consumer:
@@ -161,13 +164,7 @@ def _remove(client: PlacementClient, provider: ProviderId, consumers: list[Consu
 
     :raises PlacementError: it is not known that the provider is deleted.
     """
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(ProviderInUse),
-        stop=tenacity.stop_after_attempt(_ATTEMPTS),
-        wait=tenacity.wait_random(0, _LONGEST_PAUSE),
-        reraise=True,
-    )
-    for attempt in retrying:
+    for attempt in _repeated(lambda error: isinstance(error, ProviderInUse)):
         with attempt:  # a claim whose answer was lost may be carried out only now
             for consumer in consumers:
                 client.delete_allocations(consumer.uuid)

@@ -6,7 +6,7 @@ import pytest
 
 from cpu_tiers.extra_specs.shares import Shares
 from cpu_tiers.tools.simulation import SimulatedCloud
-from cpu_tiers.tools.simulation.floors import PlacedServer, tier_floors
+from cpu_tiers.tools.simulation.entitlements import PlacedServer, tier_floors
 from tests.unit.simulation.clouds import provider
 
 HUNDRED = Shares(amount=Decimal(100), per_vcpu=True)

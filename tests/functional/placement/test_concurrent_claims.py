@@ -1,4 +1,4 @@
-"""The race of claims against a real Placement, which serves requests one by one and so holds."""
+"""Concurrent claims against a real Placement, which serves requests one by one and so holds."""
 
 import threading
 from dataclasses import replace
@@ -7,22 +7,26 @@ import pytest
 
 from cpu_tiers.placement.errors import PlacementError
 from cpu_tiers.placement.records import Consumer
-from cpu_tiers.tools.placement import race
+from cpu_tiers.tools.placement import concurrent_claims
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.race import RESOURCE_CLASS, Race, RaceResult
+from cpu_tiers.tools.placement.concurrent_claims import (
+    RESOURCE_CLASS,
+    ClaimsResult,
+    ConcurrentClaims,
+)
 
 
 def test_a_placement_that_holds(client: PlacementClient, seen: list[str]) -> None:
-    race = Race(client=client, claimers=4, claim=client.set_consumers)
+    claims = ConcurrentClaims(client=client, claimers=4, claim=client.set_consumers)
     # 4 claims, and 4 // 3 + 1 = 2 of them fit
-    result = RaceResult(rounds=2, oversold_rounds=0, capacity=2, most_granted=2)
-    assert race.run(2) == result
+    result = ClaimsResult(rounds=2, oversold_rounds=0, capacity=2, most_granted=2)
+    assert claims.run(2) == result
     assert seen.count("POST /allocations") >= 8
     assert client.providers() == ()
 
 
 def test_a_placement_that_oversells(client: PlacementClient) -> None:
-    """An operator raises the capacity behind the back of the race, so that all claims fit."""
+    """An operator raises the capacity behind the back of the check, so that all claims fit."""
     one = threading.Lock()
 
     def claim(consumer: Consumer) -> None:
@@ -33,8 +37,8 @@ def test_a_placement_that_oversells(client: PlacementClient) -> None:
             client.set_inventories(provider, replace(present, by_class={RESOURCE_CLASS: grown}))
             client.set_consumers(consumer)
 
-    result = Race(client=client, claimers=4, claim=claim).run(1)
-    assert result == RaceResult(rounds=1, oversold_rounds=1, capacity=2, most_granted=4)
+    result = ConcurrentClaims(client=client, claimers=4, claim=claim).run(1)
+    assert result == ClaimsResult(rounds=1, oversold_rounds=1, capacity=2, most_granted=4)
     assert client.providers() == ()
 
 
@@ -43,7 +47,7 @@ def test_claims_that_fail_give_no_result(
 ) -> None:
     faults += [("POST /allocations", "JSON 403")] * 2
     with pytest.raises(PlacementError, match=r"at most 0 of 1 units.*HTTP 403"):
-        Race(client=client, claimers=2, claim=client.set_consumers).run(1)
+        ConcurrentClaims(client=client, claimers=2, claim=client.set_consumers).run(1)
     assert client.providers() == ()
 
 
@@ -52,7 +56,10 @@ def test_a_lost_answer_leaves_nothing_behind(
     client: PlacementClient, faults: list[tuple[str, str]], request_line: str
 ) -> None:
     faults.append((request_line, "answer lost"))
-    assert Race(client=client, claimers=2, claim=client.set_consumers).run(1).left_behind == 0
+    assert (
+        ConcurrentClaims(client=client, claimers=2, claim=client.set_consumers).run(1).left_behind
+        == 0
+    )
     assert client.providers() == ()
 
 
@@ -60,7 +67,7 @@ def test_what_cannot_be_deleted_is_named(
     client: PlacementClient, faults: list[tuple[str, str]]
 ) -> None:
     faults.append(("DELETE /resource_providers", "JSON 403"))
-    started = Race(client=client, claimers=2, claim=client.set_consumers)
+    started = ConcurrentClaims(client=client, claimers=2, claim=client.set_consumers)
     assert started.run(1).left_behind == 1
     assert started.left_behind == [provider.name for provider in client.providers()]
 
@@ -71,7 +78,7 @@ def test_ctrl_c_during_the_claims(
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(race, "wait", interrupted)
+    monkeypatch.setattr(concurrent_claims, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        Race(client=client, claimers=2, claim=client.set_consumers).run(1)
+        ConcurrentClaims(client=client, claimers=2, claim=client.set_consumers).run(1)
     assert client.providers() == ()

@@ -5,7 +5,7 @@ from cpu_tiers.model.names import MULTIPLIER_TRAIT, VCPU_SHARES
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT
 from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.survey import HostSurvey, survey
+from cpu_tiers.tools.placement.inventories import HostSurvey, survey
 
 
 def provider(

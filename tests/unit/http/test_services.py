@@ -5,8 +5,7 @@ from types import SimpleNamespace
 from keystoneauth1.session import Session
 
 from cpu_tiers.tools.frame import openstack_plugin
-from cpu_tiers.tools.http.services import Services
-from cpu_tiers.tools.http.settings import OPENSTACK_CLIENT
+from cpu_tiers.tools.http.services import OPENSTACK_CLIENT, Services
 from tests.unit.http.region import RegionOfClient
 
 

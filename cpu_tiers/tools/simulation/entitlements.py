@@ -21,7 +21,7 @@ from cpu_tiers.model.cpu_set import MAX_CPU
 from cpu_tiers.model.domain import DEFAULT_WEIGHT
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
-from cpu_tiers.tools.simulation.reach import Reach
+from cpu_tiers.tools.simulation.providers import HostProviders
 
 UNTIERED_WEIGHT = DEFAULT_WEIGHT[2]
 """The weight of a guest without a tier: the default of the kernel in cgroup v2."""
@@ -84,10 +84,9 @@ def tier_floors(
         for root in {cloud.root_of(uuid) for uuid in server.allocations}:
             by_root[root or ""].append(server)
     parts: defaultdict[str, list[tuple[Fraction, Fraction]]] = defaultdict(list)
-    for reach in cloud.reaches:
-        if any(server.tier for server in by_root[reach.root]):
-            host = _Host(reach)
-            for tier, floor, fair in host.parts(by_root[reach.root]):
+    for host in cloud.hosts:
+        if any(server.tier for server in by_root[host.root]):
+            for tier, floor, fair in _Pools(host).parts(by_root[host.root]):
                 parts[tier].append((floor, fair))
     return {
         tier: TierFloors(
@@ -101,16 +100,16 @@ def tier_floors(
     }
 
 
-class _Host:
+class _Pools:
     """The pools of CPUs of a host: one for each provider of VCPU.
 
     A host of more CPUs than Linux can have, such as the host of a fake driver, has no floors.
     """
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, host: HostProviders) -> None:
         self._pools: dict[str, frozenset[int]] = {}
         self._cpus = cpus = shares = 0
-        for provider in reach.own():
+        for provider in host.own():
             if stock := provider.stocks.get(VCPU):
                 last = cpus + stock.inventory.total
                 self._pools[provider.uuid] = frozenset(range(cpus, min(last, MAX_CPU + 2)))

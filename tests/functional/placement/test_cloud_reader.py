@@ -5,8 +5,8 @@ import random
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.whole_cloud import read_whole_cloud
-from cpu_tiers.tools.simulation.search import identity
+from cpu_tiers.tools.placement.cloud_reader import read_whole_cloud
+from cpu_tiers.tools.simulation.cloud import identity
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from tests.random_clouds.providers import placement_rows
 from tests.random_clouds.states import CLASSES, TRAITS, draw_query, draw_state, write_state

@@ -4,8 +4,9 @@ import pytest
 
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Inventories
-from cpu_tiers.tools.placement.candidate_survey import CandidateSurvey
+from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.translators.server_queries import ServerQueries
 from tests.functional.placement.providing import provide
 
 VCPU = {"VCPU": 1}
@@ -26,6 +27,10 @@ QUERIES = {
 }
 
 
+def hosts_with_candidates(survey: CandidateSurvey, *queries: CandidateQuery) -> frozenset[str]:
+    return survey.of_server(ServerQueries(queries)).hosts()
+
+
 @pytest.fixture
 def host(client: PlacementClient) -> str:
     return provide(client, "host", ["COMPUTE_NODE"], VCPU=4)
@@ -33,7 +38,7 @@ def host(client: PlacementClient) -> str:
 
 def test_names_that_placement_does_not_know(client: PlacementClient, host: str) -> None:
     survey = CandidateSurvey(client, [asked for asked, _ in QUERIES.values()])
-    found = {name: survey.hosts_with_candidates([asked]) for name, (asked, _) in QUERIES.items()}
+    found = {name: hosts_with_candidates(survey, asked) for name, (asked, _) in QUERIES.items()}
     assert found == {
         name: frozenset([host] if count else []) for name, (_, count) in QUERIES.items()
     }
@@ -44,7 +49,7 @@ def test_names_that_placement_does_not_know(client: PlacementClient, host: str) 
 def test_each_query_is_sent_once(client: PlacementClient, host: str, seen: list[str]) -> None:
     survey = CandidateSurvey(client, [query()])
     for _ in range(3):
-        assert survey.hosts_with_candidates([query(), query()]) == {host}
+        assert hosts_with_candidates(survey, query(), query()) == {host}
     assert sum("/allocation_candidates" in line for line in seen) == 1
     # The host is known, so its state needs no query.
     survey.read_state([host], ["VCPU"])

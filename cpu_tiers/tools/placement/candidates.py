@@ -1,11 +1,13 @@
 """Asks Placement for the candidates of several queries, and for the state of all hosts.
 
 Each answer has the provider summaries of whole trees, so a few requests tell the free amounts of
-all hosts. A survey writes nothing, and asks each query only once.
+all hosts. A survey writes nothing, and asks each query only once. All commands ask a survey for
+the candidates of a server, so that they answer for the same queries.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
 
 from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.accounting.repeated_claims import host_of
@@ -17,12 +19,33 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Provider
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.translators.cheaper_query import cheaper
+from cpu_tiers.translators.server_queries import ServerQueries
 
 COMPUTE_NODE = "COMPUTE_NODE"
 """The trait that nova-compute gives to the root provider of each host."""
 
 _EVERYWHERE = (MEMORY_MB, VCPU, PCPU)
 _NOTHING = CandidatesAnswer(allocation_requests=(), provider_summaries={})
+
+
+class ServerCandidates(NamedTuple):
+    """The candidates of a server.
+
+    :param queries: the queries of which nova-scheduler takes the answer.
+    :param answer: the usable candidates.
+    :param names: the names of all hosts by the uuid of the root provider.
+    """
+
+    queries: Sequence[CandidateQuery]
+    answer: CandidatesAnswer
+    names: Mapping[str, str] = MappingProxyType({})
+
+    def hosts(self) -> frozenset[str]:
+        """Return the root providers of the hosts that have a candidate."""
+        roots = frozenset(self.answer.hosts())
+        requests = self.answer.allocation_requests
+        hosts = (host_of(self.answer, request.allocations, roots) for request in requests)
+        return frozenset(host for host in hosts if host is not None)
 
 
 class CandidateSurvey:
@@ -47,6 +70,21 @@ class CandidateSurvey:
         traits = of_forms.union(*(query.named_traits() for query in known))
         self._absent_classes, self._absent_traits = client.absent_names(classes, traits)
 
+    @classmethod
+    def of_servers(cls, client: PlacementClient, servers: Iterable[ServerQueries]) -> Self:
+        """Return the survey for the queries of several servers."""
+        return cls(client, [q for server in servers for q in (*server.first, *server.otherwise)])
+
+    def of_server(self, queries: ServerQueries) -> ServerCandidates:
+        """Return the usable candidates of the queries for a server.
+
+        :raises PlacementError: Placement does not answer a query, or refuses it.
+        """
+        answer = self.answer(queries.first)
+        if queries.otherwise and not answer.allocation_requests:
+            return ServerCandidates(queries.otherwise, self.answer(queries.otherwise))
+        return ServerCandidates(queries.first, answer)
+
     def answer(self, queries: Sequence[CandidateQuery]) -> CandidatesAnswer:
         """Return the usable candidates of all queries.
 
@@ -60,20 +98,16 @@ class CandidateSurvey:
             summaries |= answer.provider_summaries
         return CandidatesAnswer(allocation_requests=tuple(requests), provider_summaries=summaries)
 
-    def hosts_with_candidates(self, queries: Sequence[CandidateQuery]) -> frozenset[str]:
-        """Return the root providers of the hosts that have a candidate of any query."""
-        answer = self.answer(queries)
-        roots = frozenset(answer.hosts())
-        hosts = (host_of(answer, r.allocations, roots) for r in answer.allocation_requests)
-        return frozenset(host for host in hosts if host is not None)
-
-    def host_names(self) -> dict[str, str]:
-        """Return the names of all compute hosts by the uuid of the root provider.
+    def host_names(self, candidates: Iterable[str] = ()) -> dict[str, str]:
+        """Return the names of all compute hosts by the uuid of the root provider, sorted by name.
 
         If no provider has the trait ``COMPUTE_NODE``, each root provider with CPUs or memory
         that is not shared is a host. This is so for hosts that no nova-compute reports.
+
+        :param candidates: hosts that have candidates, whatever their traits.
         """
-        hosts = {p.uuid: p.name for p in self._client.providers_with_trait(COMPUTE_NODE)}
+        of_trait = self._client.providers_with_trait(COMPUTE_NODE)
+        hosts: dict[str, str] = {provider.uuid: provider.name for provider in of_trait}
         if not hosts:
             sharing = {p.uuid for p in self._client.providers_with_trait(SHARING)}
             trees: dict[ProviderId, list[Provider]] = {}
@@ -86,6 +120,8 @@ class CandidateSurvey:
                 for root, tree in trees.items()
                 if self._is_host(tree, is_shared=root in sharing)
             }
+        for root in candidates:
+            hosts[root] = hosts.get(root) or self._client.provider(root).name
         return dict(sorted(hosts.items(), key=lambda item: item[1]))
 
     def read_state(self, hosts: Iterable[str], classes: Iterable[str]) -> None:

@@ -1,0 +1,245 @@
+"""Resource providers in memory, with the amounts that are free now, and who serves a host."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from cpu_tiers.model.candidates import AllocationRequest
+from cpu_tiers.model.inventory import ClaimUnits, Inventory
+from cpu_tiers.model.names import SHARING
+from cpu_tiers.model.providers import roots_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudProvider:
+    """A resource provider of a cloud at a moment.
+
+    :param parent: the uuid of the parent provider; ``None`` for a root provider.
+    :param used: the allocated amounts by resource class.
+    """
+
+    uuid: str
+    name: str
+    parent: str | None = None
+    inventories: Mapping[str, Inventory] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+    used: Mapping[str, int] = field(default_factory=dict)
+
+
+class Stock:
+    """An inventory of a provider, with the amount that is free.
+
+    :ivar name: the resource class.
+    :ivar free: the capacity minus the use; negative if more is used than the capacity.
+    """
+
+    __slots__ = ("capacity", "free", "inventory", "name")
+
+    def __init__(self, name: str, inventory: Inventory, used: int) -> None:
+        self.name = name
+        self.inventory = inventory
+        self.capacity = inventory.capacity
+        self.free = self.capacity - used
+
+    def allows(self, amount: int) -> bool:
+        """Tell whether the smallest and the largest unit and the step size allow an amount."""
+        return not self.inventory.units.refusing(amount)
+
+
+class SimulatedProvider:
+    """A resource provider whose free amounts change with claims.
+
+    :ivar stocks: the inventories by resource class.
+    """
+
+    __slots__ = ("_summary", "root", "state", "stocks")
+
+    def __init__(self, state: CloudProvider, root: str) -> None:
+        self.state = state
+        self.root = root
+        self.stocks = {
+            name: Stock(name, inventory, state.used.get(name, 0))
+            for name, inventory in state.inventories.items()
+        }
+        self._summary: Mapping[str, Any] | None = None
+
+    @property
+    def uuid(self) -> str:
+        """Return the uuid of the provider."""
+        return self.state.uuid
+
+    def take(self, amounts: Mapping[str, int], sign: int = 1) -> None:
+        """Subtract amounts from the free amounts; add the amounts with ``sign=-1``."""
+        for name, amount in amounts.items():
+            self.stocks[name].free -= sign * amount
+        # A summary is never edited: an earlier answer keeps the amounts of its time.
+        self._summary = None
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return the provider as Placement has it in ``provider_summaries``."""
+        if self._summary is None:
+            self._summary = {
+                "resources": {
+                    name: {"capacity": stock.capacity, "used": stock.capacity - stock.free}
+                    for name, stock in self.stocks.items()
+                },
+                "traits": sorted(self.state.traits),
+                "parent_provider_uuid": self.state.parent,
+                "root_provider_uuid": self.root,
+            }
+        return self._summary
+
+
+def trees_of(states: Iterable[CloudProvider]) -> dict[str, list[SimulatedProvider]]:
+    """Return the providers by the uuid of their root provider, each root first."""
+    by_uuid = {state.uuid: state for state in states}
+    roots = roots_of({uuid: state.parent for uuid, state in by_uuid.items()})
+    trees: dict[str, list[SimulatedProvider]] = {}
+    for uuid, state in by_uuid.items():
+        trees.setdefault(roots[uuid], []).append(SimulatedProvider(state, roots[uuid]))
+    for providers in trees.values():
+        providers.sort(key=lambda provider: provider.state.parent is not None)
+    return trees
+
+
+def are_in(aggregates: Collection[str], member_of: Iterable[Collection[str]]) -> bool:
+    """Tell whether aggregates have at least one aggregate of each set of ``member_of``."""
+    return all(not frozenset(wanted).isdisjoint(aggregates) for wanted in member_of)
+
+
+class Place(NamedTuple):
+    """The fixed properties of a provider that decide about requests.
+
+    :param parent: the number of the parent among the providers of the host; ``None`` without one.
+    :param is_own: whether the provider is in the tree itself, and not shared by another tree.
+    :param stocks: by resource class, the number of the inventory among those of the host, and
+        what a single claim may have of the inventory.
+    """
+
+    parent: int | None
+    is_own: bool
+    traits: frozenset[str]
+    aggregates: frozenset[str]
+    stocks: tuple[tuple[str, tuple[int, ClaimUnits]], ...]
+
+
+class Shape:
+    """The fixed properties of a host's providers. Hosts of the same hardware share a shape.
+
+    :ivar places: the providers, the root provider first.
+    :ivar units: what a single claim may have of each inventory, by the number of the inventory.
+    :ivar above: for each provider, the numbers of the provider itself and of its ancestors.
+    """
+
+    __slots__ = ("_stocks", "above", "places", "units")
+
+    def __init__(self, places: tuple[Place, ...]) -> None:
+        self.places = places
+        self._stocks: tuple[Mapping[str, int], ...] = tuple(
+            {name: number for name, (number, _) in place.stocks} for place in places
+        )
+        self.units = {number: units for place in places for _, (number, units) in place.stocks}
+        self.above = tuple(frozenset(self._up(number)) for number in range(len(places)))
+
+    def _up(self, number: int | None) -> Iterable[int]:
+        while number is not None:
+            yield number
+            number = self.places[number].parent
+
+    def stock(self, number: int, name: str, amount: int) -> int | None:
+        """Return the inventory of a provider that an amount of a resource class is taken of.
+
+        :returns: the number of the inventory; ``None`` if the provider has no inventory of the
+            class, or its units do not allow the amount.
+        """
+        stock = self._stocks[number].get(name)
+        return None if stock is None or self.units[stock].refusing(amount) else stock
+
+
+class Solution(NamedTuple):
+    """An allocation candidate of a host, by the numbers of inventories and providers.
+
+    :param claims: the number of each inventory, with the amount.
+    :param groups: the numbers of the providers of each request group.
+    """
+
+    claims: tuple[tuple[int, int], ...]
+    groups: tuple[tuple[int, ...], ...]
+
+
+class HostProviders:
+    """The providers that can serve a server on a host: its tree, and what other trees share.
+
+    :ivar root: the uuid of the root provider, which stands for the host.
+    :ivar stocks: the inventories of all providers.
+    """
+
+    __slots__ = ("owners", "providers", "root", "shape", "stocks")
+
+    def __init__(
+        self, own: Sequence[SimulatedProvider], shared: Iterable[SimulatedProvider]
+    ) -> None:
+        self.root = own[0].uuid
+        self.providers = (*own, *shared)
+        self.stocks: tuple[Stock, ...] = tuple(
+            stock for provider in self.providers for stock in provider.stocks.values()
+        )
+        self.owners = tuple(provider.uuid for provider in self.providers for _ in provider.stocks)
+        self.shape: Shape
+
+    def places(self) -> tuple[Place, ...]:
+        """Return the fixed properties of the providers, which are equal for equal hardware."""
+        numbers = {provider.uuid: number for number, provider in enumerate(self.providers)}
+        places, stock = [], 0
+        for provider in self.providers:
+            state = provider.state
+            units = []
+            for name, inventory in state.inventories.items():
+                units.append((name, (stock, inventory.units)))
+                stock += 1
+            parent = None if state.parent is None else numbers.get(state.parent)
+            is_own = provider.root == self.root
+            places.append(Place(parent, is_own, state.traits, state.aggregates, tuple(units)))
+        return tuple(places)
+
+    def own(self) -> tuple[SimulatedProvider, ...]:
+        """Return the providers of the tree itself."""
+        return tuple(provider for provider in self.providers if provider.root == self.root)
+
+    def request(self, solution: Solution, suffixes: Sequence[str]) -> AllocationRequest:
+        """Return an allocation candidate as Placement returns it."""
+        allocations: dict[str, dict[str, int]] = {}
+        for stock, amount in solution.claims:
+            allocations.setdefault(self.owners[stock], {})[self.stocks[stock].name] = amount
+        mappings = {
+            suffix: tuple(self.providers[number].uuid for number in numbers)
+            for suffix, numbers in zip(suffixes, solution.groups, strict=True)
+        }
+        return AllocationRequest(allocations=allocations, mappings=mappings)
+
+
+def hosts_of_trees(trees: Mapping[str, Sequence[SimulatedProvider]]) -> list[HostProviders]:
+    """Return the providers that serve the host of each tree, in the order of the trees."""
+    sharing = [
+        provider
+        for providers in trees.values()
+        for provider in providers
+        if SHARING in provider.state.traits
+    ]
+    by_places: dict[tuple[Place, ...], Shape] = {}
+    hosts = []
+    for root, providers in trees.items():
+        aggregates = frozenset().union(*(provider.state.aggregates for provider in providers))
+        shared = (
+            provider
+            for provider in sharing
+            if provider.root != root and not aggregates.isdisjoint(provider.state.aggregates)
+        )
+        host = HostProviders(providers, shared)
+        places = host.places()
+        host.shape = by_places.setdefault(places, Shape(places))
+        hosts.append(host)
+    return hosts
