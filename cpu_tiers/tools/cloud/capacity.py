@@ -4,15 +4,20 @@ import logging
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from cpu_tiers.errors import FaultList
+from oslo_config import cfg
+
+from cpu_tiers.errors import FaultList, InvalidInput, printable
+from cpu_tiers.extra_specs.pair import pair_faults
+from cpu_tiers.extra_specs.shares import effective_shares
+from cpu_tiers.guest.tier import Tier, unnamed_tier
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.cloud.tier_room import smallest_flavors
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.flavor_documents import read_flavors
+from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.live_request import (
     add_aggregate_argument,
@@ -21,12 +26,13 @@ from cpu_tiers.tools.frame.live_request import (
     server_of,
     tell_unknown_additions,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
-from cpu_tiers.tools.frame.short_lists import shortened, wrapped
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
-from cpu_tiers.tools.placement.room import FlavorRoom, read_room
+from cpu_tiers.tools.frame.terminal import names, shortened, wrapped
+from cpu_tiers.tools.placement.room import FlavorRoom, count_more, read_room
+from cpu_tiers.tools.simulation.left import TierRoom
+from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)
 
@@ -120,3 +126,71 @@ def _hosts(room: FlavorRoom, *, show_all: bool, is_brief: bool) -> FormattedValu
         ],
         text,
     )
+
+
+def smallest_flavors(cloud: CloudSource, tiers: Sequence[Tier] = ()) -> list[tuple[str, Flavor]]:
+    """Return the tiers of the cloud's flavors, each with its smallest flavor, the best first.
+
+    :param tiers: the tiers that have names.
+    :raises InvalidInput: the cloud has no flavors.
+    """
+    faults = FaultList()
+    smallest: dict[Fraction | None, Flavor] = {}
+    differing = []
+    for flavor in cloud.flavors(faults, lambda _: ()):
+        if pair_faults(flavor, query_vcpu_shares=True):
+            differing.append(printable(flavor.name))
+        shares = effective_shares(flavor)
+        tier = None if shares is None else Fraction(shares.weight(flavor.vcpus), flavor.vcpus)
+        least = smallest.get(tier)
+        if least is None or _size(flavor) < _size(least):
+            smallest[tier] = flavor
+    for fault in faults.faults:
+        LOG.warning("A flavor is left out: %s", fault)
+    if differing:
+        LOG.warning(
+            "The claim of shares does not agree with the weight in the flavors %s: see cpu-tiers"
+            " flavor check --all, and cpu-tiers host audit for the guests.",
+            names(differing),
+        )
+    if not smallest:
+        raise InvalidInput.of(cloud.name, "no flavors", "name a file with flavors")
+    by_amount = {Fraction(tier.shares.amount): tier.name for tier in tiers}
+    by_tier = sorted(smallest.items(), key=lambda item: -(item[0] or 0))
+    return [
+        (unnamed_tier(tier) if tier is None else by_amount.get(tier, unnamed_tier(tier)), flavor)
+        for tier, flavor in by_tier
+    ]
+
+
+def _size(flavor: Flavor) -> tuple[int, int, str]:
+    return flavor.vcpus, flavor.memory_mb, flavor.name
+
+
+def tier_rooms(cloud: CloudSource, conf: cfg.ConfigOpts, tiers: Sequence[Tier]) -> list[TierRoom]:
+    """Return how many more servers of each tier fit, as if the other tiers got no servers.
+
+    :raises InvalidInput: the cloud has no flavors.
+    :raises ComputeApiUnavailable: Nova does not answer.
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    options, faults = conf.filter_scheduler, FaultList()
+    asked, queries = [], []
+    for tier, flavor in smallest_flavors(cloud, tiers):
+        server = ServerRequest(
+            flavor=flavor,
+            query_vcpu_shares=options.query_placement_for_vcpu_shares,
+            query_numa=bool(options.query_placement_for_numa),
+        )
+        with faults:
+            queries.append(queries_of(conf, server))
+            asked.append((tier, flavor))
+    for fault in faults.faults:
+        LOG.warning("A flavor is left out: %s", fault)
+    with cloud.placement() as client:
+        rooms = count_more(client, queries)
+    tell_unknown_additions(conf)
+    return [
+        TierRoom(tier=tier, flavor=flavor.name, more=room.more, is_exact=room.is_exact)
+        for (tier, flavor), room in zip(asked, rooms, strict=True)
+    ]

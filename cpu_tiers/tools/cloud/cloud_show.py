@@ -9,34 +9,91 @@ from functools import partial
 
 from oslo_config import cfg
 
-from cpu_tiers.errors import CpuTiersError, FaultList, printable
+from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput, printable
 from cpu_tiers.guest.tier import Tier
-from cpu_tiers.tools.cloud.host_groups import (
-    HostGroups,
-    add_group_argument,
-    groups_of,
-    read_host_groups,
-)
-from cpu_tiers.tools.cloud.tier_room import tier_rooms
+from cpu_tiers.tools.cloud.capacity import tier_rooms
+from cpu_tiers.tools.compute_api.aggregates import read_aggregates
 from cpu_tiers.tools.compute_api.answers import ComputeApiUnavailable
 from cpu_tiers.tools.compute_api.servers import read_server_names
-from cpu_tiers.tools.frame.cloud_source import CloudSource
+from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.short_lists import MOST_LINES
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument, moment
+from cpu_tiers.tools.frame.terminal import MOST_LINES
 from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.audit_files import read_audit_file
-from cpu_tiers.tools.page.cloud_values import AuditedHost
-from cpu_tiers.tools.page.libraries import page_libraries
+from cpu_tiers.tools.page.cloud_data import AuditedHost
 from cpu_tiers.tools.placement.whole_cloud import read_sold_cloud
 from cpu_tiers.tools.simulation.left import TierRoom
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import SoldAmount, SoldCloud, sold_cloud
 
 LOG = logging.getLogger(__name__)
+
+ZONE = "zone"
+AGGREGATE = "aggregate"
+
+_OTHERS = {ZONE: "default zone", AGGREGATE: "no aggregate"}
+
+HostGroups = Mapping[str, frozenset[str]]
+"""The names of the hosts of each group."""
+
+
+def add_group_argument(parser: ArgumentParser) -> None:
+    """Add the argument."""
+    parser.add_argument(
+        "--group-by",
+        choices=(ZONE, AGGREGATE),
+        help="also show what is left of each availability zone or host aggregate, for which Nova's"
+        " API is asked; a snapshot has only the uuids of aggregates",
+    )
+
+
+def read_host_groups(cloud: CloudSource, kind: str) -> HostGroups:
+    """Return the providers of each group.
+
+    It takes a request to Nova, and a request to Placement for each aggregate.
+
+    :raises InvalidInput: zones are wanted of a snapshot, which has none.
+    :raises ComputeApiUnavailable: Nova does not answer, or the user is no administrator.
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    if cloud.snapshot is not None:
+        return _of_snapshot(cloud.snapshot, kind)
+    groups: dict[str, set[str]] = {}
+    with ProgressLine("asking for aggregates"), cloud.placement() as client:
+        for aggregate in read_aggregates(cloud.services()):
+            name = aggregate.name if kind == AGGREGATE else aggregate.zone
+            if name is not None:
+                providers = client.providers_in_aggregate(aggregate.uuid)
+                groups.setdefault(name, set()).update(provider.name for provider in providers)
+    return {name: frozenset(hosts) for name, hosts in groups.items()}
+
+
+def _of_snapshot(snapshot: Snapshot, kind: str) -> HostGroups:
+    if kind == ZONE:
+        raise InvalidInput.of(
+            "--group-by zone",
+            "a snapshot has the uuids of aggregates, and no zones",
+            "give --group-by aggregate, or ask the cloud itself",
+        )
+    groups: dict[str, set[str]] = {}
+    for provider in snapshot.providers:
+        for aggregate in provider.aggregates:
+            groups.setdefault(aggregate, set()).add(provider.name)
+    return {name: frozenset(hosts) for name, hosts in groups.items()}
+
+
+def groups_of(hosts: Iterable[str], groups: HostGroups, kind: str) -> HostGroups:
+    """Return the hosts of each group, sorted by name; the hosts of no group come last."""
+    names = frozenset(hosts)
+    of_hosts = {name: names & groups[name] for name in sorted(groups)}
+    others = names.difference(*of_hosts.values())
+    if others:
+        of_hosts[_OTHERS[kind]] = of_hosts.get(_OTHERS[kind], frozenset()) | others
+    return {name: of_group for name, of_group in of_hosts.items() if of_group}
+
 
 COLUMNS = ("host", "disabled", "provider", "class", "capacity", "used", "tiers")
 
@@ -97,7 +154,6 @@ class CloudShow(NovaConfCommand, ListCommand):
     provider is over its capacity, 3 if a provider is.
     """
 
-    is_over = False
     formats = "cloud"
     default_format = "text"
 
@@ -141,17 +197,12 @@ class CloudShow(NovaConfCommand, ListCommand):
         if parsed_args.html:
             names = _server_names(given.cloud) if parsed_args.names else {}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
-        self.is_over = bool(cloud.excesses)
-        if self.is_over and not is_text:
+        self.status = OVER if cloud.excesses else 0
+        if self.status and not is_text:
             LOG.warning("More is allocated than the capacity: %s", _names(cloud.excesses))
         # For the text, which has more than the rows.
         parsed_args.cloud, parsed_args.rooms, parsed_args.groups = cloud, rooms, groups
         return _rows(cloud, groups if kind else None)
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 also if a provider is over its capacity."""
-        status: int = super().run(parsed_args)
-        return status or (OVER if self.is_over else 0)
 
     def _rooms(self, conf: cfg.ConfigOpts, given: _Given) -> list[TierRoom]:
         """Return how many more servers of each tier fit; nothing if there are no flavors."""
@@ -237,8 +288,8 @@ def _write(
         allowed = "name the file after a host of the cloud, such as compute-1.json"
         faults.add("--audit", f"the cloud has no host {host}", allowed)
     faults.raise_if_any()
-    with page_libraries():
-        from cpu_tiers.tools.page.cloud import cloud_page
+    from cpu_tiers.tools.page.cloud import cloud_page
+
     tiers = [tier.name for tier in given.tiers]
     page = cloud_page(cloud, tiers, given.reports, given.source, server_names, rooms, groups)
     write_output(path, page.html().encode(), private=True)  # a page has names of a cloud

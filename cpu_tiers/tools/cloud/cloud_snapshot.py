@@ -10,10 +10,9 @@ from functools import partial
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 from cpu_tiers.tools.placement.whole_cloud import read_whole_cloud
 from cpu_tiers.tools.simulation.masking import masked
 from cpu_tiers.tools.simulation.snapshot import Snapshot

@@ -14,7 +14,7 @@ from rich.text import Text
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.formatting import TextList
-from cpu_tiers.tools.frame.short_lists import HINT, MOST_LINES, width
+from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, width
 from cpu_tiers.tools.simulation.left import (
     ClassSum,
     TierRoom,

@@ -1,18 +1,19 @@
 """``cpu-tiers explain``: why a server finds no host, and why it gets this host."""
 
+import json
 import logging
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
 
+from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import as_known, is_resource_class
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.cloud.recorded_decisions import decisions_about, text_of
 from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.live_request import (
@@ -26,10 +27,9 @@ from cpu_tiers.tools.frame.live_request import (
     tell_unknown_additions,
     unknown_additions,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
 from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.short_lists import shortened, wrapped
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.tools.frame.terminal import shortened, wrapped
 from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
 from cpu_tiers.translators.novas_traits import UNKNOWN
@@ -60,7 +60,6 @@ class Explain(NovaConfCommand, ShowCommand):
     With --decisions, the command shows what nova-scheduler decided about a server at the time.
     """
 
-    status = 0
     formats = "explain"
     default_format = "text"
 
@@ -126,11 +125,6 @@ class Explain(NovaConfCommand, ShowCommand):
         self.status = 0 if decisions else NO_CANDIDATES
         text = text_of(decisions) or "The file has no decision about the server."
         return ("decisions",), (FormattedValue(decisions, lambda _: text),)
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 if there are no candidates, or no decisions."""
-        status: int = super().run(parsed_args)
-        return status or self.status
 
 
 class _Text:
@@ -290,3 +284,93 @@ def _row(host: RankedHost, score: HostScore) -> dict[str, Any]:
         "weighers": dict(host.parts),
         "margin": host.margin,
     }
+
+
+Decision = Mapping[str, Any]
+"""A document as ``docs/admin/decisions.rst`` describes it."""
+
+
+class NoDecisions(CpuTiersError):
+    """The file with the decisions cannot be read."""
+
+
+def decisions_about(file: Path, server: str) -> list[Decision]:
+    """Return the decisions about a server, the oldest first, also those of the older file.
+
+    A line that is no decision, such as a line that is being written, is left out with a warning.
+
+    :param server: the uuid of the server.
+    :raises NoDecisions: the file cannot be read.
+    """
+    older = file.with_name(f"{file.name}.1")
+    files = [older, file] if older.exists() else [file]
+    found = [each for one in files for each in _decisions(one, server)]
+    return sorted(found, key=lambda each: str(each["time"]))
+
+
+def _decisions(file: Path, server: str) -> Iterator[Decision]:
+    unreadable = 0
+    try:
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if server not in line:  # faster than to parse each line
+                    continue
+                try:
+                    document = json.loads(line)
+                    _text(document)  # a document that lacks a key is no decision
+                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                    unreadable += 1
+                    continue
+                if server in document["servers"]:
+                    yield document
+    except OSError as error:
+        raise NoDecisions(f"the decisions cannot be read: {error}") from error
+    if unreadable:
+        LOG.warning("%s: %s lines about the server are no decisions", file, unreadable)
+
+
+def text_of(decisions: Sequence[Decision]) -> str:
+    """Return the decisions for a terminal."""
+    return "\n\n".join(map(_text, decisions))
+
+
+def _text(decision: Decision) -> str:
+    return "\n".join(_lines(decision))
+
+
+def _lines(decision: Decision) -> Iterator[str]:
+    yield wrapped(
+        f"{decision['time']} {decision['request_id']}: flavor {decision['flavor']},"
+        f" {decision['seconds']} s"
+    )
+    candidates = decision["candidates"]
+    yield wrapped(f"hosts with candidates: {_hosts(candidates)}", indent="  ")
+    for number, one in enumerate(decision["rounds"]):
+        if len(decision["rounds"]) > 1:
+            yield f"  round {number + 1}, server {one['server']}:"
+        yield from _of_round(one)
+    for server, selected in zip(decision["servers"], decision["selected"], strict=False):
+        others = ", ".join(selected["alternates"]) or "none"
+        yield wrapped(f"{server}: {selected['host']} (alternates: {others})", indent="  ")
+    if decision["fault"]:
+        yield wrapped(f"fault: {decision['fault']}", indent="  ")
+
+
+def _of_round(one: Mapping[str, Any]) -> Iterator[str]:
+    for said in one["filters"]:
+        if said["removed"]["number"]:
+            text = f"{said['filter']} left {said['left']}, removed {_hosts(said['removed'])}"
+            yield wrapped(text, indent="  ")
+    for host in one["weights"]:
+        parts = ", ".join(f"{name} {part:+.4g}" for name, part in host["parts"].items() if part)
+        yield wrapped(f"weight of {host['host']}: {host['weight']:.4g} ({parts})", indent="  ")
+    for claim in one["claims"]:
+        outcome = "granted" if claim["granted"] else "refused"
+        yield wrapped(f"claim {outcome}: {', '.join(claim['providers'])}", indent="  ")
+
+
+def _hosts(hosts: Mapping[str, Any]) -> str:
+    """Return the number and the names of hosts."""
+    more = hosts["number"] - len(hosts["names"])
+    names = ", ".join(hosts["names"]) + (f" and {more} more" if more > 0 else "")
+    return f"{hosts['number']} ({names})" if hosts["number"] else "0"

@@ -18,13 +18,12 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.flavor_documents import Check, read_flavors
+from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.live_request import queries_of, tell_unknown_additions
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.server_arguments import add_numa_argument, requests_numa_nodes
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 from cpu_tiers.tools.placement.host_reader import HostReader
 from cpu_tiers.tools.simulation.never_served import hosts_of, never_served
 from cpu_tiers.translators import ServerRequest, Translator
@@ -52,7 +51,6 @@ class _Checked(NamedTuple):
 class FlavorCheck(NovaConfCommand, ListCommand):
     """List every fault of each flavor; the exit status is 3 if there are faults."""
 
-    has_faults = False
     all_help = "check all flavors of the cloud: ask Nova with the credentials in [placement]"
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
@@ -106,14 +104,9 @@ class FlavorCheck(NovaConfCommand, ListCommand):
                 progress.tell("asking Placement for hosts")
                 _check_hosts(cloud, checked, progress)
         rows = [(c.source, *fault) for c in checked for fault in dict.fromkeys(c.faults.faults)]
-        self.has_faults = bool(rows)
+        self.status = FOUND if rows else 0
         LOG.info("flavors: %d, faults: %d", sum(c.flavor is not None for c in checked), len(rows))
         return ("file", "where", "given", "allowed"), rows
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 if there are faults."""
-        status: int = super().run(parsed_args)
-        return status or (FOUND if self.has_faults else 0)
 
 
 def _flavors(

@@ -10,12 +10,11 @@ from cpu_tiers.errors import FaultList, printable_lines
 from cpu_tiers.extra_specs.pair import Pair, pair_of
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.flavor_documents import read_flavors
+from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand, TextList
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 
 LOG = logging.getLogger(__name__)
 

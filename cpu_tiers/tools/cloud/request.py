@@ -13,9 +13,8 @@ from cpu_tiers.tools.frame.live_request import (
     read_source,
     server_of,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
 from cpu_tiers.tools.frame.server_arguments import requests_numa_nodes
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 

@@ -23,10 +23,9 @@ from cpu_tiers.tools.frame.live_request import (
     server_of,
     tell_unknown_additions,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
 from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.server_arguments import requests_numa_nodes
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 from cpu_tiers.tools.placement.server_candidates import ServerCandidates, read_candidates
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, Forest

@@ -14,7 +14,7 @@ from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.frame.flavor_documents import read_flavor
+from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.placement.allocations import claim
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync

@@ -14,10 +14,9 @@ from typing import Any, TextIO, cast
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
+from cpu_tiers.tools.frame.progress import run_until_sigterm
 from cpu_tiers.tools.frame.secrets import MaskingStream, masked_output
-from cpu_tiers.tools.frame.short_lists import width
-from cpu_tiers.tools.frame.terminal import wrapped_errors, wrapped_lines
-from cpu_tiers.tools.frame.termination import run_until_sigterm
+from cpu_tiers.tools.frame.terminal import width, wrapped_errors, wrapped_lines
 
 USAGE = 2
 """The exit status for wrong usage."""

@@ -12,13 +12,15 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.numa import NODES
 from cpu_tiers.extra_specs.numa_advice import divided
 from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.numa import node_trait
 from cpu_tiers.tools.frame.cloud_objects import (
     find_server,
     read_or_find_image,
     read_or_find_ports,
 )
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.flavor_documents import read_flavor
+from cpu_tiers.tools.frame.documents import read_flavor
 from cpu_tiers.tools.frame.server_arguments import add_numa_argument, sends_numa_query
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -168,6 +170,25 @@ def tell_number_of_nodes(
             if hosts := read_candidates(client, queries).answer.hosts():
                 LOG.info("With %s=%d, %d hosts have candidates.", NODES, count, len(hosts))
                 return
+
+
+def find_tiers(conf: cfg.ConfigOpts, cloud: CloudSource) -> None:
+    """Set the options of requests by what Placement shows, and say how to give nova.conf."""
+    with cloud.placement() as client:
+        found = {
+            "query_placement_for_vcpu_shares": VCPU_SHARES
+            not in client.absent_names([VCPU_SHARES], [])[0],
+            "query_placement_for_numa": node_trait() in client.traits_in_use(),
+        }
+    on = [name for name, is_on in found.items() if is_on]
+    for name in on:
+        conf.set_override(name, True, "filter_scheduler")
+    if on:  # Placement of a cloud without tiers has nothing to request
+        LOG.warning(
+            "No nova.conf is given, so the answer is for a nova-scheduler with %s, as Placement"
+            " shows; give --config-file FILE for the options of your nova-scheduler.",
+            " and ".join(f"{name} = true" for name in on),
+        )
 
 
 def unknown_additions(conf: cfg.ConfigOpts) -> list[str]:

@@ -6,8 +6,7 @@ from oslo_config import cfg
 
 from cpu_tiers.extra_specs.numa import asks_for_nodes
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.tools.frame.documents import read_image
-from cpu_tiers.tools.frame.flavor_documents import read_flavor
+from cpu_tiers.tools.frame.documents import read_flavor, read_image
 from cpu_tiers.translators import ServerRequest
 
 

@@ -2,11 +2,13 @@
 
 import io
 import os
+import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from argparse import Action, ArgumentParser, HelpFormatter
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 
 def terminal_columns(stream: TextIO) -> int | None:
@@ -121,3 +123,90 @@ def wrapped_errors() -> Iterator[None]:
     finally:
         wrapping.flush()
         sys.stderr = stream
+
+
+MOST_LINES = 10
+HINT = "(--all shows them)"
+
+
+def width() -> int:
+    """Return the number of columns of the terminal; 80 without a terminal."""
+    return max(40, shutil.get_terminal_size(fallback=(80, 24)).columns)
+
+
+def shortened(lines: Sequence[str], *, show_all: bool) -> list[str]:
+    """Return the first lines, and a line with the number of the others.
+
+    :param show_all: return all lines.
+    """
+    if show_all or len(lines) <= MOST_LINES:
+        return list(lines)
+    more = len(lines) - MOST_LINES
+    return [*lines[:MOST_LINES], f"and {more} more {HINT}"]
+
+
+def wrapped(text: str, *, indent: str = "") -> str:
+    """Return a paragraph in lines of the width of the terminal.
+
+    :param indent: of all lines; all but the first have two more spaces.
+    """
+    return textwrap.fill(
+        text,
+        width(),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False,
+    )
+
+
+_MOST_NAMES = 50
+
+
+def of_all(some: Sized, hosts: Sized) -> str:
+    """Return how many of the hosts are meant."""
+    return f"{len(some)} of {len(hosts)} hosts"
+
+
+def names(named: Sequence[str]) -> str:
+    """Return the names of hosts or flavors, at most 50."""
+    more = f" and {len(named) - _MOST_NAMES} more" if len(named) > _MOST_NAMES else ""
+    return ", ".join(named[:_MOST_NAMES]) + more
+
+
+_INDENT = " " * len("usage: ")
+
+
+def fit_help(parser: ArgumentParser) -> None:
+    """Have the help of a parser in lines that fit; its own formatter does all the rest."""
+    own: Any = parser.formatter_class
+    fitting: Any = type("FittingHelp", (_FittingLines, own), {})
+    parser.formatter_class = fitting
+
+
+class _FittingLines(HelpFormatter):
+    """Shorter lines than those of the next class."""
+
+    def _format_usage(self, *arguments: Any, **named: Any) -> str:
+        text = super()._format_usage(*arguments, **named)
+        lines = text.strip("\n").split("\n")
+        if max(map(len, lines)) <= self._width:
+            return text
+        return "\n".join(_packed(lines, self._width)) + "\n\n"
+
+    def _format_action_invocation(self, action: Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        metavar = self._get_default_metavar_for_optional(action)
+        return f"{', '.join(action.option_strings)} {self._format_args(action, metavar)}"
+
+
+def _packed(lines: Iterable[str], width: int) -> list[str]:
+    """Return the lines of a usage with a shorter indent, and with as many options as fit."""
+    first, *others = lines
+    packed = [first]
+    for line in map(str.strip, others):
+        if len(packed[-1]) + len(line) < width:
+            packed[-1] += f" {line}"
+        else:
+            packed.append(f"{_INDENT}{line}")
+    return packed

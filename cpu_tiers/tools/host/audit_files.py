@@ -11,10 +11,9 @@ from typing import Any
 
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.tools.frame.documents import read_bytes, read_json
-from cpu_tiers.tools.host.metrics import PrometheusMissing
-from cpu_tiers.tools.page.cloud_values import AuditedHost, AuditFinding, GuestFigures
+from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigures
 
-_METRICS = {
+_GUEST_METRICS = {
     "cpu_tiers_guest_floor_cpus": "floor",
     "cpu_tiers_watch_floor_cpus": "floor",
     "cpu_tiers_guest_owed_cpus": "owed",
@@ -25,14 +24,13 @@ _METRICS = {
 """The metrics of a guest that the page shows. What was owed and what ran have the same unit."""
 
 
-_KEYS = ("kind", "where", "found", "do")
+_AUDIT_KEYS = ("kind", "where", "found", "do")
 
 
 def read_audit_file(path: str) -> AuditedHost:
     """Return what a file says of a host.
 
     :raises InvalidInput: with every fault of the file.
-    :raises PrometheusMissing: the file has metrics, and prometheus_client is not installed.
     """
     name = Path(path).name
     for suffix, read in ((".json", _read_findings), (".prom", _read_metrics)):
@@ -51,25 +49,21 @@ def _read_findings(host: str, path: str) -> AuditedHost:
     findings = []
     for number, row in enumerate(rows):
         body = row if isinstance(row, Mapping) else {}
-        texts = [text for key in _KEYS if isinstance(text := body.get(key), str)]
-        if len(texts) == len(_KEYS):
+        texts = [text for key in _AUDIT_KEYS if isinstance(text := body.get(key), str)]
+        if len(texts) == len(_AUDIT_KEYS):
             kind, where, found, do = texts
             fixed = body.get("fixed") is True
             findings.append(AuditFinding(kind=kind, where=where, found=found, do=do, fixed=fixed))
         else:
-            allowed = f"give a finding with the texts {', '.join(_KEYS)}"
+            allowed = f"give a finding with the texts {', '.join(_AUDIT_KEYS)}"
             faults.add(f"{path}, finding {number}", f"got {row!r}", allowed)
     faults.raise_if_any()
     return AuditedHost(host=host, findings=tuple(findings))
 
 
 def _read_metrics(host: str, path: str) -> AuditedHost:
-    try:
-        from prometheus_client.parser import text_string_to_metric_families
-    except ImportError as error:
-        raise PrometheusMissing(
-            "metrics need prometheus_client: pip install 'cpu-tiers[prometheus]'"
-        ) from error
+    from prometheus_client.parser import text_string_to_metric_families
+
     try:
         families = text_string_to_metric_families(read_bytes(path).decode())
         guests = tuple(_guests(families))
@@ -83,7 +77,7 @@ def _guests(families: Iterable[Any]) -> Iterable[GuestFigures]:
     values: dict[tuple[str, str, str], dict[str, float]] = {}
     for family in families:
         for sample in family.samples:
-            key = _METRICS.get(sample.name)
+            key = _GUEST_METRICS.get(sample.name)
             if key and math.isfinite(sample.value):
                 labels = sample.labels
                 guest = (labels.get("uuid", ""), labels.get("guest", ""), labels.get("tier", ""))

@@ -1,24 +1,28 @@
 """``cpu-tiers host show``: the CPU that guests are entitled to, and the servers that still fit."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from cpu_tiers.errors import printable
 from cpu_tiers.guest.occupancy import Entitlement, Occupancy, Outlook
-from cpu_tiers.guest.tier import multiplier_of
+from cpu_tiers.guest.tier import Tier, multiplier_of, unnamed_tier
 from cpu_tiers.libvirt.connection import read_hostname
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_occupancy_arguments, read_occupancy
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.safe_files import write_output
 from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers, tier_names
-from cpu_tiers.tools.host.picture import add_picture_arguments, bars, draw, wants_picture
+from cpu_tiers.tools.host.checks import Delivery
 
 COLUMNS = (
     *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus"),
     *("floor_cpus", "fair_cpus", "more", "with_one", "with_all"),
 )
+
+_FORMATS = ("svg", "png")
 
 
 class HostShow(NovaConfCommand, ListCommand):
@@ -48,7 +52,7 @@ class HostShow(NovaConfCommand, ListCommand):
             progress.tell("computing the CPUs of the guests")
             outlooks = [host.outlook(tier) for tier in tiers]
         if wants_picture(parsed_args):
-            draw(parsed_args, _hostname(parsed_args), bars(host, tiers))
+            draw(parsed_args, _hostname(parsed_args), host, tiers)
         return COLUMNS, [*_guests(host, outlooks), *map(_newcomer, outlooks)]
 
 
@@ -124,3 +128,58 @@ def _line(numbers: Mapping[str, Mapping[str, float]]) -> str:
 
 def _digits(number: float | None) -> str:
     return "" if number is None else f"{number:.3f}".rstrip("0").rstrip(".")
+
+
+def add_picture_arguments(parser: ArgumentParser) -> None:
+    """Add an argument for each format of a picture."""
+    for kind in _FORMATS:
+        parser.add_argument(
+            f"--{kind}", metavar="FILE", help=f"draw the host to this file, as {kind.upper()}"
+        )
+
+
+def wants_picture(parsed_args: Namespace) -> bool:
+    """Tell whether the arguments name a file for a picture."""
+    return any(getattr(parsed_args, kind) for kind in _FORMATS)
+
+
+def draw(
+    parsed_args: Namespace,
+    name: str,
+    host: Occupancy,
+    tiers: Collection[Tier],
+    deliveries: Mapping[str, Delivery] | None = None,
+) -> None:
+    """Write the picture of a host to each file in the arguments.
+
+    :param deliveries: the CPU time of measured guests, by the guest's name.
+    :raises InvalidInput: a file cannot be written.
+    """
+    for kind in _FORMATS:
+        if path := getattr(parsed_args, kind):
+            from cpu_tiers.tools.page.host_picture import draw_host
+
+            write_output(path, draw_host(kind, name, picture_rows(host, tiers, deliveries)))
+
+
+def picture_rows(
+    host: Occupancy, tiers: Collection[Tier], deliveries: Mapping[str, Delivery] | None = None
+) -> list[dict[str, Any]]:
+    """Return the guests for the picture, sorted from the highest to the lowest tier."""
+    entitlements, names = host.entitlements(), tier_names(host.domains, tiers)
+    guests = []
+    for domain in host.domains:
+        multiplier = multiplier_of(domain)
+        guest = {
+            "name": domain.name,
+            "vcpus": len(domain.vcpu_sets),
+            "tier": names[domain.name] or unnamed_tier(multiplier),
+            "fair": float(entitlements[domain.name].fair),
+            "floor": float(entitlements[domain.name].floor),
+        }
+        if deliveries:
+            delivery = deliveries.get(domain.name)
+            for key in ("wanted", "owed", "delivered", "short"):
+                guest[key] = getattr(delivery, key, None)
+        guests.append((-(multiplier or 0), guest["tier"], domain.name, guest))
+    return [guest for *_, guest in sorted(guests, key=lambda row: row[:3])]

@@ -3,8 +3,11 @@
 import logging
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host
@@ -13,8 +16,10 @@ from cpu_tiers.libvirt.connection import read_capabilities, read_domains
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.metrics_server import Address, answering, bound
-from cpu_tiers.tools.host.watch_metrics import WatchCollector
-from cpu_tiers.tools.host.watched_host import WatchedHost
+from cpu_tiers.tools.host.watched_host import WAITS, HostReading, Waits, WatchedGuest, WatchedHost
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 LOG = logging.getLogger(__name__)
 
@@ -105,3 +110,130 @@ def _seconds(text: str) -> float:
         if 1 <= (seconds := float(text)) <= 3600:
             return seconds
     raise ArgumentTypeError("give 1 to 3600 seconds")
+
+
+PREFIX = "cpu_tiers_watch"
+LABELS = ("guest", "uuid", "tier", "flavor")
+
+_COUNTERS: dict[str, tuple[str, Callable[[WatchedGuest], float | None]]] = {
+    "ran_seconds": ("CPU time of the vCPUs", lambda guest: guest.totals.ran),
+    "waited_seconds": (
+        "Time in which vCPUs waited for a CPU",
+        lambda guest: guest.totals.waited,
+    ),
+    "runs": (
+        "How many times a vCPU began to run",
+        lambda guest: guest.totals.runs,
+    ),
+    "throttled_seconds": (
+        "Time in which a quota stopped threads of the guest, since the start of the guest",
+        lambda guest: guest.stalls.throttled,
+    ),
+    "pressure_seconds": (
+        "Time in which at least one thread of the guest waited for a CPU (PSI, cgroup v2 only),"
+        " since the start of the guest",
+        lambda guest: guest.stalls.pressure,
+    ),
+    "owed_floor_seconds": (
+        "The floor of the guest while it wanted to run",
+        lambda guest: guest.totals.owed_floor,
+    ),
+    "owed_fair_seconds": (
+        "The fair share of the guest while it wanted to run",
+        lambda guest: guest.totals.owed_fair,
+    ),
+    "missing_seconds": (
+        "What the guest ran less than its owed floor, in readings with more than a tenth missing",
+        lambda guest: guest.totals.missing,
+    ),
+}
+"""Names, help texts and values of the counters of a guest."""
+
+_GAUGES: dict[str, tuple[str, Callable[[WatchedGuest], float | None]]] = {
+    "floor_cpus": (
+        "CPUs of the busy guest wherever the kernel has put the vCPUs",
+        lambda guest: _sum(floor for floor, _ in guest.rates),
+    ),
+    "fair_cpus": (
+        "CPUs of the guest while all vCPUs of all guests run",
+        lambda guest: _sum(fair for _, fair in guest.rates),
+    ),
+}
+"""Names, help texts and values of the gauges of a guest."""
+
+
+def _sum(rates: Iterable[float]) -> float | None:
+    """Return the sum, or ``None`` if there are no numbers."""
+    numbers = list(rates)
+    return sum(numbers) if numbers else None
+
+
+class WatchCollector:
+    """Makes the metrics of the last reading. prometheus_client calls :meth:`collect`."""
+
+    def __init__(self, reading: Callable[[], HostReading]) -> None:
+        """Keep the function that returns the last reading."""
+        self._reading = reading
+
+    def collect(self) -> Iterator["Metric"]:
+        """Yield the metrics of the machine, of each guest and of each tier."""
+        reading = self._reading()
+        yield from _of_machine(reading)
+        yield from _of_guests(reading.guests)
+        yield _of_tiers(reading.waits)
+
+
+def _of_machine(reading: HostReading) -> Iterator["Metric"]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    yield GaugeMetricFamily(f"{PREFIX}_guests", "Guests under watch", len(reading.guests))
+    yield GaugeMetricFamily(
+        f"{PREFIX}_unknown_processes",
+        "Processes with the uuid of a domain that are not under watch",
+        reading.unknown,
+    )
+    yield GaugeMetricFamily(
+        f"{PREFIX}_reading_timestamp_seconds", "Time of the last reading", reading.taken_at
+    )
+    yield CounterMetricFamily(
+        f"{PREFIX}_unread_files", "Files that could not be read", reading.unread
+    )
+    if reading.pressure is not None:
+        yield CounterMetricFamily(
+            f"{PREFIX}_machine_pressure_seconds",
+            "Time in which at least one thread of the machine waited for a CPU (PSI)",
+            reading.pressure,
+        )
+
+
+def _of_guests(guests: Iterable[WatchedGuest]) -> Iterator["Metric"]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    rows = [(_labels(guest), guest) for guest in guests]
+    for new_family, metrics in ((CounterMetricFamily, _COUNTERS), (GaugeMetricFamily, _GAUGES)):
+        for name, (text, value_of) in metrics.items():
+            family = new_family(f"{PREFIX}_{name}", text, labels=LABELS)
+            for labels, guest in rows:
+                if (value := value_of(guest)) is not None:
+                    family.add_metric(labels, value)
+            yield family
+
+
+def _labels(guest: WatchedGuest) -> tuple[str, ...]:
+    domain = guest.domain
+    return (domain.name, domain.uuid or "", guest.tier, domain.flavor or "")
+
+
+def _of_tiers(waits: Mapping[str, Waits]) -> "Metric":
+    from prometheus_client.core import HistogramMetricFamily
+
+    family = HistogramMetricFamily(
+        f"{PREFIX}_wait_seconds",
+        "How long vCPUs waited before each run: the average of a vCPU between two readings",
+        labels=("tier",),
+    )
+    bounds = [*map(str, WAITS), "+Inf"]
+    for tier, of_tier in waits.items():
+        buckets = list(zip(bounds, accumulate(of_tier.runs), strict=True))
+        family.add_metric((tier,), buckets, of_tier.seconds)
+    return family

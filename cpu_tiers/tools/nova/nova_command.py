@@ -9,9 +9,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, refuse_snapshot_argument
 from cpu_tiers.tools.frame.secrets import hide
-from cpu_tiers.tools.frame.snapshot_argument import refuse_snapshot_argument
 from cpu_tiers.tools.placement.client import PlacementClient
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from cpu_tiers.tools.page import cloud_charts
-from cpu_tiers.tools.page.cloud_data import MOST_CONSUMERS, CloudData
-from cpu_tiers.tools.page.cloud_values import AuditedHost
+from cpu_tiers.tools.page.cloud_data import MOST_CONSUMERS, AuditedHost, CloudData
 from cpu_tiers.tools.page.document import (
     Cell,
     DataTable,

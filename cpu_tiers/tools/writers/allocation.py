@@ -2,22 +2,16 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from cpu_tiers.accounting.holdings import Portion, ProviderName
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.tools.frame.cloud_objects import server_ids
-from cpu_tiers.tools.frame.formatting import ListCommand
+from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.short_lists import shortened
+from cpu_tiers.tools.frame.terminal import shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
-from cpu_tiers.tools.writers.shortfall_rows import (
-    HEAL_COLUMNS,
-    heal_rows,
-    port_refusals,
-    port_rows,
-    refusals,
-)
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.consumers import ComputeNode
@@ -39,8 +33,6 @@ class AllocationHeal(NovaCommand, ListCommand):
     Neutron; either all ports of a server are healed, or none. Servers without room on
     their host are named, and the exit status is 1.
     """
-
-    refused = False
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the mode and for the hosts or servers."""
@@ -108,7 +100,7 @@ class AllocationHeal(NovaCommand, ListCommand):
             )
         self._log_shares(plan, parsed_args)
         if refused := port_refusals(ports):
-            self.refused = True
+            self.status = 1
             for refusal in shortened(refused, show_all=parsed_args.all):
                 LOG.error("%s", refusal)
         healed = sum(not verdict.shortfall.limit for verdict in ports.verdicts)
@@ -119,15 +111,10 @@ class AllocationHeal(NovaCommand, ListCommand):
         for refusal in shortened(refusals([plan]), show_all=parsed_args.all):
             LOG.error("%s", refusal)
         if not plan.fits:
-            self.refused = True
+            self.status = 1
             LOG.error("%s: nothing is written", plan.host)
         elif parsed_args.apply and plan.additions:
             LOG.info("%s: %d consumers healed", plan.host, len(plan.additions))
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 1 also if a server has no room."""
-        status: int = super().run(parsed_args)
-        return status or int(self.refused)
 
 
 def _heal(
@@ -176,3 +163,83 @@ def _compute_nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["ComputeN
         ),
     ]
     yield from {compute_node.uuid: compute_node for compute_node in named}.values()
+
+
+COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "reason", "goes_to")
+HEAL_COLUMNS = (*COLUMNS, "port", "providers")
+
+
+def shortfall_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
+    """Return a row for each consumer that lacks resources."""
+    return [
+        (
+            plan.host,
+            addition.shortfall.consumer,
+            addition.shortfall.owner.server,
+            addition.shortfall.owner.name,
+            addition.shortfall.owner.flavor.name,
+            FormattedValue(dict(addition.shortfall.resources), resource_lines),
+            not addition.limits,
+            "; ".join(
+                limit if provider == plan.host else f"{provider}: {limit}"
+                for provider, limit in addition.limits.items()
+            ),
+            going_to(addition.goes_to),
+        )
+        for plan in plans
+        for addition in plan.additions
+    ]
+
+
+def going_to(resources: Portion[ProviderName]) -> FormattedValue:
+    """Return the amounts by provider as a value of the column ``goes_to``."""
+    return FormattedValue(resources.to_json(), _lines)
+
+
+def _lines(resources: Portion[ProviderName]) -> str:
+    return "\n".join(
+        f"{provider}: {', '.join(f'{name} {amount}' for name, amount in amounts.items())}"
+        for provider, amounts in resources.items()
+    )
+
+
+def heal_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
+    """Return the rows of :func:`shortfall_rows` with empty values in the columns of ports."""
+    return [(*row, "", FormattedValue([], "\n".join)) for row in shortfall_rows(plans)]
+
+
+def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
+    """Return a row for each port that lacks resources."""
+    return [
+        (
+            plan.host,
+            verdict.owner.server,
+            verdict.owner.server,
+            verdict.owner.name,
+            verdict.owner.flavor.name,
+            FormattedValue(verdict.adds, resource_lines),
+            not verdict.shortfall.limit,
+            verdict.shortfall.limit,
+            going_to(verdict.goes_to),
+            verdict.shortfall.port.id,
+            FormattedValue(list(verdict.providers), "\n".join),
+        )
+        for verdict in plan.verdicts
+    ]
+
+
+def port_refusals(plan: "PortPlan") -> list[str]:
+    """Return an error message for each port that cannot be healed on its host."""
+    return [str(v.shortfall.fault(v.owner.name)) for v in plan.verdicts if v.shortfall.limit]
+
+
+def refusals(plans: Iterable["HealPlan"]) -> list[str]:
+    """Return an error message for each shortfall that does not fit on its host."""
+    return [
+        str(fault) for plan in plans for addition in plan.additions for fault in addition.faults
+    ]
+
+
+def resource_lines(resources: Mapping[str, int]) -> str:
+    """Return amounts as a table shows them: a line for each resource class."""
+    return "\n".join(f"{name} {amount}" for name, amount in resources.items())

@@ -18,9 +18,12 @@ from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import (
+    WRITES,
+    NovaConfCommand,
+    refuse_snapshot_argument,
+)
 from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.excesses import excesses_of
 from cpu_tiers.tools.placement.sync import sync

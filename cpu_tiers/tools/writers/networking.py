@@ -15,9 +15,12 @@ from cpu_tiers.placement.errors import Interrupted, PlacementError
 from cpu_tiers.tools.frame.cloud_objects import find_agents
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import (
+    WRITES,
+    NovaConfCommand,
+    refuse_snapshot_argument,
+)
 from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking
 from cpu_tiers.tools.writers.inventory import (

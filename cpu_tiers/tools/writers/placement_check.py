@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 
 from cpu_tiers.tools.frame.formatting import ShowCommand
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import (
+    WRITES,
+    NovaConfCommand,
+    refuse_snapshot_argument,
+)
 from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
 from cpu_tiers.tools.placement.race import Race, RaceResult
 
 LOG = logging.getLogger(__name__)
@@ -25,8 +28,6 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
     The command deletes the provider and its allocations after each round, also after Ctrl-C.
     Exit status: 0 if Placement never allocates more than the capacity, 3 if Placement does.
     """
-
-    status = 0
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add the arguments for the size of the check."""
@@ -61,11 +62,6 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
         self.status = _log_result(result)
         shown = asdict(result)
         return tuple(shown), shown.values()
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 also if Placement allocates too much."""
-        status: int = super().run(parsed_args)
-        return status or self.status
 
 
 def _log_left_behind(race: Race) -> None:

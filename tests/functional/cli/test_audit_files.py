@@ -7,7 +7,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.tools.host.audit_files import read_audit_file
-from cpu_tiers.tools.page.cloud_values import AuditFinding, GuestFigures
+from cpu_tiers.tools.page.cloud_data import AuditFinding, GuestFigures
 
 FINDING = {
     "kind": "weight",

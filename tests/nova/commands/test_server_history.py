@@ -12,7 +12,7 @@ from nova.db.main import api as main_db
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.tools.frame import app
-from cpu_tiers.tools.frame.flavor_documents import read_flavors
+from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.simulation.requests import Arrival, read_arrivals
 from tests.nova.command_line import streams
 from tests.nova.stored_rows import make_flavor, store_server

@@ -76,12 +76,12 @@ def _layers(*charts: alt.Chart) -> alt.TopLevelMixin:
 def _tier_colors(tiers: list[str]) -> alt.Color:
     return (
         alt.Color("tier:N")
-        .scale(domain=tiers, range=_shades(len(tiers)))
+        .scale(domain=tiers, range=shades(len(tiers)))
         .legend(title="tier", symbolStrokeColor="black", symbolStrokeWidth=0.5)
     )
 
 
-def _shades(count: int) -> list[str]:
+def shades(count: int) -> list[str]:
     """Return distinct shades of cividis, the first the lightest."""
     # Anchors of cividis from light to dark (matplotlib), between which is interpolated.
     anchors = [(253, 231, 55), (187, 173, 108), (124, 123, 120), (66, 78, 108), (0, 34, 78)]

@@ -5,7 +5,7 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
 from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
-from cpu_tiers.tools.cloud.trait_report import check_host_traits, register
+from cpu_tiers.tools.cloud.upgrade_checks import check_host_traits, register
 from cpu_tiers.tools.placement.survey import HostSurvey
 
 WEIGHT = multiplier_trait()
