@@ -15,24 +15,26 @@ from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.extra_specs.shares import effective_shares
 from cpu_tiers.guest.tier import Tier, unnamed_tier
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
-from cpu_tiers.tools.frame.cloud_source import CloudSource
+from cpu_tiers.tools.frame.cloud_source import (
+    CloudSource,
+    aggregate_uuids,
+    warn_of_left_out_flavors,
+)
 from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
-from cpu_tiers.tools.frame.live_request import (
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, add_snapshot_argument
+from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
     queries_of,
+    request_of,
     server_of,
     tell_unknown_additions,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
-from cpu_tiers.tools.frame.terminal import names, shortened, wrapped
+from cpu_tiers.tools.frame.terminal import ProgressLine, join_names, shortened, wrapped
 from cpu_tiers.tools.placement.room import FlavorRoom, count_more, read_room
 from cpu_tiers.tools.simulation.left import TierRoom
-from cpu_tiers.translators import ServerRequest
 
 LOG = logging.getLogger(__name__)
 
@@ -47,14 +49,12 @@ class Capacity(NovaConfCommand, ListCommand):
     larger if they share a provider, such as a storage pool.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavors and the length of lists."""
-        self._parser = parser = super().get_parser(prog_name)
         add_flavors_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
         add_snapshot_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Ask Placement, and list the flavors."""
@@ -145,13 +145,12 @@ def smallest_flavors(cloud: CloudSource, tiers: Sequence[Tier] = ()) -> list[tup
         least = smallest.get(tier)
         if least is None or _size(flavor) < _size(least):
             smallest[tier] = flavor
-    for fault in faults.faults:
-        LOG.warning("A flavor is left out: %s", fault)
+    warn_of_left_out_flavors(faults)
     if differing:
         LOG.warning(
             "The claim of shares does not agree with the weight in the flavors %s: see cpu-tiers"
             " flavor check --all, and cpu-tiers host audit for the guests.",
-            names(differing),
+            join_names(differing),
         )
     if not smallest:
         raise InvalidInput.of(cloud.name, "no flavors", "name a file with flavors")
@@ -174,19 +173,13 @@ def tier_rooms(cloud: CloudSource, conf: cfg.ConfigOpts, tiers: Sequence[Tier]) 
     :raises ComputeApiUnavailable: Nova does not answer.
     :raises PlacementError: Placement does not answer, or refuses.
     """
-    options, faults = conf.filter_scheduler, FaultList()
+    faults = FaultList()
     asked, queries = [], []
     for tier, flavor in smallest_flavors(cloud, tiers):
-        server = ServerRequest(
-            flavor=flavor,
-            query_vcpu_shares=options.query_placement_for_vcpu_shares,
-            query_numa=bool(options.query_placement_for_numa),
-        )
         with faults:
-            queries.append(queries_of(conf, server))
+            queries.append(queries_of(conf, request_of(conf, flavor)))
             asked.append((tier, flavor))
-    for fault in faults.faults:
-        LOG.warning("A flavor is left out: %s", fault)
+    warn_of_left_out_flavors(faults)
     with cloud.placement() as client:
         rooms = count_more(client, queries)
     tell_unknown_additions(conf)

@@ -1,8 +1,8 @@
-"""The text of ``cpu-tiers cloud show``: sums, providers over their capacity, and hosts."""
+"""The rows and the text of ``cpu-tiers cloud show``: what of a cloud is sold and left."""
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from rich import box
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.tools.frame.formatting import TextList
+from cpu_tiers.tools.frame.formatting import FormattedValue, TextList
 from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, width
 from cpu_tiers.tools.simulation.left import (
     ClassSum,
@@ -24,14 +24,43 @@ from cpu_tiers.tools.simulation.left import (
     host_sums,
     percent,
 )
-from cpu_tiers.tools.simulation.sold import NOTHING, SoldCloud
+from cpu_tiers.tools.simulation.sold import NOTHING, SoldAmount, SoldCloud
 
+COLUMNS = ("host", "disabled", "provider", "class", "capacity", "used", "tiers")
 _CPUS = (VCPU, VCPU_SHARES, PCPU)
 _BAR_CELLS = 10
 _LEFT_OF_HOSTS = "What is left of each host, the least first"
 _LEFT_OF_GROUPS = "What is left of each group of hosts"
 _LEAST_NAME_CELLS = 24
 """The width of the names of hosts; longer names take up to half of a line."""
+
+
+def rows_of(
+    cloud: SoldCloud, groups: Mapping[str, frozenset[str]] | None
+) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """Return the columns and the rows; a column has the groups of the host if there are any."""
+    rows: list[tuple[object, ...]] = []
+    for a in cloud.amounts:
+        tiers = {name: sale._asdict() for name, sale in a.tiers.items()}
+        row = (a.host, a.host in cloud.disabled, a.provider, a.resource_class, a.capacity, a.used)
+        of_host = [name for name, hosts in (groups or {}).items() if a.host in hosts]
+        group = () if groups is None else (FormattedValue(of_host, ", ".join),)
+        rows.append((*row, FormattedValue(tiers, _tier_text), *group))
+    return (*COLUMNS, *(() if groups is None else ("groups",))), rows
+
+
+def excess_names(excesses: Sequence[SoldAmount]) -> str:
+    """Return the amounts and the names of the first providers, and how many more there are."""
+    texts = [
+        printable(f"{a.used} of {a.capacity} {a.resource_class} of {a.provider}") for a in excesses
+    ]
+    more = len(texts) - MOST_LINES
+    return ", ".join([*texts[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _tier_text(tiers: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the amounts by tier, in a line."""
+    return ", ".join(f"{printable(name)}: {sale['used']}" for name, sale in tiers.items())
 
 
 class CloudText(TextList):
@@ -91,7 +120,10 @@ def print_cloud(
         _print_rest(console, len(groups), show_all=show_all)
     hosts = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
     if hosts:
-        labels = _host_labels(cloud, list(hosts) if show_all else list(hosts)[:MOST_LINES])
+        labels = {
+            host: printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
+            for host in (list(hosts) if show_all else list(hosts)[:MOST_LINES])
+        }
         _print(console, *_left(console.width, "host", labels, hosts, _LEFT_OF_HOSTS))
         _print_rest(console, len(hosts), show_all=show_all)
     if cloud.domain:
@@ -168,13 +200,6 @@ def _over(cloud: SoldCloud, *, show_all: bool) -> Table:
             f"{amount.used:,}",
         )
     return table
-
-
-def _host_labels(cloud: SoldCloud, hosts: Iterable[str]) -> dict[str, str]:
-    return {
-        host: printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
-        for host in hosts
-    }
 
 
 def _group_label(cloud: SoldCloud, name: str, hosts: frozenset[str]) -> str:

@@ -14,22 +14,21 @@ from oslo_config import cfg
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import as_known, is_resource_class
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
+from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
-from cpu_tiers.tools.frame.live_request import (
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_snapshot_argument
+from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
     add_source_arguments,
     queries_of,
     read_source,
-    server_of,
     tell_number_of_nodes,
     tell_unknown_additions,
     unknown_additions,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.terminal import shortened, wrapped
+from cpu_tiers.tools.frame.terminal import ProgressLine, shortened, wrapped
 from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
 from cpu_tiers.translators.novas_traits import UNKNOWN
@@ -63,9 +62,8 @@ class Explain(NovaConfCommand, ShowCommand):
     formats = "explain"
     default_format = "text"
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the server and the length of lists."""
-        parser = super().get_parser(prog_name)
         add_source_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
@@ -77,8 +75,6 @@ class Explain(NovaConfCommand, ShowCommand):
             help="with --server: show what nova-scheduler recorded about the server in this file, "
             "and ask nobody",
         )
-        self._parser = parser
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         """Ask Placement, and show the explanation; or show the recorded decisions."""
@@ -87,7 +83,7 @@ class Explain(NovaConfCommand, ShowCommand):
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)
-        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
+        server = read_source(parsed_args, conf, cloud)
         aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
         queries = queries_of(conf, server, aggregates)
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
@@ -97,24 +93,24 @@ class Explain(NovaConfCommand, ShowCommand):
         tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
         ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)
-        shown = _Text(explanation, show_all=parsed_args.all)
+        nearest, show_all = explanation.nearest(), parsed_args.all
         unknown = [*UNKNOWN, *unknown_additions(conf), *(LEFT_OUT if ranking.rows else ())]
         return (
             ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
             (
-                FormattedValue(len(explanation.names), lambda _: shown.summary()),
+                FormattedValue(len(explanation.names), lambda _: _summary(explanation)),
                 FormattedValue(len(explanation.candidates), lambda _: ""),
                 FormattedValue(
                     [{"constraint": c, "hosts": n} for c, n in explanation.without.items()],
-                    lambda _: shown.without(),
+                    lambda _: _without(explanation),
                 ),
                 FormattedValue(
-                    [{"host": host, **_json(reason)} for host, reason in shown.nearest_hosts],
-                    lambda _: shown.nearest(),
+                    [{"host": host, **_json(reason)} for host, reason in nearest],
+                    lambda _: _nearest(nearest, show_all=show_all),
                 ),
-                FormattedValue(ranking.rows, lambda _: ranking.text(show_all=parsed_args.all)),
-                FormattedValue(ranking.others, ranking.others_text),
-                FormattedValue(unknown, partial(_unknown_text, show_all=parsed_args.all)),
+                FormattedValue(ranking.rows, lambda _: ranking.text(show_all=show_all)),
+                FormattedValue(ranking.others, _others_text),
+                FormattedValue(unknown, partial(_unknown_text, show_all=show_all)),
             ),
         )
 
@@ -127,47 +123,40 @@ class Explain(NovaConfCommand, ShowCommand):
         return ("decisions",), (FormattedValue(decisions, lambda _: text),)
 
 
-class _Text:
-    """The explanation for a terminal."""
+def _summary(explanation: Explanation) -> str:
+    """Return how many hosts have candidates, and how many lack what, in the first line."""
+    if not explanation.names:
+        return "Placement has no compute hosts."
+    reasons = explanation.reasons.values()
+    lacking = Counter(_kind(*part) for reason in reasons for part in reason.lacks.items())
+    parts = [
+        f"{count} {one if count == 1 else several} {what}"
+        for (one, several, what), count in lacking.most_common()
+    ]
+    if changed := sum(not reason.lacks for reason in reasons):
+        parts.append(f"{changed} got room meanwhile")
+    counts = f"{len(explanation.candidates)} of {len(explanation.names)} hosts"
+    return wrapped(f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it")
 
-    def __init__(self, explanation: Explanation, *, show_all: bool) -> None:
-        self._explanation = explanation
-        self._show_all = show_all
-        self.nearest_hosts = explanation.nearest()
 
-    def summary(self) -> str:
-        """Return how many hosts have candidates, and how many lack what, in the first line."""
-        if not self._explanation.names:
-            return "Placement has no compute hosts."
-        reasons = self._explanation.reasons.values()
-        lacking = Counter(_kind(*part) for reason in reasons for part in reason.lacks.items())
-        parts = [f"{count} {_predicate(kind, count)}" for kind, count in lacking.most_common()]
-        if changed := sum(not reason.lacks for reason in reasons):
-            parts.append(f"{changed} got room meanwhile")
-        counts = f"{len(self._explanation.candidates)} of {len(self._explanation.names)} hosts"
-        return wrapped(f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it")
+def _without(explanation: Explanation) -> str:
+    """Return the number of hosts without each constraint that costs hosts."""
+    lines = [
+        wrapped(f"without {name}: {count} hosts", indent="  ")
+        for name, count in explanation.without.items()
+        if count != len(explanation.candidates)
+    ]
+    if not lines:
+        several = "No host gets a candidate if a single constraint is left out."
+        return several if explanation.reasons else ""
+    return "\n".join(["Hosts with candidates if a constraint is left out:", *lines])
 
-    def without(self) -> str:
-        """Return the number of hosts without each constraint that costs hosts."""
-        present = len(self._explanation.candidates)
-        lines = [
-            wrapped(f"without {name}: {count} hosts", indent="  ")
-            for name, count in self._explanation.without.items()
-            if count != present
-        ]
-        if not lines:
-            several = "No host gets a candidate if a single constraint is left out."
-            return several if self._explanation.reasons else ""
-        return "\n".join(["Hosts with candidates if a constraint is left out:", *lines])
 
-    def nearest(self) -> str:
-        """Return the hosts that lack least."""
-        lines = [
-            wrapped(f"{host} {_reason(reason)}", indent="  ")
-            for host, reason in self.nearest_hosts
-        ]
-        lines = shortened(lines, show_all=self._show_all)
-        return "\n".join(["Hosts without candidates that lack least:", *lines]) if lines else ""
+def _nearest(hosts: Iterable[tuple[str, HostReason]], *, show_all: bool) -> str:
+    """Return the hosts that lack least."""
+    lines = [wrapped(f"{host} {_reason(reason)}", indent="  ") for host, reason in hosts]
+    lines = shortened(lines, show_all=show_all)
+    return "\n".join(["Hosts without candidates that lack least:", *lines]) if lines else ""
 
 
 def _json(reason: HostReason) -> dict[str, object]:
@@ -178,33 +167,23 @@ def _json(reason: HostReason) -> dict[str, object]:
     return {"lacks": lacks, **({"instead": reason.instead} if reason.instead else {})}
 
 
-def _kind(name: str, lack: Lack) -> tuple[str, str]:
-    """Return what hosts are counted by: the constraint, and which limit refuses how much."""
+def _kind(name: str, lack: Lack) -> tuple[str, str, str]:
+    """Return the predicates of one host and of several hosts that a constraint excludes."""
     if isinstance(lack, ClaimLimit):
-        return f"{lack.asked} {name}", lack.limit
-    return name, ""
-
-
-def _predicate(kind: tuple[str, str], count: int) -> str:
-    """Return the predicate of hosts that a constraint excludes."""
-    (name, limit), is_one = kind, count == 1
-    if limit:
-        return f"{'refuses' if is_one else 'refuse'} {name} in one claim ({limit})"
-    if name.startswith("!"):
-        return f"{'has' if is_one else 'have'} {name[1:]}"
-    return f"{'lacks' if is_one else 'lack'} {name}"
+        return "refuses", "refuse", f"{lack.asked} {name} in one claim ({lack.limit})"
+    return ("has", "have", name[1:]) if name.startswith("!") else ("lacks", "lack", name)
 
 
 def _reason(reason: HostReason) -> str:
     """Return why a host has no candidate, and which amounts would have helped as well."""
     parts = []
     for name, lack in reason.lacks.items():
-        text = _predicate(_kind(name, lack), 1)
+        verb, _, what = _kind(name, lack)
         if isinstance(lack, ClaimLimit):
-            text = f"{text[:-1]} {lack.value})"
+            what = f"{what[:-1]} {lack.value})"
         elif lack > 1:
-            text = f"lacks {lack} {name}"
-        parts.append(text)
+            what = f"{lack} {name}"
+        parts.append(f"{verb} {what}")
     others = [name for name in reason.instead if is_resource_class(name)]
     return ", ".join(parts) + (f" (or {', or '.join(others)})" if others else "")
 
@@ -267,13 +246,13 @@ class _Ranking:
         lines = shortened(lines, show_all=show_all)
         return "\n".join(["Candidates, best first:", *lines]) if lines else ""
 
-    @staticmethod
-    def others_text(others: Sequence[Mapping[str, str]]) -> str:
-        """Return a line for each option with which another host would be the first."""
-        return "\n".join(
-            wrapped(f"With [filter_scheduler] {o['option']} = {o['value']}, {o['host']} is first.")
-            for o in others
-        )
+
+def _others_text(others: Sequence[Mapping[str, str]]) -> str:
+    """Return a line for each option with which another host would be the first."""
+    return "\n".join(
+        wrapped(f"With [filter_scheduler] {o['option']} = {o['value']}, {o['host']} is first.")
+        for o in others
+    )
 
 
 def _row(host: RankedHost, score: HostScore) -> dict[str, Any]:
@@ -317,7 +296,7 @@ def _decisions(file: Path, server: str) -> Iterator[Decision]:
                     continue
                 try:
                     document = json.loads(line)
-                    _text(document)  # a document that lacks a key is no decision
+                    text_of([document])  # a document that lacks a key is no decision
                 except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                     unreadable += 1
                     continue
@@ -331,11 +310,7 @@ def _decisions(file: Path, server: str) -> Iterator[Decision]:
 
 def text_of(decisions: Sequence[Decision]) -> str:
     """Return the decisions for a terminal."""
-    return "\n\n".join(map(_text, decisions))
-
-
-def _text(decision: Decision) -> str:
-    return "\n".join(_lines(decision))
+    return "\n\n".join("\n".join(_lines(decision)) for decision in decisions)
 
 
 def _lines(decision: Decision) -> Iterator[str]:

@@ -20,10 +20,14 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.live_request import queries_of, tell_unknown_additions
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand, add_snapshot_argument
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.server_arguments import add_numa_argument, requests_numa_nodes
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import (
+    add_numa_argument,
+    add_snapshot_argument,
+    requests_numa_nodes,
+)
+from cpu_tiers.tools.frame.server_request import queries_of, request_of, tell_unknown_additions
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.host_reader import HostReader
 from cpu_tiers.tools.simulation.never_served import hosts_of, never_served
 from cpu_tiers.translators import ServerRequest, Translator
@@ -53,9 +57,8 @@ class FlavorCheck(NovaConfCommand, ListCommand):
 
     all_help = "check all flavors of the cloud: ask Nova with the credentials in [placement]"
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavors and the checks."""
-        self._parser = parser = super().get_parser(prog_name)
         parser.add_argument(
             "flavor",
             nargs="*",
@@ -69,7 +72,6 @@ class FlavorCheck(NovaConfCommand, ListCommand):
             action="store_true",
             help="also ask Placement, and list what no host could take even without servers",
         )
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Check each flavor and list its faults."""
@@ -80,11 +82,8 @@ class FlavorCheck(NovaConfCommand, ListCommand):
         checked: list[_Checked] = []
 
         def server_of(flavor: Flavor) -> ServerRequest:
-            return ServerRequest(
-                flavor=flavor,
-                query_vcpu_shares=conf.filter_scheduler.query_placement_for_vcpu_shares,
-                query_numa=requests_numa_nodes(parsed_args, conf.filter_scheduler, flavor),
-            )
+            numa = requests_numa_nodes(parsed_args, conf.filter_scheduler, flavor)
+            return request_of(conf, flavor, numa)
 
         def check(flavor: Flavor) -> Sequence[Fault]:
             return _faults(server_of(flavor), translators)

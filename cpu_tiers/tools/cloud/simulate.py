@@ -1,7 +1,5 @@
 """``cpu-tiers simulate``: the same requests under several weigher settings, side by side."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import math
@@ -9,7 +7,7 @@ import random
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from oslo_config import cfg
 
@@ -19,15 +17,18 @@ from cpu_tiers.guest.tier import Tier, tier_of_amounts
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 from cpu_tiers.tools.cloud.simulation_text import COLUMNS, row, tier_names
-from cpu_tiers.tools.frame.cloud_source import read_snapshot
+from cpu_tiers.tools.frame.cloud_source import read_snapshot, warn_of_left_out_flavors
 from cpu_tiers.tools.frame.documents import read_bytes, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.live_request import queries_of, tell_unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.server_arguments import add_numa_argument, sends_numa_query
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
+from cpu_tiers.tools.frame.server_arguments import (
+    add_numa_argument,
+    add_tier_argument,
+    read_tiers,
+)
+from cpu_tiers.tools.frame.server_request import queries_of, request_of, tell_unknown_additions
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.simulation.comparison import ENOUGH_SEEDS, compare, verdict
 from cpu_tiers.tools.simulation.policies import NOVA, WEIGHERS, Policy
 from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals, read_arrivals
@@ -40,48 +41,40 @@ from cpu_tiers.weights import SCORINGS
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedRequests:
+class SimulatedRequests(NamedTuple):
     """The requests of each seed, and the demands of their flavors by name."""
 
     streams: Sequence[Sequence[Arrival]]
     demands: Mapping[str, Demand]
 
-    @classmethod
-    def read(
-        cls,
-        parsed_args: Namespace,
-        conf: cfg.ConfigOpts,
-        snapshot: Snapshot,
-        tiers: Sequence[Tier],
-    ) -> SimulatedRequests:
-        """Read or draw the requests; log flavors that are left out, because they have faults.
 
-        :raises InvalidInput: with every fault of the arguments and of the table, or with those of
-            the flavors if no flavor is left.
-        """
-        faults = FaultList()  # of flavors
-        flavors = _flavors(parsed_args, snapshot, faults)
-        table = _table(parsed_args, flavors, are_all=not faults.faults)
-        shares = _shares(parsed_args.mix, flavors) if table is None else {}
-        wanted = shares if table is None else {arrival.flavor for arrival in table}
-        demands = _demands(
-            parsed_args, conf, [f for name, f in flavors.items() if name in wanted], tiers, faults
-        )
-        if not demands:
-            faults.raise_if_any()
-        for fault in faults.faults:
-            LOG.warning("A flavor is left out: %s", fault)
-        if table is not None:
-            table = _requests_of(table, demands)
-            return cls(streams=[table] * parsed_args.seeds, demands=demands)
-        shares = {name: share for name, share in shares.items() if name in demands}
-        streams = [
-            # Not for secrets: a seed repeats a simulation.
-            draw_arrivals(parsed_args.draw, shares, parsed_args.stay, random.Random(seed))  # noqa: S311
-            for seed in range(parsed_args.seeds)
-        ]
-        return cls(streams=streams, demands=demands)
+def read_requests(
+    parsed_args: Namespace, conf: cfg.ConfigOpts, snapshot: Snapshot, tiers: Sequence[Tier]
+) -> SimulatedRequests:
+    """Read or draw the requests; log flavors that are left out, because they have faults.
+
+    :raises InvalidInput: with every fault of the arguments and of the table, or with those of
+        the flavors if no flavor is left.
+    """
+    faults = FaultList()  # of flavors
+    flavors = _flavors(parsed_args, snapshot, faults)
+    table = _table(parsed_args, flavors, are_all=not faults.faults)
+    shares = _shares(parsed_args.mix, flavors) if table is None else {}
+    wanted = shares if table is None else {arrival.flavor for arrival in table}
+    used = [flavor for name, flavor in flavors.items() if name in wanted]
+    demands = _demands(parsed_args, conf, used, tiers, faults)
+    if not demands:
+        faults.raise_if_any()
+    warn_of_left_out_flavors(faults)
+    if table is not None:
+        return SimulatedRequests([_requests_of(table, demands)] * parsed_args.seeds, demands)
+    shares = {name: share for name, share in shares.items() if name in demands}
+    streams = [
+        # Not for secrets: a seed repeats a simulation.
+        draw_arrivals(parsed_args.draw, shares, parsed_args.stay, random.Random(seed))  # noqa: S311
+        for seed in range(parsed_args.seeds)
+    ]
+    return SimulatedRequests(streams, demands)
 
 
 def _flavors(
@@ -91,14 +84,11 @@ def _flavors(
 
     :param faults: collects the faults of flavors that are left out.
     """
-    if parsed_args.flavors:
-        flavors = tuple(read_flavors(parsed_args.flavors, faults))
-        where = parsed_args.flavors
-    else:
-        flavors = snapshot.flavors
-        where = parsed_args.snapshot
+    path = parsed_args.flavors
+    flavors = tuple(read_flavors(path, faults)) if path else snapshot.flavors
     if not flavors:
         faults.raise_if_any()
+        where = path or parsed_args.snapshot
         raise InvalidInput.of(where, "no flavors", "give the flavors with --flavors")
     return {flavor.name: flavor for flavor in flavors}
 
@@ -122,19 +112,15 @@ def _table(
 
 def _requests_of(table: Iterable[Arrival], demands: Mapping[str, Demand]) -> list[Arrival]:
     """Return the requests for flavors that are not left out, and log the number of the others."""
-    requests, others = list[Arrival](), Counter[str]()
-    for arrival in table:
-        if arrival.flavor in demands:
-            requests.append(arrival)
-        else:
-            others[arrival.flavor] += 1
+    table = list(table)
+    others = Counter(arrival.flavor for arrival in table if arrival.flavor not in demands)
     if others:
         LOG.warning(
             "Requests left out, whose flavors are left out or not known: %d (%s)",
             others.total(),
             ", ".join(sorted(others)),
         )
-    return requests
+    return [arrival for arrival in table if arrival.flavor in demands]
 
 
 def _shares(mix: Sequence[str], flavors: Mapping[str, Flavor]) -> Mapping[str, float]:
@@ -164,14 +150,9 @@ def _demands(
 
     :param faults: collects the faults of flavors that are left out.
     """
-    options = conf.filter_scheduler
     demands = {}
     for flavor in flavors:
-        server = ServerRequest(
-            flavor=flavor,
-            query_vcpu_shares=options.query_placement_for_vcpu_shares,
-            query_numa=sends_numa_query(parsed_args, options),
-        )
+        server = request_of(conf, flavor, parsed_args.numa)
         with faults:
             queries = queries_of(conf, server)
             has_nodes = len(queries.first) > 1
@@ -211,9 +192,8 @@ class Simulate(NovaConfCommand, ListCommand):
     formats = "simulation"
     default_format = "text"
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the cloud, the requests and the policies."""
-        parser: ArgumentParser = super().get_parser(prog_name)
         parser.add_argument(
             "snapshot", metavar="SNAPSHOT", help="file of `cpu-tiers cloud snapshot`"
         )
@@ -252,7 +232,6 @@ class Simulate(NovaConfCommand, ListCommand):
             "--html", metavar="FILE", help="also write a page with charts into this file"
         )
         add_numa_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Run each policy with each seed."""
@@ -266,7 +245,7 @@ class Simulate(NovaConfCommand, ListCommand):
         tiers = faults.read(read_tiers, parsed_args) or ()
         faults.raise_if_any()
         assert snapshot is not None, "a fault was raised"  # noqa: S101  # narrows the type
-        requests = SimulatedRequests.read(parsed_args, conf, snapshot, tiers)
+        requests = read_requests(parsed_args, conf, snapshot, tiers)
         tell_unknown_additions(conf)
         results = _run(parsed_args, snapshot, policies, requests)
         texts = verdict(results, has_same_requests=bool(parsed_args.requests))

@@ -171,18 +171,8 @@ def _part(part: float, whole: float) -> str:
 
 
 COLUMNS = (
-    "policy",
-    "taken",
-    "refused",
-    "refused_core_hours",
-    "behind_best",
-    "first_refused",
-    "empty_hosts",
-    "whole_hosts",
-    "tiers",
-    "floors",
-    "flavors",
-    "stranded",
+    *("policy", "taken", "refused", "refused_core_hours", "behind_best", "first_refused"),
+    *("empty_hosts", "whole_hosts", "tiers", "floors", "flavors", "stranded"),
 )
 
 
@@ -242,12 +232,10 @@ def _floors(outcomes: Sequence[Outcome]) -> FormattedValue:
     value: dict[str, Any] = {}
     for tier in sorted({tier for outcome in outcomes for tier in outcome.floors}):
         of_tier = [outcome.floors[tier] for outcome in outcomes if tier in outcome.floors]
+        means, least = ("servers", "floor_kept", "fair_kept"), ("least_floor", "least_fair")
         value[tier] = {
-            "servers": sum(floors.servers for floors in of_tier) / len(outcomes),
-            "floor_kept": sum(floors.floor_kept for floors in of_tier) / len(outcomes),
-            "fair_kept": sum(floors.fair_kept for floors in of_tier) / len(outcomes),
-            "least_floor": min(floors.least_floor for floors in of_tier),
-            "least_fair": min(floors.least_fair for floors in of_tier),
+            **{k: sum(getattr(f, k) for f in of_tier) / len(outcomes) for k in means},
+            **{k: min(getattr(f, k) for f in of_tier) for k in least},
         }
     return FormattedValue(value, str)
 

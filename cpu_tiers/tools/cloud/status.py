@@ -29,9 +29,8 @@ from cpu_tiers.tools.cloud.upgrade_checks import (
     check_weigher,
     register,
 )
-from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.secrets import hide, masked_output
-from cpu_tiers.tools.frame.terminal import wrapped_errors
+from cpu_tiers.tools.frame.terminal import ProgressLine, wrapped_errors
 from cpu_tiers.tools.nova.nova_command import NovaMissing, quiet, require_nova
 from cpu_tiers.tools.placement.excesses import read_excesses
 from cpu_tiers.tools.placement.session import connect
@@ -151,10 +150,6 @@ def check_functions() -> Result:
                     names.append(f"{feature.name} of {service.name}")
     lines = [f"{refusal}. Features: {', '.join(names)}" for refusal, names in features.items()]
     return Result(Code.WARNING, ".\n".join(lines)) if lines else Result(Code.SUCCESS)
-
-
-_Databases = tuple["Inspection", Sequence["Inspection"]]
-"""The API database, and the cells v2."""
 
 
 def _failing(check: Callable[["Checks"], Result]) -> Callable[["Checks"], Result]:

@@ -10,7 +10,7 @@ from cpu_tiers.conf import compute, filter_scheduler
 from cpu_tiers.model.excess import Excess
 from cpu_tiers.model.host_traits import multiplier_trait, policy_traits
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
-from cpu_tiers.tools.frame.terminal import names, of_all
+from cpu_tiers.tools.frame.terminal import count_of_hosts, join_names
 from cpu_tiers.tools.placement.survey import HostSurvey
 
 _OF_THE_WEIGHER = (
@@ -66,8 +66,8 @@ def check_numa(hosts: Sequence[HostSurvey]) -> Result:
     if old:
         return Result(
             Code.WARNING,
-            f"{of_all(old, hosts)} reported by an older cpu-tiers: start nova-compute on"
-            f" {names(old)} before nova-scheduler, which finds these hosts for no server with"
+            f"{count_of_hosts(old, hosts)} reported by an older cpu-tiers: start nova-compute on"
+            f" {join_names(old)} before nova-scheduler, which finds these hosts for no server with"
             " NUMA nodes until then, and run cpu-tiers allocation heal",
         )
     undecided = [host.name for host in hosts if host.is_numa_aware is None]
@@ -75,7 +75,7 @@ def check_numa(hosts: Sequence[HostSurvey]) -> Result:
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,
-        f"{of_all(undecided, hosts)} undecided: on {names(undecided)}, set [compute]"
+        f"{count_of_hosts(undecided, hosts)} undecided: on {join_names(undecided)}, set [compute]"
         " enable_numa_reporting_to_placement to true (for servers with a NUMA topology) or"
         " false (for servers without) before the default of the option changes",
     )
@@ -92,8 +92,9 @@ def check_shares(hosts: Sequence[HostSurvey]) -> Result:
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,
-        f"{of_all(without_shares, vcpu_hosts)} without shares: on {names(without_shares)}, set"
-        " [libvirt] report_vcpu_shares = true before you set [filter_scheduler]"
+        f"{count_of_hosts(without_shares, vcpu_hosts)} without shares: on"
+        f" {join_names(without_shares)}, set [libvirt] report_vcpu_shares = true before you set"
+        " [filter_scheduler]"
         " query_placement_for_vcpu_shares",
     )
 
@@ -120,9 +121,9 @@ def check_share_names(hosts: Sequence[HostSurvey], is_standard: bool) -> Result:
         )
     else:
         text = (
-            f"{of_all(others, with_shares)} with the name {OTHER_SHARES}: for {names(others)}, run"
-            " cpu-tiers reshape rename. Until then nova-scheduler sends two queries for a server"
-            " with shares"
+            f"{count_of_hosts(others, with_shares)} with the name {OTHER_SHARES}: for"
+            f" {join_names(others)}, run cpu-tiers reshape rename. Until then nova-scheduler sends"
+            " two queries for a server with shares"
         )
     return Result(Code.WARNING, text)
 
@@ -133,7 +134,7 @@ def check_capacity(excesses: Sequence[Excess]) -> Result:
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,
-        f"more is allocated than the capacity: {names([str(excess) for excess in excesses])}. Move"
+        f"more is allocated than the capacity: {join_names(list(map(str, excesses)))}. Move"
         " servers away, or undo the change of an allocation ratio or of reserved resources."
         " Without such a change, run cpu-tiers placement check",
     )
@@ -225,10 +226,10 @@ def _lacking(hosts: Sequence[HostSurvey], function: _Function) -> Iterator[str]:
     present = frozenset.intersection(*(host.functions for host in lacking))
     absent = [trait for trait in function.traits if trait not in present]
     yield (
-        f"{of_all(lacking, useful)} without {' or '.join(absent)}:"
-        f" {names([host.name for host in lacking])}. [filter_scheduler] require_host_traits is on,"
-        " so none of these hosts gets a new server, or a server by a resize, of a flavor with"
-        f" {function.flavors}. On these hosts, set [DEFAULT] compute_driver ="
+        f"{count_of_hosts(lacking, useful)} without {' or '.join(absent)}:"
+        f" {join_names([host.name for host in lacking])}. [filter_scheduler] require_host_traits"
+        " is on, so none of these hosts gets a new server, or a server by a resize, of a flavor"
+        f" with {function.flavors}. On these hosts, set [DEFAULT] compute_driver ="
         f" cpu_tiers.LibvirtDriver and {function.option} = true, and restart nova-compute; or set"
         " require_host_traits = false until then"
     )

@@ -1,8 +1,8 @@
-"""Reading the output of the openstack client into images and ports.
+"""Reading the output of the openstack client into flavors, images and ports.
 
 The commands take the output of ``openstack image show -f json`` and ``openstack port show
--f json``, and the body of ``GET /allocation_candidates``. Flavors are read by
-:mod:`~cpu_tiers.tools.frame.documents`. The path ``-`` is standard input.
+-f json``, and the body of ``GET /allocation_candidates``; flavors as ``openstack flavor show``,
+``openstack flavor list --long`` and Nova's API have them. The path ``-`` is standard input.
 """
 
 import re
@@ -48,7 +48,7 @@ def read_json(path: str, allowed: str = "give the output of -f json") -> Any:
     :raises InvalidInput: the file is not JSON, or an object in it has a key twice.
     """
     try:
-        return load_json(read_bytes(path), object_pairs_hook=_unique, parse_constant=_refuse)
+        return _load(read_bytes(path))
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise InvalidInput.of(path, f"not JSON ({reason})", allowed) from error
@@ -119,7 +119,7 @@ def _json_in(where: str, value: object) -> object:
     if not value.strip():
         return None
     try:
-        return load_json(value, object_pairs_hook=_unique, parse_constant=_refuse)
+        return _load(value)
     except (ValueError, RecursionError) as error:
         raise InvalidInput.of(
             where, f"got {value!r}", "give a JSON object, as newer openstack clients print it"
@@ -165,6 +165,10 @@ def texts(where: str, properties: object) -> dict[str, str]:
             faults.add(f"{where}, property {key}", f"got {value!r}", "give a text")
     faults.raise_if_any()
     return {key: str(value) for key, value in properties.items()}
+
+
+def _load(text: str | bytes) -> Any:
+    return load_json(text, object_pairs_hook=_unique, parse_constant=_refuse)
 
 
 def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from cliff.command import Command
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput
-from cpu_tiers.tools.frame.progress import run_until_sigterm
 from cpu_tiers.tools.frame.secrets import hide
 from cpu_tiers.tools.frame.terminal import HINT, fit_help
 
@@ -69,12 +68,16 @@ class NovaConfCommand(Command):
     auth_required = True
     """Has the openstack client authenticate before it runs the command."""
 
+    snapshot_refusal: str | None = None
+    """Why ``--snapshot`` is refused, such as :data:`WRITES`."""
+
     status = 0
     """The exit status of a command that has found something, or is refused."""
 
     needs_nova_conf = False
     """Whether the command is wrong without the nova.conf of the cloud or of a host."""
 
+    _parser: ArgumentParser
     _given = Namespace()
     _services: Services | None = None
     _opened: ExitStack
@@ -91,7 +94,7 @@ class NovaConfCommand(Command):
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add ``--all``, and in the openstack client ``--config-file``, no global option there."""
-        parser: ArgumentParser = super().get_parser(prog_name)
+        self._parser = parser = super().get_parser(prog_name)
         fit_help(parser)
         parser.add_argument("--all", action="store_true", help=self.all_help)
         if self.is_in_openstack_client:
@@ -105,7 +108,17 @@ class NovaConfCommand(Command):
                 " repeated"
                 + ("" if self.needs_nova_conf else " (default: the defaults of the options)"),
             )
+        if self.snapshot_refusal:
+            parser.add_argument("--snapshot", type=self._refuse_snapshot, help=SUPPRESS)
+        self.add_arguments(parser)
         return parser
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the arguments of the command itself."""
+
+    def _refuse_snapshot(self, _: str) -> NoReturn:
+        reason = f"{self.snapshot_refusal}, so a snapshot is not enough; ask the cloud itself"
+        raise ArgumentTypeError(reason)
 
     def run(self, parsed_args: Namespace) -> int:
         """Run the command, and print which changes are written if it was interrupted.
@@ -113,6 +126,8 @@ class NovaConfCommand(Command):
         :raises LibraryMissing: an extra of cpu-tiers has to be installed.
         :raises ShortenedRefusal: the input has more faults than the error shows.
         """
+        from cpu_tiers.tools.frame.app import run_until_sigterm
+
         self._given = parsed_args
         with ExitStack() as self._opened:
             # cpu-tiers has done so before it has found the command.
@@ -184,8 +199,8 @@ class NovaConfCommand(Command):
         paths = None if self.config_files else self._paths_of_service()
         conf = read_config(paths.files, paths.folders) if paths else self.nova_conf()
         hide(conf)
-        read = ", ".join(_read_files(conf)) or "the defaults of all options"
-        LOG.info("configuration: %s", read)
+        read = [*conf.config_file, *filter(os.path.isdir, conf.config_dir)]
+        LOG.info("configuration: %s", ", ".join(read) or "the defaults of all options")
         return conf
 
     def _paths_of_service(self) -> ConfigPaths | None:
@@ -269,7 +284,7 @@ class NovaConfCommand(Command):
 
         :raises PlacementError: Placement does not answer, or refuses.
         """
-        from cpu_tiers.tools.frame.live_request import find_tiers
+        from cpu_tiers.tools.frame.server_request import find_tiers
 
         if self.is_in_openstack_client and not self.config_files:
             find_tiers(conf, cloud)
@@ -282,30 +297,3 @@ class NovaConfCommand(Command):
     @property
     def _options(self) -> Namespace:
         return cast(Namespace, self.app_args)  # cliff sets app_args before it runs a command.
-
-
-def add_snapshot_argument(parser: ArgumentParser) -> None:
-    """Add the option of a command that reads a cloud."""
-    parser.add_argument(
-        "--snapshot",
-        metavar="FILE",
-        help="read this file of `cpu-tiers cloud snapshot` instead of Placement and Nova",
-    )
-
-
-def refuse_snapshot_argument(parser: ArgumentParser, reason: str) -> ArgumentParser:
-    """Have a command refuse the option, and return its parser.
-
-    :param reason: why the command needs the cloud itself.
-    """
-
-    def refuse(_: str) -> NoReturn:
-        raise ArgumentTypeError(f"{reason}, so a snapshot is not enough; ask the cloud itself")
-
-    parser.add_argument("--snapshot", type=refuse, help=SUPPRESS)
-    return parser
-
-
-def _read_files(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the files and the folders from which a configuration was read."""
-    return [*conf.config_file, *filter(os.path.isdir, conf.config_dir)]

@@ -2,24 +2,29 @@
 
 import logging
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.libvirt.weights import set_weights
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.host_arguments import (
+    add_local_libvirt_argument,
+    check_local,
+    seconds_from,
+)
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers, tier_names
-from cpu_tiers.tools.host.audit_evidence import EvidenceSources, GatheredEvidence, gather
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
+from cpu_tiers.tools.frame.terminal import ProgressLine
+from cpu_tiers.tools.host.audit_evidence import gather
 from cpu_tiers.tools.host.checks import Evidence, Finding, Kind, audit, deliveries
 from cpu_tiers.tools.host.host import add_picture_arguments, draw
 
@@ -43,15 +48,9 @@ class HostAudit(NovaConfCommand, ListCommand):
     finding), 1 if the audit was impossible, 2 for wrong usage.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host, the findings and the additional output."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--connect",
-            metavar="URI",
-            default="qemu:///system",
-            help="URI of the libvirt on this machine (default: qemu:///system)",
-        )
+        add_local_libvirt_argument(parser)
         parser.add_argument(
             "--hostname",
             metavar="NAME",
@@ -60,7 +59,7 @@ class HostAudit(NovaConfCommand, ListCommand):
         )
         parser.add_argument(
             "--interval",
-            type=_seconds,
+            type=seconds_from(0),
             default=10.0,
             metavar="SECONDS",
             help="how long to measure the CPU time of guests; 0 measures nothing (default: 10)",
@@ -86,25 +85,23 @@ class HostAudit(NovaConfCommand, ListCommand):
         )
         add_picture_arguments(parser)
         add_tier_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Gather the evidence, audit it, fix weights if requested, and list the findings."""
-        # A URI such as qemu+ssh://host/system is another machine, whose cgroups are not here.
-        if "://" in parsed_args.connect.replace(":///", ""):
-            allowed = "run the audit on the compute host, because it reads the cgroups there"
-            raise InvalidInput.of("--connect", f"got {parsed_args.connect!r}", allowed)
+        check_local(parsed_args.connect)
         tiers = read_tiers(parsed_args)
-        sources = EvidenceSources(
-            uri=parsed_args.connect,
-            conf=self.nova_compute_conf(),
-            embedded=self.wants_embedded,
-            hostname=parsed_args.hostname,
-            interval=parsed_args.interval,
-        )
-        with ProgressLine(f"reading the host, and measuring for {sources.interval:g} seconds"):
-            gathering = gather(sources)
-        ignored = _ignored(parsed_args.ignore)
+        conf, seconds = self.nova_compute_conf(), parsed_args.interval
+        with ProgressLine(f"reading the host, and measuring for {seconds:g} seconds"):
+            gathering = gather(
+                parsed_args.connect,
+                conf,
+                embedded=self.wants_embedded,
+                hostname=parsed_args.hostname,
+                interval=seconds,
+            )
+        ignored = set(map(Kind, parsed_args.ignore))
+        if Kind.SHORT in ignored:
+            ignored.add(Kind.BUSY)  # its cause
         findings = [
             finding
             for finding in (*audit(gathering.evidence), *gathering.unread)
@@ -119,14 +116,12 @@ class HostAudit(NovaConfCommand, ListCommand):
             write_metrics(parsed_args.prometheus, gathering.evidence, open_, tiers)
         evidence = gathering.evidence
         draw(parsed_args, gathering.hostname, evidence.host, tiers, deliveries(evidence))
-        _log_summary(gathering, findings)
+        LOG.info(
+            "%s: guests: %d, guests measured for %.1f s: %d, findings: %d",
+            *(gathering.hostname, len(evidence.host.domains)),
+            *(evidence.seconds, len(evidence.spent), len(findings)),
+        )
         return COLUMNS, [_row(finding, _is_fixed(finding, fixed)) for finding in findings]
-
-
-def _ignored(values: Iterable[str]) -> set[Kind]:
-    """Return the kinds to leave out: without ``short`` also its causes, ``busy``."""
-    kinds = {Kind(value) for value in values}
-    return kinds | {Kind.BUSY} if Kind.SHORT in kinds else kinds
 
 
 def _fix(uri: str, evidence: Evidence, findings: Iterable[Finding]) -> set[str]:
@@ -173,39 +168,12 @@ def _is_fixed(finding: Finding, fixed: Collection[str]) -> bool:
     return finding.kind is Kind.WEIGHT and finding.weight is not None and finding.uuid in fixed
 
 
-def _log_summary(gathering: GatheredEvidence, findings: Collection[Finding]) -> None:
-    evidence = gathering.evidence
-    LOG.info(
-        "%s: guests: %d, guests measured for %.1f s: %d, findings: %d",
-        gathering.hostname,
-        len(evidence.host.domains),
-        evidence.seconds,
-        len(evidence.spent),
-        len(findings),
-    )
-
-
 def _row(finding: Finding, fixed: bool) -> tuple[object, ...]:
-    return (
-        finding.kind.value,
-        _text(finding.where),
-        finding.uuid,
-        _text(finding.found),
-        _text(finding.kind.means),
-        _text(finding.kind.do),
-        fixed,
+    texts = (finding.where, finding.found, finding.kind.means, finding.kind.do)
+    where, found, means, do = (
+        FormattedValue(printable(text), partial(fill, width=_COLUMN_WIDTH)) for text in texts
     )
-
-
-def _text(text: str) -> FormattedValue:
-    return FormattedValue(printable(text), partial(fill, width=_COLUMN_WIDTH))
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds <= 3600:
-        raise ArgumentTypeError("give 0 to 3600 seconds")
-    return seconds
+    return finding.kind.value, where, finding.uuid, found, means, do, fixed
 
 
 _GUEST = {

@@ -12,9 +12,9 @@ from cpu_tiers.libvirt.connection import read_hostname
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_occupancy_arguments, read_occupancy
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers, tier_names
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.host.checks import Delivery
 
 COLUMNS = (
@@ -35,14 +35,12 @@ class HostShow(NovaConfCommand, ListCommand):
     share of each guest beside one additional server of each tier, and beside as many as fit.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host, the tiers and the picture."""
-        parser = super().get_parser(prog_name)
         add_occupancy_arguments(parser)
         add_tier_argument(parser)
         parser.add_argument("--hostname", metavar="NAME", help="name of the host in the picture")
         add_picture_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Compute the floors and the fair shares, and list guests and tiers."""
@@ -51,15 +49,11 @@ class HostShow(NovaConfCommand, ListCommand):
             host = read_occupancy(parsed_args, self.nova_conf())
             progress.tell("computing the CPUs of the guests")
             outlooks = [host.outlook(tier) for tier in tiers]
-        if wants_picture(parsed_args):
-            draw(parsed_args, _hostname(parsed_args), host, tiers)
+        if parsed_args.svg or parsed_args.png:
+            uri = parsed_args.connect
+            name = parsed_args.hostname or (read_hostname(uri) if uri else "this host")
+            draw(parsed_args, name, host, tiers)
         return COLUMNS, [*_guests(host, outlooks), *map(_newcomer, outlooks)]
-
-
-def _hostname(parsed_args: Namespace) -> str:
-    if parsed_args.hostname:
-        return str(parsed_args.hostname)
-    return read_hostname(parsed_args.connect) if parsed_args.connect else "this host"
 
 
 def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[object, ...]]:
@@ -138,11 +132,6 @@ def add_picture_arguments(parser: ArgumentParser) -> None:
         )
 
 
-def wants_picture(parsed_args: Namespace) -> bool:
-    """Tell whether the arguments name a file for a picture."""
-    return any(getattr(parsed_args, kind) for kind in _FORMATS)
-
-
 def draw(
     parsed_args: Namespace,
     name: str,
@@ -157,7 +146,7 @@ def draw(
     """
     for kind in _FORMATS:
         if path := getattr(parsed_args, kind):
-            from cpu_tiers.tools.page.host_picture import draw_host
+            from cpu_tiers.tools.page.charts import draw_host
 
             write_output(path, draw_host(kind, name, picture_rows(host, tiers, deliveries)))
 

@@ -169,10 +169,7 @@ def bound(address: Address, collector: "Collector") -> Iterator[MetricsServer]:
 
 
 def _listener(address: Address) -> socket.socket:
-    """Return a socket that listens.
-
-    :raises OSError: the address or the port cannot be used.
-    """
+    """Return a socket that listens, or raise :exc:`OSError`."""
     listener = socket.socket(socket.getaddrinfo(address.host, address.port)[0][0])
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

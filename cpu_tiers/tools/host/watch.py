@@ -2,19 +2,23 @@
 
 import logging
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from itertools import accumulate
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains
+from cpu_tiers.tools.frame.host_arguments import (
+    add_local_libvirt_argument,
+    check_local,
+    seconds_from,
+)
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.metrics_server import Address, answering, bound
 from cpu_tiers.tools.host.watched_host import WAITS, HostReading, Waits, WatchedGuest, WatchedHost
 
@@ -34,9 +38,8 @@ class HostWatch(NovaConfCommand):
     asks libvirt only about guests that appear; all other figures are from files of the kernel.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host, the address, the interval and the tiers."""
-        parser = super().get_parser(prog_name)
         parser.add_argument(
             "--listen",
             type=Address.parse,
@@ -48,25 +51,17 @@ class HostWatch(NovaConfCommand):
         )
         parser.add_argument(
             "--interval",
-            type=_seconds,
+            type=seconds_from(1),
             default=10.0,
             metavar="SECONDS",
             help="time between two readings, 1 to 3600 seconds (default: 10)",
         )
-        parser.add_argument(
-            "--connect",
-            metavar="URI",
-            default="qemu:///system",
-            help="URI of the libvirt on this machine (default: qemu:///system)",
-        )
+        add_local_libvirt_argument(parser)
         add_tier_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> None:
         """Read the guests once in each interval, until the command is interrupted."""
-        if "://" in parsed_args.connect.replace(":///", ""):
-            allowed = "run the command on the compute host, because it reads the cgroups there"
-            raise InvalidInput.of("--connect", f"got {parsed_args.connect!r}", allowed)
+        check_local(parsed_args.connect)
         tiers, conf = read_tiers(parsed_args), self.nova_compute_conf()
         host: WatchedHost
         with bound(parsed_args.listen, WatchCollector(lambda: host.reading)) as server:
@@ -105,67 +100,39 @@ def _watch(host: WatchedHost, interval: float) -> None:
         raise KeyboardInterrupt(text) from None
 
 
-def _seconds(text: str) -> float:
-    with suppress(ValueError):
-        if 1 <= (seconds := float(text)) <= 3600:
-            return seconds
-    raise ArgumentTypeError("give 1 to 3600 seconds")
-
-
 PREFIX = "cpu_tiers_watch"
 LABELS = ("guest", "uuid", "tier", "flavor")
 
-_COUNTERS: dict[str, tuple[str, Callable[[WatchedGuest], float | None]]] = {
-    "ran_seconds": ("CPU time of the vCPUs", lambda guest: guest.totals.ran),
-    "waited_seconds": (
-        "Time in which vCPUs waited for a CPU",
-        lambda guest: guest.totals.waited,
-    ),
-    "runs": (
-        "How many times a vCPU began to run",
-        lambda guest: guest.totals.runs,
-    ),
+_COUNTERS = {
+    "ran_seconds": ("CPU time of the vCPUs", "totals.ran"),
+    "waited_seconds": ("Time in which vCPUs waited for a CPU", "totals.waited"),
+    "runs": ("How many times a vCPU began to run", "totals.runs"),
     "throttled_seconds": (
         "Time in which a quota stopped threads of the guest, since the start of the guest",
-        lambda guest: guest.stalls.throttled,
+        "stalls.throttled",
     ),
     "pressure_seconds": (
         "Time in which at least one thread of the guest waited for a CPU (PSI, cgroup v2 only),"
         " since the start of the guest",
-        lambda guest: guest.stalls.pressure,
+        "stalls.pressure",
     ),
-    "owed_floor_seconds": (
-        "The floor of the guest while it wanted to run",
-        lambda guest: guest.totals.owed_floor,
-    ),
+    "owed_floor_seconds": ("The floor of the guest while it wanted to run", "totals.owed_floor"),
     "owed_fair_seconds": (
         "The fair share of the guest while it wanted to run",
-        lambda guest: guest.totals.owed_fair,
+        "totals.owed_fair",
     ),
     "missing_seconds": (
         "What the guest ran less than its owed floor, in readings with more than a tenth missing",
-        lambda guest: guest.totals.missing,
+        "totals.missing",
     ),
 }
-"""Names, help texts and values of the counters of a guest."""
+"""Names, help texts and attributes of the counters of a guest."""
 
-_GAUGES: dict[str, tuple[str, Callable[[WatchedGuest], float | None]]] = {
-    "floor_cpus": (
-        "CPUs of the busy guest wherever the kernel has put the vCPUs",
-        lambda guest: _sum(floor for floor, _ in guest.rates),
-    ),
-    "fair_cpus": (
-        "CPUs of the guest while all vCPUs of all guests run",
-        lambda guest: _sum(fair for _, fair in guest.rates),
-    ),
+_GAUGES = {
+    "floor_cpus": ("CPUs of the busy guest wherever the kernel has put the vCPUs", "floor"),
+    "fair_cpus": ("CPUs of the guest while all vCPUs of all guests run", "fair"),
 }
-"""Names, help texts and values of the gauges of a guest."""
-
-
-def _sum(rates: Iterable[float]) -> float | None:
-    """Return the sum, or ``None`` if there are no numbers."""
-    numbers = list(rates)
-    return sum(numbers) if numbers else None
+"""Names, help texts and attributes of the gauges of a guest."""
 
 
 class WatchCollector:
@@ -209,19 +176,16 @@ def _of_machine(reading: HostReading) -> Iterator["Metric"]:
 def _of_guests(guests: Iterable[WatchedGuest]) -> Iterator["Metric"]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    rows = [(_labels(guest), guest) for guest in guests]
+    rows = [
+        ((g.domain.name, g.domain.uuid or "", g.tier, g.domain.flavor or ""), g) for g in guests
+    ]
     for new_family, metrics in ((CounterMetricFamily, _COUNTERS), (GaugeMetricFamily, _GAUGES)):
-        for name, (text, value_of) in metrics.items():
+        for name, (text, attribute) in metrics.items():
             family = new_family(f"{PREFIX}_{name}", text, labels=LABELS)
             for labels, guest in rows:
-                if (value := value_of(guest)) is not None:
+                if (value := attrgetter(attribute)(guest)) is not None:
                     family.add_metric(labels, value)
             yield family
-
-
-def _labels(guest: WatchedGuest) -> tuple[str, ...]:
-    domain = guest.domain
-    return (domain.name, domain.uuid or "", guest.tier, domain.flavor or "")
 
 
 def _of_tiers(waits: Mapping[str, Waits]) -> "Metric":

@@ -23,7 +23,7 @@ from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.newcomers import Newcomers
 from cpu_tiers.tools.cgroup.stalls import HOST_PRESSURE, Stalls, read_pressure, read_stalls
 from cpu_tiers.tools.cgroup.vcpus import read_cpu_times
-from cpu_tiers.tools.frame.tier_arguments import tier_names
+from cpu_tiers.tools.frame.server_arguments import tier_names
 from cpu_tiers.tools.host.audit_evidence import promised_occupancy
 from cpu_tiers.tools.host.checks import TOLERANCE, wanted_cpus
 
@@ -135,6 +135,16 @@ class WatchedGuest:
     tier: str = ""
     rates: tuple[tuple[float, float], ...] = ()
 
+    @property
+    def floor(self) -> float | None:
+        """Return the floor of the guest in CPUs; ``None`` if it is not known."""
+        return sum(floor for floor, _ in self.rates) if self.rates else None
+
+    @property
+    def fair(self) -> float | None:
+        """Return the fair share of the guest in CPUs; ``None`` if it is not known."""
+        return sum(fair for _, fair in self.rates) if self.rates else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReading:
@@ -198,7 +208,11 @@ class WatchedHost:
         pressure = None
         with self._files.noted(HOST_PRESSURE):
             pressure = read_pressure(self._files, HOST_PRESSURE)
-        self._note_faults()
+        self._unread += len(self._files.faults)
+        for fault in self._files.faults:
+            if self._is_new(fault):
+                LOG.warning("%s", fault)
+        self._files.faults.clear()
         self.reading = HostReading(
             guests=tuple(self._guests.values()),
             waits=dict(self._waits),
@@ -294,13 +308,6 @@ class WatchedHost:
                 tier=tiers[name] or "",
                 rates=tuple((float(vcpu.floor), float(vcpu.fair)) for vcpu in rates.get(name, ())),
             )
-
-    def _note_faults(self) -> None:
-        self._unread += len(self._files.faults)
-        for fault in self._files.faults:
-            if self._is_new(fault):
-                LOG.warning("%s", fault)
-        self._files.faults.clear()
 
     def _is_new(self, reason: object) -> bool:
         """Tell whether a reason for a warning has not been logged in the last hour."""

@@ -140,14 +140,11 @@ class CloudData:
         """Yield the part of each resource class that each tier has, and the part that is left."""
         for name, of_class in class_sums(self._cloud.amounts).items():
             whole = max(of_class.capacity, of_class.used)
-            if not whole:
-                continue
-            order = {tier: number for number, tier in enumerate(self.tiers)}
-            for tier, sale in of_class.tiers.items():
+            for tier, sale in of_class.tiers.items() if whole else ():
                 yield {
                     "class": name,
                     "tier": tier,
-                    "order": order[tier],
+                    "order": self.tiers.index(tier),
                     "amount": sale.used,
                     "part": sale.used / whole,
                 }
@@ -213,14 +210,10 @@ class CloudData:
         for report in sorted(self._reports, key=lambda report: report.host):
             for finding in report.findings:
                 if not finding.fixed:
-                    yield {
-                        "choice": self.keys[report.host],
-                        "host": report.host,
-                        "kind": finding.kind,
-                        "where": finding.where,
-                        "found": finding.found,
-                        "do": finding.do,
+                    texts = {
+                        key: getattr(finding, key) for key in ("kind", "where", "found", "do")
                     }
+                    yield {"choice": self.keys[report.host], "host": report.host, **texts}
 
     def floors(self) -> Iterator[Mapping[str, str | float | None]]:
         """Yield the promises of measured guests, and the part that they did not get."""

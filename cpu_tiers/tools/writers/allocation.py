@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from cpu_tiers.accounting.holdings import Portion, ProviderName
+from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.frame.cloud_objects import server_ids
+from cpu_tiers.tools.frame.cloud_source import server_ids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.terminal import shortened
+from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
 
 if TYPE_CHECKING:
@@ -34,9 +34,8 @@ class AllocationHeal(NovaCommand, ListCommand):
     their host are named, and the exit status is 1.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the mode and for the hosts or servers."""
-        parser = super().get_parser(prog_name)
         mode = parser.add_mutually_exclusive_group(required=True)
         mode.add_argument(
             "--plan", action="store_true", help="list the missing resources without writing"
@@ -63,7 +62,6 @@ class AllocationHeal(NovaCommand, ListCommand):
             help="only this server, by its name or id; may be repeated; Nova's API is asked for"
             " names (default: all servers)",
         )
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Heal host by host."""
@@ -99,11 +97,12 @@ class AllocationHeal(NovaCommand, ListCommand):
                 "configure the host to report shares first: see the guide for compute hosts",
             )
         self._log_shares(plan, parsed_args)
-        if refused := port_refusals(ports):
-            self.status = 1
-            for refusal in shortened(refused, show_all=parsed_args.all):
-                LOG.error("%s", refusal)
-        healed = sum(not verdict.shortfall.limit for verdict in ports.verdicts)
+        limits = [verdict for verdict in ports.verdicts if verdict.shortfall.limit]
+        refused = [str(verdict.shortfall.fault(verdict.owner.name)) for verdict in limits]
+        self.status = self.status or int(bool(refused))
+        for refusal in shortened(refused, show_all=parsed_args.all):
+            LOG.error("%s", refusal)
+        healed = len(ports.verdicts) - len(limits)
         if parsed_args.apply and healed:
             LOG.info("%s: %d ports healed", plan.host, healed)
 
@@ -169,38 +168,53 @@ COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "re
 HEAL_COLUMNS = (*COLUMNS, "port", "providers")
 
 
-def shortfall_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
-    """Return a row for each consumer that lacks resources."""
-    return [
-        (
-            plan.host,
-            addition.shortfall.consumer,
-            addition.shortfall.owner.server,
-            addition.shortfall.owner.name,
-            addition.shortfall.owner.flavor.name,
-            FormattedValue(dict(addition.shortfall.resources), resource_lines),
-            not addition.limits,
-            "; ".join(
-                limit if provider == plan.host else f"{provider}: {limit}"
-                for provider, limit in addition.limits.items()
-            ),
-            going_to(addition.goes_to),
-        )
-        for plan in plans
-        for addition in plan.additions
-    ]
+def row_of(
+    host: str,
+    consumer: str,
+    owner: Owner | None,
+    adds: Mapping[str, int],
+    limit: str,
+    goes_to: Portion[ProviderName],
+) -> tuple[object, ...]:
+    """Return the row of a consumer, in the order of :data:`COLUMNS`.
+
+    :param limit: why the resources do not fit; empty if they fit.
+    """
+    return (
+        *(host, consumer, owner and owner.server, owner and owner.name),
+        owner and owner.flavor.name,
+        FormattedValue(dict(adds), _lines),
+        not limit,
+        limit,
+        FormattedValue(goes_to.to_json(), _lines_of_providers),
+    )
 
 
-def going_to(resources: Portion[ProviderName]) -> FormattedValue:
-    """Return the amounts by provider as a value of the column ``goes_to``."""
-    return FormattedValue(resources.to_json(), _lines)
+def _lines(resources: Mapping[str, int]) -> str:
+    return "\n".join(f"{name} {amount}" for name, amount in resources.items())
 
 
-def _lines(resources: Portion[ProviderName]) -> str:
+def _lines_of_providers(resources: Mapping[str, Mapping[str, int]]) -> str:
     return "\n".join(
         f"{provider}: {', '.join(f'{name} {amount}' for name, amount in amounts.items())}"
         for provider, amounts in resources.items()
     )
+
+
+def shortfall_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
+    """Return a row for each consumer that lacks resources."""
+    rows = []
+    for plan in plans:
+        for addition in plan.additions:
+            shortfall = addition.shortfall
+            limit = "; ".join(
+                text if provider == plan.host else f"{provider}: {text}"
+                for provider, text in addition.limits.items()
+            )
+            owner, adds = shortfall.owner, shortfall.resources
+            consumer, goes_to = shortfall.consumer, addition.goes_to
+            rows.append(row_of(plan.host, consumer, owner, adds, limit, goes_to))
+    return rows
 
 
 def heal_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
@@ -212,25 +226,12 @@ def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
     """Return a row for each port that lacks resources."""
     return [
         (
-            plan.host,
-            verdict.owner.server,
-            verdict.owner.server,
-            verdict.owner.name,
-            verdict.owner.flavor.name,
-            FormattedValue(verdict.adds, resource_lines),
-            not verdict.shortfall.limit,
-            verdict.shortfall.limit,
-            going_to(verdict.goes_to),
-            verdict.shortfall.port.id,
-            FormattedValue(list(verdict.providers), "\n".join),
+            *row_of(plan.host, v.owner.server, v.owner, v.adds, v.shortfall.limit, v.goes_to),
+            v.shortfall.port.id,
+            FormattedValue(list(v.providers), "\n".join),
         )
-        for verdict in plan.verdicts
+        for v in plan.verdicts
     ]
-
-
-def port_refusals(plan: "PortPlan") -> list[str]:
-    """Return an error message for each port that cannot be healed on its host."""
-    return [str(v.shortfall.fault(v.owner.name)) for v in plan.verdicts if v.shortfall.limit]
 
 
 def refusals(plans: Iterable["HealPlan"]) -> list[str]:
@@ -238,8 +239,3 @@ def refusals(plans: Iterable["HealPlan"]) -> list[str]:
     return [
         str(fault) for plan in plans for addition in plan.additions for fault in addition.faults
     ]
-
-
-def resource_lines(resources: Mapping[str, int]) -> str:
-    """Return amounts as a table shows them: a line for each resource class."""
-    return "\n".join(f"{name} {amount}" for name, amount in resources.items())

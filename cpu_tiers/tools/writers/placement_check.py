@@ -9,9 +9,8 @@ from cpu_tiers.tools.frame.formatting import ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import (
     WRITES,
     NovaConfCommand,
-    refuse_snapshot_argument,
 )
-from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.race import Race, RaceResult
 
 LOG = logging.getLogger(__name__)
@@ -29,9 +28,10 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
     Exit status: 0 if Placement never allocates more than the capacity, 3 if Placement does.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    snapshot_refusal = WRITES
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the size of the check."""
-        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
         parser.add_argument(
             "--claimers",
             type=_number(2, 64),
@@ -46,7 +46,6 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
             metavar="N",
             help="number of rounds, 1 to 1000 (default: 10)",
         )
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         """Run the race and show its result."""
@@ -58,19 +57,16 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
             try:
                 result = race.run(parsed_args.rounds)
             finally:
-                _log_left_behind(race)
+                for name in race.left_behind:
+                    LOG.error(
+                        "Provider %s may still exist: delete its allocations (openstack resource"
+                        " provider allocation delete), and then the provider (openstack resource"
+                        " provider delete)",
+                        name,
+                    )
         self.status = _log_result(result)
         shown = asdict(result)
         return tuple(shown), shown.values()
-
-
-def _log_left_behind(race: Race) -> None:
-    for name in race.left_behind:
-        LOG.error(
-            "Provider %s may still exist: delete its allocations (openstack resource provider"
-            " allocation delete), and then the provider (openstack resource provider delete)",
-            name,
-        )
 
 
 def _log_result(result: RaceResult) -> int:

@@ -15,28 +15,20 @@ from cpu_tiers.inventory import Host, build_tree
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
-from cpu_tiers.placement.plan_file import SavedPlan, plan_document, read_plan
+from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.tools.frame.documents import read_json
-from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
 from cpu_tiers.tools.frame.nova_conf_command import (
     WRITES,
     NovaConfCommand,
-    refuse_snapshot_argument,
 )
-from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.terminal import shortened
+from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
 from cpu_tiers.tools.placement.numa_reshape import reshape
 from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
-from cpu_tiers.tools.writers.allocation import (
-    COLUMNS,
-    going_to,
-    refusals,
-    resource_lines,
-    shortfall_rows,
-)
+from cpu_tiers.tools.writers.allocation import COLUMNS, refusals, row_of, shortfall_rows
 from cpu_tiers.tools.writers.inventory import CHANGE_COLUMNS, change_rows
 
 if TYPE_CHECKING:
@@ -59,14 +51,12 @@ class ReshapePlan(NovaCommand, ListCommand):
     refuse to start because servers do not fit.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host and the plan."""
-        parser = super().get_parser(prog_name)
         parser.add_argument(
             "--host", required=True, help="host, named as in `openstack compute service list`"
         )
         add_plan_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Make the plan with the functions that the driver uses at its start."""
@@ -133,20 +123,20 @@ class ReshapeApply(NovaConfCommand, ListCommand):
     """
 
     needs_nova_conf = True
+    snapshot_refusal = WRITES
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the plan and the host's capabilities."""
-        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
         parser.add_argument(
             "plan", metavar="PLAN.json", help="file that `reshape plan --save` has written"
         )
         add_capabilities_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Write the differences and list them."""
         conf = self.nova_conf()
-        plan = _read_plan(parsed_args.plan)
+        document = read_json(parsed_args.plan, "give a file of `reshape plan --save`")
+        plan = read_plan(document, where=parsed_args.plan)
         tree = read_tree(parsed_args, conf, plan.host)
         with ProgressLine("asking Placement"), self.placement(conf) as client:
             if client.find_provider(plan.host) is None:
@@ -171,13 +161,12 @@ class ReshapeRename(NovaConfCommand, ListCommand):
     """
 
     needs_nova_conf = True
+    snapshot_refusal = WRITES
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host."""
-        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
         parser.add_argument("--host", required=True, help="host, named as its root provider")
         parser.add_argument("--dry-run", action="store_true", help="write nothing")
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Write the new name and list the changes."""
@@ -195,10 +184,6 @@ class ReshapeRename(NovaConfCommand, ListCommand):
         if not changes:
             LOG.info("No provider of the host has the name %s.", OTHER_SHARES)
         return CHANGE_COLUMNS, change_rows(changes)
-
-
-def _read_plan(path: str) -> SavedPlan:
-    return read_plan(read_json(path, "give a file of `reshape plan --save`"), where=path)
 
 
 def _compute_node(cloud: "Cloud", host: str) -> "ComputeNode":
@@ -275,21 +260,11 @@ def read_tree(parsed_args: Namespace, conf: cfg.ConfigOpts, name: str) -> Provid
 def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
     """Yield a row for each consumer that moves to NUMA nodes or gets shares."""
     for consumer in sorted({*plan.consumers, *plan.additions}):
-        resident = plan.residents.get(consumer)
+        resident, addition = plan.residents.get(consumer), plan.additions.get(consumer)
         owner = resident.owner if resident else None
-        addition = plan.additions.get(consumer)
-        limit = plan.limit(consumer)
-        yield (
-            plan.host,
-            consumer,
-            owner.server if owner else None,
-            owner.name if owner else None,
-            owner.flavor.name if owner else None,
-            FormattedValue(dict(addition.shortfall.resources) if addition else {}, resource_lines),
-            not limit,
-            limit,
-            going_to(plan.goes_to(consumer)),
-        )
+        adds = addition.shortfall.resources if addition else {}
+        limit, goes_to = plan.limit(consumer), plan.goes_to(consumer)
+        yield row_of(plan.host, consumer, owner, adds, limit, goes_to)
 
 
 def save(plan: "MovePlan", path: str) -> None:

@@ -14,14 +14,14 @@ from cpu_tiers.extra_specs.numa_advice import divided
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import node_trait
-from cpu_tiers.tools.frame.cloud_objects import (
+from cpu_tiers.tools.frame.cloud_source import (
+    CloudSource,
     find_server,
     read_or_find_image,
     read_or_find_ports,
 )
-from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import read_flavor
-from cpu_tiers.tools.frame.server_arguments import add_numa_argument, sends_numa_query
+from cpu_tiers.tools.frame.server_arguments import add_numa_argument
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.server_candidates import read_candidates
@@ -95,6 +95,21 @@ def add_aggregate_argument(parser: ArgumentParser) -> None:
     )
 
 
+def request_of(
+    conf: cfg.ConfigOpts, flavor: Flavor = UNKNOWN_FLAVOR, query_numa: bool | None = None
+) -> ServerRequest:
+    """Return the request of nova-scheduler for a server, with the options in nova.conf.
+
+    :param query_numa: ``None`` for ``query_placement_for_numa``.
+    """
+    options = conf.filter_scheduler
+    return ServerRequest(
+        flavor=flavor,
+        query_vcpu_shares=options.query_placement_for_vcpu_shares,
+        query_numa=bool(options.query_placement_for_numa) if query_numa is None else query_numa,
+    )
+
+
 def server_of(
     parsed_args: Namespace, conf: cfg.ConfigOpts, services: Callable[[], Services]
 ) -> ServerRequest:
@@ -105,24 +120,19 @@ def server_of(
 
     :param services: returns the services of the cloud; it is called if an argument is a name.
     """
-    options = conf.filter_scheduler
-    return ServerRequest(
-        flavor=UNKNOWN_FLAVOR,
+    return request_of(conf, query_numa=parsed_args.numa)._replace(
         image=read_or_find_image(parsed_args.image, services) if parsed_args.image else None,
-        query_vcpu_shares=options.query_placement_for_vcpu_shares,
         ports=read_or_find_ports(parsed_args.port, services),
-        query_numa=sends_numa_query(parsed_args, options),
     )
 
 
-def read_source(
-    parsed_args: Namespace, server: ServerRequest, cloud: CloudSource
-) -> ServerRequest:
-    """Return the server with the flavor of the arguments of :func:`add_source_arguments`.
+def read_source(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource) -> ServerRequest:
+    """Return the server of :func:`server_of`, with the flavor of :func:`add_source_arguments`.
 
     :raises InvalidInput: there is no such file, flavor or server; with every fault.
     :raises ComputeApiUnavailable: a service of the cloud does not answer.
     """
+    server = server_of(parsed_args, conf, cloud.services)
     if parsed_args.server:
         return find_server(cloud.services(), parsed_args.server, server)
     if parsed_args.flavor:
