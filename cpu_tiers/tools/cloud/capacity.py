@@ -82,12 +82,9 @@ class Capacity(NovaConfCommand, ListCommand):
                 LOG.warning(
                     "flavor %s: the search was cut short, and more servers may fit", flavor.name
                 )
+        hosts = partial(_hosts, show_all=parsed_args.all, is_brief=bool(tiers))
         rows: list[tuple[object, ...]] = [
-            (
-                flavor.name,
-                room.more,
-                _hosts(room, show_all=parsed_args.all, is_brief=bool(tiers)),
-            )
+            (flavor.name, room.more, hosts(room))
             for flavor, room in zip(flavors, rooms, strict=True)
         ]
         if tiers:

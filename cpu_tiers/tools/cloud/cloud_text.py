@@ -76,13 +76,8 @@ class CloudText(TextList):
         """Print the cloud."""
         # Without colors: a bar and a mark tell as much.
         console = Console(file=stdout, width=width(), highlight=False, no_color=True)
-        print_cloud(
-            console,
-            parsed_args.cloud,
-            parsed_args.rooms,
-            parsed_args.groups,
-            show_all=parsed_args.all,
-        )
+        cloud, rooms, groups = parsed_args.cloud, parsed_args.rooms, parsed_args.groups
+        print_cloud(console, cloud, rooms, groups, show_all=parsed_args.all)
 
 
 def print_cloud(
@@ -191,14 +186,10 @@ def _more(rooms: Sequence[TierRoom]) -> Table:
 def _over(cloud: SoldCloud, *, show_all: bool) -> Table:
     table = _table("provider", "class", "capacity", "used")
     table.columns[1].justify = "left"
-    over = cloud.excesses
-    for amount in over if show_all else over[:MOST_LINES]:
-        table.add_row(
-            Text(printable(cloud.short_name(amount.host, amount.provider))),
-            Text(printable(amount.resource_class)),
-            f"{amount.capacity:,}",
-            f"{amount.used:,}",
-        )
+    for a in cloud.excesses if show_all else cloud.excesses[:MOST_LINES]:
+        names = (cloud.short_name(a.host, a.provider), a.resource_class)
+        texts = (Text(printable(name)) for name in names)
+        table.add_row(*texts, f"{a.capacity:,}", f"{a.used:,}")
     return table
 
 

@@ -89,16 +89,10 @@ def _sections(cloud: SoldCloud, data: CloudData) -> Iterator[PageSection]:
             chart=charts.heat_map(data.classes, len(cloud.hosts)),
         )
         yield PageSection(key="left", title="Hosts at a glance", parts=[chart])
-    over = [
-        (
-            _link(data, amount.host),
-            cloud.short_name(amount.host, amount.provider),
-            amount.resource_class,
-            amount.capacity,
-            amount.used,
-        )
-        for amount in cloud.excesses
-    ]
+    over: list[Sequence[Cell]] = []
+    for a in cloud.excesses:
+        provider = cloud.short_name(a.host, a.provider)
+        over.append((_link(data, a.host), provider, a.resource_class, a.capacity, a.used))
     if over:
         columns = ("host", "provider", "class", "capacity", "used")
         table = PageTable(title="Providers over their capacity", columns=columns, rows=over)
@@ -112,10 +106,7 @@ def _more(rooms: Sequence[TierRoom]) -> Iterator[PageSection]:
         table = PageTable(
             title="How many more servers of each tier fit",
             columns=("tier", "smallest flavor", "more"),
-            rows=[
-                (room.tier, room.flavor, room.more if room.is_exact else room.text)
-                for room in rooms
-            ],
+            rows=[(r.tier, r.flavor, r.more if r.is_exact else r.text) for r in rooms],
         )
         text = "Of one tier alone, as if the other tiers got no servers."
         yield PageSection(key="more", title="Room", texts=[text], parts=[table])
@@ -167,22 +158,14 @@ def _audits(data: CloudData, reports: Collection[AuditedHost]) -> PageSection:
     parts: list[PageChart | PageTable] = []
     findings = list(data.findings())
     if findings:
-        parts.append(
-            PageChart(
-                title="Open findings by kind",
-                summary="The number of findings that no audit has fixed.",
-                chart=charts.findings_by_kind(),
-            )
-        )
-        parts.append(
-            PageTable(
-                title="Open findings",
-                columns=("host", "kind", "where", "found"),
-                rows=[
-                    (_link(data, f["host"]), f["kind"], f["where"], f["found"]) for f in findings
-                ],
-            )
-        )
+        rows = [(_link(data, f["host"]), f["kind"], f["where"], f["found"]) for f in findings]
+        columns = ("host", "kind", "where", "found")
+        summary = "The number of findings that no audit has fixed."
+        chart = charts.findings_by_kind()
+        parts += [
+            PageChart(title="Open findings by kind", summary=summary, chart=chart),
+            PageTable(title="Open findings", columns=columns, rows=rows),
+        ]
     if any(guest.short is not None for report in reports for guest in report.guests):
         parts.append(
             PageChart(
