@@ -25,7 +25,7 @@ from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology, NumaCell
 from cpu_tiers.tools.cgroup.files import Files
 from cpu_tiers.tools.cgroup.hierarchy import find_hierarchy
-from cpu_tiers.tools.host.watch_metrics import WatchCollector
+from cpu_tiers.tools.host.watch import WatchCollector
 from cpu_tiers.tools.host.watched_host import WatchedHost
 
 GUESTS, VCPUS, ROUNDS = 300, 2, 20

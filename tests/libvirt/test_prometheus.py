@@ -15,7 +15,7 @@ import pytest
 import requests
 from prometheus_client import CollectorRegistry, start_http_server
 
-from cpu_tiers.tools.host.watch_metrics import WatchCollector
+from cpu_tiers.tools.host.watch import WatchCollector
 from cpu_tiers.tools.host.watched_host import WatchedHost
 from tests.libvirt.contest import spinning, start
 from tests.libvirt.watched import guest, watch

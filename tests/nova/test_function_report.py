@@ -4,7 +4,7 @@ import pytest
 from nova.scheduler.host_manager import HostState
 from oslo_upgradecheck.upgradecheck import Code
 
-from cpu_tiers.tools.cloud.function_report import check_functions
+from cpu_tiers.tools.cloud.status import check_functions
 from tests.nova.wrapping import wrapped
 
 

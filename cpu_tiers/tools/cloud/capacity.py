@@ -4,29 +4,37 @@ import logging
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from cpu_tiers.errors import FaultList
+from oslo_config import cfg
+
+from cpu_tiers.errors import FaultList, InvalidInput, printable
+from cpu_tiers.extra_specs.pair import pair_faults
+from cpu_tiers.extra_specs.shares import effective_shares
+from cpu_tiers.guest.tier import Tier, unnamed_tier
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.cloud.tier_room import smallest_flavors
-from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
-from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.flavor_documents import read_flavors
+from cpu_tiers.tools.frame.cloud_source import (
+    CloudSource,
+    aggregate_uuids,
+    warn_of_left_out_flavors,
+)
+from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
-from cpu_tiers.tools.frame.live_request import (
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, add_snapshot_argument
+from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
     queries_of,
+    request_of,
     server_of,
     tell_unknown_additions,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
-from cpu_tiers.tools.frame.short_lists import shortened, wrapped
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
-from cpu_tiers.tools.placement.explanation import FlavorRoom, read_room
+from cpu_tiers.tools.frame.terminal import ProgressLine, join_names, shortened, wrapped
+from cpu_tiers.tools.placement.explanation import FlavorRoom, count_more, read_room
+from cpu_tiers.tools.simulation.sold import TierRoom
 
 LOG = logging.getLogger(__name__)
 
@@ -41,14 +49,12 @@ class Capacity(NovaConfCommand, ListCommand):
     larger if they share a provider, such as a storage pool.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavors and the length of lists."""
-        self._parser = parser = super().get_parser(prog_name)
         add_flavors_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
         add_snapshot_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Ask Placement, and list the flavors."""
@@ -76,12 +82,9 @@ class Capacity(NovaConfCommand, ListCommand):
                 LOG.warning(
                     "flavor %s: the search was cut short, and more servers may fit", flavor.name
                 )
+        hosts = partial(_hosts, show_all=parsed_args.all, is_brief=bool(tiers))
         rows: list[tuple[object, ...]] = [
-            (
-                flavor.name,
-                room.more,
-                _hosts(room, show_all=parsed_args.all, is_brief=bool(tiers)),
-            )
+            (flavor.name, room.more, hosts(room))
             for flavor, room in zip(flavors, rooms, strict=True)
         ]
         if tiers:
@@ -120,3 +123,64 @@ def _hosts(room: FlavorRoom, *, show_all: bool, is_brief: bool) -> FormattedValu
         ],
         text,
     )
+
+
+def smallest_flavors(cloud: CloudSource, tiers: Sequence[Tier] = ()) -> list[tuple[str, Flavor]]:
+    """Return the tiers of the cloud's flavors, each with its smallest flavor, the best first.
+
+    :param tiers: the tiers that have names.
+    :raises InvalidInput: the cloud has no flavors.
+    """
+    faults = FaultList()
+    smallest: dict[Fraction | None, Flavor] = {}
+    differing = []
+    for flavor in cloud.flavors(faults, lambda _: ()):
+        if pair_faults(flavor, query_vcpu_shares=True):
+            differing.append(printable(flavor.name))
+        shares = effective_shares(flavor)
+        tier = None if shares is None else Fraction(shares.weight(flavor.vcpus), flavor.vcpus)
+        least = smallest.get(tier)
+        if least is None or _size(flavor) < _size(least):
+            smallest[tier] = flavor
+    warn_of_left_out_flavors(faults)
+    if differing:
+        LOG.warning(
+            "The claim of shares does not agree with the weight in the flavors %s: see cpu-tiers"
+            " flavor check --all, and cpu-tiers host audit for the guests.",
+            join_names(differing),
+        )
+    if not smallest:
+        raise InvalidInput.of(cloud.name, "no flavors", "name a file with flavors")
+    by_amount = {Fraction(tier.shares.amount): tier.name for tier in tiers}
+    by_tier = sorted(smallest.items(), key=lambda item: -(item[0] or 0))
+    return [
+        (unnamed_tier(tier) if tier is None else by_amount.get(tier, unnamed_tier(tier)), flavor)
+        for tier, flavor in by_tier
+    ]
+
+
+def _size(flavor: Flavor) -> tuple[int, int, str]:
+    return flavor.vcpus, flavor.memory_mb, flavor.name
+
+
+def tier_rooms(cloud: CloudSource, conf: cfg.ConfigOpts, tiers: Sequence[Tier]) -> list[TierRoom]:
+    """Return how many more servers of each tier fit, as if the other tiers got no servers.
+
+    :raises InvalidInput: the cloud has no flavors.
+    :raises ComputeApiUnavailable: Nova does not answer.
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    faults = FaultList()
+    asked, queries = [], []
+    for tier, flavor in smallest_flavors(cloud, tiers):
+        with faults:
+            queries.append(queries_of(conf, request_of(conf, flavor)))
+            asked.append((tier, flavor))
+    warn_of_left_out_flavors(faults)
+    with cloud.placement() as client:
+        rooms = count_more(client, queries)
+    tell_unknown_additions(conf)
+    return [
+        TierRoom(tier=tier, flavor=flavor.name, more=room.more, is_exact=room.is_exact)
+        for (tier, flavor), room in zip(asked, rooms, strict=True)
+    ]

@@ -23,9 +23,8 @@ class CloudRequests(NovaCommand):
     changes nothing. Only the user may read the files.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the files and for the names in them."""
-        parser: ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("requests", metavar="REQUESTS.csv", help="file to write requests to")
         parser.add_argument("flavors", metavar="FLAVORS.json", help="file to write flavors to")
         parser.add_argument(
@@ -33,7 +32,6 @@ class CloudRequests(NovaCommand):
             action="store_true",
             help="replace the names of flavors; extra specs that decide about hosts are kept",
         )
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> None:
         """Read the databases and write the files."""

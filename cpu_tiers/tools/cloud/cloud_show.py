@@ -1,90 +1,203 @@
 """``cpu-tiers cloud show``: what of a cloud is sold and left, by host and by tier."""
 
 import logging
+import math
 from argparse import ArgumentParser, Namespace
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from cpu_tiers.errors import CpuTiersError, FaultList, printable
+from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
 from cpu_tiers.guest.tier import Tier
-from cpu_tiers.tools.cloud.host_groups import (
-    HostGroups,
-    add_group_argument,
-    groups_of,
-    read_host_groups,
-)
-from cpu_tiers.tools.cloud.tier_room import tier_rooms
+from cpu_tiers.tools.cloud.capacity import tier_rooms
+from cpu_tiers.tools.cloud.cloud_text import excess_names, rows_of
 from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable
-from cpu_tiers.tools.compute_api.objects import read_server_names
-from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.compute_api.objects import read_aggregates, read_server_names
+from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
+from cpu_tiers.tools.frame.documents import read_bytes, read_json
+from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.short_lists import MOST_LINES
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument, moment
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
-from cpu_tiers.tools.host.audit_files import read_audit_file
-from cpu_tiers.tools.page.cloud_values import AuditedHost
-from cpu_tiers.tools.page.libraries import page_libraries
+from cpu_tiers.tools.frame.server_arguments import (
+    add_snapshot_argument,
+    add_tier_argument,
+    read_tiers,
+)
+from cpu_tiers.tools.frame.terminal import ProgressLine
+from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigures
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
 from cpu_tiers.tools.simulation.snapshot import Snapshot
-from cpu_tiers.tools.simulation.sold import SoldAmount, SoldCloud, TierRoom, sold_cloud
+from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom, sold_cloud
 
 LOG = logging.getLogger(__name__)
 
-COLUMNS = ("host", "disabled", "provider", "class", "capacity", "used", "tiers")
+_GUEST_METRICS = {
+    "cpu_tiers_guest_floor_cpus": "floor",
+    "cpu_tiers_watch_floor_cpus": "floor",
+    "cpu_tiers_guest_owed_cpus": "owed",
+    "cpu_tiers_watch_owed_floor_seconds_total": "owed",
+    "cpu_tiers_guest_delivered_cpus": "ran",
+    "cpu_tiers_watch_ran_seconds_total": "ran",
+}
+"""The metrics of a guest that the page shows. What was owed and what ran have the same unit."""
 
-_NO_PAGE = "given without --html"
+
+_AUDIT_KEYS = ("kind", "where", "found", "do")
+
+
+def read_audit_file(path: str) -> AuditedHost:
+    """Return what a file says of a host.
+
+    :raises InvalidInput: with every fault of the file.
+    """
+    name = Path(path).name
+    for suffix, read in ((".json", _read_findings), (".prom", _read_metrics)):
+        if name.endswith(suffix) and name != suffix:
+            return read(name.removesuffix(suffix), path)
+    allowed = "name the file after its host, such as compute-1.json or compute-1.prom"
+    raise InvalidInput.of("--audit", f"got {path!r}", allowed)
+
+
+def _read_findings(host: str, path: str) -> AuditedHost:
+    rows = read_json(path, "give the output of cpu-tiers host audit -f json")
+    if not isinstance(rows, list):
+        given = f"a JSON {type(rows).__name__}"
+        raise InvalidInput.of(path, given, "give the output of cpu-tiers host audit -f json")
+    faults = FaultList()
+    findings = []
+    for number, row in enumerate(rows):
+        body = row if isinstance(row, Mapping) else {}
+        texts = [text for key in _AUDIT_KEYS if isinstance(text := body.get(key), str)]
+        if len(texts) == len(_AUDIT_KEYS):
+            kind, where, found, do = texts
+            fixed = body.get("fixed") is True
+            findings.append(AuditFinding(kind=kind, where=where, found=found, do=do, fixed=fixed))
+        else:
+            allowed = f"give a finding with the texts {', '.join(_AUDIT_KEYS)}"
+            faults.add(f"{path}, finding {number}", f"got {row!r}", allowed)
+    faults.raise_if_any()
+    return AuditedHost(host=host, findings=tuple(findings))
+
+
+def _read_metrics(host: str, path: str) -> AuditedHost:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    try:
+        families = text_string_to_metric_families(read_bytes(path).decode())
+        guests = tuple(_guests(families))
+    except (ValueError, KeyError, IndexError, OverflowError) as error:
+        allowed = "give metrics of cpu-tiers host audit --prometheus or host watch"
+        raise InvalidInput.of(path, f"no metrics ({error})", allowed) from error
+    return AuditedHost(host=host, guests=guests)
+
+
+def _guests(families: Iterable[Any]) -> Iterable[GuestFigures]:
+    values: dict[tuple[str, str, str], dict[str, float]] = {}
+    for family in families:
+        for sample in family.samples:
+            key = _GUEST_METRICS.get(sample.name)
+            if key and math.isfinite(sample.value):
+                labels = sample.labels
+                guest = (labels.get("uuid", ""), labels.get("guest", ""), labels.get("tier", ""))
+                values.setdefault(guest, {})[key] = sample.value
+    for (uuid, name, tier), of_guest in sorted(values.items()):
+        yield GuestFigures(uuid=uuid, name=name, tier=tier, **of_guest)
+
+
+ZONE = "zone"
+AGGREGATE = "aggregate"
+
+_OTHERS = {ZONE: "default zone", AGGREGATE: "no aggregate"}
+
+HostGroups = Mapping[str, frozenset[str]]
+"""The names of the hosts of each group."""
+
+
+def add_group_argument(parser: ArgumentParser) -> None:
+    """Add the argument."""
+    parser.add_argument(
+        "--group-by",
+        choices=(ZONE, AGGREGATE),
+        help="also show what is left of each availability zone or host aggregate, for which Nova's"
+        " API is asked; a snapshot has only the uuids of aggregates",
+    )
+
+
+def read_host_groups(cloud: CloudSource, kind: str) -> HostGroups:
+    """Return the providers of each group.
+
+    It takes a request to Nova, and a request to Placement for each aggregate.
+
+    :raises InvalidInput: zones are wanted of a snapshot, which has none.
+    :raises ComputeApiUnavailable: Nova does not answer, or the user is no administrator.
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    groups = defaultdict[str, set[str]](set)
+    if cloud.snapshot is not None:
+        if kind == ZONE:
+            raise InvalidInput.of(
+                "--group-by zone",
+                "a snapshot has the uuids of aggregates, and no zones",
+                "give --group-by aggregate, or ask the cloud itself",
+            )
+        for provider in cloud.snapshot.providers:
+            for uuid in provider.aggregates:
+                groups[uuid].add(provider.name)
+        return {name: frozenset(hosts) for name, hosts in groups.items()}
+    with ProgressLine("asking for aggregates"), cloud.placement() as client:
+        for aggregate in read_aggregates(cloud.services()):
+            name = aggregate.name if kind == AGGREGATE else aggregate.zone
+            if name is not None:
+                members = client.providers_in_aggregate(aggregate.uuid)
+                groups[name].update(member.name for member in members)
+    return {name: frozenset(hosts) for name, hosts in groups.items()}
+
+
+def groups_of(hosts: Iterable[str], groups: HostGroups, kind: str) -> HostGroups:
+    """Return the hosts of each group, sorted by name; the hosts of no group come last."""
+    names = frozenset(hosts)
+    of_hosts = {name: names & groups[name] for name in sorted(groups)}
+    others = names.difference(*of_hosts.values())
+    if others:
+        of_hosts[_OTHERS[kind]] = of_hosts.get(_OTHERS[kind], frozenset()) | others
+    return {name: of_group for name, of_group in of_hosts.items() if of_group}
+
 
 OVER = 3
 """The exit status if more is allocated of a resource class of a provider than the capacity."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """What the arguments say.
-
-    :param source: where and when the cloud was read.
-    """
+class _Arguments(NamedTuple):
+    """What the arguments say."""
 
     tiers: Sequence[Tier]
     reports: Sequence[AuditedHost]
     cloud: CloudSource
-    source: str
 
-    @classmethod
-    def read(cls, parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> "_Given":
-        """Read the files.
 
-        :raises InvalidInput: with the faults of all arguments.
-        """
-        faults, path = FaultList(), parsed_args.snapshot
-        tiers = faults.read(read_tiers, parsed_args) or ()
-        if parsed_args.audit and not parsed_args.html:
-            faults.add("--audit", _NO_PAGE, "give both: the page shows the audits")
-        if parsed_args.names and not parsed_args.html:
-            faults.add("--names", _NO_PAGE, "give both: the page shows the servers")
-        if parsed_args.names and path:
-            faults.add("--names", "given with --snapshot, which has no names", "give only one")
-        reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
-        cloud = faults.read(cloud_source)
-        faults.raise_if_any()
-        assert cloud is not None, "a fault was raised"  # noqa: S101  # narrows the type
-        source = f"Placement, asked at {moment(datetime.now(UTC))}."
-        if snapshot := cloud.snapshot:
-            time = f" of {moment(snapshot.taken)}" if snapshot.taken else ""
-            source = f"The snapshot {path}{time}."
-        return cls(
-            tiers=tiers,
-            reports=[report for report in reports if report],
-            cloud=cloud,
-            source=source,
-        )
+def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _Arguments:
+    """Read the files.
+
+    :raises InvalidInput: with the faults of all arguments.
+    """
+    faults = FaultList()
+    tiers = faults.read(read_tiers, parsed_args) or ()
+    if parsed_args.audit and not parsed_args.html:
+        faults.add("--audit", "given without --html", "give both: the page shows the audits")
+    if parsed_args.names and not parsed_args.html:
+        faults.add("--names", "given without --html", "give both: the page shows the servers")
+    if parsed_args.names and parsed_args.snapshot:
+        faults.add("--names", "given with --snapshot, which has no names", "give only one")
+    reports = [faults.read(read_audit_file, file) for file in parsed_args.audit]
+    cloud = faults.read(cloud_source)
+    faults.raise_if_any()
+    assert cloud is not None, "a fault was raised"  # noqa: S101  # narrows the type
+    return _Arguments(tiers, [report for report in reports if report], cloud)
 
 
 class CloudShow(NovaConfCommand, ListCommand):
@@ -96,13 +209,11 @@ class CloudShow(NovaConfCommand, ListCommand):
     provider is over its capacity, 3 if a provider is.
     """
 
-    is_over = False
     formats = "cloud"
     default_format = "text"
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the source, the tiers and the page."""
-        parser: ArgumentParser = super().get_parser(prog_name)
         add_snapshot_argument(parser)
         parser.add_argument(
             "--html",
@@ -125,12 +236,11 @@ class CloudShow(NovaConfCommand, ListCommand):
         )
         add_tier_argument(parser)
         add_group_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Read the cloud, write the page, and list the amounts."""
         conf = self.nova_conf()
-        given = _Given.read(parsed_args, partial(self.cloud_source, parsed_args, conf))
+        given = _read(parsed_args, partial(self.cloud_source, parsed_args, conf))
         kind = parsed_args.group_by
         named = read_host_groups(given.cloud, kind) if kind else {}  # it may be refused
         cloud = sold_cloud(given.cloud.snapshot or _read_cloud(given.cloud), given.tiers)
@@ -140,19 +250,14 @@ class CloudShow(NovaConfCommand, ListCommand):
         if parsed_args.html:
             names = _server_names(given.cloud) if parsed_args.names else {}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
-        self.is_over = bool(cloud.excesses)
-        if self.is_over and not is_text:
-            LOG.warning("More is allocated than the capacity: %s", _names(cloud.excesses))
+        self.status = OVER if cloud.excesses else 0
+        if self.status and not is_text:
+            LOG.warning("More is allocated than the capacity: %s", excess_names(cloud.excesses))
         # For the text, which has more than the rows.
         parsed_args.cloud, parsed_args.rooms, parsed_args.groups = cloud, rooms, groups
-        return _rows(cloud, groups if kind else None)
+        return rows_of(cloud, groups if kind else None)
 
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 also if a provider is over its capacity."""
-        status: int = super().run(parsed_args)
-        return status or (OVER if self.is_over else 0)
-
-    def _rooms(self, conf: cfg.ConfigOpts, given: _Given) -> list[TierRoom]:
+    def _rooms(self, conf: cfg.ConfigOpts, given: _Arguments) -> list[TierRoom]:
         """Return how many more servers of each tier fit; nothing if there are no flavors."""
         if self.wants_embedded:  # has no Nova beside it
             return []
@@ -181,50 +286,10 @@ def _server_names(cloud: CloudSource) -> Mapping[str, str]:
             return {}
 
 
-def _rows(
-    cloud: SoldCloud, groups: HostGroups | None
-) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-    """Return the columns and the rows; a column has the groups of the host if there are any."""
-    rows: list[tuple[object, ...]] = []
-    for amount in cloud.amounts:
-        tiers = {name: sale._asdict() for name, sale in amount.tiers.items()}
-        of_host = [name for name, hosts in (groups or {}).items() if amount.host in hosts]
-        rows.append(
-            (
-                amount.host,
-                amount.host in cloud.disabled,
-                amount.provider,
-                amount.resource_class,
-                amount.capacity,
-                amount.used,
-                FormattedValue(tiers, _tier_text),
-                *(() if groups is None else (FormattedValue(of_host, ", ".join),)),
-            )
-        )
-    return (*COLUMNS, *(() if groups is None else ("groups",))), rows
-
-
-def _names(excesses: Sequence[SoldAmount]) -> str:
-    """Return the amounts and the names of the first providers, and how many more there are."""
-    texts = [
-        printable(
-            f"{amount.used} of {amount.capacity} {amount.resource_class} of {amount.provider}"
-        )
-        for amount in excesses
-    ]
-    more = len(texts) - MOST_LINES
-    return ", ".join([*texts[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])])
-
-
-def _tier_text(tiers: Mapping[str, Mapping[str, int]]) -> str:
-    """Return the amounts by tier, in a line."""
-    return ", ".join(f"{printable(name)}: {sale['used']}" for name, sale in tiers.items())
-
-
 def _write(
     path: str,
     cloud: SoldCloud,
-    given: _Given,
+    given: _Arguments,
     server_names: Mapping[str, str],
     rooms: Sequence[TierRoom],
     groups: HostGroups,
@@ -236,8 +301,12 @@ def _write(
         allowed = "name the file after a host of the cloud, such as compute-1.json"
         faults.add("--audit", f"the cloud has no host {host}", allowed)
     faults.raise_if_any()
-    with page_libraries():
-        from cpu_tiers.tools.page.cloud import cloud_page
+    from cpu_tiers.tools.page.cloud import cloud_page
+
+    source = f"Placement, asked at {moment(datetime.now(UTC))}."
+    if snapshot := given.cloud.snapshot:
+        time = f" of {moment(snapshot.taken)}" if snapshot.taken else ""
+        source = f"The snapshot {given.cloud.name}{time}."
     tiers = [tier.name for tier in given.tiers]
-    page = cloud_page(cloud, tiers, given.reports, given.source, server_names, rooms, groups)
+    page = cloud_page(cloud, tiers, given.reports, source, server_names, rooms, groups)
     write_output(path, page.html().encode(), private=True)  # a page has names of a cloud

@@ -9,11 +9,11 @@ from functools import partial
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.frame.cloud_source import CloudSource
+from cpu_tiers.tools.frame.cloud_source import CloudSource, warn_of_left_out_flavors
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.tools.frame.server_arguments import add_snapshot_argument
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.cloud_reader import read_whole_cloud
 from cpu_tiers.tools.simulation.snapshot import Snapshot, masked
 
@@ -26,9 +26,8 @@ class CloudSnapshot(NovaConfCommand):
     The command asks Placement and Nova, and changes nothing. Only the user may read the file.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the file and for the names in it."""
-        parser: ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("file", metavar="FILE", help="path of the file to write")
         parser.add_argument(
             "--mask",
@@ -40,7 +39,6 @@ class CloudSnapshot(NovaConfCommand):
             "--no-flavors", action="store_true", help="ask only Placement, and not Nova"
         )
         add_snapshot_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> None:
         """Read the cloud and write the file."""
@@ -75,6 +73,5 @@ def _flavors(cloud: CloudSource) -> tuple[Flavor, ...]:
     """Return the flavors of Nova; log the faults of the flavors that are left out."""
     faults = FaultList()
     flavors = tuple(cloud.flavors(faults, lambda _: ()))
-    for fault in faults.faults:
-        LOG.warning("A flavor is left out: %s", fault)
+    warn_of_left_out_flavors(faults)
     return flavors

@@ -1,8 +1,8 @@
-"""The text of ``cpu-tiers cloud show``: sums, providers over their capacity, and hosts."""
+"""The rows and the text of ``cpu-tiers cloud show``: what of a cloud is sold and left."""
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from rich import box
@@ -13,11 +13,12 @@ from rich.text import Text
 
 from cpu_tiers.errors import printable
 from cpu_tiers.model.names import PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.tools.frame.formatting import TextList
-from cpu_tiers.tools.frame.short_lists import HINT, MOST_LINES, width
+from cpu_tiers.tools.frame.formatting import FormattedValue, TextList
+from cpu_tiers.tools.frame.terminal import HINT, MOST_LINES, width
 from cpu_tiers.tools.simulation.sold import (
     NOTHING,
     ClassSum,
+    SoldAmount,
     SoldCloud,
     TierRoom,
     class_order,
@@ -27,12 +28,41 @@ from cpu_tiers.tools.simulation.sold import (
     percent,
 )
 
+COLUMNS = ("host", "disabled", "provider", "class", "capacity", "used", "tiers")
 _CPUS = (VCPU, VCPU_SHARES, PCPU)
 _BAR_CELLS = 10
 _LEFT_OF_HOSTS = "What is left of each host, the least first"
 _LEFT_OF_GROUPS = "What is left of each group of hosts"
 _LEAST_NAME_CELLS = 24
 """The width of the names of hosts; longer names take up to half of a line."""
+
+
+def rows_of(
+    cloud: SoldCloud, groups: Mapping[str, frozenset[str]] | None
+) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """Return the columns and the rows; a column has the groups of the host if there are any."""
+    rows: list[tuple[object, ...]] = []
+    for a in cloud.amounts:
+        tiers = {name: sale._asdict() for name, sale in a.tiers.items()}
+        row = (a.host, a.host in cloud.disabled, a.provider, a.resource_class, a.capacity, a.used)
+        of_host = [name for name, hosts in (groups or {}).items() if a.host in hosts]
+        group = () if groups is None else (FormattedValue(of_host, ", ".join),)
+        rows.append((*row, FormattedValue(tiers, _tier_text), *group))
+    return (*COLUMNS, *(() if groups is None else ("groups",))), rows
+
+
+def excess_names(excesses: Sequence[SoldAmount]) -> str:
+    """Return the amounts and the names of the first providers, and how many more there are."""
+    texts = [
+        printable(f"{a.used} of {a.capacity} {a.resource_class} of {a.provider}") for a in excesses
+    ]
+    more = len(texts) - MOST_LINES
+    return ", ".join([*texts[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _tier_text(tiers: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the amounts by tier, in a line."""
+    return ", ".join(f"{printable(name)}: {sale['used']}" for name, sale in tiers.items())
 
 
 class CloudText(TextList):
@@ -48,13 +78,8 @@ class CloudText(TextList):
         """Print the cloud."""
         # Without colors: a bar and a mark tell as much.
         console = Console(file=stdout, width=width(), highlight=False, no_color=True)
-        print_cloud(
-            console,
-            parsed_args.cloud,
-            parsed_args.rooms,
-            parsed_args.groups,
-            show_all=parsed_args.all,
-        )
+        cloud, rooms, groups = parsed_args.cloud, parsed_args.rooms, parsed_args.groups
+        print_cloud(console, cloud, rooms, groups, show_all=parsed_args.all)
 
 
 def print_cloud(
@@ -92,7 +117,10 @@ def print_cloud(
         _print_rest(console, len(groups), show_all=show_all)
     hosts = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
     if hosts:
-        labels = _host_labels(cloud, list(hosts) if show_all else list(hosts)[:MOST_LINES])
+        labels = {
+            host: printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
+            for host in (list(hosts) if show_all else list(hosts)[:MOST_LINES])
+        }
         _print(console, *_left(console.width, "host", labels, hosts, _LEFT_OF_HOSTS))
         _print_rest(console, len(hosts), show_all=show_all)
     if cloud.domain:
@@ -160,22 +188,11 @@ def _more(rooms: Sequence[TierRoom]) -> Table:
 def _over(cloud: SoldCloud, *, show_all: bool) -> Table:
     table = _table("provider", "class", "capacity", "used")
     table.columns[1].justify = "left"
-    over = cloud.excesses
-    for amount in over if show_all else over[:MOST_LINES]:
-        table.add_row(
-            Text(printable(cloud.short_name(amount.host, amount.provider))),
-            Text(printable(amount.resource_class)),
-            f"{amount.capacity:,}",
-            f"{amount.used:,}",
-        )
+    for a in cloud.excesses if show_all else cloud.excesses[:MOST_LINES]:
+        names = (cloud.short_name(a.host, a.provider), a.resource_class)
+        texts = (Text(printable(name)) for name in names)
+        table.add_row(*texts, f"{a.capacity:,}", f"{a.used:,}")
     return table
-
-
-def _host_labels(cloud: SoldCloud, hosts: Iterable[str]) -> dict[str, str]:
-    return {
-        host: printable(cloud.short_name(host)) + " (disabled)" * (host in cloud.disabled)
-        for host in hosts
-    }
 
 
 def _group_label(cloud: SoldCloud, name: str, hosts: frozenset[str]) -> str:

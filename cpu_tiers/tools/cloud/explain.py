@@ -1,35 +1,34 @@
 """``cpu-tiers explain``: why a server finds no host, and why it gets this host."""
 
+import json
 import logging
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
 
+from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import as_known, is_resource_class
 from cpu_tiers.model.request import CandidateQuery
-from cpu_tiers.tools.cloud.recorded_decisions import decisions_about, text_of
-from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
+from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
-from cpu_tiers.tools.frame.live_request import (
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_snapshot_argument
+from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
     add_source_arguments,
     queries_of,
     read_source,
-    server_of,
     tell_number_of_nodes,
     tell_unknown_additions,
     unknown_additions,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.short_lists import shortened, wrapped
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.tools.frame.terminal import ProgressLine, shortened, wrapped
 from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
 from cpu_tiers.translators.server_queries import UNKNOWN
@@ -60,13 +59,11 @@ class Explain(NovaConfCommand, ShowCommand):
     With --decisions, the command shows what nova-scheduler decided about a server at the time.
     """
 
-    status = 0
     formats = "explain"
     default_format = "text"
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the server and the length of lists."""
-        parser = super().get_parser(prog_name)
         add_source_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
@@ -78,8 +75,6 @@ class Explain(NovaConfCommand, ShowCommand):
             help="with --server: show what nova-scheduler recorded about the server in this file, "
             "and ask nobody",
         )
-        self._parser = parser
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         """Ask Placement, and show the explanation; or show the recorded decisions."""
@@ -88,7 +83,7 @@ class Explain(NovaConfCommand, ShowCommand):
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)
-        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
+        server = read_source(parsed_args, conf, cloud)
         aggregates = aggregate_uuids(parsed_args.aggregate, cloud.services)
         queries = queries_of(conf, server, aggregates)
         with ProgressLine("asking Placement") as progress, cloud.placement() as client:
@@ -98,24 +93,24 @@ class Explain(NovaConfCommand, ShowCommand):
         tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
         ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)
-        shown = _Text(explanation, show_all=parsed_args.all)
+        nearest, show_all = explanation.nearest(), parsed_args.all
         unknown = [*UNKNOWN, *unknown_additions(conf), *(LEFT_OUT if ranking.rows else ())]
         return (
             ("hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"),
             (
-                FormattedValue(len(explanation.names), lambda _: shown.summary()),
+                FormattedValue(len(explanation.names), lambda _: _summary(explanation)),
                 FormattedValue(len(explanation.candidates), lambda _: ""),
                 FormattedValue(
                     [{"constraint": c, "hosts": n} for c, n in explanation.without.items()],
-                    lambda _: shown.without(),
+                    lambda _: _without(explanation),
                 ),
                 FormattedValue(
-                    [{"host": host, **_json(reason)} for host, reason in shown.nearest_hosts],
-                    lambda _: shown.nearest(),
+                    [{"host": host, **_json(reason)} for host, reason in nearest],
+                    lambda _: _nearest(nearest, show_all=show_all),
                 ),
-                FormattedValue(ranking.rows, lambda _: ranking.text(show_all=parsed_args.all)),
-                FormattedValue(ranking.others, ranking.others_text),
-                FormattedValue(unknown, partial(_unknown_text, show_all=parsed_args.all)),
+                FormattedValue(ranking.rows, lambda _: ranking.text(show_all=show_all)),
+                FormattedValue(ranking.others, _others_text),
+                FormattedValue(unknown, partial(_unknown_text, show_all=show_all)),
             ),
         )
 
@@ -127,53 +122,41 @@ class Explain(NovaConfCommand, ShowCommand):
         text = text_of(decisions) or "The file has no decision about the server."
         return ("decisions",), (FormattedValue(decisions, lambda _: text),)
 
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 if there are no candidates, or no decisions."""
-        status: int = super().run(parsed_args)
-        return status or self.status
+
+def _summary(explanation: Explanation) -> str:
+    """Return how many hosts have candidates, and how many lack what, in the first line."""
+    if not explanation.names:
+        return "Placement has no compute hosts."
+    reasons = explanation.reasons.values()
+    lacking = Counter(_kind(*part) for reason in reasons for part in reason.lacks.items())
+    parts = [
+        f"{count} {one if count == 1 else several} {what}"
+        for (one, several, what), count in lacking.most_common()
+    ]
+    if changed := sum(not reason.lacks for reason in reasons):
+        parts.append(f"{changed} got room meanwhile")
+    counts = f"{len(explanation.candidates)} of {len(explanation.names)} hosts"
+    return wrapped(f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it")
 
 
-class _Text:
-    """The explanation for a terminal."""
+def _without(explanation: Explanation) -> str:
+    """Return the number of hosts without each constraint that costs hosts."""
+    lines = [
+        wrapped(f"without {name}: {count} hosts", indent="  ")
+        for name, count in explanation.without.items()
+        if count != len(explanation.candidates)
+    ]
+    if not lines:
+        several = "No host gets a candidate if a single constraint is left out."
+        return several if explanation.reasons else ""
+    return "\n".join(["Hosts with candidates if a constraint is left out:", *lines])
 
-    def __init__(self, explanation: Explanation, *, show_all: bool) -> None:
-        self._explanation = explanation
-        self._show_all = show_all
-        self.nearest_hosts = explanation.nearest()
 
-    def summary(self) -> str:
-        """Return how many hosts have candidates, and how many lack what, in the first line."""
-        if not self._explanation.names:
-            return "Placement has no compute hosts."
-        reasons = self._explanation.reasons.values()
-        lacking = Counter(_kind(*part) for reason in reasons for part in reason.lacks.items())
-        parts = [f"{count} {_predicate(kind, count)}" for kind, count in lacking.most_common()]
-        if changed := sum(not reason.lacks for reason in reasons):
-            parts.append(f"{changed} got room meanwhile")
-        counts = f"{len(self._explanation.candidates)} of {len(self._explanation.names)} hosts"
-        return wrapped(f"{counts}: {', '.join(parts)}" if parts else f"{counts} can take it")
-
-    def without(self) -> str:
-        """Return the number of hosts without each constraint that costs hosts."""
-        present = len(self._explanation.candidates)
-        lines = [
-            wrapped(f"without {name}: {count} hosts", indent="  ")
-            for name, count in self._explanation.without.items()
-            if count != present
-        ]
-        if not lines:
-            several = "No host gets a candidate if a single constraint is left out."
-            return several if self._explanation.reasons else ""
-        return "\n".join(["Hosts with candidates if a constraint is left out:", *lines])
-
-    def nearest(self) -> str:
-        """Return the hosts that lack least."""
-        lines = [
-            wrapped(f"{host} {_reason(reason)}", indent="  ")
-            for host, reason in self.nearest_hosts
-        ]
-        lines = shortened(lines, show_all=self._show_all)
-        return "\n".join(["Hosts without candidates that lack least:", *lines]) if lines else ""
+def _nearest(hosts: Iterable[tuple[str, HostReason]], *, show_all: bool) -> str:
+    """Return the hosts that lack least."""
+    lines = [wrapped(f"{host} {_reason(reason)}", indent="  ") for host, reason in hosts]
+    lines = shortened(lines, show_all=show_all)
+    return "\n".join(["Hosts without candidates that lack least:", *lines]) if lines else ""
 
 
 def _json(reason: HostReason) -> dict[str, object]:
@@ -184,33 +167,23 @@ def _json(reason: HostReason) -> dict[str, object]:
     return {"lacks": lacks, **({"instead": reason.instead} if reason.instead else {})}
 
 
-def _kind(name: str, lack: Lack) -> tuple[str, str]:
-    """Return what hosts are counted by: the constraint, and which limit refuses how much."""
+def _kind(name: str, lack: Lack) -> tuple[str, str, str]:
+    """Return the predicates of one host and of several hosts that a constraint excludes."""
     if isinstance(lack, ClaimLimit):
-        return f"{lack.asked} {name}", lack.limit
-    return name, ""
-
-
-def _predicate(kind: tuple[str, str], count: int) -> str:
-    """Return the predicate of hosts that a constraint excludes."""
-    (name, limit), is_one = kind, count == 1
-    if limit:
-        return f"{'refuses' if is_one else 'refuse'} {name} in one claim ({limit})"
-    if name.startswith("!"):
-        return f"{'has' if is_one else 'have'} {name[1:]}"
-    return f"{'lacks' if is_one else 'lack'} {name}"
+        return "refuses", "refuse", f"{lack.asked} {name} in one claim ({lack.limit})"
+    return ("has", "have", name[1:]) if name.startswith("!") else ("lacks", "lack", name)
 
 
 def _reason(reason: HostReason) -> str:
     """Return why a host has no candidate, and which amounts would have helped as well."""
     parts = []
     for name, lack in reason.lacks.items():
-        text = _predicate(_kind(name, lack), 1)
+        verb, _, what = _kind(name, lack)
         if isinstance(lack, ClaimLimit):
-            text = f"{text[:-1]} {lack.value})"
+            what = f"{what[:-1]} {lack.value})"
         elif lack > 1:
-            text = f"lacks {lack} {name}"
-        parts.append(text)
+            what = f"{lack} {name}"
+        parts.append(f"{verb} {what}")
     others = [name for name in reason.instead if is_resource_class(name)]
     return ", ".join(parts) + (f" (or {', or '.join(others)})" if others else "")
 
@@ -278,13 +251,13 @@ class _Ranking:
         lines = shortened(lines, show_all=show_all)
         return "\n".join(["Candidates, best first:", *lines]) if lines else ""
 
-    @staticmethod
-    def others_text(others: Sequence[Mapping[str, str]]) -> str:
-        """Return a line for each option with which another host would be the first."""
-        return "\n".join(
-            wrapped(f"With [filter_scheduler] {o['option']} = {o['value']}, {o['host']} is first.")
-            for o in others
-        )
+
+def _others_text(others: Sequence[Mapping[str, str]]) -> str:
+    """Return a line for each option with which another host would be the first."""
+    return "\n".join(
+        wrapped(f"With [filter_scheduler] {o['option']} = {o['value']}, {o['host']} is first.")
+        for o in others
+    )
 
 
 def _row(host: RankedHost, score: HostScore) -> dict[str, Any]:
@@ -295,3 +268,89 @@ def _row(host: RankedHost, score: HostScore) -> dict[str, Any]:
         "weighers": dict(host.parts),
         "margin": host.margin,
     }
+
+
+Decision = Mapping[str, Any]
+"""A document as ``docs/admin/decisions.rst`` describes it."""
+
+
+class NoDecisions(CpuTiersError):
+    """The file with the decisions cannot be read."""
+
+
+def decisions_about(file: Path, server: str) -> list[Decision]:
+    """Return the decisions about a server, the oldest first, also those of the older file.
+
+    A line that is no decision, such as a line that is being written, is left out with a warning.
+
+    :param server: the uuid of the server.
+    :raises NoDecisions: the file cannot be read.
+    """
+    older = file.with_name(f"{file.name}.1")
+    files = [older, file] if older.exists() else [file]
+    found = [each for one in files for each in _decisions(one, server)]
+    return sorted(found, key=lambda each: str(each["time"]))
+
+
+def _decisions(file: Path, server: str) -> Iterator[Decision]:
+    unreadable = 0
+    try:
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if server not in line:  # faster than to parse each line
+                    continue
+                try:
+                    document = json.loads(line)
+                    text_of([document])  # a document that lacks a key is no decision
+                except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                    unreadable += 1
+                    continue
+                if server in document["servers"]:
+                    yield document
+    except OSError as error:
+        raise NoDecisions(f"the decisions cannot be read: {error}") from error
+    if unreadable:
+        LOG.warning("%s: %s lines about the server are no decisions", file, unreadable)
+
+
+def text_of(decisions: Sequence[Decision]) -> str:
+    """Return the decisions for a terminal."""
+    return "\n\n".join("\n".join(_lines(decision)) for decision in decisions)
+
+
+def _lines(decision: Decision) -> Iterator[str]:
+    yield wrapped(
+        f"{decision['time']} {decision['request_id']}: flavor {decision['flavor']},"
+        f" {decision['seconds']} s"
+    )
+    candidates = decision["candidates"]
+    yield wrapped(f"hosts with candidates: {_hosts(candidates)}", indent="  ")
+    for number, one in enumerate(decision["rounds"]):
+        if len(decision["rounds"]) > 1:
+            yield f"  round {number + 1}, server {one['server']}:"
+        yield from _of_round(one)
+    for server, selected in zip(decision["servers"], decision["selected"], strict=False):
+        others = ", ".join(selected["alternates"]) or "none"
+        yield wrapped(f"{server}: {selected['host']} (alternates: {others})", indent="  ")
+    if decision["fault"]:
+        yield wrapped(f"fault: {decision['fault']}", indent="  ")
+
+
+def _of_round(one: Mapping[str, Any]) -> Iterator[str]:
+    for said in one["filters"]:
+        if said["removed"]["number"]:
+            text = f"{said['filter']} left {said['left']}, removed {_hosts(said['removed'])}"
+            yield wrapped(text, indent="  ")
+    for host in one["weights"]:
+        parts = ", ".join(f"{name} {part:+.4g}" for name, part in host["parts"].items() if part)
+        yield wrapped(f"weight of {host['host']}: {host['weight']:.4g} ({parts})", indent="  ")
+    for claim in one["claims"]:
+        outcome = "granted" if claim["granted"] else "refused"
+        yield wrapped(f"claim {outcome}: {', '.join(claim['providers'])}", indent="  ")
+
+
+def _hosts(hosts: Mapping[str, Any]) -> str:
+    """Return the number and the names of hosts."""
+    more = hosts["number"] - len(hosts["names"])
+    names = ", ".join(hosts["names"]) + (f" and {more} more" if more > 0 else "")
+    return f"{hosts['number']} ({names})" if hosts["number"] else "0"

@@ -19,11 +19,9 @@ class FlavorShow(NovaConfCommand, ShowCommand):
         """Return no text: the command does not read nova.conf."""
         return ""
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavor and the image."""
-        parser = super().get_parser(prog_name)
         add_server_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         """Work out the CPUs and the NUMA nodes, and show them."""

@@ -17,13 +17,16 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.numa import page_size_of
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.flavor_documents import Check, read_flavors
+from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.live_request import queries_of, tell_unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.server_arguments import add_numa_argument, requests_numa_nodes
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.tools.frame.server_arguments import (
+    add_numa_argument,
+    add_snapshot_argument,
+    requests_numa_nodes,
+)
+from cpu_tiers.tools.frame.server_request import queries_of, request_of, tell_unknown_additions
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
 from cpu_tiers.tools.simulation.reasons import hosts_of, never_served
 from cpu_tiers.translators import ServerRequest, Translator
@@ -51,12 +54,10 @@ class _Checked(NamedTuple):
 class FlavorCheck(NovaConfCommand, ListCommand):
     """List every fault of each flavor; the exit status is 3 if there are faults."""
 
-    has_faults = False
     all_help = "check all flavors of the cloud: ask Nova with the credentials in [placement]"
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavors and the checks."""
-        self._parser = parser = super().get_parser(prog_name)
         parser.add_argument(
             "flavor",
             nargs="*",
@@ -70,7 +71,6 @@ class FlavorCheck(NovaConfCommand, ListCommand):
             action="store_true",
             help="also ask Placement, and list what no host could take even without servers",
         )
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Check each flavor and list its faults."""
@@ -81,11 +81,8 @@ class FlavorCheck(NovaConfCommand, ListCommand):
         checked: list[_Checked] = []
 
         def server_of(flavor: Flavor) -> ServerRequest:
-            return ServerRequest(
-                flavor=flavor,
-                query_vcpu_shares=conf.filter_scheduler.query_placement_for_vcpu_shares,
-                query_numa=requests_numa_nodes(parsed_args, conf.filter_scheduler, flavor),
-            )
+            numa = requests_numa_nodes(parsed_args, conf.filter_scheduler, flavor)
+            return request_of(conf, flavor, numa)
 
         def check(flavor: Flavor) -> Sequence[Fault]:
             return _faults(server_of(flavor), translators)
@@ -105,14 +102,9 @@ class FlavorCheck(NovaConfCommand, ListCommand):
                 progress.tell("asking Placement for hosts")
                 _check_hosts(cloud, checked, progress)
         rows = [(c.source, *fault) for c in checked for fault in dict.fromkeys(c.faults.faults)]
-        self.has_faults = bool(rows)
+        self.status = FOUND if rows else 0
         LOG.info("flavors: %d, faults: %d", sum(c.flavor is not None for c in checked), len(rows))
         return ("file", "where", "given", "allowed"), rows
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 if there are faults."""
-        status: int = super().run(parsed_args)
-        return status or (FOUND if self.has_faults else 0)
 
 
 def _flavors(

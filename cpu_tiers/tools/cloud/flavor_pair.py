@@ -7,15 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from cpu_tiers.errors import FaultList, printable_lines
-from cpu_tiers.extra_specs.pair import Pair, pair_of
+from cpu_tiers.extra_specs.pair import pair_of
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.flavor_documents import read_flavors
+from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand, TextList
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, add_snapshot_argument
+from cpu_tiers.tools.frame.terminal import ProgressLine
 
 LOG = logging.getLogger(__name__)
 
@@ -31,12 +30,10 @@ class FlavorPair(NovaConfCommand, ListCommand):
     formats = "pair"
     default_format = "text"
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavors."""
-        self._parser = parser = super().get_parser(prog_name)
         add_flavors_arguments(parser)
         add_snapshot_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Work out the pair of each flavor, and list the pairs that flavors lack."""
@@ -55,7 +52,9 @@ class FlavorPair(NovaConfCommand, ListCommand):
                 elif pair.is_complete_in(flavor):
                     LOG.info("flavor %s has its pair already", flavor.name)
                 else:
-                    rows.append(_row(flavor, pair))
+                    properties = FormattedValue(pair.properties, _properties)
+                    remove = FormattedValue(list(pair.remove), "\n".join)
+                    rows.append((flavor.name, properties, remove))
         # Nobody wants half of the commands: whoever pipes them to a shell gets all or none.
         faults.raise_if_any()
         return ("flavor", "properties", "remove"), rows
@@ -89,14 +88,6 @@ def _flavors(parsed_args: Namespace, cloud: CloudSource, faults: FaultList) -> I
         yield from cloud.flavors_named(parsed_args.flavor)
     if parsed_args.all:
         yield from cloud.flavors(faults, lambda _: ())
-
-
-def _row(flavor: Flavor, pair: Pair) -> tuple[object, ...]:
-    return (
-        flavor.name,
-        FormattedValue(pair.properties, _properties),
-        FormattedValue(list(pair.remove), "\n".join),
-    )
 
 
 def _properties(properties: Mapping[str, str]) -> str:

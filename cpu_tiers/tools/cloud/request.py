@@ -7,15 +7,13 @@ from typing import Any
 from cpu_tiers import extensions
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
-from cpu_tiers.tools.frame.live_request import (
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_snapshot_argument, requests_numa_nodes
+from cpu_tiers.tools.frame.server_request import (
     add_request_arguments,
     add_source_arguments,
     read_source,
-    server_of,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import requests_numa_nodes
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 
@@ -28,9 +26,8 @@ _FORMS: Mapping[str, Callable[[CandidateQuery], CandidateQuery]] = {
 class RequestShow(NovaConfCommand, ShowCommand):
     """Show the Placement query for a server of a flavor."""
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the server and the form of the query."""
-        parser = super().get_parser(prog_name)
         add_source_arguments(parser)
         add_request_arguments(parser, is_of_spec=True)
         add_snapshot_argument(parser)
@@ -41,14 +38,13 @@ class RequestShow(NovaConfCommand, ShowCommand):
             help="form of queries for NUMA nodes: spec, as the spec has it, or fast, an"
             " equivalent query that takes Placement less time (default: spec)",
         )
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         """Translate the server into a query, and show the query."""
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)
-        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
+        server = read_source(parsed_args, conf, cloud)
         server = server._replace(
             query_numa=requests_numa_nodes(
                 parsed_args, conf.filter_scheduler, server.flavor, server.image

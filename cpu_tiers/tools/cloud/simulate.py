@@ -1,31 +1,180 @@
 """``cpu-tiers simulate``: the same requests under several weigher settings, side by side."""
 
 import itertools
+import logging
 import math
 import random
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from oslo_config import cfg
 
-from cpu_tiers.errors import FaultList
-from cpu_tiers.tools.cloud.simulated_requests import SimulatedRequests
-from cpu_tiers.tools.cloud.simulation_report import COLUMNS, row, tier_names
+from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.extra_specs.shares import effective_shares
+from cpu_tiers.guest.tier import Tier, tier_of_amounts
+from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.model.names import VCPU, VCPU_SHARES
+from cpu_tiers.tools.cloud.simulation_text import COLUMNS, row, tier_names
+from cpu_tiers.tools.frame.cloud_source import read_snapshot, warn_of_left_out_flavors
+from cpu_tiers.tools.frame.documents import read_bytes, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.live_request import tell_unknown_additions
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.server_arguments import add_numa_argument
-from cpu_tiers.tools.frame.snapshot_argument import read_snapshot
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
-from cpu_tiers.tools.page.libraries import page_libraries
+from cpu_tiers.tools.frame.server_arguments import (
+    add_numa_argument,
+    add_tier_argument,
+    read_tiers,
+)
+from cpu_tiers.tools.frame.server_request import queries_of, request_of, tell_unknown_additions
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.simulation.comparison import ENOUGH_SEEDS, compare, verdict
 from cpu_tiers.tools.simulation.policies import NOVA, WEIGHERS, Policy
+from cpu_tiers.tools.simulation.requests import Arrival, draw_arrivals, read_arrivals
 from cpu_tiers.tools.simulation.run import Outcome, simulate
-from cpu_tiers.tools.simulation.scheduler import Scheduler
+from cpu_tiers.tools.simulation.scheduler import Demand, Scheduler
 from cpu_tiers.tools.simulation.snapshot import Snapshot
+from cpu_tiers.translators import ServerRequest
 from cpu_tiers.weights import SCORINGS
+
+LOG = logging.getLogger(__name__)
+
+
+class SimulatedRequests(NamedTuple):
+    """The requests of each seed, and the demands of their flavors by name."""
+
+    streams: Sequence[Sequence[Arrival]]
+    demands: Mapping[str, Demand]
+
+
+def read_requests(
+    parsed_args: Namespace, conf: cfg.ConfigOpts, snapshot: Snapshot, tiers: Sequence[Tier]
+) -> SimulatedRequests:
+    """Read or draw the requests; log flavors that are left out, because they have faults.
+
+    :raises InvalidInput: with every fault of the arguments and of the table, or with those of
+        the flavors if no flavor is left.
+    """
+    faults = FaultList()  # of flavors
+    flavors = _flavors(parsed_args, snapshot, faults)
+    table = _table(parsed_args, flavors, are_all=not faults.faults)
+    shares = _shares(parsed_args.mix, flavors) if table is None else {}
+    wanted = shares if table is None else {arrival.flavor for arrival in table}
+    used = [flavor for name, flavor in flavors.items() if name in wanted]
+    demands = _demands(parsed_args, conf, used, tiers, faults)
+    if not demands:
+        faults.raise_if_any()
+    warn_of_left_out_flavors(faults)
+    if table is not None:
+        return SimulatedRequests([_requests_of(table, demands)] * parsed_args.seeds, demands)
+    shares = {name: share for name, share in shares.items() if name in demands}
+    streams = [
+        # Not for secrets: a seed repeats a simulation.
+        draw_arrivals(parsed_args.draw, shares, parsed_args.stay, random.Random(seed))  # noqa: S311
+        for seed in range(parsed_args.seeds)
+    ]
+    return SimulatedRequests(streams, demands)
+
+
+def _flavors(
+    parsed_args: Namespace, snapshot: Snapshot, faults: FaultList
+) -> Mapping[str, Flavor]:
+    """Return the flavors of the file or else of the snapshot, by name.
+
+    :param faults: collects the faults of flavors that are left out.
+    """
+    path = parsed_args.flavors
+    flavors = tuple(read_flavors(path, faults)) if path else snapshot.flavors
+    if not flavors:
+        faults.raise_if_any()
+        where = path or parsed_args.snapshot
+        raise InvalidInput.of(where, "no flavors", "give the flavors with --flavors")
+    return {flavor.name: flavor for flavor in flavors}
+
+
+def _table(
+    parsed_args: Namespace, flavors: Mapping[str, Flavor], *, are_all: bool
+) -> list[Arrival] | None:
+    """Return the requests of the table; ``None`` if requests are drawn.
+
+    :param are_all: whether no flavor was left out, so that a name of no flavor is a fault.
+    """
+    path = parsed_args.requests
+    if not path:
+        return None
+    try:
+        lines = read_bytes(path).decode().splitlines()
+    except UnicodeError as error:
+        raise InvalidInput.of(path, "no text in UTF-8", "give a CSV table") from error
+    return read_arrivals(lines, list(flavors) if are_all else None, where=path)
+
+
+def _requests_of(table: Iterable[Arrival], demands: Mapping[str, Demand]) -> list[Arrival]:
+    """Return the requests for flavors that are not left out, and log the number of the others."""
+    table = list(table)
+    others = Counter(arrival.flavor for arrival in table if arrival.flavor not in demands)
+    if others:
+        LOG.warning(
+            "Requests left out, whose flavors are left out or not known: %d (%s)",
+            others.total(),
+            ", ".join(sorted(others)),
+        )
+    return [arrival for arrival in table if arrival.flavor in demands]
+
+
+def _shares(mix: Sequence[str], flavors: Mapping[str, Flavor]) -> Mapping[str, float]:
+    """Return how often each flavor is drawn."""
+    faults = FaultList()
+    shares = {}
+    for text in mix:
+        name, _, number = text.rpartition("=")
+        try:
+            shares[name] = float(number)
+        except ValueError:
+            shares[name] = 0.0
+        if name not in flavors or not 0 < shares[name] < float("inf"):
+            faults.add(f"--mix {text}", f"got {text!r}", "give a flavor, = and a number above 0")
+    faults.raise_if_any()
+    return shares or dict.fromkeys(flavors, 1.0)
+
+
+def _demands(
+    parsed_args: Namespace,
+    conf: cfg.ConfigOpts,
+    flavors: Iterable[Flavor],
+    tiers: Sequence[Tier],
+    faults: FaultList,
+) -> Mapping[str, Demand]:
+    """Return what servers of each flavor request, as nova-scheduler would ask for it.
+
+    :param faults: collects the faults of flavors that are left out.
+    """
+    demands = {}
+    for flavor in flavors:
+        server = request_of(conf, flavor, parsed_args.numa)
+        with faults:
+            queries = queries_of(conf, server)
+            has_nodes = len(queries.first) > 1
+            plain = queries_of(conf, server._replace(query_numa=False)) if has_nodes else None
+            demands[flavor.name] = Demand(
+                flavor=flavor.name,
+                queries=queries.first,
+                otherwise=queries.otherwise,
+                weighed=plain.first[0] if plain else None,
+                shares=effective_shares(flavor),
+                tier=_tier(server, tiers),
+            )
+    return demands
+
+
+def _tier(server: ServerRequest, tiers: Sequence[Tier]) -> str:
+    """Return the name of a server's tier; empty without a tier or without shared vCPUs."""
+    shares, vcpus = effective_shares(server.flavor), server.cpus.shared
+    if shares is None or not vcpus:
+        return ""
+    return tier_of_amounts([{VCPU: vcpus, VCPU_SHARES: shares.claim(vcpus)}], tiers)
+
 
 _POLICIES = (NOVA, *SCORINGS)
 
@@ -43,9 +192,8 @@ class Simulate(NovaConfCommand, ListCommand):
     formats = "simulation"
     default_format = "text"
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the cloud, the requests and the policies."""
-        parser: ArgumentParser = super().get_parser(prog_name)
         parser.add_argument(
             "snapshot", metavar="SNAPSHOT", help="file of `cpu-tiers cloud snapshot`"
         )
@@ -84,13 +232,12 @@ class Simulate(NovaConfCommand, ListCommand):
             "--html", metavar="FILE", help="also write a page with charts into this file"
         )
         add_numa_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Run each policy with each seed."""
         if parsed_args.html:
-            with page_libraries():  # before the simulation, which may take hours
-                from cpu_tiers.tools.page.simulation import simulation_page
+            # Before the simulation, which may take hours.
+            from cpu_tiers.tools.page.simulation import simulation_page
         conf = self.nova_conf()
         faults = FaultList()
         policies = list(_policies(parsed_args.policy, conf.filter_scheduler, faults))
@@ -98,7 +245,7 @@ class Simulate(NovaConfCommand, ListCommand):
         tiers = faults.read(read_tiers, parsed_args) or ()
         faults.raise_if_any()
         assert snapshot is not None, "a fault was raised"  # noqa: S101  # narrows the type
-        requests = SimulatedRequests.read(parsed_args, conf, snapshot, tiers)
+        requests = read_requests(parsed_args, conf, snapshot, tiers)
         tell_unknown_additions(conf)
         results = _run(parsed_args, snapshot, policies, requests)
         texts = verdict(results, has_same_requests=bool(parsed_args.requests))

@@ -5,9 +5,11 @@ The program uses oslo.upgradecheck, as ``nova-status`` does, with the same exit 
 """
 
 import sys
+import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, cast
 
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
@@ -16,30 +18,146 @@ from oslo_upgradecheck.upgradecheck import main as run
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.conf.score_names import idle_names
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.model.names import MULTIPLIER_TRAIT, OTHER_SHARES, VCPU_SHARES
-from cpu_tiers.model.providers import Excess
-from cpu_tiers.tools.cloud.flavor_report import check_flavors, check_pinned, inspect
-from cpu_tiers.tools.cloud.function_report import check_functions
-from cpu_tiers.tools.cloud.trait_report import check_host_traits, register
-from cpu_tiers.tools.frame.host_names import names, of_all
-from cpu_tiers.tools.frame.progress import ProgressLine
+from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
+from cpu_tiers.tools.cloud.upgrade_checks import (
+    check_capacity,
+    check_host_traits,
+    check_numa,
+    check_share_names,
+    check_shares,
+    check_step,
+    check_weigher,
+    register,
+)
 from cpu_tiers.tools.frame.secrets import hide, masked_output
-from cpu_tiers.tools.frame.terminal import wrapped_errors
+from cpu_tiers.tools.frame.terminal import ProgressLine, wrapped_errors
+from cpu_tiers.tools.nova.nova_command import NovaMissing, quiet, require_nova
 from cpu_tiers.tools.placement.inventories import HostSurvey, read_excesses, survey
 from cpu_tiers.tools.placement.session import connect
+from cpu_tiers.translators.broken_rules import FlavorFinding, Inspection, Move
 
-if TYPE_CHECKING:
-    from cpu_tiers.translators.broken_rules import Inspection
 
-_OF_THE_WEIGHER = (
-    "query_placement_for_vcpu_shares",
-    "query_placement_for_numa",
-    "require_host_traits",
-)
-"""The options of ``[filter_scheduler]`` that only a loaded weigher reads."""
+def inspect(
+    files: Sequence[str], folders: Sequence[str]
+) -> tuple["Inspection", Sequence["Inspection"]]:
+    """Return an inspection of the API database, and of each cell v2.
 
-_Databases = tuple["Inspection", Sequence["Inspection"]]
-"""The API database, and the cells v2."""
+    :param files: the configuration files of Nova.
+    :param folders: folders with configuration files of Nova.
+    :raises NovaMissing: Nova is not installed beside cpu-tiers.
+    :raises NovaUnavailable: the API database does not answer.
+    """
+    require_nova("cpu-tiers-status upgrade check of flavors")
+    with quiet():
+        # As in nova_command.py: warnings are recorded, because eventlet puts filters of its
+        # own first.
+        with warnings.catch_warnings(record=True):
+            from cpu_tiers.nova.options import CONF
+            from cpu_tiers.tools.nova import flavor_findings
+        hide(CONF)
+        with (
+            ProgressLine("reading flavors and servers") as progress,
+            flavor_findings.databases(files, folders),
+        ):
+            flavors = flavor_findings.inspect_flavors(progress.tell)
+            return flavors, list(flavor_findings.inspect_cells(progress.tell))
+
+
+def check_flavors(flavors: "Inspection", cells: Sequence["Inspection"]) -> Result:
+    """Warn about every flavor and server that breaks rules.
+
+    A cell without an answer is a failure, and is named first.
+    """
+    errors = [cell.error for cell in cells if cell.error]
+    findings = [*flavors.findings, *(finding for cell in cells for finding in cell.findings)]
+    if not findings and not errors:
+        return Result(Code.SUCCESS)
+    servers = sum(len(finding.servers) for cell in cells for finding in cell.findings)
+    lines = [
+        *errors,
+        f"{len(flavors.findings)} of {flavors.count} flavors and {servers} of"
+        f" {sum(cell.count for cell in cells)} servers break rules of cpu-tiers",
+        *map(_line, findings),
+    ]
+    return Result(Code.FAILURE if errors else Code.WARNING, ".\n".join(lines))
+
+
+def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence["Inspection"]) -> Result:
+    """Warn about hosts that have pinned servers and report no PCPU."""
+    pinned: Counter[str] = Counter()
+    for cell in cells:
+        pinned.update(cell.pinned)
+    without_pcpu = [
+        f"{host.name} ({pinned[host.name]})"
+        for host in hosts
+        if pinned[host.name] and not host.has_pcpu
+    ]
+    if not without_pcpu:
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.WARNING,
+        f"hosts without [compute] cpu_dedicated_set have servers with dedicated CPUs:"
+        f" {', '.join(without_pcpu)}. The servers hold VCPU, beside servers that float over the"
+        " same CPUs, and with [compute] enable_numa_reporting_to_placement find such hosts only"
+        " while [workarounds] disable_fallback_pcpu_query of nova-scheduler is false. Before you"
+        " report the NUMA nodes of these hosts, move the servers away and set cpu_dedicated_set",
+    )
+
+
+def _line(finding: "FlavorFinding") -> str:
+    faults = "; ".join(map(str, finding.rules.faults))
+    if not finding.servers:
+        options = " or ".join(f"{option} = true" for option in finding.rules.refused_by)
+        return f"{faults}: no server can be created or resized with the flavor with {options}"
+    outcomes = [
+        f"with {option} = true, {_outcome(move)}" for option, move in finding.rules.moves.items()
+    ]
+    outcome = "; ".join(outcomes) or "the servers are moved as before"
+    return f"{faults}: {outcome}: {', '.join(finding.servers)}"
+
+
+def _outcome(move: Move | None) -> str:
+    if move is None:
+        return "the servers cannot be moved, evacuated or unshelved"
+    if move.by_stored_cpus:
+        return "the servers are moved with the CPUs and NUMA nodes that Nova has stored for them"
+    if move.shares is None:
+        return "the servers are moved all the same"
+    return f"the servers are moved, and each claims {move.shares or 'no'} {VCPU_SHARES}"
+
+
+def check_functions() -> Result:
+    """Warn about features of cpu-tiers that do not fit the installed Nova, on or off."""
+    try:
+        require_nova("cpu-tiers-status upgrade check of functions")
+    except NovaMissing as error:
+        return Result(Code.FAILURE, str(error))
+    with quiet(), warnings.catch_warnings(record=True):  # as in nova_command.py
+        from cpu_tiers.nova.api.features import API
+        from cpu_tiers.nova.compute.features import COMPUTE
+        from cpu_tiers.nova.features import refusal_of
+        from cpu_tiers.nova.scheduler.features import SCHEDULER
+
+        features: dict[str, list[str]] = {}
+        for service in (API, SCHEDULER, COMPUTE):
+            for feature in service.features:
+                if refusal := refusal_of(feature):
+                    names = features.setdefault(refusal, [])
+                    names.append(f"{feature.name} of {service.name}")
+    lines = [f"{refusal}. Features: {', '.join(names)}" for refusal, names in features.items()]
+    return Result(Code.WARNING, ".\n".join(lines)) if lines else Result(Code.SUCCESS)
+
+
+def _failing(check: Callable[["Checks"], Result]) -> Callable[["Checks"], Result]:
+    """Return a check that fails with the message of an error."""
+
+    def run_check(checks: "Checks") -> Result:
+        try:
+            return check(checks)
+        except CpuTiersError as error:
+            return Result(Code.FAILURE, str(error))
+
+    return run_check
 
 
 class Checks(UpgradeCommands):
@@ -54,250 +172,76 @@ class Checks(UpgradeCommands):
         # Of Nova, which may not be installed here.
         conf.register_opt(cfg.ListOpt("weight_classes", default=[]), filter_scheduler.GROUP)
         self._conf = conf
-        self._reports: tuple[HostSurvey, ...] | CpuTiersError | None = None
-        self._databases: _Databases | CpuTiersError | None = None
+        self._answers: dict[str, Any] = {}
 
-    def _on_hosts(self, check: Callable[[Sequence[HostSurvey]], Result]) -> Result:
-        # Several checks need all hosts, so Placement is asked only once.
-        if self._reports is None:
-            self._reports = self._survey()
-        if isinstance(self._reports, CpuTiersError):
-            return Result(Code.FAILURE, str(self._reports))
-        return check(self._reports)
+    def _once(self, name: str, ask: Callable[[], Any]) -> Any:
+        """Return an answer that several checks need, or raise its error; ask only once."""
+        if name not in self._answers:
+            try:
+                self._answers[name] = ask()
+            except CpuTiersError as error:
+                self._answers[name] = error
+        if isinstance(self._answers[name], CpuTiersError):
+            raise self._answers[name]
+        return self._answers[name]
 
-    def _survey(self) -> tuple[HostSurvey, ...] | CpuTiersError:
-        try:
+    def _hosts(self) -> Sequence[HostSurvey]:
+        def ask() -> Sequence[HostSurvey]:
             with ProgressLine("reading hosts") as progress, connect(self._conf) as client:
                 return survey(client, partial(progress.tell_number, "providers"))
-        except CpuTiersError as error:
-            return error
 
-    def _numa(self) -> Result:
-        return self._on_hosts(check_numa)
+        return cast("Sequence[HostSurvey]", self._once("hosts", ask))
 
-    def _shares(self) -> Result:
-        return self._on_hosts(check_shares)
+    def _databases(self) -> tuple["Inspection", Sequence["Inspection"]]:
+        """Return the API database, and the cells v2."""
+        files, folders = self._conf.config_file or [], self._conf.config_dir or []
+        databases = self._once("databases", lambda: inspect(files, folders))
+        return cast("tuple[Inspection, Sequence[Inspection]]", databases)
 
     def _share_names(self) -> Result:
-        return self._on_hosts(self._check_share_names)
-
-    def _check_share_names(self, hosts: Sequence[HostSurvey]) -> Result:
-        try:
-            with connect(self._conf) as client:
-                return check_share_names(hosts, client.has_resource_class("VCPU_SHARES"))
-        except CpuTiersError as error:
-            return Result(Code.FAILURE, str(error))
-
-    def _traits(self) -> Result:
-        return self._on_hosts(lambda hosts: check_host_traits(hosts, self._conf))
+        hosts = self._hosts()
+        with connect(self._conf) as client:
+            return check_share_names(hosts, client.has_resource_class("VCPU_SHARES"))
 
     def _capacity(self) -> Result:
-        return self._on_hosts(lambda _: self._check_capacity())
-
-    def _check_capacity(self) -> Result:
-        try:
-            with ProgressLine("reading usages") as progress, connect(self._conf) as client:
-                tell = partial(progress.tell_number, "providers")
-                return check_capacity(read_excesses(client, tell))
-        except CpuTiersError as error:
-            return Result(Code.FAILURE, str(error))
+        self._hosts()  # a Placement that does not answer is not asked again
+        with ProgressLine("reading usages") as progress, connect(self._conf) as client:
+            return check_capacity(
+                read_excesses(client, partial(progress.tell_number, "providers"))
+            )
 
     def _weigher(self) -> Result:
         result = check_weigher(self._conf)
         options = self._conf[filter_scheduler.GROUP]
-        if result.code == Code.SUCCESS and (
+        if result.code != Code.SUCCESS or not (
             options.resource_provider_resources or options.resource_provider_traits
         ):
-            return self._on_hosts(lambda _: self._check_names(options))
-        return result
+            return result
+        self._hosts()
+        with connect(self._conf) as client:
 
-    def _check_names(self, options: cfg.ConfigOpts.GroupAttr) -> Result:
-        try:
-            with connect(self._conf) as client:
+            def has_class(name: str) -> bool:
+                names = {name, OTHER_SHARES} if name == VCPU_SHARES else {name}
+                return any(map(client.has_resource_class, names))
 
-                def has_class(name: str) -> bool:
-                    names = {name, OTHER_SHARES} if name == VCPU_SHARES else {name}
-                    return any(map(client.has_resource_class, names))
-
-                has_trait = client.traits_in_use().__contains__
-                idle = idle_names(options, has_class, has_trait)
-        except CpuTiersError as error:
-            return Result(Code.FAILURE, str(error))
+            idle = idle_names(options, has_class, client.traits_in_use().__contains__)
         return Result(Code.WARNING, "\n".join(idle)) if idle else Result(Code.SUCCESS)
 
-    def _step(self) -> Result:
-        return self._on_hosts(lambda hosts: check_step(hosts, self._conf))
-
-    def _on_databases(self, check: Callable[[_Databases], Result]) -> Result:
-        if self._databases is None:
-            self._databases = self._inspect()
-        if isinstance(self._databases, CpuTiersError):
-            return Result(Code.FAILURE, str(self._databases))
-        return check(self._databases)
-
-    def _inspect(self) -> _Databases | CpuTiersError:
-        try:
-            return inspect(self._conf.config_file or [], self._conf.config_dir or [])
-        except CpuTiersError as error:
-            return error
-
-    def _flavors(self) -> Result:
-        return self._on_databases(lambda databases: check_flavors(*databases))
-
     def _pinned(self) -> Result:
-        return self._on_databases(
-            lambda databases: self._on_hosts(lambda hosts: check_pinned(hosts, databases[1]))
-        )
+        _, cells = self._databases()
+        return check_pinned(self._hosts(), cells)
 
     _upgrade_checks = (
-        ("Step of the cloud", _step),
+        ("Step of the cloud", _failing(lambda self: check_step(self._hosts(), self._conf))),
         ("Functions of Nova", lambda _: check_functions()),
-        ("NUMA reporting", _numa),
-        ("VCPU_SHARES reporting", _shares),
-        ("Name of VCPU_SHARES", _share_names),
-        ("Traits of hosts", _traits),
-        ("Capacity of providers", _capacity),
-        ("Weigher of nova-scheduler", _weigher),
-        ("Flavors and servers", _flavors),
-        ("Servers with dedicated CPUs", _pinned),
-    )
-
-
-def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
-    """Name the step of docs/stock-nova.rst on which a cloud stands; never a warning.
-
-    :param conf: the configuration of nova-scheduler.
-    """
-    weighs = loads_weigher(conf)
-    try:
-        options = [name for name in _OF_THE_WEIGHER if conf[filter_scheduler.GROUP][name]]
-    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
-        return Result(Code.FAILURE, str(error))
-    on = options if weighs else []
-    nodes = sum(host.is_numa_aware is True for host in hosts)
-    by_driver = sum(host.has_shares and MULTIPLIER_TRAIT in host.functions for host in hosts)
-    by_file = sum(host.has_shares for host in hosts) - by_driver
-    if nodes or "query_placement_for_numa" in on:
-        step = "4, NUMA nodes"
-    elif by_driver or on:
-        step = "3, the driver and requests of shares"
-    elif weighs:
-        step = "2, the weigher"
-    else:
-        step = "1, tiers with Nova's own driver" if by_file else "0, no tiers"
-    return Result(
-        Code.SUCCESS,
-        f"step {step}: of {len(hosts)} hosts, {by_driver} report shares by the driver of"
-        f" cpu-tiers, {by_file} by a provider.yaml, and {nodes} report NUMA nodes; nova-scheduler"
-        f" {'loads' if weighs else 'does not load'} the weigher",
-    )
-
-
-def loads_weigher(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether nova-scheduler loads the weigher of cpu-tiers."""
-    classes = conf[filter_scheduler.GROUP].weight_classes
-    return any(name.startswith("cpu_tiers.") for name in classes)
-
-
-def check_numa(hosts: Sequence[HostSurvey]) -> Result:
-    """Warn about hosts where the option is not set, or whose report an older cpu-tiers has made.
-
-    Spec: numa-topology-with-rps, "Optionally configured NUMA resources".
-    """
-    old = [host.name for host in hosts if host.is_numa_aware and not host.tells_nodes]
-    if old:
-        return Result(
-            Code.WARNING,
-            f"{of_all(old, hosts)} reported by an older cpu-tiers: start nova-compute on"
-            f" {names(old)} before nova-scheduler, which finds these hosts for no server with"
-            " NUMA nodes until then, and run cpu-tiers allocation heal",
-        )
-    undecided = [host.name for host in hosts if host.is_numa_aware is None]
-    if not undecided:
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f"{of_all(undecided, hosts)} undecided: on {names(undecided)}, set [compute]"
-        " enable_numa_reporting_to_placement to true (for servers with a NUMA topology) or"
-        " false (for servers without) before the default of the option changes",
-    )
-
-
-def check_shares(hosts: Sequence[HostSurvey]) -> Result:
-    """Warn if some hosts report shares and other hosts do not.
-
-    A scheduler that requests shares cannot use hosts without shares.
-    """
-    vcpu_hosts = [host for host in hosts if host.has_vcpu]
-    without_shares = [host.name for host in vcpu_hosts if not host.has_shares]
-    if not without_shares or len(without_shares) == len(vcpu_hosts):
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f"{of_all(without_shares, vcpu_hosts)} without shares: on {names(without_shares)}, set"
-        " [libvirt] report_vcpu_shares = true before you set [filter_scheduler]"
-        " query_placement_for_vcpu_shares",
-    )
-
-
-def check_share_names(hosts: Sequence[HostSurvey], is_standard: bool) -> Result:
-    """Warn if a step of the change from CUSTOM_VCPU_SHARES to VCPU_SHARES is open.
-
-    :param is_standard: whether Placement knows VCPU_SHARES, by its os-resource-classes.
-    """
-    with_shares = [host for host in hosts if host.has_shares]
-    others = [host.name for host in with_shares if host.has_other_name]
-    is_standard_here = VCPU_SHARES == "VCPU_SHARES"
-    if not with_shares or (is_standard == is_standard_here and not others):
-        return Result(Code.SUCCESS)
-    if not is_standard:
-        text = (
-            "os-resource-classes contains VCPU_SHARES here and not beside Placement: upgrade it"
-            " beside Placement, and restart Placement, before any nova-compute has it"
-        )
-    elif not is_standard_here:
-        text = (
-            "Placement knows VCPU_SHARES, which os-resource-classes does not contain here: upgrade"
-            " os-resource-classes beside nova-scheduler before any nova-compute has it"
-        )
-    else:
-        text = (
-            f"{of_all(others, with_shares)} with the name {OTHER_SHARES}: for {names(others)}, run"
-            " cpu-tiers reshape rename. Until then nova-scheduler sends two queries for a server"
-            " with shares"
-        )
-    return Result(Code.WARNING, text)
-
-
-def check_capacity(excesses: Sequence[Excess]) -> Result:
-    """Warn about providers of which more is allocated than the capacity."""
-    if not excesses:
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f"more is allocated than the capacity: {names([str(excess) for excess in excesses])}. Move"
-        " servers away, or undo the change of an allocation ratio or of reserved resources."
-        " Without such a change, run cpu-tiers placement check",
-    )
-
-
-def check_weigher(conf: cfg.ConfigOpts) -> Result:
-    """Warn if options of nova-scheduler have no effect, because no weigher loads cpu-tiers.
-
-    :param conf: the configuration of nova-scheduler.
-    """
-    scheduler = conf[filter_scheduler.GROUP]
-    try:
-        idle = [name for name in _OF_THE_WEIGHER if scheduler[name]]
-    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
-        return Result(Code.FAILURE, str(error))
-    if not idle or loads_weigher(conf):
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f"[filter_scheduler] {', '.join(idle)}: no effect, because nova-scheduler does not load"
-        " cpu-tiers. Set [filter_scheduler] weight_classes to"
-        " nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher",
+        ("NUMA reporting", _failing(lambda self: check_numa(self._hosts()))),
+        ("VCPU_SHARES reporting", _failing(lambda self: check_shares(self._hosts()))),
+        ("Name of VCPU_SHARES", _failing(_share_names)),
+        ("Traits of hosts", _failing(lambda self: check_host_traits(self._hosts(), self._conf))),
+        ("Capacity of providers", _failing(_capacity)),
+        ("Weigher of nova-scheduler", _failing(_weigher)),
+        ("Flavors and servers", _failing(lambda self: check_flavors(*self._databases()))),
+        ("Servers with dedicated CPUs", _failing(_pinned)),
     )
 
 

@@ -11,22 +11,20 @@ from cpu_tiers.conf.score_names import idle_names
 from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known
-from cpu_tiers.tools.frame.cloud_objects import aggregate_uuids
+from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
-from cpu_tiers.tools.frame.live_request import (
+from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.server_arguments import add_snapshot_argument, requests_numa_nodes
+from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
     add_source_arguments,
     queries_of,
     read_source,
-    server_of,
     tell_unknown_additions,
 )
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.server_arguments import requests_numa_nodes
-from cpu_tiers.tools.frame.snapshot_argument import add_snapshot_argument
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.candidates import CandidateSurvey, ServerCandidates
 from cpu_tiers.translators import ServerRequest, translate
 from cpu_tiers.weights import SCORINGS, make_forest
@@ -46,9 +44,8 @@ class Weigh(NovaConfCommand, ListCommand):
     resource classes and the traits.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the server, its candidates and the scoring."""
-        self._parser = parser = super().get_parser(prog_name)
         add_source_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
@@ -62,7 +59,6 @@ class Weigh(NovaConfCommand, ListCommand):
         parser.add_argument(
             "--scoring", choices=sorted(SCORINGS), help="scoring to use instead of nova.conf's"
         )
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Compute the score of each host, and list the hosts."""
@@ -105,7 +101,7 @@ class Weigh(NovaConfCommand, ListCommand):
         cloud = self.cloud_source(parsed_args, conf)
         if not parsed_args.candidates:
             self.find_tiers(conf, cloud)
-        server = read_source(parsed_args, server_of(parsed_args, conf, cloud.services), cloud)
+        server = read_source(parsed_args, conf, cloud)
         if parsed_args.candidates:
             return _in_file(parsed_args, conf, server)
         tell_unknown_additions(conf)

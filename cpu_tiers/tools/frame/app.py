@@ -3,9 +3,10 @@
 import io
 import logging
 import re
+import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import entry_points, version
 from io import TextIOWrapper
@@ -15,12 +16,13 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 from cpu_tiers.tools.frame.secrets import MaskingStream, masked_output
-from cpu_tiers.tools.frame.short_lists import width
-from cpu_tiers.tools.frame.terminal import wrapped_errors, wrapped_lines
-from cpu_tiers.tools.frame.termination import run_until_sigterm
+from cpu_tiers.tools.frame.terminal import width, wrapped_errors, wrapped_lines
 
 USAGE = 2
 """The exit status for wrong usage."""
+
+TERMINATED = 128 + signal.SIGTERM
+"""The exit status after SIGTERM, 143, as of a program that the signal has ended."""
 
 
 class _Commands(CommandManager):
@@ -125,3 +127,34 @@ def _run(arguments: Sequence[str]) -> int:
             app.run(["--help"])
         return USAGE
     return run_until_sigterm(lambda: app.run(list(arguments)))
+
+
+def run_until_sigterm(run: Callable[[], int]) -> int:
+    """Run a command, and interrupt the command if SIGTERM arrives.
+
+    If the process was started with SIGTERM ignored, the signal stays ignored.
+
+    :return: the exit status of ``run``, or :data:`TERMINATED`.
+    """
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return run()
+    arrived = False
+
+    def interrupt(*_: object) -> None:
+        nonlocal arrived
+        arrived = True
+        # timeout(1) sends the signal twice. The second one must not interrupt the report.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        status = run()
+    except KeyboardInterrupt:
+        if not arrived:
+            raise
+    finally:
+        # After the signal the process ends with the status; a second signal must not end it first.
+        if not arrived:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    return TERMINATED if arrived else status

@@ -13,6 +13,9 @@ from cliff.show import ShowOne
 
 from cpu_tiers.errors import printable_lines
 
+Row = Sequence[Any]
+Rows = Iterable[Row]
+
 
 class FormattedValue(FormattableColumn[Any]):
     """A value that JSON shows as data and a table shows as text.
@@ -38,11 +41,7 @@ class SingleObjectCsv(CSVLister, SingleFormatter):
     """
 
     def emit_one(
-        self,
-        column_names: Sequence[str],
-        data: Sequence[Any],
-        stdout: TextIO,
-        parsed_args: Namespace,
+        self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Write a line for each field."""
         rows = zip(column_names, data, strict=True)
@@ -56,18 +55,11 @@ class Paragraphs(SingleFormatter):
         """Add no arguments."""
 
     def emit_one(
-        self,
-        column_names: Sequence[str],
-        data: Sequence[Any],
-        stdout: TextIO,
-        parsed_args: Namespace,
+        self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Write the paragraphs with an empty line between them."""
-        texts = (
-            value.human_readable() if isinstance(value, FormattableColumn) else str(value)
-            for value in data
-        )
-        stdout.write("\n\n".join(map(printable_lines, filter(None, texts))) + "\n")
+        texts = map(printable_lines, filter(None, map(text_of, data)))
+        stdout.write("\n\n".join(texts) + "\n")
 
 
 class TextList(ListFormatter):
@@ -80,11 +72,7 @@ class TextList(ListFormatter):
         """Add no arguments."""
 
     def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: TextIO,
-        parsed_args: Namespace,
+        self, column_names: Sequence[str], data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Print the text."""
         names, whole = parsed_args.whole
@@ -96,6 +84,11 @@ class TextList(ListFormatter):
         self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Print the rows, each with its values by the name of the column."""
+
+
+def text_of(value: object) -> str:
+    """Return the text of a value for a person."""
+    return value.human_readable() if isinstance(value, FormattableColumn) else str(value)
 
 
 def _plain(value: object) -> Any:
@@ -138,7 +131,7 @@ class ListCommand(_Formats, Lister):
     formats = "list"
 
     def produce_output(
-        self, parsed_args: Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
+        self, parsed_args: Namespace, column_names: Sequence[str], data: Rows
     ) -> int:
         """Print the rows; a :class:`TextList` prints them whatever ``--column`` says."""
         parsed_args.whole = column_names, list(data)

@@ -1,7 +1,9 @@
 """The arguments that describe a host, its guests and the services beside them."""
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -34,6 +36,43 @@ def add_capabilities_arguments(parser: ArgumentParser, *, required: bool = True)
     source.add_argument(
         "--connect", metavar="URI", help="URI of a libvirt to ask, such as qemu:///system"
     )
+
+
+def add_local_libvirt_argument(parser: ArgumentParser) -> None:
+    """Add the argument for the libvirt of this machine."""
+    parser.add_argument(
+        "--connect",
+        metavar="URI",
+        default="qemu:///system",
+        help="URI of the libvirt on this machine (default: qemu:///system)",
+    )
+
+
+def is_remote(uri: str) -> bool:
+    """Tell whether a URI such as ``qemu+ssh://host/system`` names another machine."""
+    return "://" in uri.replace(":///", "")
+
+
+def check_local(uri: str) -> None:
+    """Check that libvirt is on this machine, whose cgroups a command reads.
+
+    :raises InvalidInput: the URI is of another machine.
+    """
+    if is_remote(uri):
+        allowed = "run the command on the compute host, because it reads the cgroups there"
+        raise InvalidInput.of("--connect", f"got {uri!r}", allowed)
+
+
+def seconds_from(least: int) -> Callable[[str], float]:
+    """Return a parser of seconds, at most an hour."""
+
+    def parse(text: str) -> float:
+        with suppress(ValueError):
+            if least <= (seconds := float(text)) <= 3600:
+                return seconds
+        raise ArgumentTypeError(f"give {least} to 3600 seconds")
+
+    return parse
 
 
 def read_topology(parsed_args: Namespace) -> HostTopology:

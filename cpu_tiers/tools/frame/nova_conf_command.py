@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import logging
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from cliff.command import Command
 
 from cpu_tiers.errors import CpuTiersError, InvalidInput
-from cpu_tiers.tools.frame.help_format import fit_help
 from cpu_tiers.tools.frame.secrets import hide
-from cpu_tiers.tools.frame.short_lists import HINT
-from cpu_tiers.tools.frame.termination import run_until_sigterm
+from cpu_tiers.tools.frame.terminal import HINT, fit_help
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -35,6 +33,22 @@ LOG = logging.getLogger(__name__)
 
 _MOST_STRANGERS = 3
 """So many processes with the name of nova-compute are named."""
+
+WRITES = "the command writes to Placement"
+"""A reason to refuse a snapshot."""
+
+
+_EXTRAS = {
+    "altair": "page",
+    "jinja2": "page",
+    "prometheus_client": "prometheus",
+    "vl_convert": "page",
+}
+"""The extra of cpu-tiers that installs a library, which is imported where it is needed."""
+
+
+class LibraryMissing(CpuTiersError):
+    """A library is not installed that only some commands and options need."""
 
 
 class ShortenedRefusal(CpuTiersError):
@@ -54,9 +68,16 @@ class NovaConfCommand(Command):
     auth_required = True
     """Has the openstack client authenticate before it runs the command."""
 
+    snapshot_refusal: str | None = None
+    """Why ``--snapshot`` is refused, such as :data:`WRITES`."""
+
+    status = 0
+    """The exit status of a command that has found something, or is refused."""
+
     needs_nova_conf = False
     """Whether the command is wrong without the nova.conf of the cloud or of a host."""
 
+    _parser: ArgumentParser
     _given = Namespace()
     _services: Services | None = None
     _opened: ExitStack
@@ -73,7 +94,7 @@ class NovaConfCommand(Command):
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
         """Add ``--all``, and in the openstack client ``--config-file``, no global option there."""
-        parser: ArgumentParser = super().get_parser(prog_name)
+        self._parser = parser = super().get_parser(prog_name)
         fit_help(parser)
         parser.add_argument("--all", action="store_true", help=self.all_help)
         if self.is_in_openstack_client:
@@ -87,13 +108,26 @@ class NovaConfCommand(Command):
                 " repeated"
                 + ("" if self.needs_nova_conf else " (default: the defaults of the options)"),
             )
+        if self.snapshot_refusal:
+            parser.add_argument("--snapshot", type=self._refuse_snapshot, help=SUPPRESS)
+        self.add_arguments(parser)
         return parser
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the arguments of the command itself."""
+
+    def _refuse_snapshot(self, _: str) -> NoReturn:
+        reason = f"{self.snapshot_refusal}, so a snapshot is not enough; ask the cloud itself"
+        raise ArgumentTypeError(reason)
 
     def run(self, parsed_args: Namespace) -> int:
         """Run the command, and print which changes are written if it was interrupted.
 
+        :raises LibraryMissing: an extra of cpu-tiers has to be installed.
         :raises ShortenedRefusal: the input has more faults than the error shows.
         """
+        from cpu_tiers.tools.frame.app import run_until_sigterm
+
         self._given = parsed_args
         with ExitStack() as self._opened:
             # cpu-tiers has done so before it has found the command.
@@ -101,12 +135,18 @@ class NovaConfCommand(Command):
 
     def _run(self, parsed_args: Namespace) -> int:
         try:
-            return int(super().run(parsed_args))
+            return int(super().run(parsed_args)) or self.status
         except KeyboardInterrupt as interrupted:
             # cliff ends with the exit status 130 after Ctrl-C, but prints no message.
             if message := str(interrupted):
                 LOG.error("%s", message)
             raise
+        except ImportError as error:
+            library = str(error.name).partition(".")[0]
+            if library not in _EXTRAS:
+                raise
+            extra = f"pip install 'cpu-tiers[{_EXTRAS[library]}]'"
+            raise LibraryMissing(f"the command needs {library}: {extra}") from error
         except InvalidInput as error:
             if not error.more:
                 raise
@@ -159,8 +199,8 @@ class NovaConfCommand(Command):
         paths = None if self.config_files else self._paths_of_service()
         conf = read_config(paths.files, paths.folders) if paths else self.nova_conf()
         hide(conf)
-        read = ", ".join(_read_files(conf)) or "the defaults of all options"
-        LOG.info("configuration: %s", read)
+        read = [*conf.config_file, *filter(os.path.isdir, conf.config_dir)]
+        LOG.info("configuration: %s", ", ".join(read) or "the defaults of all options")
         return conf
 
     def _paths_of_service(self) -> ConfigPaths | None:
@@ -240,33 +280,14 @@ class NovaConfCommand(Command):
     def find_tiers(self, conf: cfg.ConfigOpts, cloud: CloudSource) -> None:
         """Set the options of requests by what Placement shows, where no nova.conf is given.
 
-        This is for the openstack client, which reads no nova.conf of this machine. The answer says
-        what it is for, and how to give the file.
+        This is for the openstack client, which reads no nova.conf of this machine.
 
         :raises PlacementError: Placement does not answer, or refuses.
         """
-        from cpu_tiers.model.names import VCPU_SHARES
-        from cpu_tiers.model.numa import NODE_TRAIT
+        from cpu_tiers.tools.frame.server_request import find_tiers
 
-        if not self.is_in_openstack_client or self.config_files:
-            return
-        with cloud.placement() as client:
-            has_shares = VCPU_SHARES not in client.absent_names([VCPU_SHARES], [])[0]
-            has_nodes = NODE_TRAIT in client.traits_in_use()
-        found = {
-            "query_placement_for_vcpu_shares": has_shares,
-            "query_placement_for_numa": has_nodes,
-        }
-        on = [name for name, is_on in found.items() if is_on]
-        for name in on:
-            conf.set_override(name, True, "filter_scheduler")
-        if on:  # Placement of a cloud without tiers has nothing to request
-            LOG.warning(
-                "No nova.conf is given, so the answer is for a nova-scheduler with %s, as"
-                " Placement shows; give --config-file FILE for the options of your"
-                " nova-scheduler.",
-                " and ".join(f"{name} = true" for name in on),
-            )
+        if self.is_in_openstack_client and not self.config_files:
+            find_tiers(conf, cloud)
 
     @property
     def _client_manager(self) -> Any:
@@ -276,8 +297,3 @@ class NovaConfCommand(Command):
     @property
     def _options(self) -> Namespace:
         return cast(Namespace, self.app_args)  # cliff sets app_args before it runs a command.
-
-
-def _read_files(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the files and the folders from which a configuration was read."""
-    return [*conf.config_file, *filter(os.path.isdir, conf.config_dir)]

@@ -1,14 +1,22 @@
 """The arguments that describe a server by files, for commands that ask no cloud."""
 
+import re
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
+from cpu_tiers.errors import FaultList
 from cpu_tiers.extra_specs.numa import asks_for_nodes
+from cpu_tiers.guest.tier import Tier, multiplier_of
+from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.flavor import Flavor, Image
-from cpu_tiers.tools.frame.documents import read_image
-from cpu_tiers.tools.frame.flavor_documents import read_flavor
-from cpu_tiers.translators import ServerRequest
+from cpu_tiers.tools.frame.documents import read_flavor, read_image
+
+if TYPE_CHECKING:
+    from cpu_tiers.translators import ServerRequest
 
 
 def add_server_arguments(parser: ArgumentParser) -> None:
@@ -21,8 +29,10 @@ def add_server_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def read_server(parsed_args: Namespace) -> ServerRequest:
+def read_server(parsed_args: Namespace) -> "ServerRequest":
     """Return the server that the arguments describe, without ports."""
+    from cpu_tiers.translators import ServerRequest
+
     return ServerRequest(
         flavor=read_flavor(parsed_args.flavor),
         image=read_image(parsed_args.image) if parsed_args.image else None,
@@ -61,15 +71,6 @@ def add_numa_argument(parser: ArgumentParser, *, is_of_spec: bool = False) -> No
     )
 
 
-def sends_numa_query(parsed_args: Namespace, options: cfg.ConfigOpts) -> bool:
-    """Tell whether nova-scheduler requests NUMA nodes, by the arguments or else by nova.conf.
-
-    :param options: the section ``[filter_scheduler]``.
-    """
-    given: bool | None = parsed_args.numa
-    return bool(options.query_placement_for_numa if given is None else given)
-
-
 def requests_numa_nodes(
     parsed_args: Namespace, options: cfg.ConfigOpts, flavor: Flavor, image: Image | None = None
 ) -> bool:
@@ -81,3 +82,61 @@ def requests_numa_nodes(
     if parsed_args.numa is not None:
         query_numa = parsed_args.numa
     return asks_for_nodes(flavor, image) if query_numa is None else query_numa
+
+
+def add_snapshot_argument(parser: ArgumentParser) -> None:
+    """Add the option of a command that reads a cloud."""
+    parser.add_argument(
+        "--snapshot",
+        metavar="FILE",
+        help="read this file of `cpu-tiers cloud snapshot` instead of Placement and Nova",
+    )
+
+
+TIERS = ("gold=100", "silver=50", "bronze=25")
+"""The default: the tiers of the spec cpu-performance-service-levels."""
+
+_SYNTAX = r"(?P<name>[^=]+)=(?P<multiplier>[^x=]+)(x(?P<vcpus>[0-9]{1,5}))?"
+
+
+def add_tier_argument(parser: ArgumentParser) -> None:
+    """Add the argument ``--tier``."""
+    parser.add_argument(
+        "--tier",
+        action="append",
+        metavar="NAME=MULTIPLIER[xVCPUS]",
+        help="a tier, and the number of vCPUs of its servers (default: 1); may be repeated "
+        f"(default: {', '.join(TIERS)})",
+    )
+
+
+def read_tiers(parsed_args: Namespace) -> list[Tier]:
+    """Return the tiers in the arguments, or the default tiers.
+
+    :raises InvalidInput: with every fault of the arguments.
+    """
+    faults, tiers = FaultList(), list[Tier]()
+    for text in parsed_args.tier or TIERS:
+        match = re.fullmatch(_SYNTAX, text)
+        if match is None:
+            allowed = "give NAME=MULTIPLIER[xVCPUS], such as gold=100x4"
+            faults.add("--tier", f"got {text!r}", allowed)
+            continue
+        with faults:
+            vcpus, where = int(match["vcpus"] or 1), f"of --tier {text}"
+            tiers.append(Tier.parse(match["name"], match["multiplier"], vcpus, where=where))
+    names = [tier.name for tier in tiers]
+    for name in {name for name in names if names.count(name) > 1}:
+        faults.add("--tier", f"{name} is given twice", "give each tier once")
+    faults.raise_if_any()
+    return tiers
+
+
+def tier_names(domains: Iterable[Domain], tiers: Iterable[Tier]) -> dict[str, str | None]:
+    """Return the name of each guest's tier by the guest's name; ``None`` without a tier."""
+    names = {Fraction(tier.shares.amount): tier.name for tier in tiers}
+    multipliers = {domain.name: multiplier_of(domain) for domain in domains}
+    return {
+        name: None if multiplier is None else names.get(multiplier)
+        for name, multiplier in multipliers.items()
+    }

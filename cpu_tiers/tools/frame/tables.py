@@ -6,13 +6,13 @@ is as wide as its rows.
 """
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-from cliff.columns import FormattableColumn
 from cliff.formatters.table import TableFormatter
 
 from cpu_tiers.errors import printable_lines
+from cpu_tiers.tools.frame.formatting import Row, Rows, text_of
 from cpu_tiers.tools.frame.terminal import terminal_columns, width_of, wrapped_lines
 
 _BORDERS = 3
@@ -21,46 +21,35 @@ _BORDERS = 3
 _LEAST_VALUE = 20
 """With less room for a value beside its name, the name stands in a line of its own."""
 
-Rows = Sequence[Sequence[Any]]
-
 
 class FittingTable(TableFormatter):
     """The formatter ``table``: as that of cliff, and never wider than the terminal."""
 
     def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Sequence[Any]],
-        stdout: TextIO,
-        parsed_args: Namespace,
+        self, column_names: Sequence[str], data: Rows, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Write a table, or the fields of each row."""
         rows = [[_shown(value) for value in row] for row in data]
         limit = _limit(stdout, parsed_args)
         fitting = _fitting(column_names, rows, limit)
         if fitting is None:
-            stdout.write(
-                "\n\n".join(_fields(column_names, row, limit or 0) for row in rows) + "\n"
-            )
+            fields = [_fields(column_names, row, limit or 0) for row in rows]
+            stdout.write("\n\n".join(fields) + "\n")
             return
         super().emit_list(column_names, fitting, stdout, _unlimited(parsed_args))
 
     def emit_one(
-        self,
-        column_names: Sequence[str],
-        data: Sequence[Any],
-        stdout: TextIO,
-        parsed_args: Namespace,
+        self, column_names: Sequence[str], data: Row, stdout: TextIO, parsed_args: Namespace
     ) -> None:
         """Write a table of two columns, or the fields."""
-        values = [str(_shown(value)) for value in data]
+        values: Row = [str(_shown(value)) for value in data]
         limit = _limit(stdout, parsed_args)
         fitting = _fitting(("Field", "Value"), list(zip(column_names, values, strict=True)), limit)
         if fitting is None:
             stdout.write(_fields(column_names, values, limit or 0) + "\n")
             return
-        names = [row[0] for row in fitting]
-        super().emit_one(names, [row[1] for row in fitting], stdout, _unlimited(parsed_args))
+        names, values = zip(*fitting, strict=True)
+        super().emit_one(names, values, stdout, _unlimited(parsed_args))
 
 
 def _limit(stdout: TextIO, parsed_args: Namespace) -> int | None:
@@ -74,18 +63,17 @@ def _unlimited(parsed_args: Namespace) -> Namespace:
 
 def _shown(value: Any) -> Any:
     """Return a value as a table shows it; numbers stay numbers, which stand on the right."""
-    value = value.human_readable() if isinstance(value, FormattableColumn) else value
-    return value if isinstance(value, int | float) else printable_lines(str(value))
+    return value if isinstance(value, int | float) else printable_lines(text_of(value))
 
 
-def _fitting(names: Sequence[str], rows: Rows, limit: int | None) -> Rows | None:
+def _fitting(names: Sequence[str], rows: Sequence[Row], limit: int | None) -> Sequence[Row] | None:
     """Return the rows with values that are wrapped to the width of their columns.
 
     :returns: ``None`` if a word would be broken.
     """
     columns = [[name, *map(str, values)] for name, *values in zip(names, *rows, strict=True)]
     natural = [
-        max(width_of(line) for text in column for line in _lines(text)) for column in columns
+        max(width_of(line) for text in column for line in text.split("\n")) for column in columns
     ]
     if limit is None or sum(natural) + _BORDERS * len(names) + 1 <= limit:
         return rows
@@ -120,10 +108,10 @@ def _shared(least: Sequence[int], natural: Sequence[int], spare: int) -> list[in
 def _wrapped(value: Any, width: int) -> Any:
     if not isinstance(value, str):
         return value
-    return "\n".join(part for line in _lines(value) for part in wrapped_lines(line, width))
+    return "\n".join(part for line in value.split("\n") for part in wrapped_lines(line, width))
 
 
-def _fields(names: Sequence[str], values: Sequence[Any], limit: int) -> str:
+def _fields(names: Sequence[str], values: Row, limit: int) -> str:
     """Return a line for each field of a row, the values below each other."""
     indent = max(map(width_of, names), default=0) + 2
     if limit - indent < _LEAST_VALUE:
@@ -136,13 +124,9 @@ def _fields(names: Sequence[str], values: Sequence[Any], limit: int) -> str:
 
 
 def _field(name: str, value: str, indent: int, limit: int) -> Iterator[str]:
-    lines = [part for line in _lines(value) for part in wrapped_lines(line, limit - indent)]
+    lines = [part for line in value.split("\n") for part in wrapped_lines(line, limit - indent)]
     if width_of(name) + 2 > indent:
         yield name
     else:
         yield f"{name:<{indent}}{lines.pop(0)}".rstrip()
     yield from (f"{'':{indent}}{line}".rstrip() for line in lines)
-
-
-def _lines(text: str) -> list[str]:
-    return text.split("\n")

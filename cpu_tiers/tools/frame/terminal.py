@@ -1,12 +1,21 @@
 """The width of a terminal, and standard error whose lines are not wider than the terminal."""
 
+from __future__ import annotations
+
 import io
 import os
+import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+import threading
+from argparse import Action, ArgumentParser, HelpFormatter
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from typing import TextIO
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Line
 
 
 def terminal_columns(stream: TextIO) -> int | None:
@@ -122,3 +131,162 @@ def wrapped_errors() -> Iterator[None]:
     finally:
         wrapping.flush()
         sys.stderr = stream
+
+
+MOST_LINES = 10
+HINT = "(--all shows them)"
+
+
+def width() -> int:
+    """Return the number of columns of the terminal; 80 without a terminal."""
+    return max(40, shutil.get_terminal_size(fallback=(80, 24)).columns)
+
+
+def shortened(lines: Sequence[str], *, show_all: bool) -> list[str]:
+    """Return the first lines, and a line with the number of the others.
+
+    :param show_all: return all lines.
+    """
+    if show_all or len(lines) <= MOST_LINES:
+        return list(lines)
+    more = len(lines) - MOST_LINES
+    return [*lines[:MOST_LINES], f"and {more} more {HINT}"]
+
+
+def wrapped(text: str, *, indent: str = "") -> str:
+    """Return a paragraph in lines of the width of the terminal.
+
+    :param indent: of all lines; all but the first have two more spaces.
+    """
+    return textwrap.fill(
+        text,
+        width(),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False,
+    )
+
+
+_MOST_NAMES = 50
+
+
+def count_of_hosts(some: Sized, hosts: Sized) -> str:
+    """Return how many of the hosts are meant."""
+    return f"{len(some)} of {len(hosts)} hosts"
+
+
+def join_names(named: Sequence[str]) -> str:
+    """Return the names of hosts or flavors, at most 50."""
+    more = f" and {len(named) - _MOST_NAMES} more" if len(named) > _MOST_NAMES else ""
+    return ", ".join(named[:_MOST_NAMES]) + more
+
+
+_INDENT = " " * len("usage: ")
+
+
+def fit_help(parser: ArgumentParser) -> None:
+    """Have the help of a parser in lines that fit; its own formatter does all the rest."""
+    own: Any = parser.formatter_class
+    fitting: Any = type("FittingHelp", (_FittingLines, own), {})
+    parser.formatter_class = fitting
+
+
+class _FittingLines(HelpFormatter):
+    """Shorter lines than those of the next class."""
+
+    def _format_usage(self, *arguments: Any, **named: Any) -> str:
+        text = super()._format_usage(*arguments, **named)
+        lines = text.strip("\n").split("\n")
+        if max(map(len, lines)) <= self._width:
+            return text
+        return "\n".join(_packed(lines, self._width)) + "\n\n"
+
+    def _format_action_invocation(self, action: Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        metavar = self._get_default_metavar_for_optional(action)
+        return f"{', '.join(action.option_strings)} {self._format_args(action, metavar)}"
+
+
+def _packed(lines: Iterable[str], width: int) -> list[str]:
+    """Return the lines of a usage with a shorter indent, and with as many options as fit."""
+    first, *others = lines
+    packed = [first]
+    for line in map(str.strip, others):
+        if len(packed[-1]) + len(line) < width:
+            packed[-1] += f" {line}"
+        else:
+            packed.append(f"{_INDENT}{line}")
+    return packed
+
+
+SILENT_SECONDS = 2.0
+"""A command that is done after this time shows no progress."""
+
+
+class ProgressLine:
+    """Shows what a command does, and for how long, on standard error.
+
+    The line appears after two seconds and is gone at the end. If standard error is no terminal,
+    nothing is printed.
+
+    :param text: what the command does first.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Keep the text; nothing is shown before the context is entered."""
+        self._text = text
+        self._line: Line | None = None
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> ProgressLine:
+        """Start the clock."""
+        if sys.stderr.isatty():
+            self._line = _line()
+            self._line.add_task(self._text)
+            self._timer = threading.Timer(SILENT_SECONDS, self._line.start)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Remove the line."""
+        if self._line and self._timer:
+            self._timer.cancel()
+            self._timer.join()
+            self._line.stop()
+
+    def tell(self, text: str) -> None:
+        """Show another text, for example what the command does now."""
+        if self._line:
+            self._line.update(self._line.task_ids[0], description=text)
+
+    def tell_number(self, what: str, done: int, total: int) -> None:
+        """Show how many are done.
+
+        :param what: the name of the counted things, such as ``providers``.
+        """
+        self.tell(f"{what}: {done} of {total}")
+
+
+def _line() -> Line:
+    # The imports take time, and a pipe needs no line.
+    from rich.console import Console
+    from rich.progress import Progress as Line
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    return Line(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        TimeElapsedColumn(),
+        console=getattr(sys.stderr, "console", None) or Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )

@@ -1,23 +1,35 @@
 """``cpu-tiers host audit``: compares promised and delivered CPU on a compute host."""
 
 import logging
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Collection, Iterable
+import time
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from textwrap import fill
+from typing import TYPE_CHECKING
 
-from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.errors import CpuTiersError, printable
+from cpu_tiers.guest.tier import Tier
 from cpu_tiers.libvirt.connection import set_weights
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.host_arguments import (
+    add_local_libvirt_argument,
+    check_local,
+    seconds_from,
+)
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
-from cpu_tiers.tools.host.audit_evidence import EvidenceSources, GatheredEvidence, gather
+from cpu_tiers.tools.frame.safe_files import write_output
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
+from cpu_tiers.tools.frame.terminal import ProgressLine
+from cpu_tiers.tools.host.audit_evidence import gather
 from cpu_tiers.tools.host.checks import Evidence, Finding, Kind, audit, deliveries
-from cpu_tiers.tools.host.metrics import write_metrics
-from cpu_tiers.tools.host.picture import add_picture_arguments, bars, draw
+from cpu_tiers.tools.host.host import add_picture_arguments, draw
+
+if TYPE_CHECKING:
+    pass
 
 LOG = logging.getLogger(__name__)
 
@@ -36,17 +48,9 @@ class HostAudit(NovaConfCommand, ListCommand):
     finding), 1 if the audit was impossible, 2 for wrong usage.
     """
 
-    has_findings = False
-
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host, the findings and the additional output."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "--connect",
-            metavar="URI",
-            default="qemu:///system",
-            help="URI of the libvirt on this machine (default: qemu:///system)",
-        )
+        add_local_libvirt_argument(parser)
         parser.add_argument(
             "--hostname",
             metavar="NAME",
@@ -55,7 +59,7 @@ class HostAudit(NovaConfCommand, ListCommand):
         )
         parser.add_argument(
             "--interval",
-            type=_seconds,
+            type=seconds_from(0),
             default=10.0,
             metavar="SECONDS",
             help="how long to measure the CPU time of guests; 0 measures nothing (default: 10)",
@@ -81,25 +85,23 @@ class HostAudit(NovaConfCommand, ListCommand):
         )
         add_picture_arguments(parser)
         add_tier_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Gather the evidence, audit it, fix weights if requested, and list the findings."""
-        # A URI such as qemu+ssh://host/system is another machine, whose cgroups are not here.
-        if "://" in parsed_args.connect.replace(":///", ""):
-            allowed = "run the audit on the compute host, because it reads the cgroups there"
-            raise InvalidInput.of("--connect", f"got {parsed_args.connect!r}", allowed)
+        check_local(parsed_args.connect)
         tiers = read_tiers(parsed_args)
-        sources = EvidenceSources(
-            uri=parsed_args.connect,
-            conf=self.nova_compute_conf(),
-            embedded=self.wants_embedded,
-            hostname=parsed_args.hostname,
-            interval=parsed_args.interval,
-        )
-        with ProgressLine(f"reading the host, and measuring for {sources.interval:g} seconds"):
-            gathering = gather(sources)
-        ignored = _ignored(parsed_args.ignore)
+        conf, seconds = self.nova_compute_conf(), parsed_args.interval
+        with ProgressLine(f"reading the host, and measuring for {seconds:g} seconds"):
+            gathering = gather(
+                parsed_args.connect,
+                conf,
+                embedded=self.wants_embedded,
+                hostname=parsed_args.hostname,
+                interval=seconds,
+            )
+        ignored = set(map(Kind, parsed_args.ignore))
+        if Kind.SHORT in ignored:
+            ignored.add(Kind.BUSY)  # its cause
         findings = [
             finding
             for finding in (*audit(gathering.evidence), *gathering.unread)
@@ -109,24 +111,17 @@ class HostAudit(NovaConfCommand, ListCommand):
         if parsed_args.fix:
             fixed = _fix(parsed_args.connect, gathering.evidence, findings)
         open_ = [finding for finding in findings if not _is_fixed(finding, fixed)]
-        self.has_findings = bool(open_)
+        self.status = FOUND if open_ else 0
         if parsed_args.prometheus:
             write_metrics(parsed_args.prometheus, gathering.evidence, open_, tiers)
-        guests = bars(gathering.evidence.host, tiers, deliveries(gathering.evidence))
-        draw(parsed_args, gathering.hostname, guests)
-        _log_summary(gathering, findings)
+        evidence = gathering.evidence
+        draw(parsed_args, gathering.hostname, evidence.host, tiers, deliveries(evidence))
+        LOG.info(
+            "%s: guests: %d, guests measured for %.1f s: %d, findings: %d",
+            *(gathering.hostname, len(evidence.host.domains)),
+            *(evidence.seconds, len(evidence.spent), len(findings)),
+        )
         return COLUMNS, [_row(finding, _is_fixed(finding, fixed)) for finding in findings]
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 also if there are open findings."""
-        status: int = super().run(parsed_args)
-        return status or (FOUND if self.has_findings else 0)
-
-
-def _ignored(values: Iterable[str]) -> set[Kind]:
-    """Return the kinds to leave out: without ``short`` also its causes, ``busy``."""
-    kinds = {Kind(value) for value in values}
-    return kinds | {Kind.BUSY} if Kind.SHORT in kinds else kinds
 
 
 def _fix(uri: str, evidence: Evidence, findings: Iterable[Finding]) -> set[str]:
@@ -173,36 +168,68 @@ def _is_fixed(finding: Finding, fixed: Collection[str]) -> bool:
     return finding.kind is Kind.WEIGHT and finding.weight is not None and finding.uuid in fixed
 
 
-def _log_summary(gathering: GatheredEvidence, findings: Collection[Finding]) -> None:
-    evidence = gathering.evidence
-    LOG.info(
-        "%s: guests: %d, guests measured for %.1f s: %d, findings: %d",
-        gathering.hostname,
-        len(evidence.host.domains),
-        evidence.seconds,
-        len(evidence.spent),
-        len(findings),
-    )
-
-
 def _row(finding: Finding, fixed: bool) -> tuple[object, ...]:
-    return (
-        finding.kind.value,
-        _text(finding.where),
-        finding.uuid,
-        _text(finding.found),
-        _text(finding.kind.means),
-        _text(finding.kind.do),
-        fixed,
+    texts = (finding.where, finding.found, finding.kind.means, finding.kind.do)
+    where, found, means, do = (
+        FormattedValue(printable(text), partial(fill, width=_COLUMN_WIDTH)) for text in texts
     )
+    return finding.kind.value, where, finding.uuid, found, means, do, fixed
 
 
-def _text(text: str) -> FormattedValue:
-    return FormattedValue(printable(text), partial(fill, width=_COLUMN_WIDTH))
+_GUEST = {
+    "cpu_tiers_guest_weight": "CPU weight that the guest must have",
+    "cpu_tiers_guest_cgroup_weight": "CPU weight of the guest's cgroup",
+    "cpu_tiers_guest_floor_cpus": "CPUs of the busy guest wherever the kernel has put the vCPUs",
+    "cpu_tiers_guest_fair_cpus": "CPUs of the guest while all vCPUs of all guests run",
+    "cpu_tiers_guest_wanted_cpus": "CPUs that the guest ran on or waited for in the interval",
+    "cpu_tiers_guest_owed_cpus": "The floor of the guest while it wanted to run",
+    "cpu_tiers_guest_delivered_cpus": "CPUs that the guest ran on in the interval",
+}
+"""Names and help texts of the gauges with the labels guest, uuid and tier."""
 
 
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds <= 3600:
-        raise ArgumentTypeError("give 0 to 3600 seconds")
-    return seconds
+def write_metrics(
+    path: str, evidence: Evidence, findings: Collection[Finding], tiers: Collection[Tier]
+) -> None:
+    """Write the measured values, and the number of open findings of each kind.
+
+    :param findings: the open findings.
+    :raises InvalidInput: the file cannot be written.
+    """
+    from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+    registry = CollectorRegistry()
+    kinds = Counter(finding.kind for finding in findings)
+    open_findings = Gauge(
+        "cpu_tiers_audit_findings", "Number of open findings", ["kind"], registry=registry
+    )
+    for kind in Kind:
+        open_findings.labels(kind.value).set(kinds[kind])
+    for name, text, seconds in (
+        ("interval", "Length of the measurement", evidence.seconds),
+        ("timestamp", "Time of the end of the audit", time.time()),
+    ):
+        Gauge(f"cpu_tiers_audit_{name}_seconds", text, registry=registry).set(seconds)
+    labels, values = tier_names(evidence.host.domains, tiers), _values(evidence)
+    for name, help_text in _GUEST.items():
+        gauge = Gauge(name, help_text, ["guest", "uuid", "tier"], registry=registry)
+        for domain in evidence.host.domains:
+            if (value := values[domain.name].get(name)) is not None:
+                tier = labels[domain.name] or ""
+                gauge.labels(domain.name, domain.uuid or "", tier).set(value)
+    write_output(path, generate_latest(registry))
+
+
+def _values(evidence: Evidence) -> Mapping[str, Mapping[str, float | None]]:
+    """Return the values of the gauges in ``_GUEST`` by guest; ``None`` if not measured."""
+    entitlements, delivered = evidence.host.entitlements(), deliveries(evidence)
+    cgroups = evidence.cgroups.guests if evidence.cgroups else {}
+    values = {}
+    for domain in evidence.host.domains:
+        cgroup, delivery = cgroups.get(domain.uuid or ""), delivered.get(domain.name)
+        measured = [getattr(delivery, key, None) for key in ("wanted", "owed", "delivered")]
+        weights = (evidence.host.weight(domain), cgroup.weight if cgroup else None)
+        entitled = entitlements[domain.name]
+        row = (*weights, float(entitled.floor), float(entitled.fair), *measured)
+        values[domain.name] = dict(zip(_GUEST, row, strict=True))
+    return values

@@ -29,24 +29,6 @@ from cpu_tiers.tools.placement.session import connect
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceSources:
-    """Where to gather the evidence.
-
-    :param uri: the connection URI of libvirt.
-    :param embedded: use an empty Placement inside the process instead of nova.conf's.
-    :param hostname: the name of the host's provider; ``None`` for the host name that
-        libvirt returns, which is the name that Nova uses.
-    :param interval: seconds to measure CPU time; 0 to measure nothing.
-    """
-
-    uri: str
-    conf: cfg.ConfigOpts
-    embedded: bool
-    hostname: str | None
-    interval: float
-
-
 @dataclass(slots=True)
 class GatheredEvidence:
     """The evidence, and a finding for each source that could not be read."""
@@ -56,24 +38,30 @@ class GatheredEvidence:
     unread: list[Finding] = field(default_factory=list)
 
 
-def gather(sources: EvidenceSources) -> GatheredEvidence:
+def gather(
+    uri: str, conf: cfg.ConfigOpts, *, embedded: bool, hostname: str | None, interval: float
+) -> GatheredEvidence:
     """Return the evidence; a source that cannot be read is left out and becomes a finding.
 
+    :param uri: the connection URI of libvirt.
+    :param embedded: use an empty Placement inside the process instead of nova.conf's.
+    :param hostname: the name of the host's provider; ``None`` for the host name that libvirt
+        returns, which is the name that Nova uses.
+    :param interval: seconds to measure CPU time; 0 to measure nothing.
     :raises InvalidInput: nova.conf does not fit the host.
     :raises LibvirtUnavailable: libvirt does not list the guests.
     """
     unread: list[Finding] = []
-    options = inventory_options(sources.conf)
-    name = sources.hostname or read_hostname(sources.uri)
-    capabilities = read_capabilities(sources.uri)
-    host = Host(name=name, topology=parse_capabilities(capabilities, where=sources.uri))
+    options = inventory_options(conf)
+    name = hostname or read_hostname(uri)
+    host = Host(name=name, topology=parse_capabilities(read_capabilities(uri), where=uri))
     check_cpu_sets(host, options)
-    domains = list(_domains(sources.uri, unread))
-    cgroups = _cgroups(sources.uri, domains, unread)
-    allocated = _allocated(sources, name, unread)
-    measured = _measure(sources.interval, cgroups, unread)
+    domains = list(_domains(uri, unread))
+    cgroups = _cgroups(uri, domains, unread)
+    allocated = _allocated(conf, name, unread, embedded=embedded)
+    measured = _measure(interval, cgroups, unread)
     default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
-    occupancy = promised_occupancy(host, sources.conf, domains, default)
+    occupancy = promised_occupancy(host, conf, domains, default)
     evidence = Evidence(
         host=occupancy,
         dedicated_cpus=pinned_cpus(host, options),
@@ -82,7 +70,7 @@ def gather(sources: EvidenceSources) -> GatheredEvidence:
         spent=measured.spent if measured else {},
         load=measured.load if measured else HostLoad(),
         seconds=measured.seconds if measured else 0.0,
-        untiered_weight=untiered_weight(sources.conf),
+        untiered_weight=untiered_weight(conf),
     )
     return GatheredEvidence(hostname=name, evidence=evidence, unread=unread)
 
@@ -154,8 +142,7 @@ def _stopped(domains: Iterable[Domain], cgroups: HostCgroups) -> Iterator[Findin
                 f"its QEMU process {cgroup.pid} is stopped, so its CPU time is not measured, and"
                 " libvirt waits for it; kill -CONT continues it"
             )
-            where = f"guest {domain.name}"
-            yield Finding(kind=Kind.UNREAD, where=where, found=reason, uuid=domain.uuid)
+            yield _unread_guest(domain, reason)
 
 
 def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
@@ -172,14 +159,20 @@ def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
             "no visible QEMU process has the uuid, the program and the user of the guest; run the"
             " audit as root on the compute host"
         )
-        where = f"guest {domain.name}"
-        unread.append(Finding(kind=Kind.UNREAD, where=where, found=reason, uuid=domain.uuid))
+        unread.append(_unread_guest(domain, reason))
 
 
-def _allocated(sources: EvidenceSources, name: str, unread: list[Finding]) -> Allocated | None:
+def _unread_guest(domain: Domain, reason: str) -> Finding:
+    where = f"guest {domain.name}"
+    return Finding(kind=Kind.UNREAD, where=where, found=reason, uuid=domain.uuid)
+
+
+def _allocated(
+    conf: cfg.ConfigOpts, name: str, unread: list[Finding], *, embedded: bool
+) -> Allocated | None:
     try:
         with (
-            connect(sources.conf, embedded=sources.embedded) as client,
+            connect(conf, embedded=embedded) as client,
             _errors_as_findings(unread, "Placement"),
         ):
             shares = read_shares(client, name)

@@ -34,12 +34,10 @@ class DomainShow(NovaConfCommand, ShowCommand):
     `-f value -c xml` prints only the XML.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the server and the host."""
-        parser = super().get_parser(prog_name)
         add_server_arguments(parser)
         add_capabilities_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         """Pin the server, and build the domain."""

@@ -1,24 +1,28 @@
 """``cpu-tiers host show``: the CPU that guests are entitled to, and the servers that still fit."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from cpu_tiers.errors import printable
 from cpu_tiers.guest.occupancy import Entitlement, Occupancy, Outlook
-from cpu_tiers.guest.tier import multiplier_of
+from cpu_tiers.guest.tier import Tier, multiplier_of, unnamed_tier
 from cpu_tiers.libvirt.connection import read_hostname
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.host_arguments import add_occupancy_arguments, read_occupancy
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers, tier_names
-from cpu_tiers.tools.host.picture import add_picture_arguments, bars, draw, wants_picture
+from cpu_tiers.tools.frame.safe_files import write_output
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
+from cpu_tiers.tools.frame.terminal import ProgressLine
+from cpu_tiers.tools.host.checks import Delivery
 
 COLUMNS = (
     *("name", "uuid", "flavor", "tier", "multiplier", "shares", "vcpus"),
     *("floor_cpus", "fair_cpus", "more", "with_one", "with_all"),
 )
+
+_FORMATS = ("svg", "png")
 
 
 class HostShow(NovaConfCommand, ListCommand):
@@ -31,14 +35,12 @@ class HostShow(NovaConfCommand, ListCommand):
     share of each guest beside one additional server of each tier, and beside as many as fit.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host, the tiers and the picture."""
-        parser = super().get_parser(prog_name)
         add_occupancy_arguments(parser)
         add_tier_argument(parser)
         parser.add_argument("--hostname", metavar="NAME", help="name of the host in the picture")
         add_picture_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Compute the floors and the fair shares, and list guests and tiers."""
@@ -47,15 +49,11 @@ class HostShow(NovaConfCommand, ListCommand):
             host = read_occupancy(parsed_args, self.nova_conf())
             progress.tell("computing the CPUs of the guests")
             outlooks = [host.outlook(tier) for tier in tiers]
-        if wants_picture(parsed_args):
-            draw(parsed_args, _hostname(parsed_args), bars(host, tiers))
+        if parsed_args.svg or parsed_args.png:
+            uri = parsed_args.connect
+            name = parsed_args.hostname or (read_hostname(uri) if uri else "this host")
+            draw(parsed_args, name, host, tiers)
         return COLUMNS, [*_guests(host, outlooks), *map(_newcomer, outlooks)]
-
-
-def _hostname(parsed_args: Namespace) -> str:
-    if parsed_args.hostname:
-        return str(parsed_args.hostname)
-    return read_hostname(parsed_args.connect) if parsed_args.connect else "this host"
 
 
 def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[object, ...]]:
@@ -124,3 +122,53 @@ def _line(numbers: Mapping[str, Mapping[str, float]]) -> str:
 
 def _digits(number: float | None) -> str:
     return "" if number is None else f"{number:.3f}".rstrip("0").rstrip(".")
+
+
+def add_picture_arguments(parser: ArgumentParser) -> None:
+    """Add an argument for each format of a picture."""
+    for kind in _FORMATS:
+        parser.add_argument(
+            f"--{kind}", metavar="FILE", help=f"draw the host to this file, as {kind.upper()}"
+        )
+
+
+def draw(
+    parsed_args: Namespace,
+    name: str,
+    host: Occupancy,
+    tiers: Collection[Tier],
+    deliveries: Mapping[str, Delivery] | None = None,
+) -> None:
+    """Write the picture of a host to each file in the arguments.
+
+    :param deliveries: the CPU time of measured guests, by the guest's name.
+    :raises InvalidInput: a file cannot be written.
+    """
+    for kind in _FORMATS:
+        if path := getattr(parsed_args, kind):
+            from cpu_tiers.tools.page.charts import draw_host
+
+            write_output(path, draw_host(kind, name, picture_rows(host, tiers, deliveries)))
+
+
+def picture_rows(
+    host: Occupancy, tiers: Collection[Tier], deliveries: Mapping[str, Delivery] | None = None
+) -> list[dict[str, Any]]:
+    """Return the guests for the picture, sorted from the highest to the lowest tier."""
+    entitlements, names = host.entitlements(), tier_names(host.domains, tiers)
+    guests = []
+    for domain in host.domains:
+        multiplier = multiplier_of(domain)
+        guest = {
+            "name": domain.name,
+            "vcpus": len(domain.vcpu_sets),
+            "tier": names[domain.name] or unnamed_tier(multiplier),
+            "fair": float(entitlements[domain.name].fair),
+            "floor": float(entitlements[domain.name].floor),
+        }
+        if deliveries:
+            delivery = deliveries.get(domain.name)
+            for key in ("wanted", "owed", "delivered", "short"):
+                guest[key] = getattr(delivery, key, None)
+        guests.append((-(multiplier or 0), guest["tier"], domain.name, guest))
+    return [guest for *_, guest in sorted(guests, key=lambda row: row[:3])]

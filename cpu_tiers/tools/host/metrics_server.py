@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.host.metrics import PrometheusMissing
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
@@ -152,15 +151,10 @@ def _answer_of(application: Callable[..., Any], environ: dict[str, str]) -> Iter
 def bound(address: Address, collector: "Collector") -> Iterator[MetricsServer]:
     """Yield a server that has the port, and answers while :func:`answering` runs.
 
-    :raises PrometheusMissing: prometheus_client is not installed.
     :raises InvalidInput: the address or the port cannot be used.
     """
-    try:
-        from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
-    except ImportError as error:
-        raise PrometheusMissing(
-            "host watch needs prometheus_client: pip install 'cpu-tiers[prometheus]'"
-        ) from error
+    from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
+
     registry = CollectorRegistry()
     registry.register(collector)
     ProcessCollector(registry=registry)
@@ -175,10 +169,7 @@ def bound(address: Address, collector: "Collector") -> Iterator[MetricsServer]:
 
 
 def _listener(address: Address) -> socket.socket:
-    """Return a socket that listens.
-
-    :raises OSError: the address or the port cannot be used.
-    """
+    """Return a socket that listens, or raise :exc:`OSError`."""
     listener = socket.socket(socket.getaddrinfo(address.host, address.port)[0][0])
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

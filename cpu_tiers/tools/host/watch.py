@@ -2,19 +2,28 @@
 
 import logging
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from contextlib import suppress
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import accumulate
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import Host
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains
+from cpu_tiers.tools.frame.host_arguments import (
+    add_local_libvirt_argument,
+    check_local,
+    seconds_from,
+)
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.host.metrics_server import Address, answering, bound
-from cpu_tiers.tools.host.watch_metrics import WatchCollector
-from cpu_tiers.tools.host.watched_host import WatchedHost
+from cpu_tiers.tools.host.watched_host import WAITS, HostReading, Waits, WatchedGuest, WatchedHost
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 LOG = logging.getLogger(__name__)
 
@@ -29,9 +38,8 @@ class HostWatch(NovaConfCommand):
     asks libvirt only about guests that appear; all other figures are from files of the kernel.
     """
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host, the address, the interval and the tiers."""
-        parser = super().get_parser(prog_name)
         parser.add_argument(
             "--listen",
             type=Address.parse,
@@ -43,25 +51,17 @@ class HostWatch(NovaConfCommand):
         )
         parser.add_argument(
             "--interval",
-            type=_seconds,
+            type=seconds_from(1),
             default=10.0,
             metavar="SECONDS",
             help="time between two readings, 1 to 3600 seconds (default: 10)",
         )
-        parser.add_argument(
-            "--connect",
-            metavar="URI",
-            default="qemu:///system",
-            help="URI of the libvirt on this machine (default: qemu:///system)",
-        )
+        add_local_libvirt_argument(parser)
         add_tier_argument(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> None:
         """Read the guests once in each interval, until the command is interrupted."""
-        if "://" in parsed_args.connect.replace(":///", ""):
-            allowed = "run the command on the compute host, because it reads the cgroups there"
-            raise InvalidInput.of("--connect", f"got {parsed_args.connect!r}", allowed)
+        check_local(parsed_args.connect)
         tiers, conf = read_tiers(parsed_args), self.nova_compute_conf()
         host: WatchedHost
         with bound(parsed_args.listen, WatchCollector(lambda: host.reading)) as server:
@@ -100,8 +100,104 @@ def _watch(host: WatchedHost, interval: float) -> None:
         raise KeyboardInterrupt(text) from None
 
 
-def _seconds(text: str) -> float:
-    with suppress(ValueError):
-        if 1 <= (seconds := float(text)) <= 3600:
-            return seconds
-    raise ArgumentTypeError("give 1 to 3600 seconds")
+PREFIX = "cpu_tiers_watch"
+LABELS = ("guest", "uuid", "tier", "flavor")
+
+_COUNTERS = {
+    "ran_seconds": ("CPU time of the vCPUs", "totals.ran"),
+    "waited_seconds": ("Time in which vCPUs waited for a CPU", "totals.waited"),
+    "runs": ("How many times a vCPU began to run", "totals.runs"),
+    "throttled_seconds": (
+        "Time in which a quota stopped threads of the guest, since the start of the guest",
+        "stalls.throttled",
+    ),
+    "pressure_seconds": (
+        "Time in which at least one thread of the guest waited for a CPU (PSI, cgroup v2 only),"
+        " since the start of the guest",
+        "stalls.pressure",
+    ),
+    "owed_floor_seconds": ("The floor of the guest while it wanted to run", "totals.owed_floor"),
+    "owed_fair_seconds": (
+        "The fair share of the guest while it wanted to run",
+        "totals.owed_fair",
+    ),
+    "missing_seconds": (
+        "What the guest ran less than its owed floor, in readings with more than a tenth missing",
+        "totals.missing",
+    ),
+}
+"""Names, help texts and attributes of the counters of a guest."""
+
+_GAUGES = {
+    "floor_cpus": ("CPUs of the busy guest wherever the kernel has put the vCPUs", "floor"),
+    "fair_cpus": ("CPUs of the guest while all vCPUs of all guests run", "fair"),
+}
+"""Names, help texts and attributes of the gauges of a guest."""
+
+
+class WatchCollector:
+    """Makes the metrics of the last reading. prometheus_client calls :meth:`collect`."""
+
+    def __init__(self, reading: Callable[[], HostReading]) -> None:
+        """Keep the function that returns the last reading."""
+        self._reading = reading
+
+    def collect(self) -> Iterator["Metric"]:
+        """Yield the metrics of the machine, of each guest and of each tier."""
+        reading = self._reading()
+        yield from _of_machine(reading)
+        yield from _of_guests(reading.guests)
+        yield _of_tiers(reading.waits)
+
+
+def _of_machine(reading: HostReading) -> Iterator["Metric"]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    yield GaugeMetricFamily(f"{PREFIX}_guests", "Guests under watch", len(reading.guests))
+    yield GaugeMetricFamily(
+        f"{PREFIX}_unknown_processes",
+        "Processes with the uuid of a domain that are not under watch",
+        reading.unknown,
+    )
+    yield GaugeMetricFamily(
+        f"{PREFIX}_reading_timestamp_seconds", "Time of the last reading", reading.taken_at
+    )
+    yield CounterMetricFamily(
+        f"{PREFIX}_unread_files", "Files that could not be read", reading.unread
+    )
+    if reading.pressure is not None:
+        yield CounterMetricFamily(
+            f"{PREFIX}_machine_pressure_seconds",
+            "Time in which at least one thread of the machine waited for a CPU (PSI)",
+            reading.pressure,
+        )
+
+
+def _of_guests(guests: Iterable[WatchedGuest]) -> Iterator["Metric"]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    rows = [
+        ((g.domain.name, g.domain.uuid or "", g.tier, g.domain.flavor or ""), g) for g in guests
+    ]
+    for new_family, metrics in ((CounterMetricFamily, _COUNTERS), (GaugeMetricFamily, _GAUGES)):
+        for name, (text, attribute) in metrics.items():
+            family = new_family(f"{PREFIX}_{name}", text, labels=LABELS)
+            for labels, guest in rows:
+                if (value := attrgetter(attribute)(guest)) is not None:
+                    family.add_metric(labels, value)
+            yield family
+
+
+def _of_tiers(waits: Mapping[str, Waits]) -> "Metric":
+    from prometheus_client.core import HistogramMetricFamily
+
+    family = HistogramMetricFamily(
+        f"{PREFIX}_wait_seconds",
+        "How long vCPUs waited before each run: the average of a vCPU between two readings",
+        labels=("tier",),
+    )
+    bounds = [*map(str, WAITS), "+Inf"]
+    for tier, of_tier in waits.items():
+        buckets = list(zip(bounds, accumulate(of_tier.runs), strict=True))
+        family.add_metric((tier,), buckets, of_tier.seconds)
+    return family

@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from oslo_config import cfg
@@ -25,11 +26,85 @@ from cpu_tiers.tools.cgroup.hierarchy import (
 )
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.processes import Newcomers, read_cpu_times
-from cpu_tiers.tools.frame.tier_arguments import tier_names
+from cpu_tiers.tools.frame.server_arguments import tier_names
 from cpu_tiers.tools.host.audit_evidence import promised_occupancy
-from cpu_tiers.tools.host.totals import Totals, Waits
+from cpu_tiers.tools.host.checks import TOLERANCE, wanted_cpus
 
 LOG = logging.getLogger(__name__)
+
+WAITS = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+"""The upper bounds of the buckets of waits, in seconds. A further bucket has no bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """How long vCPUs waited before each run.
+
+    The wait is the average of a vCPU in an interval: the kernel counts runs, and sums up waits.
+
+    :param runs: for each bucket of :data:`WAITS`, and for longer waits, the number of runs.
+    :param seconds: the sum of all waits.
+    """
+
+    runs: tuple[int, ...] = (0,) * (len(WAITS) + 1)
+    seconds: float = 0.0
+
+    def plus(self, spent: Sequence[CpuTime]) -> "Waits":
+        """Return the waits with those of vCPUs in a further interval."""
+        runs = list(self.runs)
+        for vcpu in spent:
+            if vcpu.runs:
+                runs[bisect_left(WAITS, vcpu.waited / vcpu.runs)] += vcpu.runs
+        seconds = self.seconds + sum(vcpu.waited for vcpu in spent)
+        return Waits(runs=tuple(runs), seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Sums in seconds of CPU time, over all vCPUs of a guest.
+
+    :param runs: how many times a vCPU began to run.
+    :param owed_floor: the floor of the guest while it wanted to run.
+    :param owed_fair: the fair share of the guest while it wanted to run.
+    :param missing: what the guest ran less than its owed floor, in the intervals in which more
+        than a tenth of the owed floor was missing.
+    """
+
+    ran: float = 0.0
+    waited: float = 0.0
+    runs: int = 0
+    owed_floor: float = 0.0
+    owed_fair: float = 0.0
+    missing: float = 0.0
+
+    def plus(
+        self, spent: Sequence[CpuTime], seconds: float, rates: Sequence[tuple[float, float]]
+    ) -> "Totals":
+        """Return the totals with a further interval.
+
+        :param spent: the CPU time of each vCPU in the interval.
+        :param seconds: the length of the interval.
+        :param rates: the floor and the fair share of each vCPU in CPUs. The guest is owed nothing
+            if there are not as many as vCPUs: the promises of the guest are not known.
+        """
+        ran = sum(vcpu.ran for vcpu in spent)
+        floor = fair = 0.0
+        if len(rates) == len(spent):
+            wanted = wanted_cpus(spent, seconds)
+            floor = seconds * sum(low * part for (low, _), part in zip(rates, wanted, strict=True))
+            fair = seconds * sum(
+                high * part for (_, high), part in zip(rates, wanted, strict=True)
+            )
+        missing = floor - ran
+        return Totals(
+            ran=self.ran + ran,
+            waited=self.waited + sum(vcpu.waited for vcpu in spent),
+            runs=self.runs + sum(vcpu.runs for vcpu in spent),
+            owed_floor=self.owed_floor + floor,
+            owed_fair=self.owed_fair + fair,
+            missing=self.missing + (missing if missing > floor * TOLERANCE else 0.0),
+        )
+
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0
 """The seconds before libvirt is asked again about processes that it did not describe."""
@@ -62,6 +137,16 @@ class WatchedGuest:
     totals: Totals = field(default_factory=Totals)
     tier: str = ""
     rates: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def floor(self) -> float | None:
+        """Return the floor of the guest in CPUs; ``None`` if it is not known."""
+        return sum(floor for floor, _ in self.rates) if self.rates else None
+
+    @property
+    def fair(self) -> float | None:
+        """Return the fair share of the guest in CPUs; ``None`` if it is not known."""
+        return sum(fair for _, fair in self.rates) if self.rates else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +211,11 @@ class WatchedHost:
         pressure = None
         with self._files.noted(HOST_PRESSURE):
             pressure = read_pressure(self._files, HOST_PRESSURE)
-        self._note_faults()
+        self._unread += len(self._files.faults)
+        for fault in self._files.faults:
+            if self._is_new(fault):
+                LOG.warning("%s", fault)
+        self._files.faults.clear()
         self.reading = HostReading(
             guests=tuple(self._guests.values()),
             waits=dict(self._waits),
@@ -222,13 +311,6 @@ class WatchedHost:
                 tier=tiers[name] or "",
                 rates=tuple((float(vcpu.floor), float(vcpu.fair)) for vcpu in rates.get(name, ())),
             )
-
-    def _note_faults(self) -> None:
-        self._unread += len(self._files.faults)
-        for fault in self._files.faults:
-            if self._is_new(fault):
-                LOG.warning("%s", fault)
-        self._files.faults.clear()
 
     def _is_new(self, reason: object) -> bool:
         """Tell whether a reason for a warning has not been logged in the last hour."""

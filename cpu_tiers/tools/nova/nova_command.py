@@ -2,7 +2,6 @@
 
 import logging
 import warnings
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.secrets import hide
-from cpu_tiers.tools.frame.snapshot_argument import refuse_snapshot_argument
 from cpu_tiers.tools.placement.client import PlacementClient
 
 if TYPE_CHECKING:
@@ -29,11 +27,7 @@ class NovaCommand(NovaConfCommand):
     """
 
     needs_nova_conf = True
-
-    def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Refuse a snapshot."""
-        reason = "the command also reads Nova's database"
-        return refuse_snapshot_argument(super().get_parser(prog_name), reason)
+    snapshot_refusal = "the command also reads Nova's database"
 
     @contextmanager
     def clients(self) -> Iterator[tuple["Cloud", PlacementClient]]:

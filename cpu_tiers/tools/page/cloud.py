@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from cpu_tiers.tools.page import cloud_charts
-from cpu_tiers.tools.page.cloud_data import MOST_CONSUMERS, CloudData
-from cpu_tiers.tools.page.cloud_values import AuditedHost
+from cpu_tiers.tools.page import charts
+from cpu_tiers.tools.page.cloud_data import MOST_CONSUMERS, AuditedHost, CloudData
 from cpu_tiers.tools.page.document import (
     Cell,
     DataTable,
@@ -14,7 +13,14 @@ from cpu_tiers.tools.page.document import (
     PageSection,
     PageTable,
 )
-from cpu_tiers.tools.simulation.sold import SoldCloud, TierRoom, class_sums, group_sums, percent
+from cpu_tiers.tools.simulation.sold import (
+    NOTHING,
+    SoldCloud,
+    TierRoom,
+    class_sums,
+    group_sums,
+    percent,
+)
 
 
 def cloud_page(
@@ -40,8 +46,10 @@ def cloud_page(
         title="The CPUs of the cloud",
         texts=[
             source,
-            f"Hosts with CPUs: {len(cloud.hosts):,}.{_disabled(cloud)}"
-            f" Consumers: {len(cloud.tiers):,}. Over the capacity: {_count(cloud)}",
+            f"Hosts with CPUs: {len(cloud.hosts):,}."
+            + (f" Disabled: {len(cloud.disabled):,}." if cloud.disabled else "")
+            + f" Consumers: {len(cloud.tiers):,}. Over the capacity:"
+            + (f" {len(cloud.excesses):,}." if cloud.excesses else " nothing."),
             *_left_out(cloud, data),
         ],
         sections=[
@@ -66,10 +74,6 @@ def cloud_page(
     )
 
 
-def _disabled(cloud: SoldCloud) -> str:
-    return f" Disabled: {len(cloud.disabled):,}." if cloud.disabled else ""
-
-
 def _left_out(cloud: SoldCloud, data: CloudData) -> Iterator[str]:
     """Yield a paragraph about what the page leaves out."""
     if cloud.domain:
@@ -81,10 +85,6 @@ def _left_out(cloud: SoldCloud, data: CloudData) -> Iterator[str]:
         )
 
 
-def _count(cloud: SoldCloud) -> str:
-    return f"{len(cloud.excesses):,}." if cloud.excesses else "nothing."
-
-
 def _sections(cloud: SoldCloud, data: CloudData) -> Iterator[PageSection]:
     if cloud.hosts:
         chart = PageChart(
@@ -92,19 +92,13 @@ def _sections(cloud: SoldCloud, data: CloudData) -> Iterator[PageSection]:
             summary="A cell is a host; hosts are sorted by name, from the left to the right. A"
             " dark cell has little left, and a gray cell is a disabled host. A black frame and the"
             " mark ! are a host that is over its capacity. A click shows the host.",
-            chart=cloud_charts.heat_map(data.classes, len(cloud.hosts)),
+            chart=charts.heat_map(data.classes, len(cloud.hosts)),
         )
         yield PageSection(key="left", title="Hosts at a glance", parts=[chart])
-    over = [
-        (
-            _link(data, amount.host),
-            cloud.short_name(amount.host, amount.provider),
-            amount.resource_class,
-            amount.capacity,
-            amount.used,
-        )
-        for amount in cloud.excesses
-    ]
+    over: list[Sequence[Cell]] = []
+    for a in cloud.excesses:
+        provider = cloud.short_name(a.host, a.provider)
+        over.append((_link(data, a.host), provider, a.resource_class, a.capacity, a.used))
     if over:
         columns = ("host", "provider", "class", "capacity", "used")
         table = PageTable(title="Providers over their capacity", columns=columns, rows=over)
@@ -118,10 +112,7 @@ def _more(rooms: Sequence[TierRoom]) -> Iterator[PageSection]:
         table = PageTable(
             title="How many more servers of each tier fit",
             columns=("tier", "smallest flavor", "more"),
-            rows=[
-                (room.tier, room.flavor, room.more if room.is_exact else room.text)
-                for room in rooms
-            ],
+            rows=[(r.tier, r.flavor, r.more if r.is_exact else r.text) for r in rooms],
         )
         text = "Of one tier alone, as if the other tiers got no servers."
         yield PageSection(key="more", title="Room", texts=[text], parts=[table])
@@ -152,23 +143,18 @@ def _sold(cloud: SoldCloud, data: CloudData) -> Iterator[PageChart | PageTable]:
     yield PageChart(
         title="Sold of each resource class, by tier",
         summary="The bar is the part of the capacity that each tier has; the rest is left.",
-        chart=cloud_charts.sold_by_tier(list(sums), data.tiers),
+        chart=charts.sold_by_tier(list(sums), data.tiers),
     )
     yield PageChart(
         title="Consumers by tier",
         summary="A consumer is a server. A migration is a further consumer until it ends.",
-        chart=cloud_charts.consumers_by_tier(data.tiers),
+        chart=charts.consumers_by_tier(data.tiers),
     )
     yield PageTable(
         title="Amounts",
         columns=("class", "capacity", "used", *data.tiers),
         rows=[
-            (
-                name,
-                s.capacity,
-                s.used,
-                *(s.tiers[t].used if t in s.tiers else 0 for t in data.tiers),
-            )
+            (name, s.capacity, s.used, *(s.tiers.get(t, NOTHING).used for t in data.tiers))
             for name, s in sums.items()
         ],
     )
@@ -178,29 +164,21 @@ def _audits(data: CloudData, reports: Collection[AuditedHost]) -> PageSection:
     parts: list[PageChart | PageTable] = []
     findings = list(data.findings())
     if findings:
-        parts.append(
-            PageChart(
-                title="Open findings by kind",
-                summary="The number of findings that no audit has fixed.",
-                chart=cloud_charts.findings_by_kind(),
-            )
-        )
-        parts.append(
-            PageTable(
-                title="Open findings",
-                columns=("host", "kind", "where", "found"),
-                rows=[
-                    (_link(data, f["host"]), f["kind"], f["where"], f["found"]) for f in findings
-                ],
-            )
-        )
+        rows = [(_link(data, f["host"]), f["kind"], f["where"], f["found"]) for f in findings]
+        columns = ("host", "kind", "where", "found")
+        summary = "The number of findings that no audit has fixed."
+        chart = charts.findings_by_kind()
+        parts += [
+            PageChart(title="Open findings by kind", summary=summary, chart=chart),
+            PageTable(title="Open findings", columns=columns, rows=rows),
+        ]
     if any(guest.short is not None for report in reports for guest in report.guests):
         parts.append(
             PageChart(
                 title="Floors that were not kept",
                 summary="A mark is a guest: the part of the CPU time of its floor that it did not"
                 " get while it wanted to run.",
-                chart=cloud_charts.short_by_tier([*data.tiers]),
+                chart=charts.short_by_tier([*data.tiers]),
             )
         )
     hosts = len({report.host for report in reports})
@@ -247,12 +225,12 @@ def _host(data: CloudData, *, has_names: bool) -> PageSection:
             PageChart(
                 title="Used of each resource class",
                 summary="A bar longer than the gray bar is over the capacity.",
-                chart=cloud_charts.amounts_of_host(),
+                chart=charts.amounts_of_host(),
             ),
             PageChart(
                 title="Guests",
                 summary="The bar is the number of VCPU and PCPU of a consumer.",
-                chart=cloud_charts.guests_of_host(data.tiers),
+                chart=charts.guests_of_host(data.tiers),
             ),
             DataTable(
                 title="What each consumer has of the host",

@@ -6,9 +6,10 @@ A host is a choice of the page; its key has the number of the host, and not its 
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from cpu_tiers.model.names import MEMORY_MB, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.tools.page.cloud_values import AuditedHost, GuestFigures
 from cpu_tiers.tools.simulation.sold import (
     SoldCloud,
     SoldPart,
@@ -18,6 +19,52 @@ from cpu_tiers.tools.simulation.sold import (
     least_left,
     percent,
 )
+
+
+class AuditFinding(NamedTuple):
+    """A finding of ``host audit``, which may have fixed what it found."""
+
+    kind: str
+    where: str
+    found: str
+    do: str
+    fixed: bool
+
+
+class GuestFigures(NamedTuple):
+    """What a guest is promised and was given, by the metrics of its host.
+
+    :param floor: in CPUs.
+    :param owed: the floor of the guest while it wanted to run.
+    :param ran: what it ran, in the unit of ``owed``: CPUs, or seconds of CPU time.
+    """
+
+    uuid: str
+    name: str
+    tier: str
+    floor: float | None = None
+    owed: float | None = None
+    ran: float | None = None
+
+    @property
+    def short(self) -> float | None:
+        """Return the part of what was owed that the guest did not get; ``None`` if unknown."""
+        if self.owed is None or self.ran is None or not self.owed > 0:
+            return None
+        return max(0.0, 1 - self.ran / self.owed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedHost:
+    """What an audit or a watch says of a host.
+
+    :param host: the name of the host's root provider.
+    """
+
+    host: str
+    findings: tuple[AuditFinding, ...] = ()
+    guests: tuple[GuestFigures, ...] = ()
+
 
 LEAST = "least of all classes"
 """The name of the view of the heat map with the least part of all resource classes."""
@@ -100,14 +147,11 @@ class CloudData:
         """Yield the part of each resource class that each tier has, and the part that is left."""
         for name, of_class in class_sums(self._cloud.amounts).items():
             whole = max(of_class.capacity, of_class.used)
-            if not whole:
-                continue
-            order = {tier: number for number, tier in enumerate(self.tiers)}
-            for tier, sale in of_class.tiers.items():
+            for tier, sale in of_class.tiers.items() if whole else ():
                 yield {
                     "class": name,
                     "tier": tier,
-                    "order": order[tier],
+                    "order": self.tiers.index(tier),
                     "amount": sale.used,
                     "part": sale.used / whole,
                 }
@@ -173,14 +217,10 @@ class CloudData:
         for report in sorted(self._reports, key=lambda report: report.host):
             for finding in report.findings:
                 if not finding.fixed:
-                    yield {
-                        "choice": self.keys[report.host],
-                        "host": report.host,
-                        "kind": finding.kind,
-                        "where": finding.where,
-                        "found": finding.found,
-                        "do": finding.do,
+                    texts = {
+                        key: getattr(finding, key) for key in ("kind", "where", "found", "do")
                     }
+                    yield {"choice": self.keys[report.host], "host": report.host, **texts}
 
     def floors(self) -> Iterator[Mapping[str, str | float | None]]:
         """Yield the promises of measured guests, and the part that they did not get."""

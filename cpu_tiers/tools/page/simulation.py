@@ -1,5 +1,6 @@
 """The page of a simulation: which policy takes which servers, over time, by flavor and by tier."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -7,17 +8,12 @@ import altair as alt
 
 from cpu_tiers.tools.page.document import Page, PageChart, PageSection, Row
 from cpu_tiers.tools.simulation.comparison import Results
+from cpu_tiers.tools.simulation.run import Outcome
 
 # The colors of Okabe and Ito, which people who cannot distinguish red from green tell apart.
 _COLORS: Final = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#000000",
-    "#999999",
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7"),
+    *("#56B4E9", "#D55E00", "#000000", "#999999"),
 )
 
 
@@ -94,40 +90,40 @@ def _above_zero(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["label"] in labels]
 
 
-def _course(results: Results) -> Iterator[Row]:
+def _outcomes(results: Results) -> Iterator[tuple[dict[str, str | int], Outcome]]:
+    """Yield the outcome of each policy with each seed, and the two as fields of a row."""
     for policy, outcomes in results.items():
         for seed, outcome in enumerate(outcomes):
-            for moment in outcome.course:
-                common: Row = {"policy": policy, "seed": seed, "request": moment.request + 1}
-                yield {**common, "kind": "running", "servers": moment.running}
-                yield {**common, "kind": "refused", "servers": moment.refused}
-                yield {**common, "kind": "empty", "servers": moment.empty}
+            yield {"policy": policy, "seed": seed}, outcome
+
+
+def _course(results: Results) -> Iterator[Row]:
+    for fields, outcome in _outcomes(results):
+        for moment in outcome.course:
+            for kind in ("running", "refused", "empty"):
+                servers = getattr(moment, kind)
+                yield {**fields, "request": moment.request + 1, "kind": kind, "servers": servers}
 
 
 def _refused(results: Results, labels: Mapping[str, str]) -> Iterator[Row]:
-    for policy, outcomes in results.items():
-        for seed, outcome in enumerate(outcomes):
-            for label in dict.fromkeys(labels.values()):
-                names = [name for name in labels if labels[name] == label]
-                refused = sum(outcome.refused.get(name, 0) for name in names)
-                total = refused + sum(outcome.taken.get(name, 0) for name in names)
-                part = refused / total if total else 0.0
-                yield {"policy": policy, "seed": seed, "label": label, "part": part}
+    for fields, outcome in _outcomes(results):
+        for label in dict.fromkeys(labels.values()):
+            names = [name for name in labels if labels[name] == label]
+            refused = sum(outcome.refused.get(name, 0) for name in names)
+            total = refused + sum(outcome.taken.get(name, 0) for name in names)
+            yield {**fields, "label": label, "part": refused / total if total else 0.0}
 
 
 def _stranded(results: Results) -> Iterator[Row]:
-    for policy, outcomes in results.items():
-        for seed, outcome in enumerate(outcomes):
-            for name, free in sorted(outcome.free.items()):
-                part = outcome.stranded.get(name, 0) / free if free else 0.0
-                yield {"policy": policy, "seed": seed, "label": name, "part": part}
+    for fields, outcome in _outcomes(results):
+        for name, free in sorted(outcome.free.items()):
+            part = outcome.stranded.get(name, 0) / free if free else 0.0
+            yield {**fields, "label": name, "part": part}
 
 
 def _seeds(results: Results) -> Iterator[Row]:
-    for policy, outcomes in results.items():
-        for seed, outcome in enumerate(outcomes):
-            refused = sum(outcome.refused.values())
-            yield {"policy": policy, "seed": seed, "servers": refused}
+    for fields, outcome in _outcomes(results):
+        yield {**fields, "servers": sum(outcome.refused.values())}
 
 
 def _color(policies: list[str]) -> alt.Color:
@@ -135,14 +131,7 @@ def _color(policies: list[str]) -> alt.Color:
     return (
         alt.Color("policy:N")
         .scale(domain=policies, range=colors)
-        .legend(
-            title="policy",
-            orient="bottom",
-            columns=3,
-            labelLimit=280,
-            symbolOpacity=1,
-            symbolStrokeWidth=3,
-        )
+        .legend(orient="bottom", columns=3, labelLimit=280, symbolOpacity=1, symbolStrokeWidth=3)
     )
 
 
@@ -173,7 +162,7 @@ def _lines(policies: list[str], kind: str, what: str) -> alt.TopLevelMixin:
     )
     means = base.mark_line(strokeWidth=2).encode(
         y=alt.Y("mean(servers):Q").title(what),
-        tooltip=[alt.Tooltip("policy:N"), alt.Tooltip("request:Q"), "mean(servers):Q"],
+        tooltip=["policy:N", "request:Q", "mean(servers):Q"],
     )
     return alt.layer(seeds, means).properties(width="container", height=300)
 
@@ -186,11 +175,7 @@ def _bars(policies: list[str], name: str, title: str, rows: Sequence[Row]) -> Pa
     bars = base.mark_bar().encode(
         x=alt.X("mean(part):Q").title("part").axis(format="%"),
         color=_color(policies),
-        tooltip=[
-            alt.Tooltip("policy:N"),
-            alt.Tooltip("label:N"),
-            alt.Tooltip("mean(part):Q", format=".2%"),
-        ],
+        tooltip=["policy:N", "label:N", alt.Tooltip("mean(part):Q", format=".2%")],
     )
     points = base.mark_tick(color="black", thickness=1).encode(x=alt.X("part:Q").title("part"))
     return PageChart(
@@ -204,9 +189,9 @@ def _bars(policies: list[str], name: str, title: str, rows: Sequence[Row]) -> Pa
 
 def _greatest_first(rows: Iterable[Row]) -> list[str]:
     """Return the labels by the sum of their parts."""
-    sums = dict[str, float]()
+    sums = defaultdict[str, float](float)
     for row in rows:
-        sums[str(row["label"])] = sums.get(str(row["label"]), 0.0) + float(row["part"] or 0)
+        sums[str(row["label"])] += float(row["part"] or 0)
     return sorted(sums, key=lambda label: (-sums[label], label))
 
 
@@ -218,7 +203,7 @@ def _spread(policies: list[str]) -> PageChart:
             y=alt.Y("policy:N").sort(policies).title(None).axis(labelLimit=280),
             x=alt.X("servers:Q").title("refused servers").scale(zero=False),
             color=_color(policies).legend(None),
-            tooltip=[alt.Tooltip("policy:N"), alt.Tooltip("seed:N"), alt.Tooltip("servers:Q")],
+            tooltip=["policy:N", "seed:N", "servers:Q"],
         )
     )
     return PageChart(

@@ -2,22 +2,16 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from cpu_tiers.accounting.holdings import Portion, ProviderName
+from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.frame.cloud_objects import server_ids
-from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.short_lists import shortened
+from cpu_tiers.tools.frame.cloud_source import server_ids
+from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
+from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
-from cpu_tiers.tools.writers.shortfall_rows import (
-    HEAL_COLUMNS,
-    heal_rows,
-    port_refusals,
-    port_rows,
-    refusals,
-)
 
 if TYPE_CHECKING:
     from cpu_tiers.accounting.healing import HealPlan
@@ -40,11 +34,8 @@ class AllocationHeal(NovaCommand, ListCommand):
     their host are named, and the exit status is 1.
     """
 
-    refused = False
-
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the mode and for the hosts or servers."""
-        parser = super().get_parser(prog_name)
         mode = parser.add_mutually_exclusive_group(required=True)
         mode.add_argument(
             "--plan", action="store_true", help="list the missing resources without writing"
@@ -71,7 +62,6 @@ class AllocationHeal(NovaCommand, ListCommand):
             help="only this server, by its name or id; may be repeated; Nova's API is asked for"
             " names (default: all servers)",
         )
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Heal host by host."""
@@ -107,11 +97,12 @@ class AllocationHeal(NovaCommand, ListCommand):
                 "configure the host to report shares first: see the guide for compute hosts",
             )
         self._log_shares(plan, parsed_args)
-        if refused := port_refusals(ports):
-            self.refused = True
-            for refusal in shortened(refused, show_all=parsed_args.all):
-                LOG.error("%s", refusal)
-        healed = sum(not verdict.shortfall.limit for verdict in ports.verdicts)
+        limits = [verdict for verdict in ports.verdicts if verdict.shortfall.limit]
+        refused = [str(verdict.shortfall.fault(verdict.owner.name)) for verdict in limits]
+        self.status = self.status or int(bool(refused))
+        for refusal in shortened(refused, show_all=parsed_args.all):
+            LOG.error("%s", refusal)
+        healed = len(ports.verdicts) - len(limits)
         if parsed_args.apply and healed:
             LOG.info("%s: %d ports healed", plan.host, healed)
 
@@ -119,15 +110,10 @@ class AllocationHeal(NovaCommand, ListCommand):
         for refusal in shortened(refusals([plan]), show_all=parsed_args.all):
             LOG.error("%s", refusal)
         if not plan.fits:
-            self.refused = True
+            self.status = 1
             LOG.error("%s: nothing is written", plan.host)
         elif parsed_args.apply and plan.additions:
             LOG.info("%s: %d consumers healed", plan.host, len(plan.additions))
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 1 also if a server has no room."""
-        status: int = super().run(parsed_args)
-        return status or int(self.refused)
 
 
 def _heal(
@@ -177,3 +163,80 @@ def _compute_nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["ComputeN
         ),
     ]
     yield from {compute_node.uuid: compute_node for compute_node in named}.values()
+
+
+COLUMNS = ("host", "consumer", "server", "holder", "flavor", "adds", "fits", "reason", "goes_to")
+HEAL_COLUMNS = (*COLUMNS, "port", "providers")
+
+
+def row_of(
+    host: str,
+    consumer: str,
+    owner: Owner | None,
+    adds: Mapping[str, int],
+    limit: str,
+    goes_to: Portion[ProviderName],
+) -> tuple[object, ...]:
+    """Return the row of a consumer, in the order of :data:`COLUMNS`.
+
+    :param limit: why the resources do not fit; empty if they fit.
+    """
+    return (
+        *(host, consumer, owner and owner.server, owner and owner.name),
+        owner and owner.flavor.name,
+        FormattedValue(dict(adds), _lines),
+        not limit,
+        limit,
+        FormattedValue(goes_to.to_json(), _lines_of_providers),
+    )
+
+
+def _lines(resources: Mapping[str, int]) -> str:
+    return "\n".join(f"{name} {amount}" for name, amount in resources.items())
+
+
+def _lines_of_providers(resources: Mapping[str, Mapping[str, int]]) -> str:
+    return "\n".join(
+        f"{provider}: {', '.join(f'{name} {amount}' for name, amount in amounts.items())}"
+        for provider, amounts in resources.items()
+    )
+
+
+def shortfall_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
+    """Return a row for each consumer that lacks resources."""
+    rows = []
+    for plan in plans:
+        for addition in plan.additions:
+            shortfall = addition.shortfall
+            limit = "; ".join(
+                text if provider == plan.host else f"{provider}: {text}"
+                for provider, text in addition.limits.items()
+            )
+            owner, adds = shortfall.owner, shortfall.resources
+            consumer, goes_to = shortfall.consumer, addition.goes_to
+            rows.append(row_of(plan.host, consumer, owner, adds, limit, goes_to))
+    return rows
+
+
+def heal_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:
+    """Return the rows of :func:`shortfall_rows` with empty values in the columns of ports."""
+    return [(*row, "", FormattedValue([], "\n".join)) for row in shortfall_rows(plans)]
+
+
+def port_rows(plan: "PortPlan") -> list[tuple[object, ...]]:
+    """Return a row for each port that lacks resources."""
+    return [
+        (
+            *row_of(plan.host, v.owner.server, v.owner, v.adds, v.shortfall.limit, v.goes_to),
+            v.shortfall.port.id,
+            FormattedValue(list(v.providers), "\n".join),
+        )
+        for v in plan.verdicts
+    ]
+
+
+def refusals(plans: Iterable["HealPlan"]) -> list[str]:
+    """Return an error message for each shortfall that does not fit on its host."""
+    return [
+        str(fault) for plan in plans for addition in plan.additions for fault in addition.faults
+    ]

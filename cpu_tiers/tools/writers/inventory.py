@@ -17,10 +17,16 @@ from cpu_tiers.inventory import Host, InventoryOptions, build_tree
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
 from cpu_tiers.placement.steps import Change
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
-from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
+from cpu_tiers.tools.frame.host_arguments import (
+    add_capabilities_arguments,
+    is_remote,
+    read_topology,
+)
+from cpu_tiers.tools.frame.nova_conf_command import (
+    WRITES,
+    NovaConfCommand,
+)
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.inventories import excesses_of
 from cpu_tiers.tools.placement.sync import sync
@@ -37,8 +43,7 @@ class _InventoryCommand(NovaConfCommand, ListCommand):
 
     needs_nova_conf = True
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: ArgumentParser) -> None:
         add_capabilities_arguments(parser)
         parser.add_argument(
             "--hostname", required=True, help="name of the host's root resource provider"
@@ -50,7 +55,6 @@ class _InventoryCommand(NovaConfCommand, ListCommand):
             help="local disk in GiB, or 0 (default: the size of the file system on this machine "
             "that contains instances_path of nova.conf)",
         )
-        return parser
 
     def tree(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> ProviderTree:
         """Return the provider tree that the arguments and nova.conf describe."""
@@ -81,9 +85,7 @@ class InventoryShow(_InventoryCommand):
 class InventorySync(_InventoryCommand):
     """Write the provider tree of a host to Placement, and list the changes."""
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Refuse a snapshot."""
-        return refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
+    snapshot_refusal = WRITES
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the tree, and write the differences."""
@@ -140,7 +142,7 @@ def _disk_gb(parsed_args: Namespace, instances_path: str) -> int | None:
         if given < 0:
             raise InvalidInput.of("--disk-gb", f"got {given}", "give 0 or more GiB")
         return given
-    if parsed_args.connect and "://" in parsed_args.connect.replace(":///", ""):
+    if parsed_args.connect and is_remote(parsed_args.connect):
         LOG.info(
             "DISK_GB is left out, because %s may be another machine; use --disk-gb to add it.",
             parsed_args.connect,

@@ -9,14 +9,22 @@ from oslo_config import cfg
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.model.inventory import ProviderTree
-from cpu_tiers.model.network_agent import NetworkAgent, is_chassis_table, read_chassis
+from cpu_tiers.model.network_agent import (
+    NetworkAgent,
+    is_chassis_table,
+    read_chassis,
+    reports_resources,
+)
 from cpu_tiers.placement.errors import Interrupted, PlacementError
-from cpu_tiers.tools.frame.cloud_objects import find_agents
+from cpu_tiers.tools.compute_api.objects import read_agents
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
+from cpu_tiers.tools.frame.nova_conf_command import (
+    WRITES,
+    NovaConfCommand,
+)
+from cpu_tiers.tools.frame.terminal import ProgressLine
+from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking
 from cpu_tiers.tools.writers.inventory import (
@@ -32,8 +40,7 @@ LOG = logging.getLogger(__name__)
 class _NetworkingCommand(NovaConfCommand, ListCommand):
     """The arguments of both commands, and the provider trees that they describe."""
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
-        self._parser = parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "agents",
             nargs="*",
@@ -63,7 +70,6 @@ class _NetworkingCommand(NovaConfCommand, ListCommand):
             metavar="TYPE",
             help="a VNIC type as in Neutron's vnic_type_prohibit_list; may be repeated",
         )
-        return parser
 
     def trees(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> tuple[ProviderTree, ...]:
         """Return the provider trees of the agents.
@@ -103,9 +109,7 @@ class NetworkingShow(_NetworkingCommand):
 class NetworkingSync(_NetworkingCommand):
     """Write the providers of Neutron's agents to Placement, and list the changes."""
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
-        """Refuse a snapshot."""
-        return refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
+    snapshot_refusal = WRITES
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the trees, and write the differences."""
@@ -152,6 +156,27 @@ def _read_agents(path: str) -> tuple[NetworkAgent, ...]:
             "give the output of openstack network agent show -f json for each agent, or --host",
         )
     return (NetworkAgent.parse(document, where=path),)
+
+
+def find_agents(services: Services, host: str) -> tuple[NetworkAgent, ...]:
+    """Return the agents of a host that report bandwidths or packet rates to Neutron.
+
+    :raises InvalidInput: the host has no such agent, or its agent is a controller of OVN, which
+        reports to OVN; with every fault of an agent.
+    :raises ComputeApiUnavailable: Neutron does not answer.
+    """
+    agents = read_agents(services, host)
+    reporting = [agent for agent in agents if reports_resources(agent)]
+    if not reporting:
+        raise InvalidInput.of(
+            f"--host {host}",
+            f"none of its {len(agents)} agents in Neutron reports bandwidths or packet rates",
+            "openstack network agent list shows the agents; set resource_provider_bandwidths",
+        )
+    return tuple(
+        NetworkAgent.parse(agent, where=f"{agent.get('agent_type')} of host {host}")
+        for agent in reporting
+    )
 
 
 def _by_device(arguments: Iterable[str]) -> dict[str, set[str]]:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 
 from cpu_tiers.tools.frame.formatting import ShowCommand
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
+from cpu_tiers.tools.frame.nova_conf_command import WRITES, NovaConfCommand
+from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.concurrent_claims import ClaimsResult, ConcurrentClaims
 
 LOG = logging.getLogger(__name__)
@@ -26,11 +25,10 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
     Exit status: 0 if Placement never allocates more than the capacity, 3 if Placement does.
     """
 
-    status = 0
+    snapshot_refusal = WRITES
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the size of the check."""
-        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
         parser.add_argument(
             "--claimers",
             type=_number(2, 64),
@@ -45,7 +43,6 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
             metavar="N",
             help="number of rounds, 1 to 1000 (default: 10)",
         )
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
         """Send the claims, and show the result."""
@@ -59,24 +56,16 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
             try:
                 result = claims.run(parsed_args.rounds)
             finally:
-                _log_left_behind(claims)
+                for name in claims.left_behind:
+                    LOG.error(
+                        "Provider %s may still exist: delete its allocations (openstack resource"
+                        " provider allocation delete), and then the provider (openstack resource"
+                        " provider delete)",
+                        name,
+                    )
         self.status = _log_result(result)
         shown = asdict(result)
         return tuple(shown), shown.values()
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 3 also if Placement allocates too much."""
-        status: int = super().run(parsed_args)
-        return status or self.status
-
-
-def _log_left_behind(claims: ConcurrentClaims) -> None:
-    for name in claims.left_behind:
-        LOG.error(
-            "Provider %s may still exist: delete its allocations (openstack resource provider"
-            " allocation delete), and then the provider (openstack resource provider delete)",
-            name,
-        )
 
 
 def _log_result(result: ClaimsResult) -> int:

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory import InventoryOptions
-from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
+from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
 from cpu_tiers.model.names import CUSTOM_SHARES, VCPU, VCPU_SHARES
 from cpu_tiers.tools.frame.formatting import TextList
 
@@ -77,7 +77,8 @@ def provider_yaml(tree: ProviderTree, options: InventoryOptions) -> str:
     """
     root = tree.providers[0].name
     parts = [
-        _identification(provider) + _shares(provider, options)
+        (_ROOT if provider.parent is None else _NODE.format(name=_quoted(provider.name)))
+        + _shares(provider, options)
         for provider in tree.providers
         if VCPU_SHARES in provider.inventories
     ]
@@ -90,10 +91,8 @@ def provider_yaml(tree: ProviderTree, options: InventoryOptions) -> str:
     return _HEAD.format(host=root) + "".join(parts)
 
 
-def _identification(provider: ResourceProvider) -> str:
-    if provider.parent is None:
-        return _ROOT
-    return _NODE.format(name=json.dumps(provider.name, ensure_ascii=False))
+def _quoted(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
 
 
 def _shares(provider: ResourceProvider, options: InventoryOptions) -> str:
@@ -103,12 +102,8 @@ def _shares(provider: ResourceProvider, options: InventoryOptions) -> str:
         multiplier=options.vcpu_share_multiplier,
         cpus=vcpu.total,
         shares=shares,
-        ratio=_ratio_option(shares),
+        ratio=f"{'initial_' if shares.ratio_is_initial else ''}cpu_allocation_ratio",
     )
-
-
-def _ratio_option(shares: Inventory) -> str:
-    return f"{'initial_' if shares.ratio_is_initial else ''}cpu_allocation_ratio"
 
 
 def warn_of_options(options: InventoryOptions) -> None:

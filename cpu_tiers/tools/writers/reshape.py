@@ -1,5 +1,6 @@
 """``cpu-tiers reshape``: plans the reshape that a restart of nova-compute makes, or makes it."""
 
+import json
 import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
@@ -7,29 +8,28 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
+from cpu_tiers import extensions
+from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.inventory import Host, build_tree
+from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES
 from cpu_tiers.placement.errors import ProviderNotFound
-from cpu_tiers.placement.plan_file import SavedPlan, read_plan
+from cpu_tiers.placement.plan_file import plan_document, read_plan
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
-from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.short_lists import shortened
-from cpu_tiers.tools.frame.snapshot_argument import WRITES, refuse_snapshot_argument
+from cpu_tiers.tools.frame.host_arguments import add_capabilities_arguments, read_topology
+from cpu_tiers.tools.frame.nova_conf_command import (
+    WRITES,
+    NovaConfCommand,
+)
+from cpu_tiers.tools.frame.safe_files import write_output
+from cpu_tiers.tools.frame.terminal import ProgressLine, shortened
 from cpu_tiers.tools.nova.nova_command import NovaCommand
 from cpu_tiers.tools.placement.numa_reshape import reshape
 from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
+from cpu_tiers.tools.writers.allocation import COLUMNS, refusals, row_of, shortfall_rows
 from cpu_tiers.tools.writers.inventory import CHANGE_COLUMNS, change_rows
-from cpu_tiers.tools.writers.move_plan import (
-    add_plan_arguments,
-    move_rows,
-    read_tree,
-    save,
-    wants_moves,
-)
-from cpu_tiers.tools.writers.shortfall_rows import COLUMNS, refusals, rows
 
 if TYPE_CHECKING:
     from cpu_tiers.accounting.healing import HealPlan
@@ -51,16 +51,12 @@ class ReshapePlan(NovaCommand, ListCommand):
     refuse to start because servers do not fit.
     """
 
-    refused = False
-
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host and the plan."""
-        parser = super().get_parser(prog_name)
         parser.add_argument(
             "--host", required=True, help="host, named as in `openstack compute service list`"
         )
         add_plan_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Make the plan with the functions that the driver uses at its start."""
@@ -70,14 +66,14 @@ class ReshapePlan(NovaCommand, ListCommand):
             self._log_refusals(list(map(str, plan.faults)), parsed_args)
             if not plan.consumers:
                 LOG.info("No server has CPUs or memory of the root provider: no server moves.")
-            if parsed_args.save and not self.refused:
+            if parsed_args.save and not self.status:
                 save(plan, parsed_args.save)
             return COLUMNS, list(move_rows(plan))
         plans = self._shares(parsed_args, conf)
         self._log_refusals(refusals(plans), parsed_args)
         if not any(plan.additions for plan in plans):
             LOG.info("No server lacks shares: nothing would be changed.")
-        return COLUMNS, rows(plans)
+        return COLUMNS, shortfall_rows(plans)
 
     def _shares(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> list["HealPlan"]:
         with ProgressLine("asking Nova and Placement"), self.clients() as (cloud, client):
@@ -113,14 +109,9 @@ class ReshapePlan(NovaCommand, ListCommand):
     def _log_refusals(self, messages: Sequence[str], parsed_args: Namespace) -> None:
         for message in shortened(messages, show_all=parsed_args.all):
             LOG.error("%s", message)
-        self.refused = bool(messages)
+        self.status = int(bool(messages))
         if messages:
             LOG.error("nova-compute would refuse to start, and change nothing")
-
-    def run(self, parsed_args: Namespace) -> int:
-        """Return the exit status: 1 also if nova-compute would refuse to start."""
-        status: int = super().run(parsed_args)
-        return status or int(self.refused)
 
 
 class ReshapeApply(NovaConfCommand, ListCommand):
@@ -132,20 +123,20 @@ class ReshapeApply(NovaConfCommand, ListCommand):
     """
 
     needs_nova_conf = True
+    snapshot_refusal = WRITES
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the plan and the host's capabilities."""
-        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
         parser.add_argument(
             "plan", metavar="PLAN.json", help="file that `reshape plan --save` has written"
         )
         add_capabilities_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Write the differences and list them."""
         conf = self.nova_conf()
-        plan = _read_plan(parsed_args.plan)
+        document = read_json(parsed_args.plan, "give a file of `reshape plan --save`")
+        plan = read_plan(document, where=parsed_args.plan)
         tree = read_tree(parsed_args, conf, plan.host)
         with ProgressLine("asking Placement"), self.placement(conf) as client:
             if client.find_provider(plan.host) is None:
@@ -170,13 +161,12 @@ class ReshapeRename(NovaConfCommand, ListCommand):
     """
 
     needs_nova_conf = True
+    snapshot_refusal = WRITES
 
-    def get_parser(self, prog_name: str) -> ArgumentParser:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the host."""
-        parser = refuse_snapshot_argument(super().get_parser(prog_name), WRITES)
         parser.add_argument("--host", required=True, help="host, named as its root provider")
         parser.add_argument("--dry-run", action="store_true", help="write nothing")
-        return parser
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Write the new name and list the changes."""
@@ -194,10 +184,6 @@ class ReshapeRename(NovaConfCommand, ListCommand):
         if not changes:
             LOG.info("No provider of the host has the name %s.", OTHER_SHARES)
         return CHANGE_COLUMNS, change_rows(changes)
-
-
-def _read_plan(path: str) -> SavedPlan:
-    return read_plan(read_json(path, "give a file of `reshape plan --save`"), where=path)
 
 
 def _compute_node(cloud: "Cloud", host: str) -> "ComputeNode":
@@ -218,3 +204,73 @@ def _log_shares(plan: "HealPlan", multiplier: int) -> None:
             inventories[VCPU_SHARES].total,
             inventories[VCPU_SHARES].capacity,
         )
+
+
+_OPTION = "[compute] enable_numa_reporting_to_placement"
+
+
+def add_plan_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of a plan of moves to NUMA nodes; a plan of shares needs none of them."""
+    add_capabilities_arguments(parser, required=False)
+    parser.add_argument(
+        "--offline",
+        action="store_true",
+        help="do not ask Placement, which may be down: work out from Nova's database which "
+        "allocations servers have",
+    )
+    parser.add_argument("--save", metavar="FILE", help="save the plan for `reshape apply`")
+
+
+def wants_moves(parsed_args: Namespace, conf: cfg.ConfigOpts) -> bool:
+    """Tell whether nova.conf makes the host report its NUMA nodes.
+
+    :raises InvalidInput: the arguments contradict nova.conf.
+    """
+    is_on = bool(conf.compute.enable_numa_reporting_to_placement)
+    has_host = bool(parsed_args.capabilities or parsed_args.connect)
+    if is_on and not has_host:
+        raise InvalidInput.of(
+            f"nova.conf, {_OPTION}",
+            "true, but the NUMA nodes of the host are unknown",
+            "give --capabilities FILE or --connect URI",
+        )
+    if not is_on and (parsed_args.offline or parsed_args.save or has_host):
+        raise InvalidInput.of(
+            f"nova.conf, {_OPTION}",
+            "not true, so no server moves to NUMA nodes",
+            "give the nova.conf of the host, or leave out --capabilities, --connect,"
+            " --offline and --save",
+        )
+    return is_on
+
+
+def read_tree(parsed_args: Namespace, conf: cfg.ConfigOpts, name: str) -> ProviderTree:
+    """Return the provider tree of a host without ``DISK_GB``, which a reshape does not change.
+
+    :raises InvalidInput: nova.conf does not make the host report its NUMA nodes.
+    """
+    if not conf.compute.enable_numa_reporting_to_placement:
+        raise InvalidInput.of(
+            f"nova.conf, {_OPTION}", "not true", f"give the future nova.conf of the host {name}"
+        )
+    host = Host(name=name, topology=read_topology(parsed_args))
+    return build_tree(host, inventory_options(conf), extensions.load(extensions.INVENTORY))
+
+
+def move_rows(plan: "MovePlan") -> Iterable[tuple[object, ...]]:
+    """Yield a row for each consumer that moves to NUMA nodes or gets shares."""
+    for consumer in sorted({*plan.consumers, *plan.additions}):
+        resident, addition = plan.residents.get(consumer), plan.additions.get(consumer)
+        owner = resident.owner if resident else None
+        adds = addition.shortfall.resources if addition else {}
+        limit, goes_to = plan.limit(consumer), plan.goes_to(consumer)
+        yield row_of(plan.host, consumer, owner, adds, limit, goes_to)
+
+
+def save(plan: "MovePlan", path: str) -> None:
+    """Write a plan to a file that only the user may read, or leave the file as it was.
+
+    :raises InvalidInput: the file cannot be written.
+    """
+    text = json.dumps(plan_document(plan.host, plan.relocations), indent=2, ensure_ascii=False)
+    write_output(path, f"{text}\n".encode(), private=True)

@@ -34,8 +34,6 @@ IMPORTED_LATER = (
     "cpu_tiers.conf.read",
     "cpu_tiers.tools.placement.embedded",
     "cpu_tiers.tools.placement.session",
-    "matplotlib.backends.backend_svg",
-    "matplotlib.figure",
     "openstackclient.shell",
     "oslo_db.sqlalchemy.enginefacade",
     "placement.deploy",

@@ -11,10 +11,10 @@ Command = Callable[..., Any]
 @pytest.mark.parametrize(
     ("options", "message", "status"),
     [
-        (("--connect", "qemu+ssh://elsewhere/system"), "run the audit on the compute host", 1),
+        (("--connect", "qemu+ssh://elsewhere/system"), "run the command on the compute host", 1),
         (("--tier", "gold"), "--tier: got 'gold'", 1),
         (("--interval", "-1"), "give 0 to 3600 seconds", 2),
-        (("--interval", "long"), "invalid", 2),
+        (("--interval", "long"), "give 0 to 3600 seconds", 2),
         (("--ignore", "everything"), "invalid choice: 'everything'", 2),
         (("--connect", "qemu+unix:///system?socket=/nowhere"), "libvirt", 1),
     ],

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.host.audit_files import read_audit_file
-from cpu_tiers.tools.page.cloud_values import AuditFinding, GuestFigures
+from cpu_tiers.tools.cloud.cloud_show import read_audit_file
+from cpu_tiers.tools.page.cloud_data import AuditFinding, GuestFigures
 
 FINDING = {
     "kind": "weight",

@@ -10,7 +10,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.tools.frame.snapshot_argument import read_snapshot
+from cpu_tiers.tools.frame.cloud_source import read_snapshot
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync
 

@@ -1,6 +1,5 @@
 """An audit as Prometheus reads it."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,8 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import CpuTime
+from cpu_tiers.tools.host.audit import write_metrics
 from cpu_tiers.tools.host.checks import Evidence, audit
-from cpu_tiers.tools.host.metrics import PrometheusMissing, write_metrics
 from tests.unit.guest.audit.hosts import cgroups, evidence, guest
 
 GOLD = Tier.parse("gold", "75", 1, where="gold")
@@ -70,11 +69,3 @@ def test_metrics(host: Evidence, tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written(host: Evidence) -> None:
     with pytest.raises(InvalidInput, match="there is no folder /nowhere"):
         write_metrics("/nowhere/a.prom", host, [], [])
-
-
-def test_without_prometheus_client(
-    host: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(PrometheusMissing, match=r"pip install 'cpu-tiers\[prometheus\]'"):
-        write_metrics(str(tmp_path / "a.prom"), host, [], [])

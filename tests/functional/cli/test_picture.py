@@ -1,17 +1,18 @@
 """``host show --svg`` and ``--png``."""
 
-import sys
-from argparse import Namespace
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lxml import etree
 
+from cpu_tiers.guest.tier import NO_TIER, Tier
+from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.tools.host.checks import Delivery
-from cpu_tiers.tools.host.picture import Bar, MatplotlibMissing, _figure, draw
+from cpu_tiers.tools.host.host import picture_rows
+from cpu_tiers.tools.page.charts import chart, draw_host
+from tests.unit.guest.audit.hosts import evidence, guest
 
 Command = Callable[..., Any]
 
@@ -52,7 +53,7 @@ def test_pictures(show: Command, tmp_path: Path, guests: Mapping[str, int]) -> N
     result = show(guests, "--svg", svg, "--png", png, "--hostname", "compute-$1")
     assert etree.fromstring(svg.read_bytes()).tag == "{http://www.w3.org/2000/svg}svg"
     assert png.read_bytes().startswith(b"\x89PNG")
-    assert "Glyph" not in result.stderr
+    assert result.stderr == ""
     again = tmp_path / "again.svg"
     show(guests, "--svg", again, "--hostname", "compute-$1")
     assert again.read_bytes() == svg.read_bytes()  # one host, one file
@@ -63,59 +64,66 @@ def test_a_picture_that_cannot_be_written(show: Command) -> None:
     assert "/nowhere/host.svg: cannot be written (there is no folder /nowhere)" in result.stderr
 
 
-def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    wanted = Namespace(svg=str(tmp_path / "host.svg"), png=None)
-    with pytest.raises(MatplotlibMissing, match=r"pip install 'cpu-tiers\[picture\]'"):
-        draw(wanted, "compute1", [])
-    draw(Namespace(svg=None, png=None), "compute1", [])  # nobody asks for one
+GOLD: dict[str, Any] = {"name": "a", "vcpus": 2, "tier": "gold", "fair": 1.5, "floor": 1.0}
+BRONZE: dict[str, Any] = {"name": "b", "vcpus": 1, "tier": "bronze", "fair": 0.5, "floor": 0.25}
 
 
-GOLD = Bar(name="a", vcpus=2, tier="gold", multiplier=100, fair=1.5, floor=1.0)
-BRONZE = Bar(name="b", vcpus=1, tier="bronze", multiplier=25, fair=0.5, floor=0.25)
+def texts(*guests: Mapping[str, Any]) -> list[str]:
+    """Return the texts of a picture, which screen readers and searches find."""
+    svg = etree.fromstring(draw_host("svg", "compute1", guests))
+    return [node.text for node in svg.iter("{*}text", "{*}tspan") if node.text]
+
+
+def rows(*guests: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return list(chart("compute1", guests).to_dict()["data"]["values"])
 
 
 def test_what_is_drawn() -> None:
-    figure = _figure("compute1", [GOLD, BRONZE])
-    (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["a (2 vCPUs)", "b (1 vCPU)"]
-    assert [widths(bars) for bars in axes.containers] == [[1.5], [0.5]]
-    assert legend(figure) == [
-        "floor",
-        "gold, fair share (1 guest)",
-        "bronze, fair share (1 guest)",
-    ]
-    light, dark = (sum(bars[0].get_facecolor()[:3]) for bars in axes.containers)
-    assert light > dark + 0.5  # told apart in grey
+    assert {
+        *("compute1", "CPU of each guest while all vCPUs want to run"),
+        *("bar: fair share; upright mark: floor", "a (2 vCPUs)", "b (1 vCPU)"),
+        *("gold (1 guest)", "bronze (1 guest)", "host CPUs"),
+    } <= set(texts(GOLD, BRONZE))
+    assert [(row["bar"], row["floor"]) for row in rows(GOLD, BRONZE)] == [(1.5, 1.0), (0.5, 0.25)]
+
+
+def test_a_higher_tier_is_lighter_and_no_tier_is_white() -> None:
+    (color,) = (
+        layer["encoding"]["color"]["scale"]
+        for layer in chart("h", [GOLD, BRONZE, {**GOLD, "tier": NO_TIER}]).to_dict()["layer"]
+        if "color" in layer["encoding"]
+    )
+    assert color["domain"] == ["gold (1 guest)", "bronze (1 guest)", "no tier (1 guest)"]
+    assert color["range"] == ["#fde737", "#00224e", "white"]
+
+
+def test_guests_of_one_shortened_name_have_a_bar_each() -> None:
+    names = [f"{'x' * 40}{middle}{'y' * 40}" for middle in "ab"]
+    shown = texts(*({**GOLD, "name": name} for name in names))
+    assert shown.count(f"{'x' * 22}…{'y' * 21} (2 vCPUs)") == 2
 
 
 def test_an_idle_guest_is_owed_nothing_and_a_short_guest_is_named() -> None:
-    idle = Delivery(seconds=10.0, delivered=0.02, wanted=0.02, owed=0.01)
-    short = Delivery(seconds=10.0, delivered=0.125, wanted=1.0, owed=0.25)
-    guests = [replace(GOLD, delivery=idle), replace(BRONZE, delivery=short), BRONZE]
-    figure = _figure("compute1", guests)
-    (axes,) = figure.axes
-    # wanted, owed to Gold, owed to Bronze, delivered; the last guest was not measured
-    assert [widths(bars) for bars in axes.containers] == [
-        [0.02, 1.0],
-        [0.01],
-        [0.25, 0.0],
-        [0.02, 0.125],
+    idle = {"wanted": 0.02, "owed": 0.01, "delivered": 0.02, "short": False}
+    short = {"wanted": 1.0, "owed": 0.25, "delivered": 0.125, "short": True}
+    guests = [{**GOLD, **idle}, {**BRONZE, **short}, {**BRONZE, **dict.fromkeys(short)}]
+    assert [(row["bar"], row["wanted"], row["delivered"]) for row in rows(*guests)] == [
+        (0.01, 0.02, 0.02),
+        (0.25, 1.0, 0.125),
+        (0.0, 0.0, 0.0),
     ]
-    assert [text.get_text() for text in axes.texts] == ["got 0.12 of 0.25 owed", "not measured"]
-    assert legend(figure) == [
-        "floor",
-        "wanted",
-        "gold, owed (1 guest)",
-        "bronze, owed (2 guests)",
-        "delivered",
-    ]
+    assert {
+        "bar: owed; upright mark: floor; dotted frame: wanted; black line: delivered",
+        *("got 0.12 of 0.25 owed", "not measured", "gold (1 guest)", "bronze (2 guests)"),
+    } <= set(texts(*guests))
 
 
-def widths(bars: Any) -> list[float]:
-    return [bar.get_width() for bar in bars]
-
-
-def legend(figure: Any) -> list[str]:
-    (legend,) = figure.legends
-    return [text.get_text() for text in legend.get_texts()]
+def test_guests_are_sorted_by_tier_and_only_measured_guests_have_a_delivery() -> None:
+    gold, bronze = guest("b", 100, CpuSet({0})), guest("a", 25, CpuSet({0}))
+    host = evidence(bronze, gold).host
+    tiers = [Tier.parse("gold", "100", 1, where="gold")]
+    assert [row["tier"] for row in picture_rows(host, tiers)] == ["gold", "multiplier 25"]
+    delivery = Delivery(seconds=10.0, delivered=0.1, wanted=1.0, owed=0.8)
+    measured, other = picture_rows(host, tiers, {"b": delivery})
+    # 0.7 of 0.8 owed CPUs are missing, which is more than a tenth.
+    assert (measured["owed"], measured["short"], other["owed"]) == (0.8, True, None)

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cpu_tiers.tools.host.watch_metrics import WatchCollector
+from cpu_tiers.tools.host.watch import WatchCollector
 from tests.unit.cli.watched import GOLD, Machine
 
 ROOT = Path(__file__).parents[3]

@@ -5,8 +5,7 @@ import pytest
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.page import cloud_data
 from cpu_tiers.tools.page.cloud import cloud_page
-from cpu_tiers.tools.page.cloud_data import LEAST, CloudData
-from cpu_tiers.tools.page.cloud_values import AuditedHost, AuditFinding
+from cpu_tiers.tools.page.cloud_data import LEAST, AuditedHost, AuditFinding, CloudData
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.tools.simulation.sold import sold_cloud
 from cpu_tiers.translators.server_queries import DISABLED_TRAIT

@@ -8,7 +8,6 @@ import altair
 import pytest
 
 from cpu_tiers.tools.page.document import Page, PageChart, PageLink, PageSection, PageTable
-from cpu_tiers.tools.page.libraries import PageLibraryMissing, page_libraries
 from tests.functional.page.reading import data_of
 
 HOSTILE = "</script></title></table><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}"
@@ -134,11 +133,3 @@ def test_an_empty_page_is_a_page() -> None:
         "datasets": {},
         "choices": {},
     }
-
-
-def test_a_missing_library_is_named_with_the_remedy() -> None:
-    with (
-        pytest.raises(PageLibraryMissing, match=r"needs no_altair: pip install 'cpu-tiers\[page"),
-        page_libraries(),
-    ):
-        import no_altair  # type: ignore[import-not-found]  # noqa: F401

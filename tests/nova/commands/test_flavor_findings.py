@@ -8,7 +8,7 @@ from nova import context, objects, test
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.tools.cloud.flavor_report import check_flavors, check_pinned
+from cpu_tiers.tools.cloud.status import check_flavors, check_pinned
 from cpu_tiers.tools.nova.flavor_findings import inspect_cells, inspect_flavors
 from cpu_tiers.tools.placement.inventories import HostSurvey
 from tests.nova.stored_rows import NOTHING, make_flavor, store_server

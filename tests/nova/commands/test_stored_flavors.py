@@ -17,7 +17,7 @@ from nova.db.main import api as main_db
 from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame import app
-from cpu_tiers.tools.frame.flavor_documents import read_flavors
+from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.nova.stored_flavors import embedded_flavor
 from cpu_tiers.tools.simulation.requests import Arrival, read_arrivals
 from tests.nova.command_line import streams

@@ -35,7 +35,7 @@ def log(plan: Any, *, apply: bool, host: str = "", show_all: bool = False) -> bo
     heal, hosts = command(), [host] if host else []
     given = Namespace(apply=apply, host=hosts, server=[], all=show_all)
     heal._log(plan, NO_PORTS, given)  # type: ignore[arg-type]
-    return heal.refused
+    return bool(heal.status)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.domain import HostCgroups
 from cpu_tiers.placement.errors import PlacementMisconfigured, PlacementUnavailable
 from cpu_tiers.tools.host import audit_evidence
-from cpu_tiers.tools.host.audit_evidence import EvidenceSources, GatheredEvidence, gather
+from cpu_tiers.tools.host.audit_evidence import GatheredEvidence, gather
 from cpu_tiers.tools.host.checks import Kind
 
 CAPABILITIES = (
@@ -53,14 +53,13 @@ def failing(error: Exception) -> object:
 
 
 def gathered(hostname: str | None = None, conf: cfg.ConfigOpts | None = None) -> GatheredEvidence:
-    sources = EvidenceSources(
-        uri="qemu:///system",
-        conf=conf or read_config(["/dev/null"]),
+    return gather(
+        "qemu:///system",
+        conf or read_config(["/dev/null"]),
         embedded=False,
         hostname=hostname,
         interval=0,
     )
-    return gather(sources)
 
 
 @pytest.mark.parametrize(("given", "name"), [(None, "one"), ("two", "two")])

@@ -7,9 +7,8 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Image
-from cpu_tiers.tools.frame.cloud_objects import (
+from cpu_tiers.tools.frame.cloud_source import (
     aggregate_uuids,
-    find_agents,
     find_flavors,
     find_server,
     is_file,
@@ -17,7 +16,8 @@ from cpu_tiers.tools.frame.cloud_objects import (
     read_or_find_ports,
     server_ids,
 )
-from cpu_tiers.tools.frame.live_request import UNKNOWN_FLAVOR
+from cpu_tiers.tools.frame.server_request import UNKNOWN_FLAVOR
+from cpu_tiers.tools.writers.networking import find_agents
 from cpu_tiers.translators import ServerRequest
 from tests.unit.cli.named_objects import CLOUD, SERVER, SPECS
 from tests.unit.compute_api.catalog import Catalog

@@ -7,8 +7,7 @@ import pytest
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.port import Port
-from cpu_tiers.tools.frame.documents import read_image, read_port
-from cpu_tiers.tools.frame.flavor_documents import read_flavor
+from cpu_tiers.tools.frame.documents import read_flavor, read_image, read_port
 
 # As `openstack flavor show -f json` prints it.
 GOLD = {

@@ -8,7 +8,7 @@ import pytest
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.frame.flavor_documents import read_flavors
+from cpu_tiers.tools.frame.documents import read_flavors
 
 # As `openstack flavor list --long -f json` of python-openstackclient 10.5.0 prints a row.
 ROW: dict[str, Any] = {

@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.tools.cloud.flavor_report import inspect
+from cpu_tiers.tools.cloud.status import inspect
 from cpu_tiers.tools.nova import nova_command
 from cpu_tiers.tools.nova.nova_command import NovaMissing
 

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 import pytest
 
 from cpu_tiers.tools.frame.app import CpuTiersApp
-from cpu_tiers.tools.frame.help_format import fit_help
+from cpu_tiers.tools.frame.terminal import fit_help
 
 
 @pytest.mark.parametrize("columns", [60, 80])

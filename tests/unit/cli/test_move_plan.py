@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.writers.move_plan import add_plan_arguments, read_tree, save, wants_moves
+from cpu_tiers.tools.writers.reshape import add_plan_arguments, read_tree, save, wants_moves
 
 ON = "[compute]\nenable_numa_reporting_to_placement = true\n"
 

@@ -1,6 +1,9 @@
-"""Which nova.conf a command reads."""
+"""Which nova.conf a command reads, and the libraries that it lacks."""
 
+import re
+import sys
 from argparse import ArgumentParser, Namespace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ from cpu_tiers.tools.cgroup import nova_compute
 from cpu_tiers.tools.cgroup.nova_compute import ConfigPaths, FoundConfig
 from cpu_tiers.tools.cloud.weigh import Weigh
 from cpu_tiers.tools.frame.app import CpuTiersApp
-from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
+from cpu_tiers.tools.frame.nova_conf_command import LibraryMissing, NovaConfCommand
 from cpu_tiers.tools.host.audit import HostAudit
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.writers.inventory import InventorySync
@@ -84,3 +87,30 @@ def test_commands_for_a_host_need_its_nova_conf() -> None:
     _, parser = in_client(InventorySync)
     with pytest.raises(SystemExit):
         parser.parse_args(["--capabilities", "f", "--hostname", "h"])
+
+
+@pytest.mark.parametrize(
+    ("library", "extra"),
+    [("altair", "page"), ("vl_convert", "page"), ("prometheus_client", "prometheus")],
+)
+def test_a_missing_library_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, library: str, extra: str
+) -> None:
+    class Draws(NovaConfCommand):
+        def take_action(self, parsed_args: Namespace) -> None:
+            import_module(f"{library}.part")
+
+    monkeypatch.setitem(sys.modules, library, None)
+    command = Draws(CpuTiersApp(), Namespace())
+    refused = re.escape(f"the command needs {library}: pip install 'cpu-tiers[{extra}]'")
+    with pytest.raises(LibraryMissing, match=refused):
+        command.run(Namespace(all=False))
+
+
+def test_a_missing_module_of_no_extra_is_no_refusal() -> None:
+    class Fails(NovaConfCommand):
+        def take_action(self, parsed_args: Namespace) -> None:
+            import_module("no_such_module")
+
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        Fails(CpuTiersApp(), Namespace()).run(Namespace(all=False))

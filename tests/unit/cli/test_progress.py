@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cpu_tiers.tools.frame import progress
-from cpu_tiers.tools.frame.progress import ProgressLine
-from cpu_tiers.tools.frame.terminal import WrappingStream
+from cpu_tiers.tools.frame.terminal import ProgressLine, WrappingStream
 
 
 def shown_by(act: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> str:
@@ -19,7 +17,7 @@ def shown_by(act: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> str:
     with monkeypatch.context() as patched, os.fdopen(terminal, "w") as stream:
         patched.setenv("TERM", "xterm")
         patched.setenv("COLUMNS", "60")
-        patched.setattr(progress, "SILENT_SECONDS", 0.05)
+        patched.setattr("cpu_tiers.tools.frame.terminal.SILENT_SECONDS", 0.05)
         patched.setattr(sys, "stderr", WrappingStream(stream))
         act()
         sys.stderr.write("the end\n")
@@ -65,7 +63,7 @@ def test_an_error_ends_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr("cpu_tiers.tools.frame.terminal.SILENT_SECONDS", 0.0)
     with ProgressLine("asking Placement") as line:
         line.tell("now")
         time.sleep(0.1)

@@ -7,7 +7,13 @@ from cpu_tiers.accounting.holdings import ConsumerId, Portion
 from cpu_tiers.accounting.missing_shares import Addition, Owner, Shortfall
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.formatting import FormattedValue
-from cpu_tiers.tools.writers.shortfall_rows import COLUMNS, HEAL_COLUMNS, heal_rows, refusals, rows
+from cpu_tiers.tools.writers.allocation import (
+    COLUMNS,
+    HEAL_COLUMNS,
+    heal_rows,
+    refusals,
+    shortfall_rows,
+)
 
 GOLD = Flavor(name="gold", vcpus=1, memory_mb=1)
 
@@ -29,7 +35,7 @@ def values(row: tuple[object, ...], readable: str) -> list[object]:
 
 
 def test_a_consumer_that_fits() -> None:
-    (row,) = rows([plan(addition("web"))])
+    (row,) = shortfall_rows([plan(addition("web"))])
     assert dict(zip(COLUMNS, values(row, "machine_readable"), strict=True)) == {
         "host": "one",
         "consumer": "web",
@@ -48,7 +54,7 @@ def test_a_consumer_that_fits() -> None:
 
 def test_the_reason_names_the_provider_unless_it_is_the_host() -> None:
     limits = {"one": "the host is full", "one_NUMA0": "the node is full"}
-    (row,) = rows([plan(addition("web", limits))])
+    (row,) = shortfall_rows([plan(addition("web", limits))])
     fits, reason = row[COLUMNS.index("fits")], row[COLUMNS.index("reason")]
     assert (fits, reason) == (False, "the host is full; one_NUMA0: the node is full")
 
@@ -67,4 +73,4 @@ def test_a_message_for_each_limit() -> None:
 
 
 def test_no_plans_have_no_rows() -> None:
-    assert (rows([]), heal_rows([plan()]), refusals([])) == ([], [], [])
+    assert (shortfall_rows([]), heal_rows([plan()]), refusals([])) == ([], [], [])

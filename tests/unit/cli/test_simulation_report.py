@@ -4,7 +4,7 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from cpu_tiers.tools.cloud.simulation_report import COLUMNS, row
+from cpu_tiers.tools.cloud.simulation_text import COLUMNS, row
 from cpu_tiers.tools.simulation.comparison import compare
 from cpu_tiers.tools.simulation.entitlements import TierFloors
 from cpu_tiers.tools.simulation.run import Outcome

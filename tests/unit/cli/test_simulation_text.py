@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from cpu_tiers.tools.cloud.simulation_report import COLUMNS
-from cpu_tiers.tools.cloud.simulation_text import SimulationText
+from cpu_tiers.tools.cloud.simulation_text import COLUMNS, SimulationText
 
 
 def spread(mean: float, least: float | None = None, most: float | None = None) -> dict[str, float]:

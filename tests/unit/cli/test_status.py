@@ -5,9 +5,9 @@ import pytest
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
-from cpu_tiers.tools.cloud import status
-from cpu_tiers.tools.cloud.status import (
-    Checks,
+from cpu_tiers.tools.cloud import upgrade_checks
+from cpu_tiers.tools.cloud.status import Checks
+from cpu_tiers.tools.cloud.upgrade_checks import (
     check_numa,
     check_share_names,
     check_shares,
@@ -188,8 +188,8 @@ def test_the_open_step_to_the_standard_name(
     beginning: str | None,
 ) -> None:
     (other,) = {"VCPU_SHARES", "CUSTOM_VCPU_SHARES"} - {ours}
-    monkeypatch.setattr(status, "VCPU_SHARES", ours)
-    monkeypatch.setattr(status, "OTHER_SHARES", other)
+    monkeypatch.setattr(upgrade_checks, "VCPU_SHARES", ours)
+    monkeypatch.setattr(upgrade_checks, "OTHER_SHARES", other)
     result = check_share_names(hosts, placement_has)
     assert result.code == (Code.WARNING if beginning else Code.SUCCESS)
     assert str(result.details).startswith(str(beginning))

@@ -6,7 +6,7 @@ import pytest
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.guest.tier import Tier
-from cpu_tiers.tools.frame.tier_arguments import add_tier_argument, read_tiers, tier_names
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers, tier_names
 
 
 def read(*texts: str) -> list[Tier]:

@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.model.domain import CpuTime
-from cpu_tiers.tools.host.totals import WAITS, Totals, Waits
+from cpu_tiers.tools.host.watched_host import WAITS, Totals, Waits
 
 GOLD = ((0.8, 1.0),)
 """A floor of 0.8 CPUs and a fair share of 1."""

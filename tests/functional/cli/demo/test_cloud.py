@@ -1,7 +1,7 @@
 """The cloud of the demo on a real Placement."""
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.tools.demo.cloud import DemoCloud, DemoServer, RefusedServer
+from cpu_tiers.tools.demo import DemoCloud, DemoServer, RefusedServer
 from cpu_tiers.tools.placement.client import PlacementClient
 
 SHARES = {"gold": 100, "silver": 50, "bronze": 25}

@@ -5,7 +5,7 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS
-from cpu_tiers.tools.cloud.trait_report import check_host_traits, register
+from cpu_tiers.tools.cloud.upgrade_checks import check_host_traits, register
 from cpu_tiers.tools.placement.inventories import HostSurvey
 
 WEIGHT = MULTIPLIER_TRAIT

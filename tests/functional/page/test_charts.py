@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.tools.page import cloud_charts
+from cpu_tiers.tools.page import charts
 from tests.functional.page.clouds import HOSTILE
 
 
@@ -21,14 +21,14 @@ def fields(chart: Any, key: str) -> list[str]:
 
 
 CHARTS = [
-    cloud_charts.heat_map([HOSTILE], 3),
-    cloud_charts.heat_map([HOSTILE], 100),
-    cloud_charts.sold_by_tier([HOSTILE], [HOSTILE, "gold"]),
-    cloud_charts.consumers_by_tier([HOSTILE]),
-    cloud_charts.amounts_of_host(),
-    cloud_charts.guests_of_host([HOSTILE]),
-    cloud_charts.findings_by_kind(),
-    cloud_charts.short_by_tier([HOSTILE]),
+    charts.heat_map([HOSTILE], 3),
+    charts.heat_map([HOSTILE], 100),
+    charts.sold_by_tier([HOSTILE], [HOSTILE, "gold"]),
+    charts.consumers_by_tier([HOSTILE]),
+    charts.amounts_of_host(),
+    charts.guests_of_host([HOSTILE]),
+    charts.findings_by_kind(),
+    charts.short_by_tier([HOSTILE]),
 ]
 
 
@@ -42,7 +42,7 @@ def test_a_name_is_only_a_value(number: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5, 12])
 def test_tiers_have_distinct_shades_from_light_to_dark(count: int) -> None:
-    (colors,) = fields_of_range(cloud_charts.consumers_by_tier([f"t{n}" for n in range(count)]))
+    (colors,) = fields_of_range(charts.consumers_by_tier([f"t{n}" for n in range(count)]))
     assert len(colors) == count
     # The lightness by the green part, of which cividis always has less towards its dark end.
     greens = [int(color[3:5], 16) for color in colors]

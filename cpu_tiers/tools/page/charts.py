@@ -1,14 +1,20 @@
-"""The charts of the page of a cloud.
+"""The charts of the page of a cloud, and the picture of a host as SVG or PNG.
 
-The colors are of ``cividis``, which was made for people who cannot distinguish red from green, and
-every color has a number or a name beside it.
+vl-convert draws the picture without a browser. The colors are of ``cividis``, which was made for
+people who cannot distinguish red from green, and every color has a number or a name beside it.
 """
 
-from typing import Final
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
 
 import altair as alt
+import vl_convert
 
+from cpu_tiers.errors import printable
+from cpu_tiers.guest.tier import NO_TIER
 from cpu_tiers.tools.page.cloud_data import FEW, LEAST
+from cpu_tiers.tools.page.document import Row
 
 _COLORS: Final = "cividis"
 _PALE = "#e6e6e6"
@@ -76,12 +82,12 @@ def _layers(*charts: alt.Chart) -> alt.TopLevelMixin:
 def _tier_colors(tiers: list[str]) -> alt.Color:
     return (
         alt.Color("tier:N")
-        .scale(domain=tiers, range=_shades(len(tiers)))
+        .scale(domain=tiers, range=shades(len(tiers)))
         .legend(title="tier", symbolStrokeColor="black", symbolStrokeWidth=0.5)
     )
 
 
-def _shades(count: int) -> list[str]:
+def shades(count: int) -> list[str]:
     """Return distinct shades of cividis, the first the lightest."""
     # Anchors of cividis from light to dark (matplotlib), between which is interpolated.
     anchors = [(253, 231, 55), (187, 173, 108), (124, 123, 120), (66, 78, 108), (0, 34, 78)]
@@ -189,10 +195,113 @@ def short_by_tier(tiers: list[str]) -> alt.TopLevelMixin:
             .scale(domainMin=0),
             y=alt.Y("tier:N").sort(tiers).title(None),
             tooltip=[
-                alt.Tooltip("host:N"),
-                alt.Tooltip("guest:N"),
-                alt.Tooltip("short:Q", format=".1%"),
+                *("host:N", "guest:N", alt.Tooltip("short:Q", format=".1%")),
                 alt.Tooltip("floor:Q", format=".3f"),
             ],
         )
     )
+
+
+_LONGEST: Final = 44
+_MARKS = "bar: {}; upright mark: floor"
+_MARKS_OF_MEASUREMENT = "; dotted frame: wanted; black line: delivered"
+
+
+def draw_host(kind: str, host: str, guests: Sequence[Row]) -> bytes:
+    """Return the picture; the picture of an unchanged host is an unchanged file.
+
+    :param kind: ``svg`` or ``png``.
+    :param guests: for each guest ``name``, ``vcpus``, ``tier``, ``fair`` and ``floor`` in CPUs;
+        if the host was measured, also ``wanted``, ``owed``, ``delivered`` and ``short``, which are
+        ``None`` for a guest that was not measured.
+    """
+    specification = chart(host, guests).to_dict()
+    if kind == "svg":
+        return vl_convert.vegalite_to_svg(specification).encode()
+    return vl_convert.vegalite_to_png(specification, scale=1.5)
+
+
+def chart(host: str, guests: Sequence[Row]) -> Any:
+    """Return the picture as a chart of Vega-Lite."""
+    is_measured = any("owed" in guest for guest in guests)
+    count = Counter(str(guest["tier"]) for guest in guests)
+    labels = {tier: f"{tier} ({_count(number, 'guest')})" for tier, number in count.items()}
+    rows = [_row(number, guest, labels[str(guest["tier"])]) for number, guest in enumerate(guests)]
+    what = "CPU of each guest while all vCPUs want to run"
+    marks = _MARKS.format("fair share")
+    if is_measured:
+        what = "CPU that each guest wanted, was owed and got"
+        marks = _MARKS.format("owed") + _MARKS_OF_MEASUREMENT
+    title = alt.Title(_short(host), subtitle=[what, marks], anchor="start", fontSize=15)
+    if not guests:
+        empty = alt.Chart(alt.InlineData(values=[{}])).mark_text(text="no guests on this host")
+        return empty.properties(title=title, width=560, height=60)
+    names = alt.Axis(
+        labelExpr="data('guests')[datum.value].label", labelLimit=400, ticks=False, domain=False
+    )
+    base = alt.Chart().encode(
+        y=alt.Y("row:O").title(None).axis(names).scale(paddingInner=0.25, paddingOuter=0.2)
+    )
+    layers = [_bars(base, list(labels.values()))]
+    if is_measured:
+        layers += [
+            base.mark_bar(fill=None, stroke="#555555", strokeDash=[2, 2]).encode(x="wanted:Q"),
+            base.mark_bar(color="black", stroke="white", height=6).encode(x="delivered:Q"),
+            base.mark_text(align="left", dx=8).encode(x="end:Q", text="remark:N"),
+        ]
+    floors = base.mark_tick(color="white", stroke="black", thickness=3, height=17, opacity=1)
+    data = alt.InlineData(values=rows, name="guests")
+    return (
+        alt.layer(*layers, floors.encode(x="floor:Q"), data=data)
+        .properties(title=title, width=560, height=alt.Step(24))
+        .configure_view(stroke=None)
+    )
+
+
+def _bars(base: Any, tiers: Sequence[str]) -> Any:
+    """Return the bars; a higher tier has a lighter color, and no tier has none."""
+    colors = shades(sum(not tier.startswith(NO_TIER) for tier in tiers))
+    colors += ["white"] * (len(tiers) - len(colors))
+    color = alt.Color("tier:N").scale(domain=tiers, range=colors)
+    legend = alt.Legend(
+        title=None,
+        orient="bottom",
+        columns=3,
+        labelLimit=300,
+        symbolStrokeColor="black",
+        symbolStrokeWidth=0.6,
+    )
+    return base.mark_bar(stroke="black", strokeWidth=0.6).encode(
+        x=alt.X("bar:Q").title("host CPUs"),
+        color=color.legend(legend),
+    )
+
+
+def _row(number: int, guest: Row, tier: str) -> dict[str, Any]:
+    """Return the data of a guest: a guest that slept was owed nothing, whatever its tier."""
+    measured = {key: guest.get(key) or 0.0 for key in ("owed", "wanted", "delivered")}
+    remark = ""
+    if "owed" in guest and guest["owed"] is None:
+        remark = "not measured"
+    elif guest.get("short"):
+        remark = f"got {measured['delivered']:.2f} of {measured['owed']:.2f} owed"
+    return {
+        "row": number,
+        "label": f"{_short(str(guest['name']))} ({_count(guest['vcpus'], 'vCPU')})",
+        "tier": tier,
+        "bar": measured["owed"] if "owed" in guest else guest["fair"],
+        "floor": guest["floor"],
+        "end": max(float(guest["floor"] or 0), float(measured["wanted"])),
+        "remark": remark,
+        **measured,
+    }
+
+
+def _short(name: str) -> str:
+    """Return a name that leaves room for the bars: only the begin and the end of a long name."""
+    name, half = printable(name), _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half + 1 :]}"
+
+
+def _count(number: object, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -12,14 +12,16 @@ from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.flavor_advice import divided
 from cpu_tiers.extra_specs.numa import NODES
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.frame.cloud_objects import (
+from cpu_tiers.model.names import VCPU_SHARES
+from cpu_tiers.model.numa import NODE_TRAIT
+from cpu_tiers.tools.frame.cloud_source import (
+    CloudSource,
     find_server,
     read_or_find_image,
     read_or_find_ports,
 )
-from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.flavor_documents import read_flavor
-from cpu_tiers.tools.frame.server_arguments import add_numa_argument, sends_numa_query
+from cpu_tiers.tools.frame.documents import read_flavor
+from cpu_tiers.tools.frame.server_arguments import add_numa_argument
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -93,6 +95,21 @@ def add_aggregate_argument(parser: ArgumentParser) -> None:
     )
 
 
+def request_of(
+    conf: cfg.ConfigOpts, flavor: Flavor = UNKNOWN_FLAVOR, query_numa: bool | None = None
+) -> ServerRequest:
+    """Return the request of nova-scheduler for a server, with the options in nova.conf.
+
+    :param query_numa: ``None`` for ``query_placement_for_numa``.
+    """
+    options = conf.filter_scheduler
+    return ServerRequest(
+        flavor=flavor,
+        query_vcpu_shares=options.query_placement_for_vcpu_shares,
+        query_numa=bool(options.query_placement_for_numa) if query_numa is None else query_numa,
+    )
+
+
 def server_of(
     parsed_args: Namespace, conf: cfg.ConfigOpts, services: Callable[[], Services]
 ) -> ServerRequest:
@@ -103,24 +120,19 @@ def server_of(
 
     :param services: returns the services of the cloud; it is called if an argument is a name.
     """
-    options = conf.filter_scheduler
-    return ServerRequest(
-        flavor=UNKNOWN_FLAVOR,
+    return request_of(conf, query_numa=parsed_args.numa)._replace(
         image=read_or_find_image(parsed_args.image, services) if parsed_args.image else None,
-        query_vcpu_shares=options.query_placement_for_vcpu_shares,
         ports=read_or_find_ports(parsed_args.port, services),
-        query_numa=sends_numa_query(parsed_args, options),
     )
 
 
-def read_source(
-    parsed_args: Namespace, server: ServerRequest, cloud: CloudSource
-) -> ServerRequest:
-    """Return the server with the flavor of the arguments of :func:`add_source_arguments`.
+def read_source(parsed_args: Namespace, conf: cfg.ConfigOpts, cloud: CloudSource) -> ServerRequest:
+    """Return the server of :func:`server_of`, with the flavor of :func:`add_source_arguments`.
 
     :raises InvalidInput: there is no such file, flavor or server; with every fault.
     :raises ComputeApiUnavailable: a service of the cloud does not answer.
     """
+    server = server_of(parsed_args, conf, cloud.services)
     if parsed_args.server:
         return find_server(cloud.services(), parsed_args.server, server)
     if parsed_args.flavor:
@@ -169,6 +181,25 @@ def tell_number_of_nodes(
             if hosts := survey.of_server(queries).answer.hosts():
                 LOG.info("With %s=%d, %d hosts have candidates.", NODES, count, len(hosts))
                 return
+
+
+def find_tiers(conf: cfg.ConfigOpts, cloud: CloudSource) -> None:
+    """Set the options of requests by what Placement shows, and say how to give nova.conf."""
+    with cloud.placement() as client:
+        found = {
+            "query_placement_for_vcpu_shares": VCPU_SHARES
+            not in client.absent_names([VCPU_SHARES], [])[0],
+            "query_placement_for_numa": NODE_TRAIT in client.traits_in_use(),
+        }
+    on = [name for name, is_on in found.items() if is_on]
+    for name in on:
+        conf.set_override(name, True, "filter_scheduler")
+    if on:  # Placement of a cloud without tiers has nothing to request
+        LOG.warning(
+            "No nova.conf is given, so the answer is for a nova-scheduler with %s, as Placement"
+            " shows; give --config-file FILE for the options of your nova-scheduler.",
+            " and ".join(f"{name} = true" for name in on),
+        )
 
 
 def unknown_additions(conf: cfg.ConfigOpts) -> list[str]:

@@ -9,13 +9,12 @@ from oslo_config import cfg
 
 from cpu_tiers.conf.read import read_config
 from cpu_tiers.tools.frame.cloud_source import CloudSource
-from cpu_tiers.tools.frame.live_request import (
+from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
     add_source_arguments,
     queries_of,
     read_source,
-    server_of,
 )
 from cpu_tiers.tools.http.services import Services
 from tests.unit.cli.named_objects import CLOUD, PORT
@@ -46,7 +45,7 @@ def query_of(conf: cfg.ConfigOpts, *arguments: str, cloud: Catalog | None = None
         return cloud.services() if cloud else nobody()
 
     source = CloudSource(services, nobody, None)
-    server = read_source(parsed, server_of(parsed, conf, source.services), source)
+    server = read_source(parsed, conf, source)
     return queries_of(conf, server, parsed.aggregate).first[0].to_query_string()
 
 

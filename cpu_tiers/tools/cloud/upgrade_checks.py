@@ -1,0 +1,234 @@
+"""The checks of ``cpu-tiers-status upgrade check`` of hosts and of nova-scheduler's options."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from oslo_config import cfg
+from oslo_upgradecheck.upgradecheck import Code, Result
+
+from cpu_tiers.conf import compute, filter_scheduler
+from cpu_tiers.model.names import MULTIPLIER_TRAIT, OTHER_SHARES, POLICY_TRAITS, VCPU_SHARES
+from cpu_tiers.model.providers import Excess
+from cpu_tiers.tools.frame.terminal import count_of_hosts, join_names
+from cpu_tiers.tools.placement.inventories import HostSurvey
+
+_OF_THE_WEIGHER = (
+    "query_placement_for_vcpu_shares",
+    "query_placement_for_numa",
+    "require_host_traits",
+)
+"""The options of ``[filter_scheduler]`` that only a loaded weigher reads."""
+
+
+def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
+    """Name the step of docs/stock-nova.rst on which a cloud stands; never a warning.
+
+    :param conf: the configuration of nova-scheduler.
+    """
+    weighs = loads_weigher(conf)
+    try:
+        options = [name for name in _OF_THE_WEIGHER if conf[filter_scheduler.GROUP][name]]
+    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
+        return Result(Code.FAILURE, str(error))
+    on = options if weighs else []
+    nodes = sum(host.is_numa_aware is True for host in hosts)
+    by_driver = sum(host.has_shares and MULTIPLIER_TRAIT in host.functions for host in hosts)
+    by_file = sum(host.has_shares for host in hosts) - by_driver
+    if nodes or "query_placement_for_numa" in on:
+        step = "4, NUMA nodes"
+    elif by_driver or on:
+        step = "3, the driver and requests of shares"
+    elif weighs:
+        step = "2, the weigher"
+    else:
+        step = "1, tiers with Nova's own driver" if by_file else "0, no tiers"
+    return Result(
+        Code.SUCCESS,
+        f"step {step}: of {len(hosts)} hosts, {by_driver} report shares by the driver of"
+        f" cpu-tiers, {by_file} by a provider.yaml, and {nodes} report NUMA nodes; nova-scheduler"
+        f" {'loads' if weighs else 'does not load'} the weigher",
+    )
+
+
+def loads_weigher(conf: cfg.ConfigOpts) -> bool:
+    """Tell whether nova-scheduler loads the weigher of cpu-tiers."""
+    classes = conf[filter_scheduler.GROUP].weight_classes
+    return any(name.startswith("cpu_tiers.") for name in classes)
+
+
+def check_numa(hosts: Sequence[HostSurvey]) -> Result:
+    """Warn about hosts where the option is not set, or whose report an older cpu-tiers has made.
+
+    Spec: numa-topology-with-rps, "Optionally configured NUMA resources".
+    """
+    old = [host.name for host in hosts if host.is_numa_aware and not host.tells_nodes]
+    if old:
+        return Result(
+            Code.WARNING,
+            f"{count_of_hosts(old, hosts)} reported by an older cpu-tiers: start nova-compute on"
+            f" {join_names(old)} before nova-scheduler, which finds these hosts for no server with"
+            " NUMA nodes until then, and run cpu-tiers allocation heal",
+        )
+    undecided = [host.name for host in hosts if host.is_numa_aware is None]
+    if not undecided:
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.WARNING,
+        f"{count_of_hosts(undecided, hosts)} undecided: on {join_names(undecided)}, set [compute]"
+        " enable_numa_reporting_to_placement to true (for servers with a NUMA topology) or"
+        " false (for servers without) before the default of the option changes",
+    )
+
+
+def check_shares(hosts: Sequence[HostSurvey]) -> Result:
+    """Warn if some hosts report shares and other hosts do not.
+
+    A scheduler that requests shares cannot use hosts without shares.
+    """
+    vcpu_hosts = [host for host in hosts if host.has_vcpu]
+    without_shares = [host.name for host in vcpu_hosts if not host.has_shares]
+    if not without_shares or len(without_shares) == len(vcpu_hosts):
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.WARNING,
+        f"{count_of_hosts(without_shares, vcpu_hosts)} without shares: on"
+        f" {join_names(without_shares)}, set [libvirt] report_vcpu_shares = true before you set"
+        " [filter_scheduler]"
+        " query_placement_for_vcpu_shares",
+    )
+
+
+def check_share_names(hosts: Sequence[HostSurvey], is_standard: bool) -> Result:
+    """Warn if a step of the change from CUSTOM_VCPU_SHARES to VCPU_SHARES is open.
+
+    :param is_standard: whether Placement knows VCPU_SHARES, by its os-resource-classes.
+    """
+    with_shares = [host for host in hosts if host.has_shares]
+    others = [host.name for host in with_shares if host.has_other_name]
+    is_standard_here = VCPU_SHARES == "VCPU_SHARES"
+    if not with_shares or (is_standard == is_standard_here and not others):
+        return Result(Code.SUCCESS)
+    if not is_standard:
+        text = (
+            "os-resource-classes contains VCPU_SHARES here and not beside Placement: upgrade it"
+            " beside Placement, and restart Placement, before any nova-compute has it"
+        )
+    elif not is_standard_here:
+        text = (
+            "Placement knows VCPU_SHARES, which os-resource-classes does not contain here: upgrade"
+            " os-resource-classes beside nova-scheduler before any nova-compute has it"
+        )
+    else:
+        text = (
+            f"{count_of_hosts(others, with_shares)} with the name {OTHER_SHARES}: for"
+            f" {join_names(others)}, run cpu-tiers reshape rename. Until then nova-scheduler sends"
+            " two queries for a server with shares"
+        )
+    return Result(Code.WARNING, text)
+
+
+def check_capacity(excesses: Sequence[Excess]) -> Result:
+    """Warn about providers of which more is allocated than the capacity."""
+    if not excesses:
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.WARNING,
+        f"more is allocated than the capacity: {join_names(list(map(str, excesses)))}. Move"
+        " servers away, or undo the change of an allocation ratio or of reserved resources."
+        " Without such a change, run cpu-tiers placement check",
+    )
+
+
+def check_weigher(conf: cfg.ConfigOpts) -> Result:
+    """Warn if options of nova-scheduler have no effect, because no weigher loads cpu-tiers.
+
+    :param conf: the configuration of nova-scheduler.
+    """
+    scheduler = conf[filter_scheduler.GROUP]
+    try:
+        idle = [name for name in _OF_THE_WEIGHER if scheduler[name]]
+    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
+        return Result(Code.FAILURE, str(error))
+    if not idle or loads_weigher(conf):
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.WARNING,
+        f"[filter_scheduler] {', '.join(idle)}: no effect, because nova-scheduler does not load"
+        " cpu-tiers. Set [filter_scheduler] weight_classes to"
+        " nova.scheduler.weights.all_weighers, cpu_tiers.ResourceProviderWeigher",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Function:
+    """A function of hosts, by an option of nova-compute.
+
+    :param traits: the traits of a host with the option.
+    :param flavors: the extra specs of flavors that need the traits.
+    :param needs_vcpu: servers of the flavors have shared vCPUs, so only hosts with VCPU count.
+    """
+
+    option: str
+    traits: tuple[str, ...]
+    flavors: str
+    needs_vcpu: bool = False
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the options that :func:`check_host_traits` reads."""
+    for module in (filter_scheduler, compute):
+        conf.register_opts(module.OPTIONS, group=module.GROUP)
+
+
+def check_host_traits(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
+    """Warn about hosts without the traits that ``require_host_traits`` demands.
+
+    :param conf: the configuration of nova-scheduler, with the options of :func:`register`.
+    """
+    try:
+        required = list(_required(conf))
+    except (cfg.Error, ValueError) as error:  # oslo.config checks a value when the value is read
+        return Result(Code.FAILURE, str(error))
+    warnings = [text for function in required for text in _lacking(hosts, function)]
+    return Result(Code.WARNING, ".\n".join(warnings)) if warnings else Result(Code.SUCCESS)
+
+
+def _required(conf: cfg.ConfigOpts) -> Iterator[_Function]:
+    """Yield the functions whose traits nova-scheduler requires."""
+    scheduler = conf[filter_scheduler.GROUP]
+    if not scheduler.require_host_traits:
+        return
+    if scheduler.query_placement_for_vcpu_shares:
+        yield _Function(
+            option="[libvirt] report_vcpu_shares",
+            traits=(MULTIPLIER_TRAIT,),
+            flavors="quota:cpu_shares_multiplier",
+            needs_vcpu=True,
+        )
+    if conf[compute.GROUP].extend_cpu_policies:
+        yield _Function(
+            option="[compute] extend_cpu_policies",
+            traits=POLICY_TRAITS,
+            flavors=(
+                "amounts of VCPU and PCPU, hw:cpu_emulator_threads, a real-time mask without"
+                " hw:cpu_realtime, or hw:numa_cpus.N without hw:numa_mem.N"
+            ),
+        )
+
+
+def _lacking(hosts: Sequence[HostSurvey], function: _Function) -> Iterator[str]:
+    """Yield a warning if hosts lack a trait of a function, else nothing."""
+    useful = [host for host in hosts if host.has_vcpu or not function.needs_vcpu]
+    lacking = [host for host in useful if not host.functions.issuperset(function.traits)]
+    if not lacking:
+        return
+    present = frozenset.intersection(*(host.functions for host in lacking))
+    absent = [trait for trait in function.traits if trait not in present]
+    yield (
+        f"{count_of_hosts(lacking, useful)} without {' or '.join(absent)}:"
+        f" {join_names([host.name for host in lacking])}. [filter_scheduler] require_host_traits"
+        " is on, so none of these hosts gets a new server, or a server by a resize, of a flavor"
+        f" with {function.flavors}. On these hosts, set [DEFAULT] compute_driver ="
+        f" cpu_tiers.LibvirtDriver and {function.option} = true, and restart nova-compute; or set"
+        " require_host_traits = false until then"
+    )
