@@ -39,7 +39,7 @@ from cpu_tiers.translators.broken_rules import FlavorFinding, Inspection, Move
 
 def inspect(
     files: Sequence[str], folders: Sequence[str]
-) -> tuple["Inspection", Sequence["Inspection"]]:
+) -> tuple[Inspection, Sequence[Inspection]]:
     """Return an inspection of the API database, and of each cell v2.
 
     :param files: the configuration files of Nova.
@@ -63,7 +63,7 @@ def inspect(
             return flavors, list(flavor_findings.inspect_cells(progress.tell))
 
 
-def check_flavors(flavors: "Inspection", cells: Sequence["Inspection"]) -> Result:
+def check_flavors(flavors: Inspection, cells: Sequence[Inspection]) -> Result:
     """Warn about every flavor and server that breaks rules.
 
     A cell without an answer is a failure, and is named first.
@@ -82,7 +82,7 @@ def check_flavors(flavors: "Inspection", cells: Sequence["Inspection"]) -> Resul
     return Result(Code.FAILURE if errors else Code.WARNING, ".\n".join(lines))
 
 
-def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence["Inspection"]) -> Result:
+def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence[Inspection]) -> Result:
     """Warn about hosts that have pinned servers and report no PCPU."""
     pinned: Counter[str] = Counter()
     for cell in cells:
@@ -104,7 +104,7 @@ def check_pinned(hosts: Sequence[HostSurvey], cells: Sequence["Inspection"]) -> 
     )
 
 
-def _line(finding: "FlavorFinding") -> str:
+def _line(finding: FlavorFinding) -> str:
     faults = "; ".join(map(str, finding.rules.faults))
     if not finding.servers:
         options = " or ".join(f"{option} = true" for option in finding.rules.refused_by)
@@ -192,7 +192,7 @@ class Checks(UpgradeCommands):
 
         return cast("Sequence[HostSurvey]", self._once("hosts", ask))
 
-    def _databases(self) -> tuple["Inspection", Sequence["Inspection"]]:
+    def _databases(self) -> tuple[Inspection, Sequence[Inspection]]:
         """Return the API database, and the cells v2."""
         files, folders = self._conf.config_file or [], self._conf.config_dir or []
         databases = self._once("databases", lambda: inspect(files, folders))
