@@ -8,13 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cpu_tiers.accounting.holdings import (
-    ConsumerId,
-    Holdings,
-    Portion,
-    ProviderName,
-    sum_portions,
-)
+from cpu_tiers.accounting.holdings import ConsumerId, Holdings, Portion, ProviderName, sum_portions
 from cpu_tiers.accounting.missing_shares import (
     Addition,
     Owner,

@@ -15,6 +15,7 @@ Room = Mapping[str, int]
 """Kind to amount: what a bin has, or what an item takes."""
 
 MOST_STEPS = 50_000
+
 MOST_SEARCHED = 400
 """Items. The search recurses once for each item, and Python allows 1,000 calls in each other."""
 

@@ -27,7 +27,6 @@ from cpu_tiers.model.request import RequestGroup
 ALLOCATION = "allocation"
 """The key of ``binding:profile`` that tells Neutron which providers serve a port."""
 
-
 MOVE = "migrate the server: a move allocates for all of its ports"
 ById = Portion[ProviderId]
 

@@ -192,19 +192,14 @@ def _moves(
         if amounts:
             resident = residents.get(consumer, Resident())
             parts = divide_guest(amounts, resident.topology, resident.pinning, sizes)
-            name = consumer_name(consumer, resident.owner)
+            name = f"consumer {consumer}, which Nova does not know"
+            if owner := resident.owner:
+                name = f"{owner.name}, flavor {owner.flavor.name}"
             moves += [
                 _Move(consumer=consumer, name=name, part=part, is_only_item=len(parts) == 1)
                 for part in parts
             ]
     return moves
-
-
-def consumer_name(consumer: ConsumerId, owner: Owner | None) -> str:
-    """Return the name of a consumer in faults and plans."""
-    if owner is None:
-        return f"consumer {consumer}, which Nova does not know"
-    return f"{owner.name}, flavor {owner.flavor.name}"
 
 
 def _place(

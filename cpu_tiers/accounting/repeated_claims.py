@@ -66,9 +66,7 @@ def more_servers(answer: CandidatesAnswer) -> CloudRoom:
     shared = {host: claims for host, claims in of_hosts.items() if host not in own}
     packing_of_shared = RepeatedPacking(*_joined(shared, sharing, room))
     return CloudRoom(
-        sum(own.values()) + packing_of_shared.total,
-        hosts,
-        is_exact and packing_of_shared.is_exact,
+        sum(own.values()) + packing_of_shared.total, hosts, is_exact and packing_of_shared.is_exact
     )
 
 

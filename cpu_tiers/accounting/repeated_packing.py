@@ -174,9 +174,7 @@ def _left(
 
 
 def _simple_bound(
-    packages: Sequence[Mapping[Row, int]],
-    room: Mapping[Row, int],
-    kind: Callable[[Row], object],
+    packages: Sequence[Mapping[Row, int]], room: Mapping[Row, int], kind: Callable[[Row], object]
 ) -> int:
     """Return an upper bound that costs little.
 

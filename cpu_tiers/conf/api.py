@@ -31,5 +31,5 @@ Related options:
 * ``[filter_scheduler] query_placement_for_vcpu_shares``
 * ``[filter_scheduler] query_placement_for_numa``
 """,
-    ),
+    )
 ]

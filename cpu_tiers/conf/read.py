@@ -19,10 +19,9 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
     (
         None,
         [
-            *(
-                cfg.FloatOpt(f"{name}_allocation_ratio", min=0.0)
-                for name in ("cpu", "ram", "disk")
-            ),
+            cfg.FloatOpt("cpu_allocation_ratio", min=0.0),
+            cfg.FloatOpt("ram_allocation_ratio", min=0.0),
+            cfg.FloatOpt("disk_allocation_ratio", min=0.0),
             cfg.FloatOpt("initial_cpu_allocation_ratio", default=4.0, min=0.0),
             cfg.FloatOpt("initial_ram_allocation_ratio", default=1.0, min=0.0),
             cfg.FloatOpt("initial_disk_allocation_ratio", default=1.0, min=0.0),
@@ -62,7 +61,6 @@ NOVAS_OPTIONS: list[tuple[str | None, list[cfg.Opt]]] = [
     ),
 ]
 
-
 _GROUPS = (*NOVAS_OPTIONS, *list_opts())
 
 _CPU_SETS = (
@@ -70,7 +68,6 @@ _CPU_SETS = (
     ("compute", "cpu_shared_set"),
     ("compute", "cpu_dedicated_set"),
 )
-
 
 _PAGES_OPTION = "nova.conf, [DEFAULT] reserved_huge_pages"
 _PAGES_SYNTAX = (

@@ -71,8 +71,7 @@ def read_groups(flavor: Flavor, faults: FaultList) -> OwnGroups:
         faults.add(flavor.spec(GROUP_POLICY), f"got {policy!r}", "give none or isolate")
         policy = None
     return OwnGroups(
-        groups=tuple(draft.freeze(suffix) for suffix, draft in drafts.items()),
-        group_policy=policy,
+        groups=tuple(draft.freeze(suffix) for suffix, draft in drafts.items()), group_policy=policy
     )
 
 
@@ -137,8 +136,4 @@ def _add_trait(where: str, name: str, value: str, draft: GroupDraft, faults: Fau
 def check_trait(where: str, name: str, faults: FaultList) -> None:
     """Add a fault if Placement cannot have a trait of this name."""
     if not is_trait(name):
-        faults.add(
-            where,
-            f"unknown trait {name!r}",
-            advice(name, standard_traits(), _TRAITS),
-        )
+        faults.add(where, f"unknown trait {name!r}", advice(name, standard_traits(), _TRAITS))

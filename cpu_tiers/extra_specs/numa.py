@@ -28,7 +28,6 @@ MEMORY, IMAGE_MEMORY = "hw:numa_mem", "hw_numa_mem"
 MAX_LISTED = 128
 """The largest number of nodes that keys can describe, as in Nova."""
 
-
 PAGE_SIZE = "hw:mem_page_size"
 IMAGE_PAGE_SIZE = "hw_mem_page_size"
 _WORDS: dict[str, PageSize] = {"small": "small", "large": "large", "any": "any"}

@@ -56,16 +56,13 @@ def faults_of_any_size(
     :param sizes: the sizes by field of :class:`~cpu_tiers.model.flavor.Flavor`, valid or not.
     :param check: returns the faults of a flavor with valid sizes.
     """
-    first, *others = (
-        tuple(check(Flavor(name=name, **_sizes(sizes, number), extra_specs=extra_specs)))
-        for number in range(_VARIANTS)
-    )
+
+    def variant(number: int) -> tuple[Fault, ...]:
+        valid = {
+            field: size if is_size(size, field) else _VALUES[field][number]
+            for field, size in sizes.items()
+        }
+        return tuple(check(Flavor(name=name, **valid, extra_specs=extra_specs)))
+
+    first, *others = map(variant, range(_VARIANTS))
     return tuple(fault for fault in first if all(fault in faults for faults in others))
-
-
-def _sizes(sizes: Mapping[str, object], number: int) -> dict[str, int]:
-    """Return the sizes of a variant of the flavor."""
-    return {
-        field: size if is_size(size, field) else _VALUES[field][number]
-        for field, size in sizes.items()
-    }

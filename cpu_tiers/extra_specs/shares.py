@@ -18,6 +18,7 @@ MULTIPLIER = "quota:cpu_shares_multiplier"
 SHARES = "quota:cpu_shares"
 
 MIN_WEIGHT = 1
+
 MAX_WEIGHT = 10000
 """The range of a weight in cgroup v2 (``cpu.weight``). The kernel refuses other weights there."""
 

@@ -21,11 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from cpu_tiers.guest.contenders import (
-    Contender,
-    Slice,
-    weights_per_thread,
-)
+from cpu_tiers.guest.contenders import Contender, Slice, weights_per_thread
 
 ThreadsByWeight = Mapping[int, int]
 """The number of threads by their weight."""

@@ -92,8 +92,10 @@ def from_stored(stored: Mapping[str, Any]) -> GuestTopology:
         faults.add("page_size", f"got {page!r}", f"give kB, or one of {', '.join(_PAGES)}")
     if form == DEDICATED_IN_CPUSET and policy == "mixed":
         faults.add("cpu_policy", "mixed, in form 1", "store a mixed guest in form 2")
-    cells = []
-    for number, cell in enumerate(_list(stored.get("cells"))):
+    cells, listed = [], stored.get("cells")
+    if not isinstance(listed, list):
+        raise InvalidInput.of("cells", f"got {listed!r}", "give a list of NUMA nodes")
+    for number, cell in enumerate(listed):
         with faults:
             cells.append(
                 _cell(f"cells[{number}]", cell, moves=form == 1 and policy == "dedicated")
@@ -127,12 +129,6 @@ def _stored_cell(cell: GuestCell, form: int) -> dict[str, Any]:
     if form == DEDICATED_IN_CPUSET:
         return {**both, "cpuset": str(CpuSet(cell.cpuset | cell.pcpuset))}
     return {**both, "cpuset": str(cell.cpuset), "pcpuset": str(cell.pcpuset)}
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise InvalidInput.of("cells", f"got {value!r}", "give a list of NUMA nodes")
-    return value
 
 
 def _cell(where: str, cell: object, *, moves: bool) -> GuestCell:

@@ -14,6 +14,7 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import VCPU, VCPU_SHARES
 
 _OLD_DEFAULT = 1024
+
 _DIVISIBLE_MB = 2**20
 """The memory of a flavor whose memory is not known; powers of 2 divide it into NUMA nodes."""
 

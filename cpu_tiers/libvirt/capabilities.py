@@ -65,10 +65,7 @@ def _check_unit(element: _Element, place: str, faults: FaultList) -> None:
 
 
 def _cores(
-    elements: Sequence[_Element],
-    cpus: Iterable[int],
-    place: str,
-    cpu_sets: CpuSetReader,
+    elements: Sequence[_Element], cpus: Iterable[int], place: str, cpu_sets: CpuSetReader
 ) -> tuple[CpuSet, ...]:
     """Return the cores that ``siblings`` of CPUs name, without the CPUs of other cells."""
     of_cell = frozenset(cpus)

@@ -25,9 +25,9 @@ BUILT_IN: Mapping[str, DomainElements] = {
 }
 """The plugins of cpu-tiers, by the names of their entry points in pyproject.toml."""
 
-
 _EXPECTED = "give the output of `virsh dumpxml`"
 _QUOTAS = ("global_quota", "quota", "emulator_quota", "iothread_quota")
+
 _NOVA = "http://openstack.org/xmlns/libvirt/nova/"
 """The namespace of Nova's metadata, without the version at its end."""
 

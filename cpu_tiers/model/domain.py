@@ -12,6 +12,7 @@ from cpu_tiers.errors import Fault
 from cpu_tiers.model.cpu_set import CpuSet
 
 Version = Literal[1, 2]
+
 DEFAULT_WEIGHT: Mapping[int, int] = {1: 1024, 2: 100}
 """The weight of a cgroup whose weight was never set, by cgroup version."""
 

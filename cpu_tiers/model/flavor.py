@@ -12,6 +12,7 @@ from cpu_tiers.model.names import MAX_AMOUNT
 CpuPolicy = Literal["dedicated", "mixed", "shared"]
 ThreadPolicy = Literal["prefer", "isolate", "require"]
 EmulatorThreadsPolicy = Literal["share", "isolate"]
+
 PageSize = Literal["small", "large", "any"] | int
 """A size in kB, the smallest size of the host, any larger size, or any size."""
 

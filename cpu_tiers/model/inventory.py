@@ -68,29 +68,34 @@ class Inventory:
         """Return the amounts that a single claim may have."""
         return ClaimUnits(self.min_unit, self.max_unit, self.step_size)
 
+    def refusing(self, amount: int, left: int) -> str:
+        """Return what keeps a claim from an amount: a unit or ``capacity``; empty for nothing.
+
+        :param left: the capacity that no consumer holds; negative if an operator
+            has made the inventory smaller than what is held.
+        """
+        unit = self.units.refusing(amount)
+        return unit if unit == "max_unit" or amount <= left else "capacity"
+
 
 def limit_of(name: str, amount: int, inventory: Inventory | None, left: int) -> str:
     """Return why a server cannot have an amount of an inventory; empty if it can.
 
-    Placement checks the same four values when allocations are written.
-
     :param name: what the amount is of, for the text: the resource class.
     :param inventory: ``None`` if the provider has no such inventory.
-    :param left: the capacity that no consumer holds; negative if an operator
-        has made the inventory smaller than what is held.
+    :param left: see :meth:`Inventory.refusing`.
     """
     if inventory is None:
         return f"{amount} {name}: there is no inventory of it"
-    unit = inventory.units.refusing(amount)
-    if unit == "max_unit":
-        return f"{amount} {name}: one server may have at most {inventory.max_unit} (max_unit)"
-    if amount > left:
-        return f"{amount} {name}: only {max(left, 0)} of {inventory.capacity} are left"
-    if unit == "min_unit":
-        return f"{amount} {name}: less than min_unit {inventory.min_unit}"
-    if unit == "step_size":
-        return f"{amount} {name}: not a multiple of step_size {inventory.step_size}"
-    return ""
+    reasons = {
+        "": "",
+        "max_unit": f"one server may have at most {inventory.max_unit} (max_unit)",
+        "capacity": f"only {max(left, 0)} of {inventory.capacity} are left",
+        "min_unit": f"less than min_unit {inventory.min_unit}",
+        "step_size": f"not a multiple of step_size {inventory.step_size}",
+    }
+    reason = reasons[inventory.refusing(amount, left)]
+    return reason and f"{amount} {name}: {reason}"
 
 
 def limits_of(

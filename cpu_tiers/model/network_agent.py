@@ -27,7 +27,6 @@ _OVN_CONTROLLERS = (OVN_AGENT, "OVN Controller Gateway agent")
 _INTEGERS = {"min_unit": 1, "max_unit": 1, "reserved": 0, "step_size": 1}
 """Integer options of an inventory, and the smallest values that Placement accepts."""
 
-
 _BANDWIDTHS = "resource_provider_bandwidths"
 _HYPERVISORS = "resource_provider_hypervisors"
 _DEFAULTS = "resource_provider_inventory_defaults"

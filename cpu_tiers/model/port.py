@@ -32,6 +32,7 @@ from cpu_tiers.model.request import GroupDraft, RequestGroup, SameSubtree
 
 _FLAT = ("resources", "required")
 _GROUPED = ("request_groups", "same_subtree")
+
 _ID = r"[A-Za-z0-9_-]{1,64}"
 """The suffixes of request groups that Placement accepts."""
 

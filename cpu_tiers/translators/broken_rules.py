@@ -35,7 +35,6 @@ NUMA = "[filter_scheduler] query_placement_for_numa"
 Read = Callable[[], ServerRequest]
 """Returns the server, or raises an InvalidInput for a flavor that cannot be read."""
 
-
 # Without shares: nova-scheduler does not read the shares of a flavor for the query for NUMA nodes
 # by itself, and the shares of NUMA nodes have no faults beside the faults of the flavor's shares.
 _NODES = {name: BUILT_IN[name] for name in ("numa", "sizes", "thread_policy", "image_traits")}

@@ -81,10 +81,7 @@ def rank(
     }
     hosts = {host: sum(of[host] for of in parts.values()) for host in next(iter(raw.values()))}
     order = sorted(hosts, key=lambda host: (-hosts[host], host))
-    margins = [
-        *(hosts[host] - hosts[after] for host, after in itertools.pairwise(order)),
-        None,
-    ]
+    margins = [*(hosts[host] - hosts[after] for host, after in itertools.pairwise(order)), None]
     return tuple(
         RankedHost(host, hosts[host], {weigher: of[host] for weigher, of in parts.items()}, margin)
         for host, margin in zip(order, margins, strict=bool(order))

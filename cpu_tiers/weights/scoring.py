@@ -130,6 +130,7 @@ LITERAL = Literal()
 BORING = Boring()
 BEST_FIT = BestFit()
 FRAGMENTATION = Fragmentation()
+
 SCORINGS: Mapping[str, Scoring] = {
     "literal": LITERAL,
     "boring": BORING,

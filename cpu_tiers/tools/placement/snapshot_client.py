@@ -108,8 +108,7 @@ class SnapshotClient(PlacementClient):
             _record(each)
             for each in self._snapshot.providers
             if (inventory := each.inventories.get(name))
-            and not inventory.units.refusing(amount)
-            and self.usages(each.uuid)[name] + amount <= inventory.capacity
+            and not inventory.refusing(amount, inventory.capacity - self.usages(each.uuid)[name])
         )
 
     def find_provider(self, name: str) -> Provider | None:

@@ -17,7 +17,6 @@ from cpu_tiers.weights.forest import Summary
 SLIGHT = 0.1
 """Added to the used share of each class: a class that nobody uses yet weighs a little."""
 
-
 Build = tuple[int | str, ...]
 """For each provider of a host, the number of its resource classes, and the classes."""
 

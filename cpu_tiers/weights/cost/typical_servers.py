@@ -16,7 +16,6 @@ from cpu_tiers.weights.cost.amounts import Scale
 Amounts = tuple[tuple[str, int], ...]
 """Amounts by resource class, sorted by the name of the class."""
 
-
 HALF_LIFE = 5_000
 """After so many further requests, a request counts half."""
 
@@ -24,6 +23,7 @@ MOST_SHAPES = 128
 """The number of shapes that are kept when there are twice as many."""
 
 LARGEST_WEIGHT = 1e9
+
 MOST_TYPICAL = 128
 """The largest number of shapes that count as typical."""
 
