@@ -20,6 +20,7 @@ with warnings.catch_warnings():
     from nova.scheduler.weights.ram import RAMWeigher
 
     import cpu_tiers.nova.scheduler.scores
+    from cpu_tiers.nova.notes import HostNotes
     from cpu_tiers.nova.options import CONF
     from cpu_tiers.nova.scheduler.weigher import MULTIPLIER, ResourceProviderWeigher
 
@@ -54,7 +55,7 @@ def host_states(spec: objects.RequestSpec) -> list[HostState]:
     for index, root in enumerate(roots):
         state = HostState(f"compute{index}", f"compute{index}", "cell")
         state.uuid, state.free_ram_mb, state.aggregates = root, 1024 * index, aggregates
-        state.request_scores = shared
+        state.cpu_tiers = HostNotes(scores=shared)
         states.append(state)
     return states
 
@@ -74,7 +75,7 @@ def ratios() -> Iterator[Ratio]:
         weigh(ours)
         rounds = []
         for index in range(ROUNDS):
-            states[index].request_scores.forest.claim(states[index].uuid, REQUESTED)
+            states[index].cpu_tiers.scores.forest.claim(states[index].uuid, REQUESTED)
             rounds.append((weigh(ours), weigh(rams)))
         mine, theirs = (min(column) for column in zip(*rounds, strict=True))
         detail = f"{mine * 1e3:.2f} ms of {theirs * 1e3:.2f} ms"

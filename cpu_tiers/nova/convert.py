@@ -1,14 +1,17 @@
-"""Nova's flavors and images as the values of :mod:`cpu_tiers.model.flavor`."""
+"""Nova's flavors, images, request groups and candidates as values of :mod:`cpu_tiers.model`."""
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 from collections.abc import Mapping
+from typing import Any
 
 from nova import objects
 
 from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.flavor import Flavor, Image
+from cpu_tiers.model.names import with_shares_named
+from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova import options
 
 # The properties of Nova's image that are plain values and that extra_specs/ reads. The
@@ -74,3 +77,31 @@ def to_image(image: objects.ImageMeta | None) -> Image | None:
     traits = {f"trait:{name}": "required" for name in properties.get("traits_required", [])}
     name = image.name if "name" in image and image.name else "(unnamed)"
     return Image(name=name, properties={**texts, **traits})
+
+
+def to_group(group: objects.RequestGroup, suffix: str | None) -> RequestGroup:
+    """Return Nova's group of a request that has no alternative traits."""
+    return RequestGroup(
+        suffix=suffix or "",
+        resources=group.resources,
+        required=frozenset(group.required_traits),
+        forbidden=frozenset(group.forbidden_traits),
+    )
+
+
+def add_group(request: Any, added: RequestGroup) -> objects.RequestGroup:
+    """Merge a group into the group of Nova's request with the same suffix; return Nova's group."""
+    # A copy, since the groups of ports and devices belong to the request spec, which is saved.
+    group = request.get_request_group(added.suffix or None).obj_clone()
+    request._rg_by_id[added.suffix or None] = group
+    group.resources = {**group.resources, **added.resources}
+    group.required_traits = group.required_traits | added.required
+    group.forbidden_traits = group.forbidden_traits | added.forbidden
+    return group
+
+
+def amounts_of(candidate: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
+    """Return the amounts of a candidate by provider uuid and resource class, with our names."""
+    return {
+        uuid: with_shares_named(of["resources"]) for uuid, of in candidate["allocations"].items()
+    }

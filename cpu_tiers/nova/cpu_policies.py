@@ -9,10 +9,9 @@ are described by their CPUs only, numa-topology-with-rps; decisions D4, D5 and D
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import functools
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nova import exception, objects
@@ -23,7 +22,7 @@ from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY, POLICY, emulat
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.numa import CPUS, IMAGE_CPUS, IMAGE_MEMORY, MEMORY
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, Seam, taking
 
 LOG = logging.getLogger(__name__)
 
@@ -95,22 +94,20 @@ def _has_cpus_only(specs: Mapping[str, str], image: objects.ImageMeta) -> bool:
     return has(CPUS, IMAGE_CPUS) and not has(MEMORY, IMAGE_MEMORY)
 
 
-def _translate_flavor(original: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def numa_get_constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta) -> Any:
-        try:
-            return original(equal_flavor(flavor, image_meta), image_meta)
-        except exception.NovaException as error:
-            if EMULATOR_SPEC_KEY not in extra_specs(flavor):
-                raise
-            # Nova does not know the key, so it must not keep a server that exists from a move.
-            constraints = original(
-                equal_flavor(_without(flavor, EMULATOR_SPEC_KEY), image_meta), image_meta
-            )
-            LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, EMULATOR_SPEC_KEY, error)
-            return constraints
-
-    return numa_get_constraints
+def _translate_flavor(
+    original: Function, flavor: objects.Flavor, image_meta: objects.ImageMeta
+) -> Any:
+    try:
+        return original(equal_flavor(flavor, image_meta), image_meta)
+    except exception.NovaException as error:
+        if EMULATOR_SPEC_KEY not in extra_specs(flavor):
+            raise
+        # Nova does not know the key, so it must not keep a server that exists from a move.
+        constraints = original(
+            equal_flavor(_without(flavor, EMULATOR_SPEC_KEY), image_meta), image_meta
+        )
+        LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, EMULATOR_SPEC_KEY, error)
+        return constraints
 
 
 def _without(flavor: objects.Flavor, key: str) -> objects.Flavor:
@@ -119,34 +116,26 @@ def _without(flavor: objects.Flavor, key: str) -> objects.Flavor:
     return other
 
 
-def _read_both_keys(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def get_emulator_thread_policy_constraint(flavor: objects.Flavor) -> str | None:
-        policy: str | None
-        if EMULATOR_SPEC_KEY in extra_specs(flavor):
-            try:
-                policy = emulator_threads_policy(to_flavor(flavor))
-            except InvalidInput as error:
-                LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, EMULATOR_SPEC_KEY, error)
-            else:
-                return policy
-        policy = original(flavor)
-        return policy
-
-    return get_emulator_thread_policy_constraint
+def _read_both_keys(original: Function, flavor: objects.Flavor) -> str | None:
+    policy: str | None
+    if EMULATOR_SPEC_KEY in extra_specs(flavor):
+        try:
+            policy = emulator_threads_policy(to_flavor(flavor))
+        except InvalidInput as error:
+            LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, EMULATOR_SPEC_KEY, error)
+        else:
+            return policy
+    policy = original(flavor)
+    return policy
 
 
-def _claim_masked(original: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def _translate_pinning_policies(
-        self: Any, flavor: objects.Flavor, image: objects.ImageMeta
-    ) -> None:
-        # Nova claims amounts of the flavor elsewhere.
-        if not _amounts_of_both(extra_specs(flavor)):
-            flavor = equal_flavor(flavor, image)
-        original(self, flavor, image)
-
-    return _translate_pinning_policies
+def _claim_masked(
+    original: Function, self: Any, flavor: objects.Flavor, image: objects.ImageMeta
+) -> None:
+    # Nova claims amounts of the flavor elsewhere.
+    if not _amounts_of_both(extra_specs(flavor)):
+        flavor = equal_flavor(flavor, image)
+    original(self, flavor, image)
 
 
 SEAMS = (
@@ -154,19 +143,19 @@ SEAMS = (
         module="nova.virt.hardware",
         path="numa_get_constraints",
         parameters="flavor, image_meta",
-        wrap=_translate_flavor,
+        wrap=taking(_translate_flavor),
     ),
     Seam(
         module="nova.virt.hardware",
         path="get_emulator_thread_policy_constraint",
         parameters="flavor",
-        wrap=_read_both_keys,
+        wrap=taking(_read_both_keys),
     ),
     Seam(
         module="nova.scheduler.utils",
         path="ResourceRequest._translate_pinning_policies",
         parameters="self, flavor, image",
-        wrap=_claim_masked,
+        wrap=taking(_claim_masked),
     ),
 )
 """The seams for nova-api, nova-scheduler, nova-compute and commands: flavors of the specs that

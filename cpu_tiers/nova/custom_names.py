@@ -8,29 +8,30 @@ error, and a trait of an image is chosen by a project: both stay an error.
 import functools
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from keystoneauth1.exceptions import ClientException
 
+from cpu_tiers.in_time import Beside
 from cpu_tiers.model import numa
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS, is_custom
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.nova.in_time import Beside
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova import steps
+from cpu_tiers.nova.notes import note, query_of
+from cpu_tiers.nova.seams import Function
 
 LOG = logging.getLogger(__name__)
-
-_NEEDED = "cpu_tiers_needed"
-"""The attribute of Nova's ResourceRequest with the names to create, as URLs of Placement."""
-
 
 _OF_PORTS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 """The beginnings of the traits that Neutron gives to devices and requests for ports."""
 
 _CREATION = Beside("new names in Placement", seconds=5.0, pause=5.0)
 """Placement may have the names already, so a query is sent without the work in a pause."""
+
+_CREATED: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+"""The URLs that Placement has, by Nova's ``SchedulerReportClient``."""
 
 
 def need(request: Any, groups: Iterable[RequestGroup], *, translated: bool = False) -> None:
@@ -40,10 +41,12 @@ def need(request: Any, groups: Iterable[RequestGroup], *, translated: bool = Fal
     :param translated: the groups are those of installed translators, whose traits are created,
         too. Otherwise a trait of another name comes from the flavor or the image.
     """
-    classes = {name for group in groups for name in group.resources}
+    groups = tuple(groups)
     traits = {name for group in groups for name in group.required | group.forbidden}
-    traits = {name for name in traits if translated or _is_ours(name)}
-    setattr(request, _NEEDED, getattr(request, _NEEDED, frozenset()) | _urls(classes, traits))
+    urls = {f"/traits/{name}" for name in traits if translated or _is_ours(name)}
+    urls |= {f"/resource_classes/{name}" for group in groups for name in group.resources}
+    custom = {url for url in urls if is_custom(url.rpartition("/")[2])}
+    note(request, names=query_of(request).names | custom)
 
 
 def _is_ours(trait: str) -> bool:
@@ -69,31 +72,13 @@ def _our_traits() -> frozenset[str]:
     )
 
 
-def _urls(classes: Iterable[str], traits: Iterable[str]) -> frozenset[str]:
-    """Return the URL in Placement of each custom class and trait."""
-    return frozenset(
-        f"/{kind}/{name}"
-        for kind, names in (("resource_classes", classes), ("traits", traits))
-        for name in names
-        if is_custom(name)
-    )
-
-
-def _ensure_names(original: Callable[..., object]) -> Callable[..., Any]:
+def _ensure_names(original: Function, self: Any, context: Any, resources: Any) -> Any:
     """Create the names of a query before the query is sent."""
-    created: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-
-    @functools.wraps(original)
-    def get_allocation_candidates(self: Any, context: Any, resources: Any) -> Any:
-        needed: frozenset[str] = getattr(resources, _NEEDED, frozenset())
-        if needed:
-            known = created.setdefault(self, set())
-            unknown = sorted(needed - known)
-            if unknown:
-                _CREATION.do(lambda: known.update(u for u in unknown if _create(self, context, u)))
-        return original(self, context, resources)
-
-    return get_allocation_candidates
+    if names := query_of(resources).names:
+        known = _CREATED.setdefault(self, set())
+        if unknown := sorted(names - known):
+            _CREATION.do(lambda: known.update(u for u in unknown if _create(self, context, u)))
+    return original(self, context, resources)
 
 
 def _create(client: Any, context: Any, url: str) -> bool:
@@ -114,10 +99,4 @@ def _create(client: Any, context: Any, url: str) -> bool:
     return not outcome
 
 
-SEAM = Seam(
-    module="nova.scheduler.client.report",
-    path="SchedulerReportClient.get_allocation_candidates",
-    parameters="self, context, resources",
-    wrap=_ensure_names,
-)
-"""The seam around the query for allocation candidates."""
+SEAM = steps.candidates(_ensure_names)

@@ -7,10 +7,10 @@ imports and installs the seams of the features that nova.conf switches on, and n
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import version
+from pkgutil import resolve_name
 
 from oslo_config import cfg
 
@@ -22,10 +22,6 @@ from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Seam, SeamMismatch
 
 LOG = logging.getLogger(__name__)
-
-
-def _always(_conf: cfg.ConfigOpts) -> bool:
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,20 +45,21 @@ class Feature:
     name: str
     wrappers: tuple[str, ...]
     option: str = ""
-    condition: Callable[[cfg.ConfigOpts], bool] = _always
+    condition: Callable[[cfg.ConfigOpts], bool] = lambda _: True
     switch: str = ""
     groups: tuple[str, ...] = ()
     attributes: tuple[Attribute, ...] = ()
-    is_needed: Callable[[cfg.ConfigOpts], bool] = _always
+    is_needed: Callable[[cfg.ConfigOpts], bool] = lambda _: True
 
-    def verify(self) -> None:
-        """Check that the seams and the attributes fit the installed Nova.
-
-        :raises SeamMismatch: a seam or an attribute does not fit.
-        """
-        seams.verify(self.seams)
-        for attribute in self.attributes:
-            attribute.verify()
+    def refusal(self) -> str:
+        """Return why the feature does not fit the installed Nova; empty if the feature fits."""
+        try:
+            seams.verify(self.seams)
+            for attribute in self.attributes:
+                attribute.verify()
+        except SeamMismatch as error:
+            return str(error)
+        return ""
 
     def is_on(self, conf: cfg.ConfigOpts) -> bool:
         """Tell whether the feature is on, and register the options that the feature reads.
@@ -89,14 +86,10 @@ class Feature:
     @property
     def seams(self) -> tuple[Seam, ...]:
         """Import the modules of the feature, and return its seams."""
-        return tuple(seam for name in self.wrappers for seam in _named(name))
-
-
-def _named(name: str) -> Iterator[Seam]:
-    """Yield the seam, or the seams, with the name ``module:attribute``."""
-    module, _, attribute = name.partition(":")
-    found: Seam | tuple[Seam, ...] = getattr(import_module(module), attribute)
-    yield from (found,) if isinstance(found, Seam) else found
+        named = map(resolve_name, self.wrappers)
+        return tuple(
+            seam for each in named for seam in ((each,) if isinstance(each, Seam) else each)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +140,7 @@ class Service:
 
         :raises SeamMismatch: a feature that is needed does not fit; with all such features.
         """
-        refusals = {feature: refusal for feature in features if (refusal := refusal_of(feature))}
+        refusals = {feature: refusal for feature in features if (refusal := feature.refusal())}
         fitting = [feature for feature in features if feature not in refusals]
         needed = []
         for feature, refusal in refusals.items():
@@ -167,15 +160,6 @@ class Service:
         if needed:
             raise SeamMismatch("\n".join(needed))
         return fitting
-
-
-def refusal_of(feature: Feature) -> str:
-    """Return why a feature does not fit the installed Nova; empty if the feature fits."""
-    try:
-        feature.verify()
-    except SeamMismatch as error:
-        return str(error)
-    return ""
 
 
 def _names(features: Iterable[Feature]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import copy
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,14 +17,12 @@ from nova.context import RequestContext
 
 from cpu_tiers.model.port import require, split_requirement
 from cpu_tiers.model.request import GroupDraft, RequestGroup
-from cpu_tiers.nova import custom_names
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova import custom_names, steps
+from cpu_tiers.nova.notes import note, query_of
+from cpu_tiers.nova.seams import Function, Seam
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
-
-_PORTS = "cpu_tiers_ports"
-"""The attribute of Nova's ResourceRequest with the suffixes of the groups to put into form."""
 
 
 def mark(request: ResourceRequest, suffixes: Iterable[str | None]) -> None:
@@ -34,7 +32,7 @@ def mark(request: ResourceRequest, suffixes: Iterable[str | None]) -> None:
     """
     groups = [_to_group(s, g) for s, g in request._rg_by_id.items() if s and s in set(suffixes)]
     if groups := [group for group in groups if group.any_of or not group.resources]:
-        setattr(request, _PORTS, frozenset(group.suffix for group in groups))
+        note(request, ports=frozenset(group.suffix for group in groups))
         # Placement answers 400 if it does not know one of the alternatives, for example
         # because no host has the physical network yet.
         alternatives = frozenset[str]().union(*(t for g in groups for t in g.any_of))
@@ -50,23 +48,18 @@ def _to_group(suffix: str, nova_group: objects.RequestGroup) -> RequestGroup:
     return draft.freeze(suffix)
 
 
-def _ask_in_form(original: Callable[..., object]) -> Callable[..., Any]:
+def _ask_in_form(
+    original: Function, self: ReportClient, context: RequestContext, resources: ResourceRequest
+) -> Any:
     """Send the query of a server with such ports in the form that Placement understands."""
-
-    @functools.wraps(original)
-    def get_allocation_candidates(
-        self: ReportClient, context: RequestContext, resources: ResourceRequest
-    ) -> Any:
-        suffixes: frozenset[str] = getattr(resources, _PORTS, frozenset())
-        groups = [_to_group(s, g) for s, g in resources._rg_by_id.items() if s in suffixes]
-        if not groups:
-            return original(self, context, resources)
-        # A copy with the same session: other requests use Nova's client at the same time.
-        client = copy.copy(self)
-        client.get = functools.partial(_get, self, groups, resources._same_subtree)
-        return original(client, context, resources)
-
-    return get_allocation_candidates
+    suffixes = query_of(resources).ports
+    groups = [_to_group(s, g) for s, g in resources._rg_by_id.items() if s in suffixes]
+    if not groups:
+        return original(self, context, resources)
+    # A copy with the same session: other requests use Nova's client at the same time.
+    client = copy.copy(self)
+    client.get = functools.partial(_get, self, groups, resources._same_subtree)
+    return original(client, context, resources)
 
 
 def _get(
@@ -111,13 +104,7 @@ def in_form(
 
 
 SEAMS = (
-    Seam(
-        module="nova.scheduler.client.report",
-        path="SchedulerReportClient.get_allocation_candidates",
-        parameters="self, context, resources",
-        wrap=_ask_in_form,
-        layer=-1,  # within joined_answers, which sends several queries, each of them in form
-    ),
+    steps.candidates(_ask_in_form),
     Seam(
         module="nova.scheduler.client.report",
         path="SchedulerReportClient.get",

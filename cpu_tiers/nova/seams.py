@@ -1,10 +1,10 @@
 """Seams: functions of Nova that cpu-tiers wraps or relies on, each verified before use.
 
-A service installs the seams of its features (:mod:`cpu_tiers.nova.features`). A seam
-is installed once, even if Nova loads several classes of cpu-tiers in one service. If
-the parameters of a function in the installed Nova differ from the parameters of its
-seam, the service stops at its start with an error that names the function. Without
-the check, a wrapper could silently have no effect.
+A service installs the seams of its features (:mod:`cpu_tiers.nova.features`). A function has a
+single wrapper, which takes the steps of all installed seams of the function. If the parameters of
+a function in the installed Nova differ from the parameters of its seam, the service stops at its
+start with an error that names the function. Without the check, a wrapper could silently have no
+effect.
 """
 
 import functools
@@ -22,92 +22,136 @@ from cpu_tiers.errors import CpuTiersError
 
 _CHANGING = threading.RLock()
 
-_MARK = "__cpu_tiers_seams__"
-"""The attribute of a wrapper with a :class:`_Wrapper` for each seam around its function, the
-innermost first. ``functools.wraps`` of a wrapper from another tool, such as a profiler, copies
-the attribute to its own wrapper."""
+_MARK = "__cpu_tiers_wrapper__"
+"""The attribute of a wrapped function with its :class:`_Wrapper`. ``functools.wraps`` of a wrapper
+from another tool, such as a profiler, copies the attribute to the tool's own wrapper."""
+
+Function = Callable[..., Any]
+"""A function of Nova, or what is left of the wrapper around the function."""
 
 
 class SeamMismatch(CpuTiersError):
     """The installed Nova lacks a function or an attribute, or has it in another form."""
 
 
-class SeamCovered(CpuTiersError):
-    """A wrapper cannot be removed, because another tool has wrapped it."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seam:
-    """A function of Nova and the wrapper that cpu-tiers puts around the function.
+    """A function of Nova, and what cpu-tiers does in its wrapper around the function.
 
-    ``docs/seams.toml`` says why, and what would end the wrapper.
+    ``docs/seams.toml`` says why, and what would end it.
 
     :param module: the module with the function, such as ``nova.scheduler.utils``.
     :param path: the qualified name of the function in the module, such as
         ``ResourceRequest.from_request_spec``.
     :param parameters: the function's parameters as its ``def`` has them, without annotations:
         ``self, spec_obj, limits=None``, also with ``*`` and ``/``.
-    :param wrap: takes the original function and returns the wrapper. ``None`` for a
-        function that cpu-tiers calls or overrides, and therefore only verifies.
+    :param wrap: takes the function, or what is left of its wrapper, and returns a function with
+        the same parameters. ``None`` for a function that cpu-tiers calls or overrides, and
+        therefore only verifies.
     :param other_parameters: the parameters that the function has in other releases of Nova.
         The wrapper works with all of them.
-    :param layer: the place among several wrappers around the same function: the wrapper of the
-        lowest layer is the innermost, the wrapper of the highest layer is called first.
+    :param place: the place among several seams of the same function (:mod:`cpu_tiers.nova.steps`).
+        The lowest is called first.
     """
 
     module: str
     path: str
     parameters: str
-    wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
+    wrap: Callable[[Function], Function] | None = None
     other_parameters: tuple[str, ...] = ()
-    layer: int = 0
+    place: int = 0
 
     def __str__(self) -> str:
         """Return the full name of Nova's function."""
         return f"{self.module}.{self.path}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def taking(step: Function) -> Callable[[Function], Function]:
+    """Return the ``wrap`` of a :class:`Seam` that takes a step.
+
+    :param step: is called with what is left of the wrapper, and then the arguments of Nova's
+        function. It calls what is left, or not.
+    """
+    return functools.partial(functools.partial, step)
+
+
 class _Wrapper:
-    """An installed wrapper.
+    """The only wrapper of cpu-tiers around a function, which takes the steps of all its seams.
 
     :param before: the attribute of Nova's class or module that the wrapper replaced.
     """
 
-    seam: Seam
-    function: Callable[..., Any]
-    before: Any
+    def __init__(self, owner: Any, name: str, before: Any) -> None:
+        self._owner, self._name, self._before = owner, name, before
+        self._original = call = _original(owner, before)
+        self.take(())
+
+        @functools.wraps(call)
+        def take_steps(*args: Any, **kwargs: Any) -> Any:
+            return self._call(*args, **kwargs)
+
+        setattr(take_steps, _MARK, self)
+        self._function = take_steps
+        # A wrapper in place of a class method or a static method has to be of that kind, too, or
+        # Nova would call the wrapper without the class, or with an instance too many.
+        kinds = [kind for kind in (classmethod, staticmethod) if isinstance(before, kind)]
+        setattr(owner, name, kinds[0](take_steps) if kinds else take_steps)
+
+    def take(self, seams: Iterable[Seam]) -> None:
+        """Take the steps of these seams from now on, and no others."""
+        self.seams = tuple(sorted(seams, key=lambda seam: seam.place))
+        call = self._original
+        for seam in reversed(self.seams):
+            if seam.wrap:
+                call = seam.wrap(call)
+        self._call = call
+
+    def end(self) -> None:
+        """Put the function of Nova back, unless another tool has wrapped this wrapper."""
+        if _function(inspect.getattr_static(self._owner, self._name)) is self._function:
+            setattr(self._owner, self._name, self._before)
 
 
 def install(seams: Iterable[Seam]) -> tuple[Seam, ...]:
-    """Wrap each function of ``seams``, unless the function has this wrapper already.
+    """Have the wrapper of each function take the steps of ``seams``, too.
 
     Several threads, native or green, may call this function at the same time.
 
-    :returns: the seams whose functions were wrapped now.
+    :returns: the seams whose steps were not taken before.
     :raises SeamMismatch: a seam does not fit the installed Nova. No function is wrapped.
     """
-    by_layer = sorted(seams, key=lambda seam: seam.layer)
+    seams = tuple(dict.fromkeys(seams))
     with _CHANGING:
         # All seams first, so that a mismatch leaves every function of Nova as it was.
-        verify(by_layer)
-        return tuple(seam for seam in by_layer if seam.wrap and _wrap(seam, seam.wrap))
+        verify(seams)
+        new = tuple(seam for seam in seams if seam.wrap and not is_installed(seam))
+        for seam in new:
+            owner, name, attribute = _find(seam)
+            wrapper = _wrapper(attribute) or _Wrapper(owner, name, attribute)
+            wrapper.take((*wrapper.seams, seam))
+        return new
 
 
 def remove(seams: Iterable[Seam]) -> None:
-    """Take the wrappers of ``seams`` away again. Other seams around the same functions stay.
-
-    :raises SeamCovered: another tool has wrapped a function after cpu-tiers.
-    """
-    removed = frozenset(seams)
+    """Take the steps of ``seams`` no more; a function of which no step is left is put back."""
     with _CHANGING:
-        for seam in removed:
-            _unwrap(seam, removed)
+        for seam in seams:
+            wrapper = _wrapper(_find(seam)[2])
+            if wrapper and seam in wrapper.seams:
+                wrapper.take(each for each in wrapper.seams if each != seam)
+                if not wrapper.seams:
+                    wrapper.end()
 
 
 def is_installed(seam: Seam) -> bool:
-    """Tell whether the function of a seam has the wrapper of the seam."""
-    return seam in [wrapper.seam for wrapper in _wrappers(_find(seam)[2])]
+    """Tell whether the wrapper of a seam's function takes the step of the seam."""
+    return seam in steps_of(_find(seam)[2])
+
+
+def steps_of(attribute: Any) -> tuple[Seam, ...]:
+    """Return the seams whose steps the wrapper around a function takes, the first called first."""
+    wrapper = _wrapper(attribute)
+    return wrapper.seams if wrapper else ()
 
 
 def function_of(seam: Seam) -> Any:
@@ -125,22 +169,6 @@ def verify(seams: Iterable[Seam]) -> None:
     """
     for seam in seams:
         _find(seam)
-
-
-def _wrap(seam: Seam, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
-    """Wrap the function of a seam; return ``False`` if the function has the wrapper already."""
-    owner, name, attribute = _find(seam)
-    installed = _wrappers(attribute)
-    if seam in [wrapper.seam for wrapper in installed]:
-        return False
-    function = wrap(_original(owner, attribute))
-    new = _Wrapper(seam=seam, function=function, before=attribute)
-    setattr(function, _MARK, (*installed, new))
-    # A wrapper in place of a class method or a static method has to be of that kind, too, or
-    # Nova would call the wrapper without the class, or with an instance too many.
-    kinds = [kind for kind in (classmethod, staticmethod) if isinstance(attribute, kind)]
-    setattr(owner, name, kinds[0](function) if kinds else function)
-    return True
 
 
 def _original(owner: Any, attribute: Any) -> Callable[..., Any]:
@@ -163,22 +191,10 @@ def _original(owner: Any, attribute: Any) -> Callable[..., Any]:
     return call
 
 
-def _unwrap(seam: Seam, removed: frozenset[Seam]) -> None:
-    """Put the function of a seam back, with the wrappers of all seams that are not removed."""
-    owner, name, attribute = _find(seam)
-    wrappers = _wrappers(attribute)
-    if seam not in [wrapper.seam for wrapper in wrappers]:
-        return
-    if wrappers[-1].function is not _function(attribute):
-        raise SeamCovered(f"{seam} was wrapped by another tool after cpu-tiers: unwrap it first")
-    setattr(owner, name, wrappers[0].before)
-    install(wrapper.seam for wrapper in wrappers if wrapper.seam not in removed)
-
-
-def _wrappers(attribute: Any) -> tuple[_Wrapper, ...]:
-    """Return the wrappers of cpu-tiers around a function, the innermost first."""
-    wrappers: tuple[_Wrapper, ...] = getattr(_function(attribute), _MARK, ())
-    return wrappers
+def _wrapper(attribute: Any) -> _Wrapper | None:
+    """Return the wrapper of cpu-tiers around a function, which other tools may have wrapped."""
+    wrapper: _Wrapper | None = getattr(_function(attribute), _MARK, None)
+    return wrapper
 
 
 def _find(seam: Seam) -> tuple[Any, str, Any]:

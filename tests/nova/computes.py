@@ -22,7 +22,8 @@ from nova.conf import paths
 from nova.tests.functional.libvirt import base
 
 from cpu_tiers.conf import api, compute, filter_scheduler, libvirt
-from cpu_tiers.nova import options
+from cpu_tiers.nova import options, seams
+from cpu_tiers.nova.compute.features import COMPUTE
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from tests.nova.kinds import FAKE, OURS, REPORTS_SHARES, WEIGHER, KeepsTuning, Kind, OneRouter
 from tests.nova.numa.agreement import Node, check_agreement
@@ -129,8 +130,13 @@ class Computes(base.ServersTestBase):
         self.flags(group="filter_scheduler", **values)
 
     def restart_scheduler(self, **values: Any) -> None:
-        """Set options of ``[filter_scheduler]``, and turn on their features."""
+        """Set options of ``[filter_scheduler]``, and turn on only the features that are on now."""
         self.configure(**values)
+        before, others = (
+            {seam for feature in service.features for seam in feature.seams}
+            for service in (SCHEDULER, COMPUTE)
+        )
+        seams.remove(before - others)
         SCHEDULER.start()
 
     def reporting(self, on: bool) -> None:

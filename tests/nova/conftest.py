@@ -26,6 +26,7 @@ with warnings.catch_warnings():
     import nova.api.validation.extra_specs.validators  # isort: skip
 
 from cpu_tiers.nova import seams
+from cpu_tiers.nova.scheduler.resource_request import scheduler_translators
 from tests import draws, made_once
 from tests.in_processes import run_taken
 from tests.nova.wrapping import all_seams
@@ -47,6 +48,7 @@ def nova_as_it_was() -> Iterator[None]:
     """Take our seams out again: in one test all services share this process."""
     yield
     seams.remove(SEAMS)
+    scheduler_translators.cache_clear()
 
 
 def pytest_collection_finish() -> None:

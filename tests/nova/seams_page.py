@@ -7,10 +7,12 @@ their releases are written first; the fingerprints of other releases stay.
 
 import ast
 import json
+import re
 import sys
 import textwrap
 import tomllib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from zipfile import ZipFile
@@ -20,6 +22,7 @@ from cpu_tiers.nova.api.features import API, CONFIGURED
 from cpu_tiers.nova.compute.features import COMPUTE
 from cpu_tiers.nova.features import Feature, Service
 from cpu_tiers.nova.fingerprints import Function, fingerprint_of
+from cpu_tiers.nova.notes import HostNotes, QueryNotes, SearchNotes
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.seams import Seam
 from tests.nova.wrapping import all_seams
@@ -53,8 +56,9 @@ A service wraps the functions of the features that are on, and no other function
 
 FUNCTIONS = """\
 Each function has the services and the features that need the function, why, and what breaks
-unseen if the body of the function changes. Where several wrappers are around one function, the
-wrapper of the highest layer is called first. Releases of Nova with the same body are in one
+unseen if the body of the function changes. A function has one wrapper. Where the wrapper takes
+several steps, they stand here in their order (``cpu_tiers/nova/steps.py``), and the wrapper of a
+service takes those of the features that are on. Releases of Nova with the same body are in one
 group."""
 
 ENDINGS = """\
@@ -64,6 +68,16 @@ the wrapper adds. With what the column names, the wrapper would go."""
 ATTRIBUTES = """\
 Attributes of Nova's objects that cpu-tiers reads or writes. A service does not start over a Nova
 that lacks an attribute of a feature that is on."""
+
+VALUES = """\
+While nova-scheduler looks for hosts, cpu-tiers keeps one value on an object of Nova, in the
+attribute ``cpu_tiers`` (``cpu_tiers/nova/notes.py``). Beside its value, a host state has
+``provider_summaries``, as the specification of the weigher says. The mappings of a candidate with
+NUMA nodes are a ``NodeMappings`` (``cpu_tiers/nova/numa/candidate_cells.py``), which adds host
+cells and interfaces of devices."""
+
+PARAMETER = r":param (\w+): (.*?)(?=\n +:param|\s*\Z)"
+OWNERS = {"ResourceRequest": QueryNotes, "RequestSpec": SearchNotes, "HostState": HostNotes}
 
 
 def fingerprints_of(wheel: Path) -> dict[str, str]:
@@ -105,7 +119,11 @@ def add(wheels: Iterable[Path]) -> None:
 
 def page() -> str:
     """Return the text of docs/seams.rst."""
-    return HEAD + "\n".join([*_features(), *_endings(), *_functions(), *_attributes()]) + "\n"
+    return (
+        HEAD
+        + "\n".join([*_features(), *_endings(), *_functions(), *_attributes(), *_values()])
+        + "\n"
+    )
 
 
 def _table(*rows: Iterable[str]) -> Iterator[str]:
@@ -151,12 +169,13 @@ def name_of(seam: Seam) -> str:
     """Return the name of a seam in docs/seams.toml."""
     if seam.wrap is None:
         return seam.path
-    return f"{seam.wrap.__module__.rpartition('.')[2]}.{seam.path.rpartition('.')[2]}"
+    step = seam.wrap.args[0] if isinstance(seam.wrap, partial) else seam.wrap
+    return f"{step.__module__.rpartition('.')[2]}.{seam.path.rpartition('.')[2]}"
 
 
 def in_order() -> list[Seam]:
-    """Return all seams by their functions, those of one function from the innermost."""
-    return sorted(all_seams(), key=lambda seam: (str(seam), seam.layer, name_of(seam)))
+    """Return all seams by their functions, those of one function in the order of their steps."""
+    return sorted(all_seams(), key=lambda seam: (str(seam), seam.place, name_of(seam)))
 
 
 def _endings() -> Iterator[str]:
@@ -179,10 +198,10 @@ def _functions() -> Iterator[str]:
 
 
 def _function(seams: list[Seam]) -> Iterator[str]:
-    is_layered = len([seam for seam in seams if seam.wrap]) > 1
-    for seam in seams:
-        layer = f", layer {seam.layer}" if is_layered else ""
-        kind = f"wrapped{layer}" if seam.wrap else "not wrapped"
+    most = len([seam for seam in seams if seam.wrap])
+    for number, seam in enumerate(seams, start=1):
+        step = f", step {number} of {most}" if most > 1 else ""
+        kind = f"wrapped{step}" if seam.wrap else "not wrapped"
         needed_by = "; ".join(
             f"{', '.join(service.name for service in services)}: {features}"
             for features, services in users(seam).items()
@@ -219,6 +238,16 @@ def _attributes() -> Iterator[str]:
         for name, (kind, why, names) in sorted(by_attribute.items())
     ]
     yield from _table(("Attribute", "Type", "Features", "Use"), *rows)
+
+
+def _values() -> Iterator[str]:
+    yield from ("Values on objects of Nova", "-------------------------", "", VALUES, "")
+    rows = [
+        (f"``{owner}``", f"``{name}``", " ".join(text.split()).removesuffix("."))
+        for owner, kind in OWNERS.items()
+        for name, text in re.findall(PARAMETER, kind.__doc__ or "", re.DOTALL)
+    ]
+    yield from _table(("Object", "Field", "Use"), *rows)
 
 
 def main() -> None:

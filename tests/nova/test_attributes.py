@@ -39,16 +39,21 @@ def module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fake_nova", fake)
 
 
-def attribute(name: str, kind: type | None = None, **values: Any) -> Attribute:
-    place = {"module": "fake_nova", "owner": "Request"}
-    return Attribute(name=name, kind=kind, why="", **{**place, **values})
+def attribute(
+    name: str,
+    kind: type | None = None,
+    *arguments: str,
+    owner: str = "Request",
+    module: str = "fake_nova",
+) -> Attribute:
+    return Attribute(f"{module}:{owner}", name, "", kind, arguments)
 
 
 @pytest.mark.parametrize(
     "fitting",
     [
         pytest.param(attribute("groups", dict), id="of a new object"),
-        pytest.param(attribute("groups", dict, arguments=("a", "b")), id="with arguments"),
+        pytest.param(attribute("groups", dict, "a", "b"), id="with arguments"),
         pytest.param(attribute("groups"), id="in the code of the constructor"),
         pytest.param(attribute("policy"), id="a property"),
     ],
@@ -68,7 +73,9 @@ def test_an_attribute_that_fits(fitting: Attribute) -> None:
         pytest.param(attribute("gone", dict), "gone does not exist", id="not in a new object"),
         pytest.param(attribute("gone"), "gone does not exist", id="not in the constructor"),
         pytest.param(
-            attribute("groups", owner="Plain"), "groups does not exist", id="no constructor"
+            attribute("groups", owner="Plain"),
+            "groups does not exist",
+            id="no constructor",
         ),
         pytest.param(attribute("groups", owner="Gone"), "does not exist", id="no such class"),
         pytest.param(attribute("groups", module="gone"), "does not exist", id="no such module"),

@@ -9,9 +9,10 @@ from unittest import mock
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
+from cpu_tiers.in_time import Beside
 from cpu_tiers.model.request import RequestGroup
 from cpu_tiers.nova import custom_names
-from cpu_tiers.nova.in_time import Beside
+from cpu_tiers.nova.notes import query_of
 from tests.nova.cloud import SHARES
 
 DROPPED = "Dropped, so that no answer waits: "
@@ -103,7 +104,7 @@ def test_the_traits_of_an_installed_translator_are_created() -> None:
     request = SimpleNamespace()
     group = RequestGroup(resources={"VCPU": 1}, required=frozenset({"CUSTOM_FAST"}))
     custom_names.need(request, [group], translated=True)
-    assert getattr(request, custom_names._NEEDED) == {"/traits/CUSTOM_FAST"}
+    assert query_of(request).names == {"/traits/CUSTOM_FAST"}
 
 
 def test_a_placement_that_hangs_delays_one_query_by_the_budget(

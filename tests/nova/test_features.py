@@ -3,21 +3,16 @@
 import functools
 import logging
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from nova import service
 from nova.objects import RequestSpec
-from nova.scheduler import utils as scheduler_utils
-from nova.scheduler.client.report import SchedulerReportClient
 from nova.scheduler.host_manager import HostState
 from nova.scheduler.manager import SchedulerManager
-from nova.scheduler.utils import ResourceRequest
 from nova.scheduler.weights import WeighedHost
 
 from cpu_tiers import extensions
@@ -258,50 +253,6 @@ def test_nova_api_that_has_not_read_its_configuration_yet() -> None:
     assert wrapped() == ["nova.service.setup_profiler"]
     service.setup_profiler("nova-api", "host")
     assert set(wrapped()) == CPUS | ADMISSION
-
-
-def layers(function: Any) -> list[str]:
-    """Return the modules of cpu-tiers around a function of Nova, from the outside."""
-    files = []
-    while hasattr(function, "__wrapped__"):
-        files.append(Path(function.__code__.co_filename))
-        function = function.__wrapped__
-    return [file.stem for file in files if "cpu_tiers" in file.parts]
-
-
-def test_the_order_of_several_seams_around_one_function() -> None:
-    switch_on(*EVERYTHING)
-    start_scheduler()
-    assert {
-        function.__qualname__: layers(function)
-        for function in (
-            HostState.consume_from_request,
-            SchedulerManager._get_sorted_hosts,
-            SchedulerReportClient.get_allocation_candidates,
-            ResourceRequest.from_request_spec.__func__,
-            scheduler_utils.claim_resources,
-        )
-    } == {
-        "HostState.consume_from_request": ["candidate_order", "numa_fit", "scores"],
-        "SchedulerManager._get_sorted_hosts": [
-            "candidate_order",
-            "next_candidate",
-            "refused_candidates",
-        ],
-        "claim_resources": ["next_candidate", "decisions"],
-        "SchedulerReportClient.get_allocation_candidates": [
-            "lacking_constraints",
-            "joined_answers",
-            "custom_names",
-            "port_queries",
-        ],
-        "ResourceRequest.from_request_spec": ["port_traits", "host_traits", "resource_request"],
-    }
-
-
-def test_no_two_seams_around_one_function_have_one_layer() -> None:
-    counted = Counter((str(seam), seam.layer) for seam in all_seams() if seam.wrap)
-    assert set(counted.values()) == {1}
 
 
 def test_every_seam_belongs_to_a_feature() -> None:

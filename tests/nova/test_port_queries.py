@@ -11,6 +11,7 @@ from nova import objects
 from nova.network import constants
 from nova.scheduler.utils import ResourceRequest
 
+from cpu_tiers.nova.notes import query_of
 from cpu_tiers.nova.scheduler import port_traits
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from tests.nova.best_effort import ANY, P1, P2, BestEffort
@@ -53,7 +54,7 @@ def query(
     ((url,), kwargs) = client.get.call_args
     assert kwargs["global_request_id"] == "req-1"
     pairs = parse_qsl(url.partition("?")[2], keep_blank_values=True)
-    needed: frozenset[str] = getattr(resources, "cpu_tiers_needed", frozenset())
+    needed = query_of(resources).names
     named = sorted(pair for pair in pairs if pair[0] not in ("limit", "resources"))
     return kwargs["version"], named, needed
 

@@ -20,7 +20,6 @@ from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 from cpu_tiers.nova.seams import (
     Seam,
-    SeamCovered,
     SeamMismatch,
     install,
     is_installed,
@@ -97,10 +96,11 @@ def test_several_seams_around_one_function(module: ModuleType) -> None:
     def shout(original: Callable[..., Any]) -> Callable[..., Any]:
         return functools.wraps(original)(lambda text: original(text) + "!")
 
-    loud = Seam(module="fake_nova", path="plain", parameters="text", wrap=shout)
-    install([PLAIN, loud])
+    loud = Seam(module="fake_nova", path="plain", parameters="text", wrap=shout, place=-1)
     install([PLAIN])
-    install([loud])
+    wrapper = module.plain
+    install([loud, PLAIN])
+    assert module.plain is wrapper
     assert module.plain("a") == "aa!"
 
 
@@ -283,7 +283,7 @@ def test_a_removed_seam_leaves_the_others(module: ModuleType) -> None:
         return functools.wraps(original)(lambda text: original(text) + "!")
 
     plain = module.plain
-    loud = Seam(module="fake_nova", path="plain", parameters="text", wrap=shout, layer=1)
+    loud = Seam(module="fake_nova", path="plain", parameters="text", wrap=shout, place=-1)
     install([loud, PLAIN])
     assert module.plain("a") == "aa!"
     remove([PLAIN])
@@ -300,11 +300,14 @@ def test_a_removed_seam_leaves_novas_own_attribute(module: ModuleType) -> None:
     assert {name: vars(module.Service)[name] for name in before} == before
 
 
-def test_a_seam_under_the_wrapper_of_another_tool_stays(module: ModuleType) -> None:
+def test_a_seam_under_the_wrapper_of_another_tool_is_removed(module: ModuleType) -> None:
+    """The wrapper of the tool stays, and so does ours beneath, which takes no step any more."""
     install([PLAIN])
     module.plain = double(module.plain)  # type: ignore[attr-defined]
-    with pytest.raises(SeamCovered, match=r"fake_nova\.plain was wrapped by another tool"):
-        remove([PLAIN])
+    remove([PLAIN])
+    assert not is_installed(PLAIN)
+    assert module.plain("a") == "aa"
+    install([PLAIN])
     assert module.plain("a") == "aaaa"
 
 

@@ -16,11 +16,13 @@ pytestmark = pytest.mark.skipif(
 # The section for the messages of a module: the longest name counts.
 SECTIONS = {
     "accounting": "Allocations of servers and ports",
+    "bounded_file": "nova-scheduler",
     "conf": "nova.conf and the host",
     "extensions": "Plugins",
     "extra_specs": "Flavors, images and ports",
     "guest": "Guests",
     "guest.occupancy": "libvirt",
+    "in_time": "All services of Nova",
     "inventory": "nova.conf and the host",
     "libvirt": "libvirt",
     "libvirt.cputune": "Guests",

@@ -6,11 +6,11 @@ cpu-tiers. The driver by itself, with every option off, gives a guest the weight
 run of the resource tracker whether the host has reported NUMA nodes or shares before.
 """
 
-from cpu_tiers.nova.attributes import in_class
+from cpu_tiers.nova.attributes import Attribute
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
 
-_TRACKER = "nova.compute.resource_tracker", "ResourceTracker"
-_DRIVER = "nova.virt.libvirt.driver", "LibvirtDriver"
+_TRACKER = "nova.compute.resource_tracker:ResourceTracker"
+_DRIVER = "nova.virt.libvirt.driver:LibvirtDriver"
 
 HOST_REPORT = Feature(
     name="host report",
@@ -19,10 +19,12 @@ HOST_REPORT = Feature(
     switch="``[DEFAULT] compute_driver`` names the driver",
     wrappers=("cpu_tiers.nova.compute.host_report:SEAMS",),
     attributes=(
-        in_class(_TRACKER, "provider_configs", "tells whether provider.yaml reports shares, too"),
-        in_class(_TRACKER, "reportclient", "reads the allocations of the servers on the host"),
-        in_class(_DRIVER, "provider_tree", "set to a copy of the tree with NUMA nodes and shares"),
-        in_class(_DRIVER, "_host", "reads the capabilities of the host from libvirt"),
+        Attribute(_TRACKER, "provider_configs", "tells whether provider.yaml reports shares, too"),
+        Attribute(_TRACKER, "reportclient", "reads the allocations of the servers on the host"),
+        Attribute(
+            _DRIVER, "provider_tree", "set to a copy of the tree with NUMA nodes and shares"
+        ),
+        Attribute(_DRIVER, "_host", "reads the capabilities of the host from libvirt"),
     ),
 )
 GUEST_WEIGHTS = Feature(
@@ -39,7 +41,7 @@ NUMA_REPORTING = Feature(
     ),
     wrappers=("cpu_tiers.nova.compute.numa.numa_pinning:SEAMS",),
     attributes=(
-        in_class(_TRACKER, "provider_tree", "has the names of the NUMA nodes of a server"),
+        Attribute(_TRACKER, "provider_tree", "has the names of the NUMA nodes of a server"),
     ),
 )
 PORT_TRAITS = Feature(

@@ -11,7 +11,6 @@ cell as the whole host.
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
 import copy
-import functools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,11 +22,12 @@ from nova import exception, objects
 from nova.virt import hardware
 
 from cpu_tiers.model.guest import CellPlace
+from cpu_tiers.nova import steps
 from cpu_tiers.nova.numa.candidate_cells import on_interfaces, places_of
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, Seam, taking
 
 if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import HostState
+    pass
 
 LOG = logging.getLogger(__name__)
 
@@ -37,41 +37,36 @@ Ways = Iterable[Sequence[CellPlace]]
 Requests = Sequence[Any]
 """The PCI requests of a guest, of Nova's class ``InstancePCIRequest``."""
 
-# A context variable, since Nova's callers pass no allocations through to
-# numa_fit_instance_to_host, and threads, native or green, fit guests at the same time.
-_FIND_WAYS: ContextVar[Callable[[objects.InstanceNUMATopology], Ways | None] | None] = ContextVar(
-    "cpu_tiers_find_ways", default=None
-)
+FindWays = Callable[[Any], Ways | None]
+"""Takes Nova's topology of a guest and returns the ways to place it; ``None``: Nova chooses."""
+
+VaryRequests = Callable[[Requests], Iterable[Requests]]
 
 
 def _as_they_are(requests: Requests) -> Iterator[Requests]:
     yield requests
 
 
-_VARY_REQUESTS: ContextVar[Callable[[Requests], Iterable[Requests]]] = ContextVar(
-    "cpu_tiers_vary_requests", default=_as_they_are
+# A context variable, since Nova's callers pass no allocations through to
+# numa_fit_instance_to_host, and threads, native or green, fit guests at the same time.
+_ALLOCATED: ContextVar[tuple[FindWays | None, VaryRequests]] = ContextVar(
+    "cpu_tiers_allocated", default=(None, _as_they_are)
 )
 
 
 @contextmanager
-def allocated(
-    find: Callable[[objects.InstanceNUMATopology], Ways | None],
-    vary: Callable[[Requests], Iterable[Requests]] = _as_they_are,
-) -> Iterator[None]:
+def allocated(find: FindWays, vary: VaryRequests = _as_they_are) -> Iterator[None]:
     """Fit guests only in the ways that ``find`` returns, while the context is active.
 
-    :param find: takes Nova's topology of a guest and returns the ways to place the guest,
-        or ``None`` to let Nova choose.
     :param vary: takes the PCI requests of a guest and returns them as often as they may be
         checked, each time changed in place. After the first check that succeeds, the requests
         stay as they are.
     """
-    tokens = _FIND_WAYS.set(find), _VARY_REQUESTS.set(vary)
+    token = _ALLOCATED.set((find, vary))
     try:
         yield
     finally:
-        _FIND_WAYS.reset(tokens[0])
-        _VARY_REQUESTS.reset(tokens[1])
+        _ALLOCATED.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,7 @@ class _Fitting:
     fit: Callable[..., Any]
     host: objects.NUMATopology
     guest: objects.InstanceNUMATopology
-    provider_mapping: Mapping[str, list[str]] | None
+    provider_mapping: Mapping[str, Sequence[str]] | None
     limits: objects.NUMATopologyLimits | None
     pci_requests: Any
     pci_stats: Any
@@ -155,9 +150,10 @@ class _Fitting:
         """
         if not self.pci_requests or not self.pci_stats:
             return True
+        _, vary = _ALLOCATED.get()
         return any(
             self._give_devices(cells, on_interfaces(requests, self.provider_mapping))
-            for requests in _VARY_REQUESTS.get()(self.pci_requests)
+            for requests in vary(self.pci_requests)
         )
 
     def _give_devices(self, cells: Sequence[objects.InstanceNUMACell], requests: Requests) -> bool:
@@ -205,54 +201,46 @@ def _ways_of(mappings: object) -> Ways | None:
     return None if places is None else [places]
 
 
-def _constrain(original: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def numa_fit_instance_to_host(
-        host_topology: objects.NUMATopology | None,
-        instance_topology: objects.InstanceNUMATopology | None,
-        provider_mapping: Mapping[str, list[str]] | None,
-        limits: objects.NUMATopologyLimits | None = None,
-        pci_requests: Any = None,
-        pci_stats: Any = None,
-    ) -> objects.InstanceNUMATopology | None:
-        options = provider_mapping, limits, pci_requests, pci_stats
-        ways = None
-        if host_topology and instance_topology:
-            # NUMATopologyFilter passes the mappings of a candidate. nova-compute passes None,
-            # so nova/compute/numa/numa_pinning.py finds the ways by the server's allocations.
-            find = _FIND_WAYS.get()
-            ways = find(instance_topology) if find else _ways_of(provider_mapping)
-        if ways is None:
-            # Nova's filter passes one guest for all candidates of a host, although fitting changes
-            # the guest, and Nova's fit_cache takes a changed guest cell for another one
-            # (docs/upstream/fit-cache.rst).
-            guest = instance_topology and instance_topology.obj_clone()
-            return original(host_topology, guest, *options)
-        fitting = _Fitting(original, host_topology, instance_topology, *options)
-        pinned = (fitting.on_places(places) for places in ways)
-        return next((guest for guest in pinned if guest is not None), None)
-
-    return numa_fit_instance_to_host
+def _constrain(
+    original: Function,
+    host_topology: objects.NUMATopology | None,
+    instance_topology: objects.InstanceNUMATopology | None,
+    provider_mapping: Mapping[str, Sequence[str]] | None,
+    limits: objects.NUMATopologyLimits | None = None,
+    pci_requests: Any = None,
+    pci_stats: Any = None,
+) -> objects.InstanceNUMATopology | None:
+    options = provider_mapping, limits, pci_requests, pci_stats
+    ways = None
+    if host_topology and instance_topology:
+        # NUMATopologyFilter passes the mappings of a candidate. nova-compute passes None,
+        # so nova/compute/numa/numa_pinning.py finds the ways by the server's allocations.
+        find, _ = _ALLOCATED.get()
+        ways = find(instance_topology) if find else _ways_of(provider_mapping)
+    if ways is None:
+        # Nova's filter passes one guest for all candidates of a host, although fitting changes
+        # the guest, and Nova's fit_cache takes a changed guest cell for another one
+        # (docs/upstream/fit-cache.rst).
+        guest = instance_topology and instance_topology.obj_clone()
+        return original(host_topology, guest, *options)
+    fitting = _Fitting(original, host_topology, instance_topology, *options)
+    pinned = (fitting.on_places(places) for places in ways)
+    return next((guest for guest in pinned if guest is not None), None)
 
 
-def _consume_allocated(original: Callable[..., object]) -> Callable[..., Any]:
+def _consume_allocated(original: Function, self: Any, spec_obj: objects.RequestSpec) -> Any:
     """Consume the host cells of the first candidate, which Nova has just claimed.
 
     Nova's ``HostState.consume_from_request`` would choose host cells anew, without the
     mappings of the candidate.
     """
-
-    @functools.wraps(original)
-    def consume_from_request(self: HostState, spec_obj: objects.RequestSpec) -> Any:
-        candidates = self.allocation_candidates
-        mappings = candidates[0]["mappings"] if candidates else None
-        ways = _ways_of(mappings)
-        if ways is None:
-            return original(self, spec_obj)
-        with allocated(lambda _: ways), _devices_on_interfaces(spec_obj, mappings):
-            return original(self, spec_obj)
-
-    return consume_from_request
+    candidates = self.allocation_candidates
+    mappings = candidates[0]["mappings"] if candidates else None
+    ways = _ways_of(mappings)
+    if ways is None:
+        return original(self, spec_obj)
+    with allocated(lambda _: ways), _devices_on_interfaces(spec_obj, mappings):
+        return original(self, spec_obj)
 
 
 @contextmanager
@@ -277,7 +265,7 @@ SEAMS = (
             "host_topology, instance_topology, provider_mapping, limits=None, pci_requests=None,"
             " pci_stats=None"
         ),
-        wrap=_constrain,
+        wrap=taking(_constrain),
     ),
     Seam(
         module="nova.virt.hardware",
@@ -292,11 +280,5 @@ SEAMS = (
 )
 """The seams for nova-scheduler and nova-compute."""
 
-CONSUMES = Seam(
-    module="nova.scheduler.host_manager",
-    path="HostState.consume_from_request",
-    parameters="self, spec_obj",
-    wrap=_consume_allocated,
-    layer=1,
-)
+CONSUMES = steps.consume(_consume_allocated)
 """The seam for nova-scheduler."""

@@ -8,17 +8,33 @@ from oslo_config import cfg
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model import names
-from cpu_tiers.nova.attributes import (
-    CANDIDATES,
-    GROUPS,
-    OF_NUMA_QUERY,
-    ROOT_REQUIRED,
-    SAME_SUBTREE,
-)
+from cpu_tiers.nova.attributes import Attribute
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
 
 _NAMES = "cpu_tiers.nova.custom_names:SEAM"
 _CLAIMS = "cpu_tiers.nova.scheduler.resource_request:CLAIMS"
+
+_REQUEST = "nova.scheduler.utils:ResourceRequest"
+_SAME_SUBTREE = Attribute(_REQUEST, "_same_subtree", "sets of groups are added", list)
+_ROOT_REQUIRED = Attribute(
+    _REQUEST, "_root_required", "traits of the root provider are added", set
+)
+_GROUPS = Attribute(_REQUEST, "_rg_by_id", "groups are read, copied, added and removed", dict)
+
+_HOST = "nova.scheduler.host_manager:HostState"
+_CANDIDATES = Attribute(
+    _HOST,
+    "allocation_candidates",
+    "the first candidate is the candidate that Nova has claimed; the NUMA query replaces the list",
+    list,
+    ("host", "node", "cell"),
+)
+_OF_NODES = (
+    Attribute(_REQUEST, "_root_forbidden", "hosts with NUMA nodes, or others, are excluded", set),
+    Attribute(_REQUEST, "cpu_pinning_requested", "set to False: a fallback query is sent", bool),
+    Attribute(_HOST, "pci_stats", "has the free PCI devices of the NUMA nodes of a host"),
+    Attribute("nova.pci.stats:PciDeviceStats", "pools", "tells how many devices a node has"),
+)
 
 
 def _weighs(conf: cfg.ConfigOpts) -> bool:
@@ -42,96 +58,82 @@ def _has_translators(_conf: cfg.ConfigOpts) -> bool:
     return bool(resource_request.without_shares(translators))
 
 
-WEIGHER = Feature(
-    name="weigher",
-    # Not only where the multiplier in nova.conf differs from 0: the metadata of an aggregate can
-    # set another multiplier at any time.
-    switch="``[filter_scheduler] weight_classes`` names the weigher",
-    wrappers=("cpu_tiers.nova.scheduler.scores:SEAMS",),
-    attributes=(CANDIDATES,),
-    is_needed=_weighs,
-)
-VCPU_SHARES = Feature(
-    name="vCPU shares",
-    option="filter_scheduler.query_placement_for_vcpu_shares",
-    wrappers=(_CLAIMS, _NAMES),
-    attributes=(SAME_SUBTREE,),
-)
-SHARE_NAMES = Feature(
-    name="both names of vCPU shares",
-    option="filter_scheduler.query_placement_for_vcpu_shares",
-    condition=lambda _: names.VCPU_SHARES == "VCPU_SHARES",
-    switch=(
-        "``[filter_scheduler] query_placement_for_vcpu_shares``, and os-resource-classes contains"
-        " VCPU_SHARES"
-    ),
-    wrappers=("cpu_tiers.nova.scheduler.share_names:SEAM",),
-)
-TRANSLATORS = Feature(
-    name="further translators",
-    condition=_has_translators,
-    switch="another distribution has a translator (:doc:`extending`)",
-    wrappers=(_CLAIMS, _NAMES),
-    attributes=(SAME_SUBTREE,),
-)
-HOST_TRAITS = Feature(
-    name="host traits",
-    option="filter_scheduler.require_host_traits",
-    wrappers=("cpu_tiers.nova.scheduler.host_traits:SEAM", _NAMES),
-    attributes=(ROOT_REQUIRED,),
-)
-PORT_TRAITS = Feature(
-    name="port traits",
-    option="filter_scheduler.query_placement_for_port_traits",
-    wrappers=("cpu_tiers.nova.scheduler.port_traits:SEAMS", _NAMES),
-    attributes=(SAME_SUBTREE, GROUPS),
-)
-NUMA_QUERY = Feature(
-    name="NUMA query",
-    option="filter_scheduler.query_placement_for_numa",
-    wrappers=(
-        "cpu_tiers.nova.scheduler.numa.numa_query:SEAMS",
-        _NAMES,
-        "cpu_tiers.nova.scheduler.numa.joined_answers:SEAM",
-        "cpu_tiers.nova.numa.numa_fit:SEAMS",
-        "cpu_tiers.nova.numa.numa_fit:CONSUMES",
-        "cpu_tiers.nova.scheduler.numa.candidate_order:SEAMS",
-        "cpu_tiers.nova.scheduler.numa.refused_candidates:SEAM",
-        "cpu_tiers.nova.scheduler.numa.next_candidate:SEAMS",
-    ),
-    attributes=(*OF_NUMA_QUERY, CANDIDATES),
-)
-OVERSOLD_CLAIMS = Feature(
-    name="oversold claims",
-    option="filter_scheduler.give_back_oversold_claims",
-    wrappers=("cpu_tiers.nova.scheduler.oversold_claims:SEAMS",),
-)
-LACKING_CONSTRAINTS = Feature(
-    name="lacking constraints",
-    condition=_names_constraints,
-    switch="``[filter_scheduler] name_lacking_constraints``, on beside"
-    " ``query_placement_for_vcpu_shares``",
-    wrappers=("cpu_tiers.nova.scheduler.reasons.lacking_constraints:SEAM",),
-)
-DECISIONS = Feature(
-    name="decision record",
-    option="filter_scheduler.decision_record_file",
-    wrappers=("cpu_tiers.nova.scheduler.reasons.decisions:SEAMS",),
-)
-
 SCHEDULER = Service(
     name="nova-scheduler",
     features=(
-        WEIGHER,
-        VCPU_SHARES,
-        SHARE_NAMES,
-        TRANSLATORS,
-        HOST_TRAITS,
-        PORT_TRAITS,
-        NUMA_QUERY,
-        OVERSOLD_CLAIMS,
-        LACKING_CONSTRAINTS,
-        DECISIONS,
+        Feature(
+            name="weigher",
+            # Not only where the multiplier in nova.conf differs from 0: the metadata of an
+            # aggregate can set another multiplier at any time.
+            switch="``[filter_scheduler] weight_classes`` names the weigher",
+            wrappers=("cpu_tiers.nova.scheduler.scores:SEAMS",),
+            attributes=(_CANDIDATES,),
+            is_needed=_weighs,
+        ),
+        Feature(
+            name="vCPU shares",
+            option="filter_scheduler.query_placement_for_vcpu_shares",
+            wrappers=(_CLAIMS, _NAMES),
+            attributes=(_SAME_SUBTREE,),
+        ),
+        Feature(
+            name="both names of vCPU shares",
+            option="filter_scheduler.query_placement_for_vcpu_shares",
+            condition=lambda _: names.VCPU_SHARES == "VCPU_SHARES",
+            switch="``[filter_scheduler] query_placement_for_vcpu_shares``, and"
+            " os-resource-classes contains VCPU_SHARES",
+            wrappers=("cpu_tiers.nova.scheduler.share_names:SEAM",),
+        ),
+        Feature(
+            name="further translators",
+            condition=_has_translators,
+            switch="another distribution has a translator (:doc:`extending`)",
+            wrappers=(_CLAIMS, _NAMES),
+            attributes=(_SAME_SUBTREE,),
+        ),
+        Feature(
+            name="host traits",
+            option="filter_scheduler.require_host_traits",
+            wrappers=("cpu_tiers.nova.scheduler.host_traits:SEAM", _NAMES),
+            attributes=(_ROOT_REQUIRED,),
+        ),
+        Feature(
+            name="port traits",
+            option="filter_scheduler.query_placement_for_port_traits",
+            wrappers=("cpu_tiers.nova.scheduler.port_traits:SEAMS", _NAMES),
+            attributes=(_SAME_SUBTREE, _GROUPS),
+        ),
+        Feature(
+            name="NUMA query",
+            option="filter_scheduler.query_placement_for_numa",
+            wrappers=(
+                "cpu_tiers.nova.scheduler.numa.numa_query:SEAMS",
+                _NAMES,
+                "cpu_tiers.nova.scheduler.numa.joined_answers:SEAM",
+                "cpu_tiers.nova.numa.numa_fit:SEAMS",
+                "cpu_tiers.nova.numa.numa_fit:CONSUMES",
+                "cpu_tiers.nova.scheduler.numa.candidate_order:SEAMS",
+                "cpu_tiers.nova.scheduler.numa.next_candidate:SEAMS",
+            ),
+            attributes=(_SAME_SUBTREE, _ROOT_REQUIRED, _GROUPS, _CANDIDATES, *_OF_NODES),
+        ),
+        Feature(
+            name="oversold claims",
+            option="filter_scheduler.give_back_oversold_claims",
+            wrappers=("cpu_tiers.nova.scheduler.oversold_claims:SEAMS",),
+        ),
+        Feature(
+            name="lacking constraints",
+            condition=_names_constraints,
+            switch="``[filter_scheduler] name_lacking_constraints``, on beside"
+            " ``query_placement_for_vcpu_shares``",
+            wrappers=("cpu_tiers.nova.scheduler.reasons.lacking_constraints:SEAM",),
+        ),
+        Feature(
+            name="decision record",
+            option="filter_scheduler.decision_record_file",
+            wrappers=("cpu_tiers.nova.scheduler.reasons.decisions:SEAMS",),
+        ),
         CPU_POLICIES,
     ),
 )

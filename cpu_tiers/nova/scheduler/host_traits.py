@@ -7,8 +7,6 @@ server that exists is moved to any host.
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from nova import objects
@@ -17,12 +15,11 @@ from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.host_traits import traits_for_cpus, traits_for_weight
 from cpu_tiers.model.request import RequestGroup
-from cpu_tiers.nova import custom_names
+from cpu_tiers.nova import custom_names, steps
 from cpu_tiers.nova.convert import name_of, to_flavor, to_image
 from cpu_tiers.nova.options import CONF, extends_cpu_policies
-from cpu_tiers.nova.scheduler.admission import is_admission
-from cpu_tiers.nova.scheduler.refusal import refusing
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.scheduler.refusal import is_admission, refusing
+from cpu_tiers.nova.seams import Function
 
 
 def required_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
@@ -44,33 +41,21 @@ def required_traits(request_spec: objects.RequestSpec) -> frozenset[str]:
     return required if required and is_admission(request_spec) else frozenset()
 
 
-def _require_traits(original: Callable[..., Any]) -> Callable[..., Any]:
+def _require_traits(
+    original: Function, cls: type, request_spec: objects.RequestSpec, *args: Any, **kwargs: Any
+) -> Any:
     """Add the traits to the traits of the root provider.
 
     The NUMA query moves traits from the unsuffixed group to the root, and leaves the traits of
     the root as they are.
     """
-
-    @functools.wraps(original)
-    def from_request_spec(
-        cls: type, request_spec: objects.RequestSpec, enable_pinning_translate: bool = True
-    ) -> Any:
-        request = original(cls, request_spec, enable_pinning_translate)
-        with refusing(f"the traits of hosts for flavor {name_of(request_spec.flavor)}"):
-            if traits := required_traits(request_spec):
-                # A new set, since Nova's set may belong to the request spec, which is saved.
-                request._root_required = request._root_required | traits
-                custom_names.need(request, [RequestGroup(required=traits)])
-        return request
-
-    return from_request_spec
+    request = original(cls, request_spec, *args, **kwargs)
+    with refusing(f"the traits of hosts for flavor {name_of(request_spec.flavor)}"):
+        if traits := required_traits(request_spec):
+            # A new set, since Nova's set may belong to the request spec, which is saved.
+            request._root_required = request._root_required | traits
+            custom_names.need(request, [RequestGroup(required=traits)])
+    return request
 
 
-SEAM = Seam(
-    module="nova.scheduler.utils",
-    path="ResourceRequest.from_request_spec",
-    parameters="cls, request_spec, enable_pinning_translate=True",
-    wrap=_require_traits,
-    layer=1,
-)
-"""The seam around Nova's request for a server. A fault in the flavor is refused in layer 0."""
+SEAM = steps.request(_require_traits)

@@ -6,21 +6,26 @@ claims, so no excess stays unseen. The wrapper waits for a random time and looks
 gives a claim back, so that not all servers lose their claims.
 """
 
-import functools
+from __future__ import annotations
+
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova import exception
+from nova.context import RequestContext
 
+from cpu_tiers.in_time import Beside
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Excess, find_excesses
-from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, Seam, taking
+
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import ReportClient
 
 LOG = logging.getLogger(__name__)
 
@@ -46,42 +51,38 @@ _Allocations = Mapping[str, Mapping[str, int]]
 """The amounts of a consumer, by the uuid of the provider and by resource class."""
 
 
-def _give_back_oversold(original: Callable[..., object]) -> Callable[..., Any]:
+def _give_back_oversold(
+    original: Function,
+    self: Any,
+    context: RequestContext,
+    consumer_uuid: str,
+    alloc_request: Mapping[str, Any],
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
     """Claim a host, and give the claim back while the claim is part of an excess.
 
     The answer is Nova's if Placement does not answer a question of the wrapper.
     """
-
-    @functools.wraps(original)
-    def claim_resources(
-        self: Any,
-        context: Any,
-        consumer_uuid: str,
-        alloc_request: Mapping[str, Any],
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
-        # An evacuated server keeps the allocations of its source host, and gets more.
-        before = _LOOK.do(lambda: _held(self, context, consumer_uuid))
-        claimed = original(self, context, consumer_uuid, alloc_request, *args, **kwargs)
-        if not claimed or before is None:
+    # An evacuated server keeps the allocations of its source host, and gets more.
+    before = _LOOK.do(lambda: _held(self, context, consumer_uuid))
+    claimed = original(self, context, consumer_uuid, alloc_request, *args, **kwargs)
+    if not claimed or before is None:
+        return claimed
+    claim = _Claim(self, context, consumer_uuid, before, _amounts(alloc_request))
+    for _ in range(MOST_CLAIMS - 1):
+        if not claim.is_oversold() or not claim.give_back():
             return claimed
-        claim = _Claim(self, context, consumer_uuid, before, _amounts(alloc_request))
-        for _ in range(MOST_CLAIMS - 1):
-            if not claim.is_oversold() or not claim.give_back():
-                return claimed
-            _pause()
-            try:
-                claimed = original(self, context, consumer_uuid, alloc_request, *args, **kwargs)
-            except exception.AllocationUpdateFailed as error:
-                # Without cpu-tiers, this request would not have been sent.
-                LOG.warning("Server %s has allocations already: %s", consumer_uuid, error)
-                return False
-            if not claimed:
-                return claimed
-        return not (claim.is_oversold() and claim.give_back())
-
-    return claim_resources
+        _pause()
+        try:
+            claimed = original(self, context, consumer_uuid, alloc_request, *args, **kwargs)
+        except exception.AllocationUpdateFailed as error:
+            # Without cpu-tiers, this request would not have been sent.
+            LOG.warning("Server %s has allocations already: %s", consumer_uuid, error)
+            return False
+        if not claimed:
+            return claimed
+    return not (claim.is_oversold() and claim.give_back())
 
 
 class _Claim:
@@ -93,7 +94,12 @@ class _Claim:
     """
 
     def __init__(
-        self, client: Any, context: Any, server: str, before: _Allocations, wanted: _Allocations
+        self,
+        client: ReportClient,
+        context: RequestContext,
+        server: str,
+        before: _Allocations,
+        wanted: _Allocations,
     ) -> None:
         self._client, self._context, self._server = client, context, server
         self._before = before
@@ -174,7 +180,7 @@ class _Claim:
         return "" if is_done else f"{response.status_code} {response.text}"
 
 
-def _held(client: Any, context: Any, consumer: str) -> _Allocations | None:
+def _held(client: ReportClient, context: RequestContext, consumer: str) -> _Allocations | None:
     """Return the amounts of a consumer; ``None`` if Placement does not tell."""
     try:
         return _amounts(client.get_allocs_for_consumer(context, consumer))
@@ -204,7 +210,7 @@ SEAMS = (
             "self, context, consumer_uuid, alloc_request, project_id, user_id,"
             " allocation_request_version, consumer_generation=None"
         ),
-        wrap=_give_back_oversold,
+        wrap=taking(_give_back_oversold),
     ),
     # Called above, and not wrapped.
     Seam(

@@ -15,31 +15,24 @@ each move, so the traits hold for all of them.
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from nova import objects
 
-from cpu_tiers.nova import port_queries
+from cpu_tiers.nova import port_queries, steps
 from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.scheduler.refusal import refusing
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function
 
 
-def _mark_groups(original: Callable[..., Any]) -> Callable[..., Any]:
+def _mark_groups(
+    original: Function, cls: type, request_spec: objects.RequestSpec, *args: Any, **kwargs: Any
+) -> Any:
     """Note in Nova's request which groups of ports Placement would not understand."""
-
-    @functools.wraps(original)
-    def from_request_spec(
-        cls: type, request_spec: objects.RequestSpec, enable_pinning_translate: bool = True
-    ) -> Any:
-        request = original(cls, request_spec, enable_pinning_translate)
-        with refusing(f"the ports of a server of flavor {name_of(request_spec.flavor)}"):
-            port_queries.mark(request, _suffixes(request_spec))
-        return request
-
-    return from_request_spec
+    request = original(cls, request_spec, *args, **kwargs)
+    with refusing(f"the ports of a server of flavor {name_of(request_spec.flavor)}"):
+        port_queries.mark(request, _suffixes(request_spec))
+    return request
 
 
 def _suffixes(request_spec: objects.RequestSpec) -> set[str]:
@@ -49,13 +42,7 @@ def _suffixes(request_spec: objects.RequestSpec) -> set[str]:
 
 
 SEAMS = (
-    Seam(
-        module="nova.scheduler.utils",
-        path="ResourceRequest.from_request_spec",
-        parameters="cls, request_spec, enable_pinning_translate=True",
-        wrap=_mark_groups,
-        layer=2,  # the outermost: the groups of the other wrappers are no groups of ports
-    ),
+    steps.request(_mark_groups),
     *port_queries.SEAMS,
 )
 """The seams for nova-scheduler."""

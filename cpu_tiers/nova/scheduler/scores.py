@@ -10,19 +10,29 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 import functools
 import itertools
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nova import objects
+from nova.context import RequestContext
 from nova.scheduler import utils
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model.names import as_known, with_shares_named
+from cpu_tiers.nova import steps
+from cpu_tiers.nova.convert import amounts_of
+from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, Seam, taking
 from cpu_tiers.weights import SCORINGS, Forest, make_forest
 
+if TYPE_CHECKING:
+    from cpu_tiers.nova.protocols import HostState
+
 LOG = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
 
 _FAILURES = itertools.count(1)
 """Numbers the requests whose hosts were weighed without scores."""
@@ -47,13 +57,8 @@ class RequestScores:
 
         :param roots: the uuids of the root providers of the hosts.
         """
-        if self._has_failed:
-            return [0.0] * len(roots)
-        try:
-            return self.forest.scores_of(roots)
-        except Exception as error:
-            self._fail(error)
-            return [0.0] * len(roots)
+        scores = self._worked_out(lambda: self.forest.scores_of(roots))
+        return [0.0] * len(roots) if scores is None else scores
 
     def of_hosts(self, hosts: Sequence[Any]) -> list[float]:
         """Return the score of each host, and put the best candidate of each host first.
@@ -64,44 +69,36 @@ class RequestScores:
 
         :param hosts: Nova's host states.
         """
-        if not self._has_failed and self._counts_typical:
-            try:
-                self._sort_candidates(hosts)
-            except Exception as error:
-                self._fail(error)
+        if self._counts_typical:
+            from cpu_tiers.nova.scheduler.typical_servers import sort_candidates
+
+            self._worked_out(lambda: sort_candidates(self.forest, hosts, self._request_spec))
         return self.of([host.uuid for host in hosts])
 
     @functools.cached_property
     def _counts_typical(self) -> bool:
         return SCORINGS[CONF[filter_scheduler.GROUP].resource_provider_scoring].counts_typical
 
-    def _sort_candidates(self, hosts: Sequence[Any]) -> None:
-        from cpu_tiers.nova.scheduler.typical_servers import equals_of_first
-
-        best = []
-        for host in hosts:
-            if host.allocation_candidates:
-                equals = equals_of_first(host, self._request_spec)
-                self.forest.offer(host.uuid, list(map(_amounts_of, equals)))
-                best.append((host.allocation_candidates, self.forest.best(host.uuid)))
-        # Nothing is changed before all hosts are worked out: a failure leaves Nova's order.
-        for candidates, number in best:
-            candidates.insert(0, candidates.pop(number))
-
-    def _fail(self, error: Exception) -> None:
-        """Do without scores from now on.
+    def _worked_out(self, work: Callable[[], _Result]) -> _Result | None:
+        """Return the result of ``work``; ``None`` after a failure in the request.
 
         Only NoValidHost and its like end well if nova-scheduler raises them: nova-conductor's
         rebuild_instance leaves an evacuated server in its task state after other exceptions.
         A weigher only expresses a preference, so it must not raise at all.
         """
-        self._has_failed = True
-        LOG.warning(
-            "Hosts are weighed without their scores in this request (request %d since the start"
-            " of nova-scheduler to which this happens): %r",
-            next(_FAILURES),
-            error,
-        )
+        if self._has_failed:
+            return None
+        try:
+            return work()
+        except Exception as error:
+            self._has_failed = True
+            LOG.warning(
+                "Hosts are weighed without their scores in this request (request %d since the"
+                " start of nova-scheduler to which this happens): %r",
+                next(_FAILURES),
+                error,
+            )
+            return None
 
     @functools.cached_property
     def forest(self) -> Forest:
@@ -136,99 +133,59 @@ class RequestScores:
         """
         # If the first server of a request built no forest, then no weigher needed a score. The
         # later servers choose from the same hosts or fewer, so they need no score either.
-        if self._has_failed or "forest" not in self.__dict__:
-            return
-        try:
-            by_provider = _amounts_of({"allocations": allocations})
-            self.forest.claim(root, self._amounts(root, allocations), by_provider)
-        except Exception as error:
-            self._fail(error)
+        if "forest" in self.__dict__:
+            self._worked_out(lambda: self._claim(root, amounts_of({"allocations": allocations})))
 
-    def _amounts(
-        self, root: str, allocations: Mapping[str, Mapping[str, Any]]
-    ) -> Mapping[str, int]:
-        """Return the amounts that a server has allocated of the providers of a host's tree."""
-        amounts: dict[str, int] = {}
-        for provider, allocation in allocations.items():
+    def _claim(self, root: str, allocations: Mapping[str, Mapping[str, int]]) -> None:
+        amounts: Counter[str] = Counter()
+        for provider, of_provider in allocations.items():
             # A sharing provider, such as a disk pool, is not a part of the host's tree.
             if self._summaries[provider]["root_provider_uuid"] == root:
-                for name, amount in with_shares_named(allocation["resources"]).items():
-                    amounts[name] = amounts.get(name, 0) + amount
-        return amounts
+                amounts.update(of_provider)
+        self.forest.claim(root, amounts, allocations)
 
 
-def _amounts_of(candidate: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
-    """Return the amounts of a candidate by provider uuid and resource class."""
-    return {
-        uuid: with_shares_named(of["resources"]) for uuid, of in candidate["allocations"].items()
-    }
-
-
-def scores_of(host_state: Any) -> RequestScores | None:
-    """Return the scores that a host state carries; ``None`` if Placement was not asked.
-
-    Subclasses of Nova's ``SchedulerManager`` and ``HostManager``, and Nova's own tests, make
-    host states without the seams of this module, and so without the attribute.
-    """
-    scores: RequestScores | None = getattr(host_state, "request_scores", None)
-    return scores
-
-
-def _attach_scores(original: Callable[..., Any]) -> Callable[..., Any]:
+def _attach_scores(
+    original: Function,
+    self: Any,
+    context: RequestContext,
+    spec_obj: objects.RequestSpec,
+    provider_summaries: Any,
+) -> Iterator[Any]:
     """Attach the scores to each host state; ``None`` for a rebuild, which asks no Placement."""
+    scores = None
+    if provider_summaries is not None:
+        scores = RequestScores(provider_summaries, spec_obj)
 
-    @functools.wraps(original)
-    def _get_all_host_states(
-        self: Any, context: Any, spec_obj: objects.RequestSpec, provider_summaries: Any
-    ) -> Iterator[Any]:
-        scores = None
-        if provider_summaries is not None:
-            scores = RequestScores(provider_summaries, spec_obj)
+    def with_scores(host_state: Any) -> Any:
+        host_state.provider_summaries = provider_summaries
+        host_of(host_state).scores = scores
+        return host_state
 
-        def with_scores(host_state: Any) -> Any:
-            host_state.provider_summaries = provider_summaries
-            host_state.request_scores = scores
-            return host_state
-
-        # Nova's function reads the database at once and returns a generator expression. A
-        # generator function here would read the database only when the first host is needed.
-        host_states = original(self, context, spec_obj, provider_summaries)
-        return (with_scores(host_state) for host_state in host_states)
-
-    return _get_all_host_states
+    # Nova's function reads the database at once and returns a generator expression. A
+    # generator function here would read the database only when the first host is needed.
+    host_states = original(self, context, spec_obj, provider_summaries)
+    return (with_scores(host_state) for host_state in host_states)
 
 
-def _claim(original: Callable[..., object]) -> Callable[..., Any]:
+def _claim(original: Function, self: HostState, spec_obj: objects.RequestSpec) -> Any:
     """Subtract the server's allocations from the scores when Nova consumes the host state."""
+    result = original(self, spec_obj)
+    scores = host_of(self).scores
+    if scores is not None and self.allocation_candidates:
+        # Nova's SchedulerManager._schedule claims the first candidate of the host.
+        allocations = self.allocation_candidates[0]["allocations"]
+        scores.claim(self.uuid, allocations)
+    return result
 
-    @functools.wraps(original)
-    def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
-        result = original(self, spec_obj)
-        scores = scores_of(self)
-        if scores is not None and self.allocation_candidates:
-            # Nova's SchedulerManager._schedule claims the first candidate of the host.
-            allocations = self.allocation_candidates[0]["allocations"]
-            scores.claim(self.uuid, allocations)
-        return result
-
-    return consume_from_request
-
-
-ATTACHES = Seam(
-    module="nova.scheduler.manager",
-    path="SchedulerManager._get_all_host_states",
-    parameters="self, context, spec_obj, provider_summaries",
-    wrap=_attach_scores,
-)
-"""The seam that gives host states ``provider_summaries`` and ``request_scores``."""
 
 SEAMS = (
-    ATTACHES,
     Seam(
-        module="nova.scheduler.host_manager",
-        path="HostState.consume_from_request",
-        parameters="self, spec_obj",
-        wrap=_claim,
+        module="nova.scheduler.manager",
+        path="SchedulerManager._get_all_host_states",
+        parameters="self, context, spec_obj, provider_summaries",
+        wrap=taking(_attach_scores),
     ),
+    steps.consume(_claim),
 )
 """The seams of the weigher."""

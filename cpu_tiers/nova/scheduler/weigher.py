@@ -18,9 +18,10 @@ from nova.scheduler import utils, weights
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import options
+from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.features import SCHEDULER
-from cpu_tiers.nova.scheduler.scores import scores_of
+from cpu_tiers.nova.scheduler.scores import RequestScores
 
 LOG = logging.getLogger(__name__)
 
@@ -62,14 +63,14 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
         candidates, as in a rebuild, or if a score cannot be worked out.
         """
         hosts = [weighed.obj for weighed in weighed_obj_list]
-        scores = scores_of(hosts[0])
+        scores: RequestScores | None = host_of(hosts[0]).scores
         if scores is None or not self._counts(hosts):
             return [0.0] * len(hosts)
         return scores.of_hosts(hosts)
 
     def _weigh_object(self, host_state: Any, weight_properties: objects.RequestSpec) -> float:
         """Return the score of a host; Nova's ``BaseWeigher`` declares the method abstract."""
-        scores = scores_of(host_state)
+        scores = host_of(host_state).scores
         return 0.0 if scores is None else scores.of([host_state.uuid])[0]
 
     def _counts(self, hosts: Sequence[Any]) -> bool:

@@ -135,13 +135,12 @@ def check_functions() -> Result:
     with quiet(), warnings.catch_warnings(record=True):  # as in nova_command.py
         from cpu_tiers.nova.api.features import API
         from cpu_tiers.nova.compute.features import COMPUTE
-        from cpu_tiers.nova.features import refusal_of
         from cpu_tiers.nova.scheduler.features import SCHEDULER
 
         features: dict[str, list[str]] = {}
         for service in (API, SCHEDULER, COMPUTE):
             for feature in service.features:
-                if refusal := refusal_of(feature):
+                if refusal := feature.refusal():
                     names = features.setdefault(refusal, [])
                     names.append(f"{feature.name} of {service.name}")
     lines = [f"{refusal}. Features: {', '.join(names)}" for refusal, names in features.items()]

@@ -26,9 +26,9 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from cpu_tiers.conf import compute
 from cpu_tiers.conf.read import config_files
 from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.in_time import in_time
 from cpu_tiers.nova import cpu_policies, options
 from cpu_tiers.nova.consumers import ComputeNode
-from cpu_tiers.nova.in_time import in_time
 from cpu_tiers.nova.seams import install
 
 CONF = nova.conf.CONF

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from nova import context, objects
 
 from cpu_tiers.errors import InvalidInput
+from cpu_tiers.in_time import in_time
 from cpu_tiers.model.flavor import Image
-from cpu_tiers.nova.in_time import in_time
 from cpu_tiers.tools.nova.cloud import CONF, NovaUnavailable, asking, configure, reason_of
 from cpu_tiers.tools.nova.stored_flavors import (
     Properties,

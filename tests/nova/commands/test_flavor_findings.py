@@ -1,15 +1,20 @@
 """The flavors and servers that break rules, in real databases of Nova with two cells v2."""
 
-from collections.abc import Mapping
+import itertools
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import fixtures
+import pytest
 from nova import context, objects, test
 from oslo_upgradecheck.upgradecheck import Code, Result
 
+from cpu_tiers import in_time
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.tools.cloud.status import check_flavors, check_pinned
-from cpu_tiers.tools.nova.flavor_findings import inspect_cells, inspect_flavors
+from cpu_tiers.tools.nova.flavor_findings import each_in_time, inspect_cells, inspect_flavors
 from cpu_tiers.tools.placement.inventories import HostSurvey
 from tests.nova.stored_rows import NOTHING, make_flavor, store_server
 
@@ -117,3 +122,24 @@ class TestTwoCells(test.TestCase):
         result = check_pinned([other, old], cells)
         assert result.code == Code.WARNING
         assert "servers with dedicated CPUs: node1 (4). The servers hold" in str(result.details)
+
+
+def test_each_item_has_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_time, "_STEP_SECONDS", 0.1)
+    waits: list[None] = []
+    never = threading.Event()
+
+    def slow() -> Iterator[int]:
+        for number in itertools.count():
+            time.sleep(0.25)
+            yield number
+            if number == 2:
+                never.wait()
+
+    items = each_in_time(slow(), 0.5, lambda: waits.append(None))
+    assert [next(items) for _ in range(3)] == [0, 1, 2]  # 0.75 s in all
+    with pytest.raises(TimeoutError, match="no answer in time"):
+        next(items)
+    never.set()
+    assert len(waits) >= 6  # two in each wait of 0.25 s, and more in the last
+    assert list(each_in_time([1, 2], 10, lambda: None)) == [1, 2]

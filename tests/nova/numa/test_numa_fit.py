@@ -6,6 +6,7 @@ import inspect
 import itertools
 import random
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from tests.draws import drawn
 from tests.nova.topologies import host_cell, instance_topology, nova_places
 
 ORIGINAL = inspect.unwrap(hardware.numa_fit_instance_to_host)
-CONSTRAINED = numa_fit._constrain(ORIGINAL)
+CONSTRAINED = partial(numa_fit._constrain, ORIGINAL)
 
 
 @pytest.fixture(autouse=True, scope="module")

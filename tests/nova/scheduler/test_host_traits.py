@@ -12,7 +12,8 @@ from nova import objects
 from nova.scheduler import utils
 
 from cpu_tiers.conf import compute, filter_scheduler
-from cpu_tiers.nova import cpu_policies, custom_names, options
+from cpu_tiers.nova import cpu_policies, options
+from cpu_tiers.nova.notes import query_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler import host_traits
 from cpu_tiers.nova.scheduler.numa import numa_query
@@ -95,8 +96,7 @@ def test_traits_are_added_to_the_traits_of_nova(
     request = utils.ResourceRequest.from_request_spec(request_spec)
     assert of_root(request) == {"CUSTOM_NOVA"} | traits
     assert request_spec.root_required == {"CUSTOM_NOVA"}  # Nova saves the request spec
-    needed: frozenset[str] = getattr(request, custom_names._NEEDED, frozenset())
-    assert needed == {f"/traits/{name}" for name in traits}
+    assert query_of(request).names == {f"/traits/{name}" for name in traits}
 
 
 def test_with_numa_nodes_the_traits_are_those_of_the_root_in_each_query() -> None:

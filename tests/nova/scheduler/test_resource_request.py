@@ -3,6 +3,7 @@
 import pkgutil
 import sys
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from types import MappingProxyType
@@ -194,7 +195,7 @@ def test_any_failure_of_a_translator_is_no_valid_host(monkeypatch: pytest.Monkey
 
     options.register(filter_scheduler)
     monkeypatch.setattr(resource_request, "scheduler_translators", lambda: {"ours": translate})
-    from_request_spec = resource_request._ask_for_claims(utils.ResourceRequest)
+    from_request_spec = partial(resource_request._ask_for_claims, utils.ResourceRequest)
     sizes = {"vcpus": 1, "memory_mb": 512, "root_gb": 0, "ephemeral_gb": 0, "swap": 0}
     flavor = objects.Flavor(name="gold", extra_specs={}, **sizes)
     with pytest.raises(exception.NoValidHost, match="a translator for flavor gold: KeyError"):

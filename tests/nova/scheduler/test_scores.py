@@ -1,6 +1,7 @@
 """Scores of a request on its host states, and host states without scores."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 from unittest import mock
@@ -10,6 +11,7 @@ from nova import objects
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import options
+from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.scheduler import scores
 from cpu_tiers.weights import make_forest
 from tests.nova.scheduler.reporting_hosts import TWO, ReportingHosts
@@ -55,18 +57,18 @@ def states(self: Any, context: Any, spec_obj: Any, summaries: Any) -> Any:
 
 def test_host_states_are_read_when_nova_asks_for_them() -> None:
     manager = SimpleNamespace(calls=0, states=[SimpleNamespace(uuid="one")])
-    found = scores._attach_scores(states)(manager, None, objects.RequestSpec(), {})
+    found = scores._attach_scores(states, manager, None, objects.RequestSpec(), {})
     assert manager.calls == 1  # and not when the first host state is needed
     assert isinstance(found, Iterator)
     (state,) = found
-    assert state.request_scores is not None
+    assert host_of(state).scores is not None
     assert state.provider_summaries == {}
 
 
 def test_a_rebuild_has_no_scores() -> None:
     manager = SimpleNamespace(calls=0, states=[SimpleNamespace(uuid="one")])
-    (state,) = scores._attach_scores(states)(manager, None, objects.RequestSpec(), None)
-    assert (state.request_scores, state.provider_summaries) == (None, None)
+    (state,) = scores._attach_scores(states, manager, None, objects.RequestSpec(), None)
+    assert (host_of(state).scores, state.provider_summaries) == (None, None)
 
 
 CANDIDATE = {"allocations": {"one": {"resources": {"VCPU": 2}}}, "mappings": {"": ["one"]}}
@@ -76,7 +78,7 @@ CANDIDATE = {"allocations": {"one": {"resources": {"VCPU": 2}}}, "mappings": {""
 def test_a_host_state_of_somebody_else_is_consumed_as_by_nova(candidates: list[Any]) -> None:
     """HostManager subclasses and Nova's own tests make host states without our attributes."""
     state = SimpleNamespace(uuid="one", allocation_candidates=candidates)
-    consume = scores._claim(lambda self, spec_obj: "consumed")
+    consume = partial(scores._claim, lambda self, spec_obj: "consumed")
     assert consume(state, objects.RequestSpec()) == "consumed"
 
 

@@ -9,6 +9,7 @@ import pytest
 from nova import objects
 from nova.scheduler.host_manager import HostState
 
+from cpu_tiers.nova.notes import HostNotes
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.scores import RequestScores
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
@@ -132,7 +133,7 @@ def host(uuid: str, **values: Any) -> HostState:
 @pytest.mark.parametrize(
     "values",
     [
-        pytest.param({"request_scores": None}, id="a rebuild, which does not ask Placement"),
+        pytest.param({"cpu_tiers": HostNotes()}, id="a rebuild, which does not ask Placement"),
         pytest.param({}, id="not made by _get_all_host_states"),
     ],
 )
@@ -174,7 +175,7 @@ def test_a_host_without_summary_costs_the_scores_and_not_the_request(
     weigher: ResourceProviderWeigher, caplog: pytest.LogCaptureFixture
 ) -> None:
     scores = RequestScores({"one": summary("one", 8)}, spec())
-    hosts = weighed(*(host(uuid, request_scores=scores) for uuid in ("one", "two")))
+    hosts = weighed(*(host(uuid, cpu_tiers=HostNotes(scores=scores)) for uuid in ("one", "two")))
     with caplog.at_level(logging.WARNING, "cpu_tiers"):
         for _ in range(3):  # servers of the request
             assert weigher.weigh_objects(hosts, None) == [0.0, 0.0]

@@ -1,50 +1,83 @@
-"""Seams that put the best candidate of each host first, for each server of a request.
+"""The order of the candidates of each host, for each server of a request.
 
-Nova's ``SchedulerManager._schedule`` looks for the candidates of a host by the uuid of
-the root provider and claims the first candidate.
+Nova's ``SchedulerManager._schedule`` looks for the candidates of a host by the uuid of the root
+provider and claims the first candidate. Placement does not tell the free PCI devices on the NUMA
+nodes of a host, and Nova's ``hardware.numa_fit_instance_to_host`` leaves the host cells with PCI
+devices to the servers that request devices.
 """
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import functools
-from collections.abc import Callable, Iterable
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nova import objects
 
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
-from cpu_tiers.nova.numa.candidate_cells import Summaries, has_nodes
+from cpu_tiers.nova import steps
+from cpu_tiers.nova.notes import host_of
+from cpu_tiers.nova.numa.candidate_cells import Candidate, Summaries, has_nodes, places_of
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.numa.node_devices import NodeDevices, cells_of
 from cpu_tiers.nova.scheduler.refusal import refusing
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function
 from cpu_tiers.weights.fragmentation import cost_of
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import HostState
 
-LEFT = "cpu_tiers_left"
-"""The attribute of a host state with the provider summaries that a server of the request left."""
 
+def _order(
+    original: Function,
+    self: Any,
+    spec_obj: objects.RequestSpec,
+    host_states: Iterable[Any],
+    index: int,
+) -> Any:
+    """Put the best candidate of each host first, before the filters judge the candidates.
 
-def _order(original: Callable[..., object]) -> Callable[..., Any]:
-    """Put the best candidate of each host first, before the filters judge the candidates."""
+    Nova's filters remove the candidates that they refuse from a host, for all servers of a
+    request. But Nova takes a PCI device near the server before a device farther away
+    (``PciDeviceStats._filter_pools_for_numa_cells``), so a candidate with a farther device is
+    right as soon as a former server of the request has taken the near device.
+    """
+    before: list[tuple[Any, list[Candidate]]] = []
 
-    @functools.wraps(original)
-    def _get_sorted_hosts(
-        self: Any, spec_obj: objects.RequestSpec, host_states: Iterable[HostState], index: int
-    ) -> Any:
-        def ordered(host: HostState) -> Any:
-            if has_nodes(next(iter(host.allocation_candidates), None)):
-                with refusing("the order of the candidates"):
-                    put_best_first(host, spec_obj)
-            return host
-
+    def prepared(host: HostState) -> Any:
+        candidates = getattr(host, "allocation_candidates", [])
         # For the later servers of the request, _choose_again has ordered the candidates.
-        hosts = host_states if index else map(ordered, host_states)
-        return original(self, spec_obj, hosts, index)
+        if not index and has_nodes(next(iter(candidates), None)):
+            with refusing("the order of the candidates"):
+                put_best_first(host, spec_obj)
+        if _requests_devices(spec_obj):
+            _give_back(host, spec_obj)
+            before.append((host, getattr(host, "allocation_candidates", [])))
+        return host
 
-    return _get_sorted_hosts
+    hosts = original(self, spec_obj, map(prepared, host_states), index)
+    for host, candidates in before:
+        _keep_refused(host, candidates)
+    return hosts
+
+
+def _give_back(host: HostState, spec_obj: objects.RequestSpec) -> None:
+    """Add the refused candidates that Placement still has room for, if the host has changed."""
+    own = host_of(host)
+    # Another object takes the place of the summaries when a server takes a part of the host.
+    if own.refused and own.left is not own.left_of_refused:
+        host.allocation_candidates = [*host.allocation_candidates, *own.refused]
+        put_best_first(host, spec_obj)
+        own.refused = []
+
+
+def _keep_refused(host: HostState, candidates: list[Candidate]) -> None:
+    """Store the candidates with NUMA nodes that the filters have removed from a host."""
+    own = host_of(host)
+    kept = set(map(id, getattr(host, "allocation_candidates", [])))
+    refused = [each for each in candidates if id(each) not in kept and has_nodes(each)]
+    own.refused, own.left_of_refused = [*refused, *own.refused], own.left
 
 
 def put_best_first(host: HostState, spec_obj: objects.RequestSpec) -> None:
@@ -83,52 +116,86 @@ def put_best_first(host: HostState, spec_obj: objects.RequestSpec) -> None:
 
 def _summaries(host: HostState) -> Summaries:
     """Return the provider summaries of a host, as the former servers of the request left them."""
-    left: Summaries | None = getattr(host, LEFT, None)
+    left = host_of(host).left
     return host.allocation_candidates[0]["mappings"].summaries if left is None else left
 
 
-def _choose_again(original: Callable[..., object]) -> Callable[..., Any]:
+def _choose_again(original: Function, self: HostState, spec_obj: objects.RequestSpec) -> Any:
     """Remove candidates that a host has no room for after a server of the request.
 
     Nova would claim the first candidate again for the request's next server, although the
     NUMA nodes of the candidate may be full.
     """
-
-    @functools.wraps(original)
-    def consume_from_request(self: Any, spec_obj: objects.RequestSpec) -> Any:
-        result = original(self, spec_obj)
-        candidates = self.allocation_candidates[:1]
-        if has_nodes(next(iter(candidates), None)):
-            answer = CandidatesAnswer.unchecked(candidates, _summaries(self))
-            after = answer.after(answer.allocation_requests[0])
-            setattr(self, LEFT, after.provider_summaries)
-            put_best_first(self, spec_obj)
-        return result
-
-    return consume_from_request
+    result = original(self, spec_obj)
+    candidates = self.allocation_candidates[:1]
+    if has_nodes(next(iter(candidates), None)):
+        answer = CandidatesAnswer.unchecked(candidates, _summaries(self))
+        after = answer.after(answer.allocation_requests[0])
+        host_of(self).left = after.provider_summaries
+        put_best_first(self, spec_obj)
+    return result
 
 
-sort_seam = functools.partial(
-    Seam,
-    module="nova.scheduler.manager",
-    path="SchedulerManager._get_sorted_hosts",
-    parameters="self, spec_obj, host_states, index",
-)
-"""Makes a seam around Nova's function that filters and weighs the hosts for a server."""
+@dataclass(frozen=True, slots=True)
+class NodeDevices:
+    """The free PCI devices on the cells of a host, and whether a server requests devices.
+
+    :param free: the number of free devices by host cell; cells without are left out.
+    """
+
+    free: Mapping[int, int]
+    are_requested: bool
+
+    @classmethod
+    def of(cls, host: HostState, spec_obj: objects.RequestSpec) -> NodeDevices:
+        """Return the devices of Nova's host state, for the server of a request spec."""
+        free: Counter[int] = Counter()
+        for pool in host.pci_stats.pools if host.pci_stats else ():
+            if pool["numa_node"] is not None:
+                free[pool["numa_node"]] += pool["count"]
+        return cls(+free, _requests_devices(spec_obj))
+
+    def cost(self, cells: Sequence[int]) -> tuple[int, int]:
+        """Return two costs of a choice of host cells; smaller numbers are better.
+
+        For a server that requests no devices: the number of cells with free devices, and the
+        number of free devices. For a server that requests devices: the same with a minus.
+        """
+        counts = [self.free[cell] for cell in cells if cell in self.free]
+        sign = -1 if self.are_requested else 1
+        return sign * len(counts), sign * sum(counts)
+
+
+def equals_of_first(host: HostState, spec_obj: objects.RequestSpec) -> list[Candidate]:
+    """Return the first candidate of a host, with the next ones that have an equal first cost.
+
+    :param host: a host state with at least one candidate.
+    """
+    candidates: list[Candidate] = host.allocation_candidates
+    if not has_nodes(candidates[0]):
+        return candidates
+    devices = NodeDevices.of(host, spec_obj)
+    if not devices.free:
+        return candidates
+
+    def cost(candidate: Candidate) -> int:
+        return devices.cost(cells_of(candidate))[0]
+
+    return list(next(itertools.groupby(candidates, cost))[1])
+
+
+def cells_of(candidate: Candidate) -> list[int]:
+    """Return the host cells of a candidate; none if the candidate has no NUMA nodes."""
+    return [place.host_cell for place in places_of(candidate["mappings"]) or ()]
+
+
+def _requests_devices(spec_obj: objects.RequestSpec) -> bool:
+    requests = spec_obj.pci_requests if "pci_requests" in spec_obj else None
+    return bool(requests and requests.requests)
+
 
 SEAMS = (
-    sort_seam(
-        wrap=_order,
-        # Before refused_candidates keeps the candidates of a host.
-        layer=2,
-    ),
-    Seam(
-        module="nova.scheduler.host_manager",
-        path="HostState.consume_from_request",
-        parameters="self, spec_obj",
-        wrap=_choose_again,
-        # Replaces the candidates of a host after scores and numa_fit have consumed the first.
-        layer=2,
-    ),
+    steps.sorted_hosts(_order),
+    steps.consume(_choose_again),
 )
 """The seams that choose the NUMA nodes of a server among the NUMA nodes of a host."""

@@ -1,28 +1,31 @@
 """Seam that sends all queries for a server in the same call and joins Placement's answers.
 
-The seam also does two things that a query cannot express. It removes candidates with
-two guest cells on the same NUMA node of a host. If no host has the pages that a
-server requests, the fault of the server says so.
+The seam also does three things that a query cannot express. It removes candidates with
+two guest cells on the same NUMA node of a host. It reads the network interfaces of the devices
+that candidates map the groups of ports to: Neutron's agent reports the provider of a physical
+function, and only its name tells the interface. If no host has the pages that a server requests,
+the fault of the server says so.
 """
 
 from __future__ import annotations
 
-import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nova import exception
+from nova.context import RequestContext
 
 from cpu_tiers.errors import Fault
 from cpu_tiers.extra_specs.numa import absent_pages
-from cpu_tiers.model.names import PCPU
-from cpu_tiers.nova.in_time import REASONS, Beside
+from cpu_tiers.in_time import Beside
+from cpu_tiers.model.names import PCPU, interface_of, is_trait
+from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
-from cpu_tiers.nova.numa.candidate_cells import Candidate, Summaries, with_places
-from cpu_tiers.nova.scheduler.numa import port_devices
+from cpu_tiers.nova.numa.candidate_cells import Candidate, NodeMappings, Summaries, with_places
 from cpu_tiers.nova.scheduler.numa.numa_groups import NumaRequest, numa_request_of
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.scheduler.refusal import REASONS
+from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators import ServerRequest
 
 if TYPE_CHECKING:
@@ -30,52 +33,52 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-_INTERFACES = Beside("interfaces of devices", seconds=5.0)
+_LOOK = Beside("interfaces of devices", seconds=5.0)
+
+_INTERFACES: dict[str, str | None] = {}
+"""The interface by the provider uuid of a device; ``None`` if the name has no interface."""
 
 
-def _join_answers(original: Callable[..., object]) -> Callable[..., Any]:
+def _join_answers(
+    original: Function, self: ReportClient, context: RequestContext, resources: ResourceRequest
+) -> Any:
     """Send the request and its fallbacks, and return the joined answer.
 
     If a query fails, the candidates of the queries before it are the answer: without cpu-tiers,
     Nova would not have sent the query, and an evacuation without a host puts the server into
     ERROR. Without candidates, the answer is what Nova returns for a failed query.
     """
-
-    @functools.wraps(original)
-    def get_allocation_candidates(self: Any, context: Any, resources: ResourceRequest) -> Any:
-        numa_request = numa_request_of(resources)
-        if numa_request is None:
-            return original(self, context, resources)
-        joined: list[Candidate] = []
-        all_summaries: dict[str, Mapping[str, Any]] = {}
-        server = numa_request.server
-        requests = (resources, *numa_request.fallbacks)
-        for request in requests:
+    numa_request = numa_request_of(resources)
+    if numa_request is None:
+        return original(self, context, resources)
+    joined: list[Candidate] = []
+    all_summaries: dict[str, Mapping[str, Any]] = {}
+    server = numa_request.server
+    requests = (resources, *numa_request.fallbacks)
+    for request in requests:
+        answer = _ask(original, self, context, request)
+        if answer is None and request is not resources:
+            # Nova alone would not need this answer, so it is asked for once more.
             answer = _ask(original, self, context, request)
-            if answer is None and request is not resources:
-                # Nova alone would not need this answer, so it is asked for once more.
-                answer = _ask(original, self, context, request)
-            if answer is None:
-                if not joined:
-                    return None
-                break
-            candidates, summaries, version = answer
-            joined += candidates
-            all_summaries |= summaries
-        devices, all_groups = numa_request.devices, resources._rg_by_id
-        if groups := {suffix: all_groups[suffix] for suffix in devices & all_groups.keys()}:
-            # Without the interfaces, as Nova does: a device of any interface.
-            _INTERFACES.do(lambda: port_devices.read_interfaces(self, context, groups, joined))
-            port_devices.tell_interfaces(groups, joined)
-        if not joined and server:
-            _explain(self, context, server)
-        return joined, all_summaries, version
-
-    return get_allocation_candidates
+        if answer is None:
+            if not joined:
+                return None
+            break
+        candidates, summaries, version = answer
+        joined += candidates
+        all_summaries |= summaries
+    devices, all_groups = numa_request.devices, resources._rg_by_id
+    if groups := {suffix: all_groups[suffix] for suffix in devices & all_groups.keys()}:
+        # Without the interfaces, as Nova does: a device of any interface.
+        _LOOK.do(lambda: read_interfaces(self, context, groups, joined))
+        tell_interfaces(groups, joined)
+    if not joined and server:
+        _explain(self, context, server)
+    return joined, all_summaries, version
 
 
 def _ask(
-    original: Callable[..., Any], client: ReportClient, context: Any, resources: ResourceRequest
+    original: Function, client: ReportClient, context: RequestContext, resources: ResourceRequest
 ) -> Any:
     """Return the usable part of Placement's answer; ``None`` for a failed query, as Nova does."""
     try:
@@ -146,7 +149,7 @@ def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:
     }
 
 
-def _explain(client: ReportClient, context: Any, server: ServerRequest) -> None:
+def _explain(client: ReportClient, context: RequestContext, server: ServerRequest) -> None:
     """Raise an error if no host that reports NUMA nodes has the pages that a server requests.
 
     :raises NoValidHost: with the page sizes of the hosts in the reason.
@@ -157,17 +160,52 @@ def _explain(client: ReportClient, context: Any, server: ServerRequest) -> None:
         raise exception.NoValidHost(reason=str(fault))
 
 
-def _absent_pages(client: ReportClient, context: Any, server: ServerRequest) -> Fault | None:
+def _absent_pages(
+    client: ReportClient, context: RequestContext, server: ServerRequest
+) -> Fault | None:
     url = "/traits?associated=true"  # only traits that a provider has
     traits = read(client, context, url, version="1.6")["traits"]
     return absent_pages(server.flavor, server.image, traits)
 
 
-SEAM = Seam(
-    module="nova.scheduler.client.report",
-    path="SchedulerReportClient.get_allocation_candidates",
-    parameters="self, context, resources",
-    wrap=_join_answers,
-    layer=1,  # sends several queries, and custom_names creates the names of each query
-)
-"""The seam around the query for allocation candidates."""
+def read_interfaces(
+    client: ReportClient,
+    context: RequestContext,
+    groups: Mapping[str, Any],
+    candidates: Iterable[Candidate],
+) -> None:
+    """Ask Placement for the interfaces of the devices of candidates with NUMA nodes.
+
+    Nothing is asked if all interfaces are known. The candidates do not change.
+
+    :param client: Nova's ``SchedulerReportClient``.
+    :param groups: Nova's ``RequestGroup`` of each port, by the suffix.
+    :raises ValueError: Placement refuses to list the devices.
+    :raises keystoneauth1.exceptions.ClientException: Placement does not answer.
+    """
+    on_nodes = _on_nodes(candidates)
+    for suffix, group in groups.items():
+        if not {mappings[suffix][0] for mappings in on_nodes} <= _INTERFACES.keys():
+            # without "in:A,B" and "!A", which the list of devices does not understand
+            traits = ",".join(sorted(filter(is_trait, group.required_traits)))
+            query = f"?required={traits}" if traits else ""  # "required" since version 1.18
+            answer = read(client, context, f"/resource_providers{query}", version="1.18")
+            devices = answer["resource_providers"]
+            _INTERFACES.update({it["uuid"]: interface_of(it["name"]) for it in devices})
+
+
+def tell_interfaces(groups: Iterable[str], candidates: Iterable[Candidate]) -> None:
+    """Put the interfaces that are known into the mappings of candidates with NUMA nodes.
+
+    :param groups: the suffixes of the request groups of the ports.
+    """
+    for mappings in _on_nodes(candidates):
+        named = ((suffix, _INTERFACES.get(mappings[suffix][0])) for suffix in groups)
+        mappings.interfaces = {suffix: name for suffix, name in named if name is not None}
+
+
+def _on_nodes(candidates: Iterable[Candidate]) -> list[NodeMappings]:
+    return [m for each in candidates if isinstance(m := each["mappings"], NodeMappings)]
+
+
+SEAM = steps.candidates(_join_answers)

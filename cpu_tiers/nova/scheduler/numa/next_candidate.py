@@ -9,18 +9,22 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nova import exception, objects
 
+from cpu_tiers.nova import steps
+from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.numa.candidate_cells import Candidate, has_nodes
-from cpu_tiers.nova.scheduler.numa.candidate_order import sort_seam
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, Seam, taking
 
 if TYPE_CHECKING:
-    from cpu_tiers.nova.protocols import HostState, ReportClient
+    from cpu_tiers.nova.protocols import ReportClient
+
+if TYPE_CHECKING:
+    pass
 
 LOG = logging.getLogger(__name__)
 
@@ -31,121 +35,106 @@ to Placement."""
 LEAST_ALTERNATES = 2
 """With fewer alternates, another candidate of the selected host would leave no other host."""
 
-_CANDIDATES = "cpu_tiers_candidates"
-"""The attribute of a request spec with the candidates of each host, by the ``id`` of the first.
-Each server of the request adds those that the hosts have for it."""
 
-
-def _keep(original: Callable[..., Any]) -> Callable[..., Any]:
+def _keep(
+    original: Function,
+    self: Any,
+    spec_obj: objects.RequestSpec,
+    host_states: Sequence[Any],
+    index: int,
+) -> Any:
     """Store the candidates of the sorted hosts for :func:`_claim_next`."""
-
-    @functools.wraps(original)
-    def _get_sorted_hosts(
-        self: Any, spec_obj: objects.RequestSpec, host_states: Sequence[HostState], index: int
-    ) -> Any:
-        hosts = original(self, spec_obj, host_states, index)
-        kept: dict[int, list[Candidate]] = getattr(spec_obj, _CANDIDATES, {})
-        for host in hosts:
-            # A host state that was not made by _get_all_host_states has no candidates.
-            candidates = getattr(host, "allocation_candidates", None)
-            if candidates and has_nodes(candidates[0]):
-                # _claim_next changes it, and a former server of the request may have claimed it.
-                candidates[0] = dict(candidates[0])
-                kept[id(candidates[0])] = candidates
-        setattr(spec_obj, _CANDIDATES, kept)
-        return hosts
-
-    return _get_sorted_hosts
+    hosts = original(self, spec_obj, host_states, index)
+    kept = search_of(spec_obj).candidates
+    for host in hosts:
+        # A host state that was not made by _get_all_host_states has no candidates.
+        candidates = getattr(host, "allocation_candidates", None)
+        if candidates and has_nodes(candidates[0]):
+            # _claim_next changes it, and a former server of the request may have claimed it.
+            candidates[0] = dict(candidates[0])
+            kept[id(candidates[0])] = candidates
+    return hosts
 
 
-def _claim_next(original: Callable[..., object]) -> Callable[..., Any]:
+def _claim_next(
+    original: Function,
+    ctx: Any,
+    client: ReportClient,
+    spec_obj: objects.RequestSpec,
+    instance_uuid: str,
+    alloc_req: dict[str, Any],
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
     """Claim the next candidate of the host if Placement refuses the first.
 
     Nova's ``_schedule`` goes on with the object that it has claimed, so the object takes over the
     content of the candidate that Placement has granted.
     """
-
-    @functools.wraps(original)
-    def claim_resources(
-        ctx: Any,
-        client: ReportClient,
-        spec_obj: objects.RequestSpec,
-        instance_uuid: str,
-        alloc_req: dict[str, Any],
-        allocation_request_version: str | None = None,
-    ) -> Any:
-        claim = functools.partial(original, ctx, client, spec_obj, instance_uuid, alloc_req)
-        if claim(allocation_request_version):
-            return True
-        candidates = _kept(spec_obj, alloc_req)
-        for _ in islice(candidates[1:], MOST_CLAIMS - 1):
-            alloc_req |= candidates.pop(1)
-            providers = ", ".join(alloc_req["allocations"])
-            LOG.debug("The next candidate of server %s is on %s", instance_uuid, providers)
-            try:
-                if claim(allocation_request_version):
-                    return True
-            except exception.AllocationUpdateFailed as error:
-                # Placement has carried out the first claim, and its answer was lost. Without
-                # cpu-tiers, this request would not have been sent.
-                LOG.warning("Server %s has allocations already: %s", instance_uuid, error)
-                return False
-        return False
-
-    return claim_resources
+    claim = functools.partial(
+        original, ctx, client, spec_obj, instance_uuid, alloc_req, *args, **kwargs
+    )
+    if claim():
+        return True
+    candidates = _kept(spec_obj, alloc_req)
+    for _ in islice(candidates[1:], MOST_CLAIMS - 1):
+        alloc_req |= candidates.pop(1)
+        providers = ", ".join(alloc_req["allocations"])
+        LOG.debug("The next candidate of server %s is on %s", instance_uuid, providers)
+        try:
+            if claim():
+                return True
+        except exception.AllocationUpdateFailed as error:
+            # Placement has carried out the first claim, and its answer was lost. Without
+            # cpu-tiers, this request would not have been sent.
+            LOG.warning("Server %s has allocations already: %s", instance_uuid, error)
+            return False
+    return False
 
 
-def _offer_next(original: Callable[..., Any]) -> Callable[..., Any]:
+def _offer_next(
+    original: Function,
+    self: Any,
+    selected_hosts: Sequence[Any],
+    spec_obj: objects.RequestSpec,
+    hosts: Sequence[Any],
+    index: int,
+    num_alts: int,
+    alloc_reqs_by_rp_uuid: Any = None,
+    allocation_request_version: str | None = None,
+    selected_alloc_reqs: Sequence[Candidate] | None = None,
+) -> Any:
     """Make another candidate of the selected host the first alternate.
 
     If the servers of the request leave the host no other candidate, as far as nova-scheduler
     knows, another candidate that the host had before the claim becomes the last alternate.
     """
-
-    @functools.wraps(original)
-    def _get_alternate_hosts(
-        self: Any,
-        selected_hosts: Sequence[HostState],
-        spec_obj: objects.RequestSpec,
-        hosts: Sequence[HostState],
-        index: int,
-        num_alts: int,
-        alloc_reqs_by_rp_uuid: Any = None,
-        allocation_request_version: str | None = None,
-        selected_alloc_reqs: Sequence[Candidate] | None = None,
-    ) -> Any:
-        selections = original(
-            self,
-            selected_hosts,
-            spec_obj,
-            hosts,
-            index,
-            num_alts,
-            alloc_reqs_by_rp_uuid,
-            allocation_request_version,
-            selected_alloc_reqs,
-        )
-        if num_alts < LEAST_ALTERNATES or not selected_alloc_reqs:
-            return selections
-        for own, host, claimed in zip(
-            selections, selected_hosts, selected_alloc_reqs, strict=True
-        ):
-            now = _other(host.allocation_candidates, claimed)
-            other = now or _other(_kept(spec_obj, claimed), claimed)
-            if other is not None:
-                alternate = objects.Selection.from_host_state(
-                    host, other, allocation_request_version
-                )
-                own.insert(1 if now else len(own), alternate)
-                del own[1 + num_alts :]
+    selections = original(
+        self,
+        selected_hosts,
+        spec_obj,
+        hosts,
+        index,
+        num_alts,
+        alloc_reqs_by_rp_uuid,
+        allocation_request_version,
+        selected_alloc_reqs,
+    )
+    if num_alts < LEAST_ALTERNATES or not selected_alloc_reqs:
         return selections
-
-    return _get_alternate_hosts
+    for own, host, claimed in zip(selections, selected_hosts, selected_alloc_reqs, strict=True):
+        now = _other(host.allocation_candidates, claimed)
+        other = now or _other(_kept(spec_obj, claimed), claimed)
+        if other is not None:
+            alternate = objects.Selection.from_host_state(host, other, allocation_request_version)
+            own.insert(1 if now else len(own), alternate)
+            del own[1 + num_alts :]
+    return selections
 
 
 def _kept(spec_obj: objects.RequestSpec, claimed: Candidate) -> list[Candidate]:
     """Return the candidates of the host that ``claimed`` was the first of; none if not kept."""
-    kept: list[Candidate] = getattr(spec_obj, _CANDIDATES, {}).get(id(claimed), [])
+    kept: list[Candidate] = search_of(spec_obj).candidates.get(id(claimed), [])
     # The id may have been that of a candidate that is gone.
     return kept if kept and kept[0] is claimed else []
 
@@ -159,19 +148,8 @@ def _other(candidates: Sequence[Candidate], claimed: Candidate) -> Candidate | N
 
 
 SEAMS = (
-    sort_seam(
-        wrap=_keep,
-        # Replaces the first candidate, which refused_candidates still has to know by its identity.
-        layer=1,
-    ),
-    Seam(
-        module="nova.scheduler.utils",
-        path="claim_resources",
-        parameters=(
-            "ctx, client, spec_obj, instance_uuid, alloc_req, allocation_request_version=None"
-        ),
-        wrap=_claim_next,
-    ),
+    steps.sorted_hosts(_keep),
+    steps.claim(_claim_next),
     Seam(
         module="nova.scheduler.manager",
         path="SchedulerManager._get_alternate_hosts",
@@ -179,7 +157,7 @@ SEAMS = (
             "self, selected_hosts, spec_obj, hosts, index, num_alts, alloc_reqs_by_rp_uuid=None,"
             " allocation_request_version=None, selected_alloc_reqs=None"
         ),
-        wrap=_offer_next,
+        wrap=taking(_offer_next),
     ),
 )
 """The seams for nova-scheduler."""

@@ -14,15 +14,14 @@ import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from nova import objects
+from typing import TYPE_CHECKING
 
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import NO_NUMA_TRAIT
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import custom_names
-from cpu_tiers.nova.scheduler.refusal import leave_unexplained
+from cpu_tiers.nova.convert import add_group, to_group
+from cpu_tiers.nova.notes import note, query_of
 from cpu_tiers.translators import ServerRequest, numa, shares
 from cpu_tiers.translators.cheaper_query import cheaper, root_avoided
 from cpu_tiers.translators.compose import check_group, check_traits, claimed, traits_of_root
@@ -31,10 +30,6 @@ if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import ResourceRequest
 
 _EMPTY = re.compile(r"resources[A-Za-z0-9_-]*=")
-
-_NUMA = "cpu_tiers_numa"
-"""The attribute of Nova's ResourceRequest with the :class:`NumaRequest`."""
-
 
 _MOST_EXPLAINED_NODES = 2
 """With more NUMA nodes, Placement may need long for a query with less constraints."""
@@ -61,7 +56,7 @@ class NumaRequest:
 
 def numa_request_of(request: ResourceRequest) -> NumaRequest | None:
     """Return the :class:`NumaRequest` of a request; ``None`` for an unchanged request of Nova."""
-    numa_request: NumaRequest | None = getattr(request, _NUMA, None)
+    numa_request: NumaRequest | None = query_of(request).numa
     return numa_request
 
 
@@ -89,7 +84,7 @@ def avoid_nodes(request: ResourceRequest, *root_traits: str) -> ResourceRequest:
     avoided = root_avoided(root_traits)
     request._root_forbidden = {*request._root_forbidden, *avoided}
     custom_names.need(request, [RequestGroup(forbidden=avoided)])
-    setattr(request, _NUMA, NumaRequest())
+    note(request, numa=NumaRequest())
     return request
 
 
@@ -113,7 +108,7 @@ def request_nodes(
     _remove_claimed(request, server)
     for group in nodes.groups:
         check_group(server.flavor.name, group, nodes.in_subtrees)
-        _add(request, group)
+        add_group(request, group)
     request._same_subtree = [*request._same_subtree, *map(list, nodes.same_subtree)]
     request._root_required = request._root_required | nodes.root_required
     _settle_unsuffixed(request, server)
@@ -121,7 +116,7 @@ def request_nodes(
         _leave_out_empty_resources(request)
     apart = _set_policy(request, [group.suffix for group in nodes.groups if group.suffix])
     if apart or len(server.nodes) > _MOST_EXPLAINED_NODES:
-        leave_unexplained(request)
+        note(request, is_unexplained=True)
     custom_names.need(request, [*nodes.groups, RequestGroup(required=nodes.root_required)])
     numa_request = NumaRequest(
         apart=apart,
@@ -130,7 +125,7 @@ def request_nodes(
         without_pcpu=without_pcpu,
         devices=devices,
     )
-    setattr(request, _NUMA, numa_request)
+    note(request, numa=numa_request)
     return request
 
 
@@ -179,7 +174,7 @@ def _remove_claimed(request: ResourceRequest, server: ServerRequest) -> None:
         elif group.is_empty() or (server.existing is not None and not group.resources):
             del request._rg_by_id[suffix]
         else:
-            check_group(server.flavor.name, _to_group(group))
+            check_group(server.flavor.name, to_group(group, suffix))
 
 
 def _settle_unsuffixed(request: ResourceRequest, server: ServerRequest) -> None:
@@ -215,21 +210,3 @@ def _leave_out_empty_resources(request: ResourceRequest) -> None:
         return "&".join(text for text in parameters if not _EMPTY.fullmatch(text))
 
     request.to_querystring = without_empty_resources
-
-
-def _to_group(group: objects.RequestGroup) -> RequestGroup:
-    return RequestGroup(
-        suffix=group.requester_id or "",
-        resources=group.resources,
-        required=frozenset(group.required_traits),
-        forbidden=frozenset(group.forbidden_traits),
-    )
-
-
-def _add(request: ResourceRequest, added: RequestGroup) -> Any:
-    """Add a group to the group of Nova with the same suffix; return the group of Nova."""
-    group = request.get_request_group(added.suffix or None)
-    group.resources = {**group.resources, **added.resources}
-    group.required_traits = group.required_traits | added.required
-    group.forbidden_traits = group.forbidden_traits | added.forbidden
-    return group

@@ -13,21 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from nova import objects
 
-from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.numa import NODE_TRAIT, page_trait
+from cpu_tiers.nova import steps
 from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.admission import existing_server, server_of
 from cpu_tiers.nova.scheduler.numa.numa_groups import (
     avoid_nodes,
     copy_of,
     request_nodes,
     to_fallback,
 )
-from cpu_tiers.nova.scheduler.numa.port_devices import groups_of_devices
-from cpu_tiers.nova.scheduler.refusal import refusing
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.scheduler.refusal import existing_server, refusing, server_of
+from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators import ServerRequest
 
 if TYPE_CHECKING:
@@ -42,22 +40,18 @@ def traits_of_query(request_spec: objects.RequestSpec) -> tuple[frozenset[str], 
     :raises InvalidInput: flavor and image contradict each other.
     """
     server = _server(request_spec)
-    if server is None:
-        return frozenset(), frozenset()
     if not server.nodes:
         return frozenset(), frozenset({NODE_TRAIT})
     pages = page_trait(server.guest.page_size)
     return frozenset({NODE_TRAIT} if pages is None else {NODE_TRAIT, pages}), frozenset()
 
 
-def _server(request_spec: objects.RequestSpec) -> ServerRequest | None:
-    """Return the server; ``None`` if ``query_placement_for_numa`` is off.
+def _server(request_spec: objects.RequestSpec) -> ServerRequest:
+    """Return the server, with NUMA nodes.
 
     :raises InvalidInput: the server is going to be created or resized, and flavor and image
         contradict each other.
     """
-    if not CONF[filter_scheduler.GROUP].query_placement_for_numa:
-        return None
     server = server_of(request_spec)._replace(query_numa=True)
     try:
         server.nodes  # noqa: B018  # read here, so that it cannot fail later
@@ -70,37 +64,32 @@ def _existing(request_spec: objects.RequestSpec, error: InvalidInput) -> ServerR
     return existing_server(request_spec, error)._replace(query_numa=True)
 
 
-def _change_request(original: Callable[..., object]) -> Callable[..., Any]:
+def _change_request(
+    original: Function,
+    ctxt: Any,
+    spec_obj: objects.RequestSpec,
+    host_manager: Any,
+    enable_pinning_translate: bool = True,
+) -> Any:
     """Request the NUMA nodes of a guest, or a host that does not report NUMA nodes."""
 
-    @functools.wraps(original)
-    def resources_from_request_spec(
-        ctxt: Any,
-        spec_obj: objects.RequestSpec,
-        host_manager: Any,
-        enable_pinning_translate: bool = True,
-    ) -> Any:
-        def request_of(*, pinning: bool = enable_pinning_translate) -> Any:
-            return original(ctxt, spec_obj, host_manager, pinning)
+    def request_of(*, pinning: bool = enable_pinning_translate) -> Any:
+        return original(ctxt, spec_obj, host_manager, pinning)
 
-        request = request_of()
-        with refusing(f"the NUMA nodes of flavor {name_of(spec_obj.flavor)}"):
-            server = _server(spec_obj)
-            if server is None:
-                return request
-            changed = functools.partial(
-                _changed,
-                request_of=request_of,
-                pinning=enable_pinning_translate,
-                devices=groups_of_devices(spec_obj),
-            )
-            try:
-                return changed(request, server)
-            except InvalidInput as error:
-                # A new request, since the request may be changed in part.
-                return changed(request_of(), _existing(spec_obj, error))
-
-    return resources_from_request_spec
+    request = request_of()
+    with refusing(f"the NUMA nodes of flavor {name_of(spec_obj.flavor)}"):
+        server = _server(spec_obj)
+        changed = functools.partial(
+            _changed,
+            request_of=request_of,
+            pinning=enable_pinning_translate,
+            devices=groups_of_devices(spec_obj),
+        )
+        try:
+            return changed(request, server)
+        except InvalidInput as error:
+            # A new request, since the request may be changed in part.
+            return changed(request_of(), _existing(spec_obj, error))
 
 
 def _changed(
@@ -124,7 +113,7 @@ def _changed(
     if not pinning:
         return to_fallback(request)
     fallbacks = [to_fallback(copy_of(request))]
-    if request.cpu_pinning_requested and not _pinned_need_pcpu():
+    if request.cpu_pinning_requested and not CONF.workarounds.disable_fallback_pcpu_query:
         # SchedulerManager.select_destinations sends its second query if this attribute
         # is set. That query becomes one of the fallbacks, whose answers are joined.
         request.cpu_pinning_requested = False
@@ -135,17 +124,17 @@ def _changed(
     return request_nodes(request, server, fallbacks, devices=devices)
 
 
-def _pinned_need_pcpu() -> bool:
-    is_required: bool = CONF.workarounds.disable_fallback_pcpu_query
-    return is_required
+def groups_of_devices(request_spec: objects.RequestSpec) -> frozenset[str]:
+    """Return the suffixes of the request groups of the ports that get a PCI device.
+
+    Empty with Neutron's extension ``port-resource-request-groups``: its groups do not name the
+    port, and nova-compute does not choose the device by them either.
+    """
+    if "pci_requests" not in request_spec or not request_spec.pci_requests:
+        return frozenset()
+    ports = {request.requester_id for request in request_spec.pci_requests.requests}
+    groups = {group.requester_id for group in request_spec.requested_resources or ()}
+    return frozenset(ports & groups - {None})
 
 
-SEAMS = (
-    Seam(
-        module="nova.scheduler.utils",
-        path="resources_from_request_spec",
-        parameters="ctxt, spec_obj, host_manager, enable_pinning_translate=True",
-        wrap=_change_request,
-    ),
-)
-"""The seam around the query for a server. It has no effect while the option is off."""
+SEAMS = (steps.scheduler_request(_change_request),)

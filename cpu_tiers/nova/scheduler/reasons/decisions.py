@@ -2,63 +2,62 @@
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import oslo_messaging
 from nova import objects, weights
+from nova.context import RequestContext
 
+from cpu_tiers.bounded_file import append
 from cpu_tiers.conf import filter_scheduler
-from cpu_tiers.nova.in_time import Beside
+from cpu_tiers.in_time import Beside
+from cpu_tiers.nova import steps
+from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.reasons.decision import MOST_HOSTS, Decision, Round, named
-from cpu_tiers.nova.scheduler.reasons.decision_file import append
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, Seam, taking
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import ReportClient
+
+if TYPE_CHECKING:
+    pass
 
 LOG = logging.getLogger(__name__)
 
 _RECORD = Beside("record of a decision", seconds=1.0)
 
-_DECISION = "cpu_tiers_decision"
-"""The attribute of a request specification with the decision that is being made."""
 
-
-def _record(original: Callable[..., object]) -> Callable[..., Any]:
+def _record(
+    original: Function, self: Any, context: RequestContext, *args: Any, **kwargs: Any
+) -> Any:
     """Write the decision when it is made, or when there is none."""
-
-    @functools.wraps(original)
-    def select_destinations(self: Any, context: Any, *args: Any, **kwargs: Any) -> Any:
-        spec_obj = kwargs.get("spec_obj")
-        if not isinstance(spec_obj, objects.RequestSpec):
-            return original(self, context, *args, **kwargs)  # of an old nova-conductor
-        decision = Decision(
-            request_id=context.request_id,
-            servers=tuple(kwargs.get("instance_uuids") or ()),
-            flavor=spec_obj.flavor.name,
-        )
-        setattr(spec_obj, _DECISION, decision)
-        selections: Any = ()
-        fault: str | None = None
-        try:
-            selections = original(self, context, *args, **kwargs)
-        except oslo_messaging.ExpectedException as error:  # Nova's NoValidHost
-            fault = str(error.exc_info[1])
-            raise
-        except Exception as error:
-            fault = repr(error)
-            raise
-        finally:
-            delattr(spec_obj, _DECISION)
-            _write(decision, selections, fault)
-        return selections
-
-    return select_destinations
+    spec_obj = kwargs.get("spec_obj")
+    if not isinstance(spec_obj, objects.RequestSpec):
+        return original(self, context, *args, **kwargs)  # of an old nova-conductor
+    decision = Decision(
+        request_id=context.request_id,
+        servers=tuple(kwargs.get("instance_uuids") or ()),
+        flavor=spec_obj.flavor.name,
+    )
+    search_of(spec_obj).decision = decision
+    selections: Any = ()
+    fault: str | None = None
+    try:
+        selections = original(self, context, *args, **kwargs)
+    except oslo_messaging.ExpectedException as error:  # Nova's NoValidHost
+        fault = str(error.exc_info[1])
+        raise
+    except Exception as error:
+        fault = repr(error)
+        raise
+    finally:
+        search_of(spec_obj).decision = None
+        _write(decision, selections, fault)
+    return selections
 
 
 def _write(decision: Decision, selections: Any, fault: str | None) -> None:
@@ -74,8 +73,8 @@ def _write(decision: Decision, selections: Any, fault: str | None) -> None:
     )
 
 
-def _decision_of(spec_obj: objects.RequestSpec) -> Decision | None:
-    decision: Decision | None = getattr(spec_obj, _DECISION, None)
+def _decision_of(spec_obj: Any) -> Decision | None:
+    decision: Decision | None = search_of(spec_obj).decision
     return decision
 
 
@@ -84,37 +83,29 @@ def _round_of(spec_obj: objects.RequestSpec) -> Round | None:
     return decision.rounds[-1] if decision and decision.rounds else None
 
 
-def _note_query(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def resources_from_request_spec(
-        ctxt: Any,
-        spec_obj: objects.RequestSpec,
-        host_manager: Any,
-        enable_pinning_translate: bool = True,
-    ) -> Any:
-        request = original(ctxt, spec_obj, host_manager, enable_pinning_translate)
-        if decision := _decision_of(spec_obj):
-            decision.queries.append(request.to_querystring())
-        return request
-
-    return resources_from_request_spec
+def _note_query(original: Function, ctxt: Any, spec_obj: Any, *args: Any, **kwargs: Any) -> Any:
+    request = original(ctxt, spec_obj, *args, **kwargs)
+    if decision := _decision_of(spec_obj):
+        decision.queries.append(request.to_querystring())
+    return request
 
 
-def _note_filters(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def get_filtered_objects(
-        self: Any, filters: Sequence[Any], objs: Any, spec_obj: objects.RequestSpec, index: int = 0
-    ) -> Any:
-        decision = _decision_of(spec_obj)
-        if decision is None:
-            return original(self, filters, objs, spec_obj, index)
-        hosts = list(objs)
-        if not decision.rounds:
-            decision.candidates = named(hosts)
-        decision.rounds.append(own := Round(server=spec_obj.instance_uuid))
-        return original(self, [_Filter(each, own) for each in filters], hosts, spec_obj, index)
-
-    return get_filtered_objects
+def _note_filters(
+    original: Function,
+    self: Any,
+    filters: Sequence[Any],
+    objs: Any,
+    spec_obj: Any,
+    index: int = 0,
+) -> Any:
+    decision = _decision_of(spec_obj)
+    if decision is None:
+        return original(self, filters, objs, spec_obj, index)
+    hosts = list(objs)
+    if not decision.rounds:
+        decision.candidates = named(hosts)
+    decision.rounds.append(own := Round(server=spec_obj.instance_uuid))
+    return original(self, [_Filter(each, own) for each in filters], hosts, spec_obj, index)
 
 
 class _Filter:
@@ -140,23 +131,23 @@ class _Filter:
         return after
 
 
-def _note_weights(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def get_weighed_objects(
-        self: Any, weighers: Sequence[Any], obj_list: Any, weighing_properties: Any
-    ) -> Any:
-        own = _round_of(weighing_properties)
-        if own is None:
-            return original(self, weighers, obj_list, weighing_properties)
-        watched = [_Weigher(each) for each in weighers]
-        weighed = original(self, watched, obj_list, weighing_properties)
-        try:
-            own.add_weights(weighed, _parts(watched, weighed[:MOST_HOSTS]))
-        except Exception as error:  # a weigher of others need not work as Nova's do
-            LOG.warning("The weights of hosts are not recorded: %r", error)
-        return weighed
-
-    return get_weighed_objects
+def _note_weights(
+    original: Function,
+    self: Any,
+    weighers: Sequence[Any],
+    obj_list: Any,
+    weighing_properties: Any,
+) -> Any:
+    own = _round_of(weighing_properties)
+    if own is None:
+        return original(self, weighers, obj_list, weighing_properties)
+    watched = [_Weigher(each) for each in weighers]
+    weighed = original(self, watched, obj_list, weighing_properties)
+    try:
+        own.add_weights(weighed, _parts(watched, weighed[:MOST_HOSTS]))
+    except Exception as error:  # a weigher of others need not work as Nova's do
+        LOG.warning("The weights of hosts are not recorded: %r", error)
+    return weighed
 
 
 class _Weigher:
@@ -210,25 +201,21 @@ def _parts(weighers: Iterable[_Weigher], best: Sequence[Any]) -> dict[str, dict[
     return {weigher.__class__.__name__: weigher.parts(hosts) for weigher in ran}
 
 
-def _note_claim(original: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def claim_resources(
-        ctx: Any,
-        client: ReportClient,
-        spec_obj: objects.RequestSpec,
-        instance_uuid: str,
-        alloc_req: dict[str, Any],
-        allocation_request_version: str | None = None,
-    ) -> Any:
-        providers = tuple(alloc_req["allocations"])  # the caller may change the candidate
-        granted = original(
-            ctx, client, spec_obj, instance_uuid, alloc_req, allocation_request_version
-        )
-        if own := _round_of(spec_obj):
-            own.claims.append({"providers": providers, "granted": bool(granted)})
-        return granted
-
-    return claim_resources
+def _note_claim(
+    original: Function,
+    ctx: Any,
+    client: ReportClient,
+    spec_obj: Any,
+    instance_uuid: str,
+    alloc_req: dict[str, Any],
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    providers = tuple(alloc_req["allocations"])  # the caller may change the candidate
+    granted = original(ctx, client, spec_obj, instance_uuid, alloc_req, *args, **kwargs)
+    if own := _round_of(spec_obj):
+        own.claims.append({"providers": providers, "granted": bool(granted)})
+    return granted
 
 
 SEAMS = (
@@ -239,35 +226,21 @@ SEAMS = (
             "self, context, request_spec=None, filter_properties=None, spec_obj=<object object>,"
             " instance_uuids=None, return_objects=False, return_alternates=False"
         ),
-        wrap=_record,
+        wrap=taking(_record),
     ),
-    Seam(
-        module="nova.scheduler.utils",
-        path="resources_from_request_spec",
-        parameters="ctxt, spec_obj, host_manager, enable_pinning_translate=True",
-        wrap=_note_query,
-        layer=3,  # after the other wrappers have changed the request
-    ),
+    steps.scheduler_request(_note_query),
     Seam(
         module="nova.filters",
         path="BaseFilterHandler.get_filtered_objects",
         parameters="self, filters, objs, spec_obj, index=0",
-        wrap=_note_filters,
+        wrap=taking(_note_filters),
     ),
     Seam(
         module="nova.weights",
         path="BaseWeightHandler.get_weighed_objects",
         parameters="self, weighers, obj_list, weighing_properties",
-        wrap=_note_weights,
+        wrap=taking(_note_weights),
     ),
-    Seam(
-        module="nova.scheduler.utils",
-        path="claim_resources",
-        parameters=(
-            "ctx, client, spec_obj, instance_uuid, alloc_req, allocation_request_version=None"
-        ),
-        wrap=_note_claim,
-        layer=-1,  # sees each claim that next_candidate makes
-    ),
+    steps.claim(_note_claim),
 )
 """The seams for nova-scheduler."""

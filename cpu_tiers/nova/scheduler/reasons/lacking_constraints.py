@@ -10,24 +10,25 @@ VCPU. If both answers are empty, the constraints of both are named (decision D84
 
 from __future__ import annotations
 
-import functools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
 
 from nova import exception
+from nova.context import RequestContext
 
 from cpu_tiers.model.names import NUMA_SERVER, by_each_name
 from cpu_tiers.model.numa import COUNT_TRAIT
 from cpu_tiers.model.request import CandidateQuery, GroupDraft
-from cpu_tiers.nova.in_time import REASONS
+from cpu_tiers.nova import steps
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
+from cpu_tiers.nova.notes import query_of
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.refusal import is_unexplained
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.scheduler.refusal import REASONS
+from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators.constraints import constraints, without
 
 if TYPE_CHECKING:
@@ -43,35 +44,33 @@ _OF_GROUP = ("resources", "required", "member_of", "in_tree")
 MOST_QUERIES = 16
 """So many further queries are sent for a server."""
 
+_FIRSTS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""The first of two requests by the context of a call of ``select_destinations``; ``None`` if the
+answer to the request was not empty."""
 
-def _name_constraints(original: Callable[..., object]) -> Callable[..., Any]:
+
+def _name_constraints(
+    original: Function, self: ReportClient, context: RequestContext, resources: ResourceRequest
+) -> Any:
     """Raise an error with a reason in place of an empty answer, if a constraint is the reason."""
-    # By the context of a call of select_destinations, the first of two requests; None if it had
-    # an answer that is not empty.
-    firsts: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-
-    @functools.wraps(original)
-    def get_allocation_candidates(self: Any, context: Any, resources: ResourceRequest) -> Any:
-        answer = original(self, context, resources)
-        if _is_first_of_two(resources):
-            firsts[context] = resources if is_empty(answer) else None
-            return answer
-        is_second = context in firsts
-        first = firsts.pop(context, None)
-        explained = first if is_second else resources
-        if not is_empty(answer) or explained is None or is_unexplained(explained):
-            return answer
-        requests = [first, resources] if is_second else [resources]
-        queries = [read_query(request.to_querystring()) for request in requests]
-        alone, together = REASONS.do(lambda: _lacking(self, context, queries)) or ((), ())
-        if alone or together:
-            which = "one of these" if alone else "these two"
-            reason = f"A host would have room without {which}: {', '.join(alone or together)}"
-            LOG.info("Got no allocation candidates from Placement. %s", reason)
-            raise exception.NoValidHost(reason=reason)
+    answer = original(self, context, resources)
+    if _is_first_of_two(resources):
+        _FIRSTS[context] = resources if is_empty(answer) else None
         return answer
-
-    return get_allocation_candidates
+    is_second = context in _FIRSTS
+    first = _FIRSTS.pop(context, None)
+    explained = first if is_second else resources
+    if not is_empty(answer) or explained is None or query_of(explained).is_unexplained:
+        return answer
+    requests = [first, resources] if is_second else [resources]
+    queries = [read_query(request.to_querystring()) for request in requests]
+    alone, together = REASONS.do(lambda: _lacking(self, context, queries)) or ((), ())
+    if alone or together:
+        which = "one of these" if alone else "these two"
+        reason = f"A host would have room without {which}: {', '.join(alone or together)}"
+        LOG.info("Got no allocation candidates from Placement. %s", reason)
+        raise exception.NoValidHost(reason=reason)
+    return answer
 
 
 def is_empty(answer: Any) -> bool:
@@ -115,12 +114,6 @@ class NovasQuery(NamedTuple):
             if name in amounts or (name in traits and name != _OWNER) or name.startswith("in:")
         }
 
-    def relaxed(self, names: Iterable[str]) -> CandidateQuery | None:
-        """Return the query without some constraints; ``None`` if it requests nothing any more."""
-        relaxations = constraints([self.query])
-        (query,) = without([self.query], [relaxations[name] for name in names])
-        return query if any(group.resources for group in query.groups) else None
-
 
 def read_query(text: str) -> NovasQuery:
     """Return the query of a query string of Nova."""
@@ -141,11 +134,8 @@ def read_query(text: str) -> NovasQuery:
             others += [f"&{key}={value}"] if key != "limit" else []
         else:
             suffix = key.removeprefix(prefix)
-            draft, fields = (
-                drafts.setdefault(suffix, GroupDraft()),
-                of_groups.setdefault(suffix, {}),
-            )
-            _read_group(draft, fields, prefix, value)
+            draft = drafts.setdefault(suffix, GroupDraft())
+            _read_group(draft, of_groups.setdefault(suffix, {}), prefix, value)
     groups = [drafts[suffix].freeze(suffix)._replace(**of_groups[suffix]) for suffix in drafts]
     groups.sort(key=lambda group: bool(group.suffix))
     query = CandidateQuery(groups=tuple(groups), same_subtree=tuple(subtrees), **whole)
@@ -178,7 +168,7 @@ def _traits(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _lacking(
-    client: ReportClient, context: Any, queries: Sequence[NovasQuery]
+    client: ReportClient, context: RequestContext, queries: Sequence[NovasQuery]
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Return the constraints without which alone a host has room, or else two of them."""
     alone: list[str] = []
@@ -196,7 +186,7 @@ def _lacking(
 
 
 def _has_host(
-    client: ReportClient, context: Any, query: CandidateQuery, rest: str, question: str
+    client: ReportClient, context: RequestContext, query: CandidateQuery, rest: str, question: str
 ) -> bool | None:
     """Tell whether a query has a candidate; ``None`` if Placement does not answer.
 
@@ -226,18 +216,11 @@ def relaxations(queries: Sequence[NovasQuery]) -> Iterator[tuple[NovasQuery, tup
     """
     for size in (1, 2):
         for each in queries:
-            words = each.constraints()
+            words, relaxing = each.constraints(), constraints([each.query])
             for names in combinations(words, size):
-                relaxed = each.relaxed(names)
-                if relaxed is not None:
-                    yield each._replace(query=relaxed), tuple(words[name] for name in names)
+                (query,) = without([each.query], [relaxing[name] for name in names])
+                if any(group.resources for group in query.groups):
+                    yield each._replace(query=query), tuple(words[name] for name in names)
 
 
-SEAM = Seam(
-    module="nova.scheduler.client.report",
-    path="SchedulerReportClient.get_allocation_candidates",
-    parameters="self, context, resources",
-    wrap=_name_constraints,
-    layer=2,  # looks at the joined answer of all queries
-)
-"""The seam around the query for allocation candidates."""
+SEAM = steps.candidates(_name_constraints)

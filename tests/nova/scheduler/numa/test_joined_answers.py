@@ -17,8 +17,9 @@ from nova import context, objects
 from nova.scheduler import utils
 from nova.scheduler.client import report
 
+from cpu_tiers.in_time import Beside
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.nova.in_time import Beside
+from cpu_tiers.nova.notes import QueryNotes
 from cpu_tiers.nova.numa.candidate_cells import NodeMappings
 from cpu_tiers.nova.scheduler.numa import joined_answers
 from cpu_tiers.nova.scheduler.numa.joined_answers import SEAM
@@ -82,7 +83,7 @@ class TestJoined(ReportingHosts):
         assert self.candidates({"hw:cpu_policy": "dedicated"}) == (aware, aware)
         self.flags(disable_fallback_pcpu_query=True, group="workarounds")
         assert self.candidates({"hw:cpu_policy": "dedicated"}) == (set(), set())
-        self.configure(query_placement_for_numa=False)
+        self.restart_scheduler(query_placement_for_numa=False)
         assert self.candidates(TWO) == ({"unset", "off", "on"},) * 2  # as Nova asks
 
     def test_the_disk_of_a_host_or_of_a_pool(self) -> None:
@@ -247,19 +248,21 @@ def test_an_unusable_answer_is_a_failed_query(answer: Any) -> None:
     """For Nova, ``None`` is an answer that did not come: NoValidHost."""
     original = mock.Mock(side_effect=[answer])
     assert SEAM.wrap is not None
-    request = SimpleNamespace(cpu_tiers_numa=NumaRequest(apart=("a", "b")), _rg_by_id={})
+    request = SimpleNamespace(
+        cpu_tiers=QueryNotes(numa=NumaRequest(apart=("a", "b"))), _rg_by_id={}
+    )
     assert SEAM.wrap(original)(None, None, request) is None
 
 
 def test_a_placement_that_hangs_costs_the_interfaces_and_not_the_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(joined_answers, "_INTERFACES", Beside("Interfaces", seconds=0.1))
+    monkeypatch.setattr(joined_answers, "_LOOK", Beside("Interfaces", seconds=0.1))
     monkeypatch.setattr(joined_answers, "_usable", lambda found, summaries, _: (found, summaries))
     mappings = NodeMappings({"": ["root"], "port": ["unknown device"]}, (), {})
     answer: tuple[Any, ...] = ([{"mappings": mappings}], {}, "1.36")
     request = SimpleNamespace(
-        cpu_tiers_numa=NumaRequest(devices=frozenset({"port"})),
+        cpu_tiers=QueryNotes(numa=NumaRequest(devices=frozenset({"port"}))),
         _rg_by_id={"port": SimpleNamespace(required_traits=set())},
     )
     with hanging_client() as client:
@@ -274,7 +277,7 @@ def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
     monkeypatch.setattr(joined_answers, "REASONS", Beside("Reason", seconds=0.1))
     huge = Flavor(name="huge", vcpus=1, memory_mb=1, extra_specs={"hw:mem_page_size": "1MB"})
     request = SimpleNamespace(
-        cpu_tiers_numa=NumaRequest(server=ServerRequest(huge, None)), _rg_by_id={}
+        cpu_tiers=QueryNotes(numa=NumaRequest(server=ServerRequest(huge, None))), _rg_by_id={}
     )
     with hanging_client() as client:
         assert SEAM.wrap is not None

@@ -5,8 +5,9 @@ A host has two NUMA nodes of 4 CPUs; a server has 3.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import fixtures
 import pytest
@@ -23,7 +24,7 @@ def test_a_claim_whose_answer_was_lost_is_no_error() -> None:
     """Placement has the server's allocations, so Nova refuses a further claim by an exception."""
     claimed: list[str] = []
 
-    def claim(_ctx: Any, _client: Any, _spec: Any, _uuid: str, wanted: Any, _version: Any) -> bool:
+    def claim(_ctx: Any, _client: Any, _spec: Any, _uuid: str, wanted: Any) -> bool:
         claimed.extend(wanted["allocations"])
         if len(claimed) > 1:
             raise exception.AllocationUpdateFailed(consumer_uuid="u", error="exists")
@@ -33,10 +34,10 @@ def test_a_claim_whose_answer_was_lost_is_no_error() -> None:
         {"allocations": {node: {}}, "mappings": {"_PROC1": [node]}} for node in ("n0", "n1", "n2")
     ]
     host = SimpleNamespace(allocation_candidates=candidates)
-    spec = SimpleNamespace()
-    next_candidate._keep(lambda *_: [host])(None, spec, [host], 0)
+    spec, client = SimpleNamespace(), cast("Any", None)
+    next_candidate._keep(lambda *_: [host], None, spec, [host], 0)
     first = host.allocation_candidates[0]
-    assert next_candidate._claim_next(claim)(None, None, spec, "u", first) is False
+    assert next_candidate._claim_next(claim, None, client, spec, "u", first) is False
     assert claimed == ["n0", "n1"]
 
 
@@ -62,14 +63,14 @@ def test_alternates(left: Sequence[int], alternates: Sequence[str]) -> None:
         aggregates=[],
     )
     spec = SimpleNamespace()
-    keep = next_candidate._keep(lambda *_: [host])
+    keep = partial(next_candidate._keep, lambda *_: [host])
     keep(None, spec, [host], 0)
     claimed = host.allocation_candidates[0]
     host.allocation_candidates = [candidates[cell] for cell in left]
     keep(None, spec, [host], 1)  # Nova sorts again before it chooses alternates
 
     def offered(claimed: Any) -> list[str]:
-        offer = next_candidate._offer_next(lambda *_: [["selected", "elsewhere"]])
+        offer = partial(next_candidate._offer_next, lambda *_: [["selected", "elsewhere"]])
         (own,) = offer(None, [host], spec, [host], 1, 2, {}, "1.36", [claimed])
         return [_name(alternate) for alternate in own[1:]]
 

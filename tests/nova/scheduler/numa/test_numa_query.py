@@ -271,7 +271,7 @@ def test_a_port_beside_nodes() -> None:
         on_nodes(TWO_NODES + bandwidth + NONE),
         elsewhere(ON_A_HOST + bandwidth),
     ]
-    first, second = (one.cpu_tiers_numa for one in requests_of(asked))
+    first, second = (one.cpu_tiers.numa for one in requests_of(asked))
     assert (first.apart, second.apart) == (("_PROC1", "_PROC2"), ())
 
 
@@ -286,7 +286,7 @@ def test_groups_of_the_flavor() -> None:
     isolate = spec({**own, "group_policy": "isolate"}, **in_aggregates())
     first, second = requests_of(isolate)
     assert first.group_policy == second.group_policy == "isolate"
-    assert first.cpu_tiers_numa.apart == second.cpu_tiers_numa.apart == ()
+    assert first.cpu_tiers.numa.apart == second.cpu_tiers.numa.apart == ()
 
 
 def test_isolated_groups_of_the_flavor() -> None:
@@ -320,17 +320,15 @@ def test_servers_without_nodes_stay_away_from_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("specs", "is_on", "avoided"),
+    ("specs", "avoided"),
     [
-        pytest.param({}, True, {"HW_NUMA_ROOT"}, id="without nodes"),
-        pytest.param({"hw:numa_nodes": "2"}, True, set(), id="with nodes"),
-        pytest.param({}, False, set(), id="the option is off"),
+        pytest.param({}, {"HW_NUMA_ROOT"}, id="without nodes"),
+        pytest.param({"hw:numa_nodes": "2"}, set(), id="with nodes"),
     ],
 )
 def test_providers_that_the_weigher_knows_to_be_avoided(
-    specs: dict[str, str], is_on: bool, avoided: set[str]
+    specs: dict[str, str], avoided: set[str]
 ) -> None:
-    CONF.set_override("query_placement_for_numa", is_on, filter_scheduler.GROUP)
     assert numa_query.traits_of_query(spec(specs))[1] == avoided
 
 
@@ -353,15 +351,6 @@ def test_the_request_spec_is_not_changed() -> None:
     assert asked.same_subtree == []
     assert [one.requester_id for one in asked.requested_resources] == [PORT]
     assert asked.requested_destination.aggregates == [AZ]
-
-
-@pytest.mark.parametrize("value", [None, False])
-def test_nothing_changes_where_the_option_is_not_on(value: bool | None) -> None:
-    CONF.set_override("query_placement_for_numa", value, filter_scheduler.GROUP)
-    assert queries(spec(TWO)) == [expected("&resources=VCPU:8,MEMORY_MB:8192")]
-    assert queries(spec({}, disk_gb=1)) == [expected("&resources=VCPU:8,MEMORY_MB:8192,DISK_GB:1")]
-    pinned, *_ = requests_of(spec({"hw:cpu_policy": "dedicated"}))
-    assert pinned.cpu_pinning_requested
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from nova import objects
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from cpu_tiers.nova.numa.candidate_cells import NodeMappings
-from cpu_tiers.nova.scheduler.numa import port_devices
+from cpu_tiers.nova.scheduler.numa import joined_answers, numa_query
 
 CONTEXT = SimpleNamespace(global_id="req-1")
 GROUP = SimpleNamespace(required_traits={"CUSTOM_VNIC_TYPE_DIRECT", "CUSTOM_PHYSNET_P"})
@@ -28,7 +28,7 @@ def nova_objects() -> None:
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that knows no interface yet."""
-    monkeypatch.setattr(port_devices, "_INTERFACES", {})
+    monkeypatch.setattr(joined_answers, "_INTERFACES", {})
 
 
 class Client:
@@ -49,8 +49,8 @@ def tell(client: Any, group: Any, *devices: str) -> list[Any]:
     """Return the interface of each device, as the mappings of candidates tell them."""
     mappings = [NodeMappings({"": ["root"], "port": [device]}, (), {}) for device in devices]
     candidates = [{"mappings": each} for each in mappings]
-    port_devices.read_interfaces(client, CONTEXT, {"port": group}, candidates)
-    port_devices.tell_interfaces({"port"}, candidates)
+    joined_answers.read_interfaces(client, CONTEXT, {"port": group}, candidates)
+    joined_answers.tell_interfaces({"port"}, candidates)
     return [each.interfaces.get("port") for each in mappings]
 
 
@@ -70,8 +70,8 @@ def test_nothing_is_asked_without_numa_nodes_or_ports() -> None:
     client: Any = Client()
     assert tell(client, GROUP) == []
     plain = [{"mappings": {"": ["root"], "port": ["a"]}}]
-    port_devices.read_interfaces(client, CONTEXT, {"port": GROUP}, plain)
-    port_devices.read_interfaces(client, CONTEXT, {}, [{"mappings": NodeMappings({}, (), {})}])
+    joined_answers.read_interfaces(client, CONTEXT, {"port": GROUP}, plain)
+    joined_answers.read_interfaces(client, CONTEXT, {}, [{"mappings": NodeMappings({}, (), {})}])
     assert client.asked == []
 
 
@@ -95,8 +95,8 @@ def test_groups_of_devices() -> None:
             requests=[request("sriov"), request(None), request("no bandwidth")]
         ),
     )
-    assert port_devices.groups_of_devices(spec) == {"sriov"}
+    assert numa_query.groups_of_devices(spec) == {"sriov"}
     spec.requested_resources = None
-    assert port_devices.groups_of_devices(spec) == frozenset()
+    assert numa_query.groups_of_devices(spec) == frozenset()
     spec.pci_requests = None
-    assert port_devices.groups_of_devices(spec) == frozenset()
+    assert numa_query.groups_of_devices(spec) == frozenset()

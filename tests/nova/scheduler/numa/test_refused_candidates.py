@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from nova import objects
 
+from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.numa.candidate_cells import with_places
-from cpu_tiers.nova.scheduler.numa import refused_candidates
-from cpu_tiers.nova.scheduler.numa.candidate_order import LEFT
+from cpu_tiers.nova.scheduler.numa import candidate_order
 from tests.nova.scheduler import plain_hosts
 from tests.nova.scheduler.plain_hosts import cell
 from tests.nova.scheduler.random_checks import placement
@@ -75,7 +76,7 @@ class Filters:
 
     def __init__(self) -> None:
         self.device = "near"
-        self.sort = refused_candidates._judge_anew(self.filter)
+        self.sort = partial(candidate_order._order, self.filter)
 
     def filter(self, _self: Any, _spec: Any, hosts: Any, _index: int) -> list[Any]:
         hosts = list(hosts)
@@ -94,7 +95,7 @@ def state() -> SimpleNamespace:
 
 def place_a_server(host: SimpleNamespace, used: int) -> None:
     """Have a host what a server of the request leaves."""
-    setattr(host, LEFT, summaries(used))
+    host_of(host).left = summaries(used)
 
 
 WITH_DEVICES = Request(pci_requests=SimpleNamespace(requests=["card"]))
@@ -133,4 +134,5 @@ def test_another_host_keeps_its_candidates() -> None:
 def test_nothing_is_stored_for_a_server_without_devices(spec: Any) -> None:
     filters, host = Filters(), state()
     filters.sort(None, spec, [host], 0)
-    assert set(vars(host)) == {"allocation_candidates", "pci_stats"}
+    assert host.allocation_candidates == [NEAR]
+    assert host_of(host).refused == []

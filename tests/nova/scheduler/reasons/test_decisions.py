@@ -9,6 +9,7 @@ from typing import Any
 import fixtures
 import pytest
 
+from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.scheduler.reasons import decisions
 from cpu_tiers.nova.scheduler.reasons.decision import Decision, Round
 from tests.nova.cloud import Cloud
@@ -120,13 +121,13 @@ def test_a_weigher_that_works_in_another_way_costs_no_host(
 
     spec = SimpleNamespace()
     decision = Decision(request_id=None, servers=(), flavor="gold", rounds=[Round(server="s")])
-    setattr(spec, decisions._DECISION, decision)
+    search_of(spec).decision = decision
     weigher = SimpleNamespace(
         minval=None,
         maxval=None,
         weigh_objects=lambda hosts, _: [0.0 for _ in hosts[1:]],
         weight_multiplier=lambda _: 1.0,
     )
-    assert decisions._note_weights(handle)(None, [weigher], [], spec) is weighed
+    assert decisions._note_weights(handle, None, [weigher], [], spec) is weighed
     assert decision.rounds[0].weights == []
     assert "The weights of hosts are not recorded: " in caplog.text

@@ -11,10 +11,10 @@ from nova.scheduler.client import report
 from nova.scheduler.client.report import SchedulerReportClient
 
 from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.in_time import Beside
 from cpu_tiers.nova import options
-from cpu_tiers.nova.in_time import Beside
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.features import LACKING_CONSTRAINTS
+from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.scheduler.reasons import lacking_constraints
 from cpu_tiers.nova.scheduler.reasons.lacking_constraints import (
     is_empty,
@@ -109,7 +109,8 @@ def test_the_option_follows_the_shares(value: object, with_shares: bool, is_on: 
     for name, given in values.items():
         CONF.set_override(name, given, group)
     try:
-        assert LACKING_CONSTRAINTS.is_on(CONF) is is_on
+        (own,) = [each for each in SCHEDULER.features if each.name == "lacking constraints"]
+        assert own.is_on(CONF) is is_on
     finally:
         for name in values:
             CONF.clear_override(name, group)
@@ -222,7 +223,6 @@ def test_a_placement_that_hangs_costs_the_reason_and_not_the_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(lacking_constraints, "REASONS", Beside("The reason", seconds=0.1))
-    monkeypatch.setattr(lacking_constraints, "is_unexplained", lambda _: False)
     monkeypatch.setattr(lacking_constraints, "_is_first_of_two", lambda _: False)
     ends = threading.Event()
     client = SimpleNamespace(get=lambda *_, **__: ends.wait(60))

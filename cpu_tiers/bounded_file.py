@@ -1,8 +1,8 @@
-"""The file with the decisions of nova-scheduler: one JSON document a line, bounded in size.
+"""A file with one JSON document a line, bounded in size, such as the decisions of nova-scheduler.
 
-All threads and all processes of nova-scheduler write the same file, and none waits for another:
-the kernel appends a line as a whole. Only a full file needs a lock, so that it takes its other
-name once. A writer that does not get the lock appends its line to the full file.
+All threads and all processes of a service write the same file, and none waits for another: the
+kernel appends a line as a whole. Only a full file needs a lock, so that it takes its other name
+once. A writer that does not get the lock appends its line to the full file.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ def append(file: Path, document: Mapping[str, Any], *, max_mb: int) -> None:
     """Append a document as a line.
 
     A file that would grow over its size takes the name ``FILE.1`` first, and replaces the older
-    file of this name. Only the user of nova-scheduler may read a new file.
+    file of this name. Only the user of the process may read a new file.
 
     :param max_mb: the largest size of the file in MiB. While a process is stopped that has the
         lock, the file may grow to twice the size.
@@ -63,7 +63,7 @@ def _open_with_room(file: Path, length: int, most: int) -> int:
 
 
 def _open(file: Path) -> int:
-    # Without O_NONBLOCK, a pipe in place of the file would keep nova-scheduler waiting.
+    # Without O_NONBLOCK, a pipe in place of the file would keep the process waiting.
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
     descriptor = os.open(file, flags, mode=0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,4 +1,4 @@
-"""The file with the decisions is bounded, private, and nobody waits for its lock."""
+"""A file of JSON documents is bounded, private, and nobody waits for its lock."""
 
 import fcntl
 import json
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.nova.scheduler.reasons.decision_file import append
+from cpu_tiers.bounded_file import append
 
 
 def open_files() -> int:

@@ -113,7 +113,3 @@ class Beside:
             reason,
             dropped,
         )
-
-
-REASONS = Beside("reason why a server gets no host", seconds=5.0)
-"""Bounds the time of the further queries for a server without candidates."""
