@@ -134,7 +134,7 @@ def smallest_flavors(cloud: CloudSource, tiers: Sequence[Tier] = ()) -> list[tup
     faults = FaultList()
     smallest: dict[Fraction | None, Flavor] = {}
     differing = []
-    for flavor in cloud.flavors(faults, lambda _: ()):
+    for flavor in cloud.flavors(faults):
         if pair_faults(flavor, query_vcpu_shares=True):
             differing.append(printable(flavor.name))
         shares = effective_shares(flavor)

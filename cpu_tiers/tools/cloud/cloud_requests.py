@@ -40,7 +40,7 @@ class CloudRequests(NovaCommand):
             # Here, because Nova may be missing, and self.cloud() says so.
             from cpu_tiers.tools.nova.stored_flavors import past_servers
 
-            servers = [one for cell in cloud.all() for one in past_servers(cell, faults)]
+            servers = [server for cell in cloud.all() for server in past_servers(cell, faults)]
         if faults.faults:
             LOG.warning(
                 "Servers left out, because of their flavors: %d, the first: %s",

@@ -1,4 +1,8 @@
-"""``cpu-tiers cloud show``: what of a cloud is sold and left, by host and by tier."""
+"""``cpu-tiers cloud show``: what of a cloud is sold and left, by host, by tier and by group.
+
+The page also shows what ``host audit`` and ``host watch`` say of hosts: the list of ``host audit
+-f json``, or metrics. None of these files names its host, so the name of the file does.
+"""
 
 import logging
 import math

@@ -72,6 +72,6 @@ class CloudSnapshot(NovaConfCommand):
 def _flavors(cloud: CloudSource) -> tuple[Flavor, ...]:
     """Return the flavors of Nova; log the faults of the flavors that are left out."""
     faults = FaultList()
-    flavors = tuple(cloud.flavors(faults, lambda _: ()))
+    flavors = tuple(cloud.flavors(faults))
     warn_of_left_out_flavors(faults)
     return flavors

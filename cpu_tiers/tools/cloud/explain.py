@@ -288,8 +288,8 @@ def decisions_about(file: Path, server: str) -> list[Decision]:
     """
     older = file.with_name(f"{file.name}.1")
     files = [older, file] if older.exists() else [file]
-    found = [each for one in files for each in _decisions(one, server)]
-    return sorted(found, key=lambda each: str(each["time"]))
+    decisions = [decision for path in files for decision in _decisions(path, server)]
+    return sorted(decisions, key=lambda decision: str(decision["time"]))
 
 
 def _decisions(file: Path, server: str) -> Iterator[Decision]:
@@ -325,10 +325,10 @@ def _lines(decision: Decision) -> Iterator[str]:
     )
     candidates = decision["candidates"]
     yield wrapped(f"hosts with candidates: {_hosts(candidates)}", indent="  ")
-    for number, one in enumerate(decision["rounds"]):
+    for number, of_server in enumerate(decision["rounds"], start=1):
         if len(decision["rounds"]) > 1:
-            yield f"  round {number + 1}, server {one['server']}:"
-        yield from _of_round(one)
+            yield f"  round {number}, server {of_server['server']}:"
+        yield from _of_round(of_server)
     for server, selected in zip(decision["servers"], decision["selected"], strict=False):
         others = ", ".join(selected["alternates"]) or "none"
         yield wrapped(f"{server}: {selected['host']} (alternates: {others})", indent="  ")
@@ -336,15 +336,15 @@ def _lines(decision: Decision) -> Iterator[str]:
         yield wrapped(f"fault: {decision['fault']}", indent="  ")
 
 
-def _of_round(one: Mapping[str, Any]) -> Iterator[str]:
-    for said in one["filters"]:
+def _of_round(of_server: Mapping[str, Any]) -> Iterator[str]:
+    for said in of_server["filters"]:
         if said["removed"]["number"]:
             text = f"{said['filter']} left {said['left']}, removed {_hosts(said['removed'])}"
             yield wrapped(text, indent="  ")
-    for host in one["weights"]:
+    for host in of_server["weights"]:
         parts = ", ".join(f"{name} {part:+.4g}" for name, part in host["parts"].items() if part)
         yield wrapped(f"weight of {host['host']}: {host['weight']:.4g} ({parts})", indent="  ")
-    for claim in one["claims"]:
+    for claim in of_server["claims"]:
         outcome = "granted" if claim["granted"] else "refused"
         yield wrapped(f"claim {outcome}: {', '.join(claim['providers'])}", indent="  ")
 

@@ -46,12 +46,8 @@ class FlavorShow(NovaConfCommand, ShowCommand):
 
 
 def _cell(cell: GuestCell) -> dict[str, Any]:
-    return {
-        "id": cell.id,
-        "cpuset": str(cell.cpuset),
-        "pcpuset": str(cell.pcpuset),
-        "memory_mb": cell.memory_mb,
-    }
+    cpus = {"cpuset": str(cell.cpuset), "pcpuset": str(cell.pcpuset)}
+    return {"id": cell.id, **cpus, "memory_mb": cell.memory_mb}
 
 
 def _lines(cells: list[Mapping[str, Any]]) -> str:

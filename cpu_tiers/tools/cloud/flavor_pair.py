@@ -87,7 +87,7 @@ def _flavors(parsed_args: Namespace, cloud: CloudSource, faults: FaultList) -> I
     if parsed_args.flavor:
         yield from cloud.flavors_named(parsed_args.flavor)
     if parsed_args.all:
-        yield from cloud.flavors(faults, lambda _: ())
+        yield from cloud.flavors(faults)
 
 
 def _properties(properties: Mapping[str, str]) -> str:

@@ -28,6 +28,7 @@ from cpu_tiers.tools.frame.documents import (
     Check,
     flavor_of,
     image_of,
+    no_check,
     port_of,
     read_image,
     read_json,
@@ -279,7 +280,7 @@ class CloudSource:
                 raise InvalidInput.of(f"--flavor {name}", given, hint)
         return [flavors[name] for name in names]
 
-    def flavors(self, faults: FaultList, check: Check) -> Iterator[Flavor]:
+    def flavors(self, faults: FaultList, check: Check = no_check) -> Iterator[Flavor]:
         """Yield all flavors.
 
         :param faults: collects the faults of flavors that Nova has; these flavors are left out.

@@ -214,7 +214,8 @@ _SHOW = "openstack flavor show FLAVOR -f json"
 _LIST = "openstack flavor list --long -f json"
 
 
-def _no_check(_flavor: Flavor) -> Iterable[Fault]:
+def no_check(_flavor: Flavor) -> Iterable[Fault]:
+    """Return no further faults."""
     return ()
 
 
@@ -226,7 +227,7 @@ def read_flavor(path: str) -> Flavor:
     return flavor_of(read_object(path, _SHOW), path)
 
 
-def read_flavors(path: str, faults: FaultList, check: Check = _no_check) -> Iterator[Flavor]:
+def read_flavors(path: str, faults: FaultList, check: Check = no_check) -> Iterator[Flavor]:
     """Yield the flavors in the output of ``openstack flavor show`` or ``flavor list --long``.
 
     :param faults: collects the faults of the document; a flavor with such faults is left out.
@@ -261,7 +262,7 @@ def _from_row(where: str, row: object, check: Check) -> Flavor:
     return flavor_of(document, where, check)
 
 
-def flavor_of(document: Mapping[str, Any], where: str, check: Check = _no_check) -> Flavor:
+def flavor_of(document: Mapping[str, Any], where: str, check: Check = no_check) -> Flavor:
     """Return the flavor in the output of ``openstack flavor show``, or in Nova's API.
 
     :param where: the name of the document in an error.

@@ -1,4 +1,4 @@
-"""The arguments that describe a server by files, for commands that ask no cloud."""
+"""Arguments that several commands have: a server, flavors, NUMA nodes, a snapshot and tiers."""
 
 import re
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace

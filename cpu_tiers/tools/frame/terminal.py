@@ -1,4 +1,8 @@
-"""The width of a terminal, and standard error whose lines are not wider than the terminal."""
+"""A terminal: its width, texts and help that fit, lists of bounded length, and progress.
+
+argparse begins each line of a usage below the first option, and repeats the choices of an option
+for its short and its long form. Both make lines of more than 60 columns, so the help is packed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""``cpu-tiers host audit``: compares promised and delivered CPU on a compute host."""
+"""``cpu-tiers host audit``: compares promised and delivered CPU on a compute host.
+
+The metrics are for node_exporter's textfile collector. The file is replaced as a whole, so that
+the collector never reads a part of the metrics.
+"""
 
 import logging
 import time

@@ -64,10 +64,7 @@ def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[obje
     for domain in host.domains:
         multiplier = multiplier_of(domain)
         yield (
-            _text(domain.name),
-            _text(domain.uuid),
-            _text(domain.flavor),
-            _text(names[domain.name]),
+            *map(_text, (domain.name, domain.uuid, domain.flavor, names[domain.name])),
             _number(multiplier),
             host.weight(domain),
             len(domain.vcpu_sets),
@@ -82,10 +79,7 @@ def _guests(host: Occupancy, outlooks: Iterable[Outlook]) -> Iterable[tuple[obje
 def _newcomer(outlook: Outlook) -> tuple[object, ...]:
     tier, one, all_ = outlook.tier, outlook.one, outlook.all
     return (
-        f"one more {tier.name}",
-        _text(None),
-        _text(None),
-        tier.name,
+        *(f"one more {tier.name}", _text(None), _text(None), tier.name),
         _number(Fraction(tier.shares.amount)),
         tier.weight,
         tier.vcpus,

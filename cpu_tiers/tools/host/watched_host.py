@@ -1,4 +1,9 @@
-"""The guests of this machine under watch. libvirt is asked only about guests that appear."""
+"""The guests of this machine under watch, and the totals of each guest.
+
+libvirt is asked only about guests that appear. The totals are sums over intervals. In each
+interval the guest is owed its floor, and its fair share, for the time in which it wanted to run
+(see :mod:`cpu_tiers.tools.host.checks.delivery`).
+"""
 
 import logging
 import time
