@@ -1,7 +1,7 @@
 """Excess: a resource class of a provider of which more is allocated than the capacity.
 
-Placement itself allocates too much if claims race on some databases (docs/capacity.rst), and a
-capacity becomes smaller if an operator lowers an allocation ratio or reserves more. Pure.
+Placement itself allocates too much if claims race on some databases (docs/admin/capacity.rst), and
+a capacity becomes smaller if an operator lowers an allocation ratio or reserves more. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

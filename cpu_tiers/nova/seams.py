@@ -40,7 +40,7 @@ class SeamCovered(CpuTiersError):
 class Seam:
     """A function of Nova and the wrapper that cpu-tiers puts around the function.
 
-    ``docs/seams.toml`` says why, and what would end the wrapper.
+    ``docs/reference/seams.toml`` says why, and what would end the wrapper.
 
     :param module: the module with the function, such as ``nova.scheduler.utils``.
     :param path: the qualified name of the function in the module, such as

@@ -42,7 +42,7 @@ SECTIONS = {
     "translators": "Flavors, images and ports",
 }
 
-PAGE = "docs/troubleshooting.rst"
+PAGE = "docs/admin/troubleshooting.rst"
 
 
 @functools.cache

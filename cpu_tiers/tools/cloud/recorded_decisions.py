@@ -12,7 +12,7 @@ from cpu_tiers.tools.frame.short_lists import wrapped
 LOG = logging.getLogger(__name__)
 
 Decision = Mapping[str, Any]
-"""A document as ``docs/admin/decisions.rst`` describes it."""
+"""A document as ``docs/admin/decision-record.rst`` describes it."""
 
 
 class NoDecisions(CpuTiersError):

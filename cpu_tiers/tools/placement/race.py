@@ -1,8 +1,9 @@
 """A race of claims for a new provider tells whether Placement allocates more than the capacity.
 
 With concurrent claims, Placement 13 to 16 can allocate more than the capacity of a provider on
-the databases of production clouds (docs/upstream/oversold-providers.rst). Every provider and
-consumer of the race is new, and the race deletes them at its end, also after an error or Ctrl-C.
+the databases of production clouds (docs/contributor/upstream/oversold-providers.rst). Every
+provider and consumer of the race is new, and the race deletes them at its end, also after an error
+or Ctrl-C.
 """
 
 import logging

@@ -1,6 +1,7 @@
 """The gradient of fragmentation: how much usable room a server takes from servers to come.
 
-After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/weigher.rst``. Pure.
+After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/admin/weigher.rst``.
+Pure.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +32,8 @@ SIZE_POWER = 0.25
 
 WEIGHT_POWER = 24
 """How much less a class counts of which a smaller share is in use: the class that ends first
-counts, and hardly any other. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
+counts, and hardly any other. Chosen on a recorded cluster, see
+``docs/contributor/evidence.rst``."""
 
 
 class Typical(NamedTuple):

@@ -1,7 +1,7 @@
 """The hosts of a request, whose scores fall with what a server costs them.
 
 Under ``best-fit`` the cost is what the server leaves of a host, under ``fragmentation`` the usable
-room that the host loses, see ``docs/weigher.rst``. Pure.
+room that the host loses, see ``docs/admin/weigher.rst``. Pure.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from cpu_tiers.weights.tree import Summary
 
 SLIGHT_BEST_FIT = 1 / 320
 """The weight of what is left on a host beside the loss of usable room: it decides between hosts
-that lose about the same. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
+that lose about the same. Chosen on a recorded cluster, see ``docs/contributor/evidence.rst``."""
 
 
 class CostHosts:

@@ -1,4 +1,4 @@
-"""What a server leaves on hosts: the cost under ``best-fit``, see ``docs/weigher.rst``. Pure."""
+"""What a server leaves on hosts, the cost under ``best-fit``: ``docs/admin/weigher.rst``. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property

@@ -1,7 +1,7 @@
 """How much a server leaves on a host, and how much of it no other server could use.
 
-The formulas of the scorings ``best-fit`` and ``fragmentation``, see ``docs/weigher.rst``. Pure: no
-I/O, no configuration, no Nova. The lower the cost of a host, the better the host.
+The formulas of the scorings ``best-fit`` and ``fragmentation``, see ``docs/admin/weigher.rst``.
+Pure: no I/O, no configuration, no Nova. The lower the cost of a host, the better the host.
 """
 
 from collections import defaultdict

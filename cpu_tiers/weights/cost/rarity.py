@@ -1,7 +1,7 @@
 """How rare the hosts of a kind are, for the scoring ``fragmentation``.
 
 The kind of a host is the set of its traits that request groups name. The cost of a host is higher
-if few hosts with room have its kind, see ``docs/weigher.rst``. Pure.
+if few hosts with room have its kind, see ``docs/admin/weigher.rst``. Pure.
 """
 
 from collections import Counter
@@ -10,7 +10,8 @@ from functools import cached_property
 from math import sqrt
 
 RARITY_WEIGHT = 0.03
-"""The weight of the rarity of a host. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
+"""The weight of the rarity of a host. Chosen on a recorded cluster, see
+``docs/contributor/evidence.rst``."""
 
 
 class HostKinds:

@@ -11,7 +11,7 @@ import pytest
 
 from cpu_tiers.weights import SCORINGS, Forest
 
-PAGE = (Path(__file__).parents[3] / "docs" / "weigher.rst").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "admin" / "weigher.rst").read_text()
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

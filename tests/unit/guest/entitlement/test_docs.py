@@ -8,7 +8,7 @@ import pytest
 
 from cpu_tiers.guest.entitlement import Contender, fair_cpus, floor_cpus
 
-PAGE = (Path(__file__).parents[4] / "docs" / "entitlement.rst").read_text()
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "entitlement.rst").read_text()
 WEIGHTS = {"Gold": 100, "Silver": 50, "Bronze": 25}
 
 
