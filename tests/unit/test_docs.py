@@ -6,6 +6,7 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from textwrap import dedent
 
 import pytest
 
@@ -186,6 +187,31 @@ def test_every_page_is_in_the_contents_of_one_page() -> None:
     ]
     pages = {name.removesuffix(".rst") for name in texts("docs") if name.endswith(".rst")}
     assert sorted(listed) == sorted(pages - {f"docs/{ROOT_PAGE}"})
+
+
+FOR_OPERATORS = ("user", "install", "admin", "configuration", "cli")
+
+
+@pytest.mark.parametrize("folder", FOR_OPERATORS)
+def test_a_page_for_operators_needs_no_decision(folder: str) -> None:
+    """The page itself says the reason."""
+    cited = matches(
+        r":ref:`[^`]*decision-d\d+>?`|:doc:`[^`]*decisions(?:/[\w-]+)?>?`", f"docs/{folder}"
+    )
+    assert {(path, match[0]) for path, match in cited} == set()
+
+
+def literal_lines(text: str) -> Iterator[str]:
+    """Yield the lines of the code blocks of a page, without their indentation."""
+    start = r"^( *)(?:\.\. code-block::.*|(?!\.\. )\S.*::)\n(?: +:.*\n)*\n"
+    for block in re.finditer(start + r"((?:\1 +\S.*\n|\n)+)", text, re.MULTILINE):
+        yield from dedent(block[2]).splitlines()
+
+
+def test_no_line_of_a_code_block_is_cut_at_the_edge_of_the_page() -> None:
+    lines = [(name, line) for name, text in texts("docs").items() for line in literal_lines(text)]
+    assert len(lines) > 500
+    assert [(name, line) for name, line in lines if len(line) > 90] == []
 
 
 def test_every_picture_is_on_a_page() -> None:

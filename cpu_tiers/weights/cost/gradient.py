@@ -1,6 +1,6 @@
 """The gradient of fragmentation: how much usable room a server takes from servers to come.
 
-After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/admin/weigher.rst``.
+After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/reference/scores.rst``.
 Pure.
 """
 

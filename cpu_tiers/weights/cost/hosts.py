@@ -1,7 +1,7 @@
 """The hosts of a request, whose scores fall with what a server costs them.
 
 Under ``best-fit`` the cost is what the server leaves of a host, under ``fragmentation`` the usable
-room that the host loses, see ``docs/admin/weigher.rst``. Pure.
+room that the host loses, see ``docs/reference/scores.rst``. Pure.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

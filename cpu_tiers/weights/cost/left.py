@@ -1,4 +1,4 @@
-"""What a server leaves on hosts, the cost under ``best-fit``: ``docs/admin/weigher.rst``. Pure."""
+"""What a server leaves on hosts, under ``best-fit``: ``docs/reference/scores.rst``. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property

@@ -1,6 +1,6 @@
 """How much a server leaves on a host, and how much of it no other server could use.
 
-The formulas of the scorings ``best-fit`` and ``fragmentation``, see ``docs/admin/weigher.rst``.
+The formulas of the scorings ``best-fit`` and ``fragmentation``, see ``docs/reference/scores.rst``.
 Pure: no I/O, no configuration, no Nova. The lower the cost of a host, the better the host.
 """
 

@@ -1,7 +1,7 @@
 """How rare the hosts of a kind are, for the scoring ``fragmentation``.
 
 The kind of a host is the set of its traits that request groups name. The cost of a host is higher
-if few hosts with room have its kind, see ``docs/admin/weigher.rst``. Pure.
+if few hosts with room have its kind, see ``docs/reference/scores.rst``. Pure.
 """
 
 from collections import Counter
