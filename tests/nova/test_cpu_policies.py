@@ -178,7 +178,7 @@ def test_random_servers() -> None:
         theirs = by_nova(case, case.specs)
         if isinstance(
             theirs, Exception
-        ):  # what Nova refuses all the same, see docs/admin/cpus.rst
+        ):  # what Nova refuses all the same, see docs/reference/cpu-differences.rst
             assert not ours.nodes, case
             continue
         assert novas_plain(theirs) == plain(guest_topology(ours)), case

@@ -87,7 +87,7 @@ NOT_RUN = {
     ): "tests/unit/cli/test_simulation_text.py prints such columns.",
     ("docs/user/tiers.rst", "flavor show gold"): OF_NOVA,
     ("docs/user/tiers.rst", "resize --flavor silver"): OF_NOVA,
-    ("docs/install/cloud.rst", "CPU_TIERS_FAULTS="): TOX,
+    ("docs/contributor/cloud-faults.rst", "CPU_TIERS_FAULTS="): TOX,
     ("docs/install/cloud.rst", "NOVA_RELEASE=31"): "tests/cloud/conftest.py passes it on.",
     (
         "docs/admin/explaining.rst",
