@@ -22,6 +22,8 @@ html_theme_options = {
     "display_badge": False,
     "show_other_versions": False,
 }
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 html_last_updated_fmt = "%Y-%m-%d"
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
