@@ -166,7 +166,7 @@ class Checks(UpgradeCommands):
 
 
 def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
-    """Name the step of docs/install/stock-nova.rst on which a cloud stands; never a warning.
+    """Name the step of the ladder (docs/index.rst) on which a cloud stands; never a warning.
 
     :param conf: the configuration of nova-scheduler.
     """
