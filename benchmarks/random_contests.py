@@ -3,7 +3,7 @@
 The contests alternate between real guests on this host and a guest with cgroup v2 and Debian's
 kernel, in which threads in cgroups take the place of guests (``--on`` names one of the two). Each
 window is a line of JSON in a file. A run with the file of an earlier run goes on after the last
-contest in the file. In the end the tables of docs/measured.rst are printed from the whole file.
+contest in the file. The tables of docs/contributor/measured.rst are printed at the end.
 The benchmark needs two CPUs and Debian packages (``bindep.txt``, profile libvirt); ``tox -e
 random-contests`` runs it.
 """

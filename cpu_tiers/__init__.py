@@ -1,6 +1,6 @@
 """CPU performance tiers, mixed CPUs, NUMA and bandwidth for an unmodified Nova.
 
-``docs/house.rst`` describes the packages. Importing this package imports no
+``docs/contributor/house.rst`` describes the packages. Importing this package imports no
 other module and wraps no function of Nova. nova.conf names the weigher
 ``cpu_tiers.ResourceProviderWeigher``: the weigher's module is imported when
 nova-scheduler loads the weigher.

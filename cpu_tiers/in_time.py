@@ -54,7 +54,7 @@ class Beside:
     budget once in a while, and keeps one thread more each time.
 
     :param what: the name of the work in the warning.
-    :param seconds: the budget, which docs/admin/scheduler.rst names.
+    :param seconds: the budget, which docs/reference/budgets.rst names.
     :param warning_pause: in so many seconds, at most one warning is logged.
     """
 

@@ -1,23 +1,41 @@
 """Sphinx configuration."""
 
+from importlib.metadata import version as version_of
+
 project = "cpu-tiers"
 author = "the cpu-tiers developers"
 copyright = author  # noqa: A001  # Sphinx's own name
+version = release = version_of("cpu-tiers")
 extensions = [
+    "openstackdocstheme",
     "oslo_config.sphinxext",
     "reno.sphinxext",
     "sphinx.ext.autodoc",
     "sphinx.ext.graphviz",
 ]
-html_theme = "alabaster"
+html_theme = "openstackdocs"
+html_theme_options = {
+    "analytics_tracking_code": "",  # the default reports each reader to a server of others
+    "display_badge": False,
+    "show_other_versions": False,
+}
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_last_updated_fmt = "%Y-%m-%d"
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+openstackdocs_auto_name = False  # the name of the project is above
+openstackdocs_auto_version = False  # and so is the version
+openstackdocs_repo_name = ""  # no page links a list of bugs or a repository of opendev.org
+openstackdocs_use_storyboard = False
 nitpicky = False
 
 man_pages = [
-    ("cli", name, "CPU performance tiers for OpenStack Nova", author, 1)
+    ("cli/cpu-tiers", name, "CPU performance tiers for OpenStack Nova", author, 1)
     for name in ("cpu-tiers", "cpu-tiers-status")
 ]
 man_pages.append(
-    ("openstack-client", "openstack-cpu-tier", "cpu-tiers in the openstack client", author, 1)
+    ("cli/openstack-client", "openstack-cpu-tier", "cpu-tiers in the openstack client", author, 1)
 )
 
 # The look of all pictures; each file in diagrams/ has only its own boxes and arrows.

@@ -61,7 +61,7 @@ The kernel takes this time from the CPU time of the guest. With 12:
 * The floors and the fair shares of ``cpu-tiers host show``, ``host audit`` and
   ``host watch`` are those of the vCPUs without the own threads of QEMU.
 
-Set the same number on every host. docs/measured.rst has measured figures.
+Set the same number on every host. docs/contributor/measured.rst has measured figures.
 
 Related options:
 

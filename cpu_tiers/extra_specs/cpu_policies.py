@@ -37,7 +37,7 @@ IMAGE_POLICY = "hw_cpu_policy"
 
 _POLICIES: tuple[CpuPolicy, ...] = ("dedicated", "mixed", "shared")
 # Flavor and image: the combinations that the spec's matrix refuses. Nova's
-# get_cpu_policy_constraint lets mixed and shared pass, see docs/cpus.rst.
+# get_cpu_policy_constraint lets mixed and shared pass, see docs/admin/cpus.rst.
 _CONFLICTS = {
     ("shared", "dedicated"),
     ("mixed", "dedicated"),

@@ -3,7 +3,7 @@
 Form 1 has the dedicated vCPUs of a cell in ``cpuset`` and has no ``pcpuset``, as Nova's
 InstanceNUMACell had before version 1.5. Form 2 has shared vCPUs in ``cpuset`` and dedicated vCPUs
 in ``pcpuset``. Both forms can be read, and both can be written while only some computes
-are upgraded. For driver developers (docs/library.rst). Spec:
+are upgraded. For driver developers (docs/reference/library.rst). Spec:
 use-pcpu-vcpu-in-one-instance, "Data model impact" and "Upgrade impact". Pure.
 """
 

@@ -1,6 +1,6 @@
 """Account for pinned guests: add a guest to the usage of a host, or remove it.
 
-For driver developers (docs/library.rst). Nova's own accounting is
+For driver developers (docs/reference/library.rst). Nova's own accounting is
 ``numa_usage_from_instance_numa`` in ``nova/virt/hardware.py``. Pure.
 """
 

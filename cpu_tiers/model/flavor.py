@@ -25,7 +25,7 @@ SIZES: Mapping[str, int] = MappingProxyType(
 
 
 # A NamedTuple may not define __new__, so the subclass checks the values. Not a dataclass: see
-# docs/house.rst, "Values".
+# docs/contributor/house.rst, "Values".
 class _Flavor(NamedTuple):
     name: str
     vcpus: int

@@ -1,7 +1,7 @@
 """Several providers: the root of each, and the resource classes of which too much is allocated.
 
-Placement itself allocates too much if claims race on some databases (docs/capacity.rst), and a
-capacity becomes smaller if an operator lowers an allocation ratio or reserves more. Pure.
+Placement itself allocates too much if claims race on some databases (docs/admin/capacity.rst), and
+a capacity becomes smaller if an operator lowers an allocation ratio or reserves more. Pure.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping

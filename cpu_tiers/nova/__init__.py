@@ -2,5 +2,5 @@
 
 Importing a module of this folder changes no function of Nova. A service installs
 its seams when the service loads the class or entry point of cpu-tiers; see
-``docs/house.rst``.
+``docs/contributor/house.rst``.
 """

@@ -38,7 +38,7 @@ class SeamMismatch(CpuTiersError):
 class Seam:
     """A function of Nova, and what cpu-tiers does in its wrapper around the function.
 
-    ``docs/seams.toml`` says why, and what would end it.
+    ``docs/reference/seams.toml`` says why, and what would end it.
 
     :param module: the module with the function, such as ``nova.scheduler.utils``.
     :param path: the qualified name of the function in the module, such as

@@ -2,8 +2,8 @@
 
 :func:`cpu_tiers.translators.translate` returns the query in the form of the spec. The form that is
 sent names what the root provider of a host tells (:mod:`cpu_tiers.inventory.numa`), so Placement
-answers faster, and each server has an allocation of the root provider. ``docs/numa-queries.rst``
-has the measured times; decision D6.
+answers faster, and each server has an allocation of the root provider.
+``docs/contributor/numa-queries.rst`` has the measured times; decision D6.
 """
 
 from __future__ import annotations

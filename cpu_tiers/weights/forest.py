@@ -75,7 +75,7 @@ class HostScore(NamedTuple):
         ``resource_score`` is the mean of the parts.
     :param traits: the part of each trait: 1.0 for a requested trait, else 0.0.
         ``trait_score`` is the mean of the parts, except under ``boring`` for a host
-        without any requested trait, see ``docs/weigher.rst``. Under ``best-fit`` and
+        without any requested trait, see ``docs/reference/scores.rst``. Under ``best-fit`` and
         ``fragmentation``, traits do not count.
     """
 

@@ -1,7 +1,7 @@
 """The scorings: formulas that turn the resources and the traits of a host into a score.
 
 Spec: cpu-performance-service-levels, "ResourceProviderWeigher"; decision D3 and
-``docs/weigher.rst``. Pure: no I/O, no configuration, no Nova. All results are in [0, 1].
+``docs/reference/scores.rst``. Pure: no I/O, no configuration, no Nova. All results are in [0, 1].
 """
 
 from abc import ABC, abstractmethod

@@ -37,7 +37,10 @@ NEEDS_PYPI = "$ python3 -m venv"
 class Guide:
     """The pages that one shell follows."""
 
-    PAGES = ("admin/compute", "admin/scheduler", "bandwidth", "debugging", "numa", "upgrade")
+    PAGES = tuple(
+        f"admin/{name}"
+        for name in ("bandwidth", "compute", "debugging", "numa", "scheduler", "upgrade")
+    )
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
@@ -69,7 +72,7 @@ def guide(shell: Shell) -> Guide:
 
 def test_installation(guide: Guide) -> None:
     guide.follow("admin/compute", "pip install cpu-tiers")
-    guide.follow("upgrade", "pip install --upgrade")
+    guide.follow("admin/upgrade", "pip install --upgrade")
 
 
 def test_a_host_reports_shares(guide: Guide) -> None:
@@ -85,7 +88,7 @@ def test_a_host_reports_shares(guide: Guide) -> None:
 def test_the_chassis_of_ovn(guide: Guide) -> None:
     shell = guide.shell
     shell.output_of(CHASSIS)
-    guide.follow("bandwidth", "ovn-sbctl")
+    guide.follow("admin/bandwidth", "ovn-sbctl")
     shell.output_of("kill $(cat sb.pid)")
     tree = "openstack resource provider list --in-tree $UUID -f value -c name"
     device = "compute1:OVN Controller agent:br-ex"
@@ -133,18 +136,18 @@ def test_debugging(guide: Guide) -> None:
     guide.shell.output_of(f"{BOOT} gold1 --flavor gold")
     # The guest must not take the CPU from the services.
     guide.shell.output_of("virsh suspend $(virsh list --name)")
-    guide.follow("debugging", "TOKEN=")
-    guide.follow("debugging", "cpu-tiers flavor check")
-    guide.follow("debugging", "QUERY=")
-    assert "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER" in guide.follow("debugging", "trait list")
-    guide.follow("debugging", "cpu-tiers weigh")
-    guide.follow("debugging", "reshape plan")
-    assert "CUSTOM_VCPU_SHARES" in guide.follow("debugging", "show --allocations")
-    guide.follow("debugging", "--in-tree")
-    assert "<shares>100</shares>" in guide.follow("debugging", "virsh dumpxml")
+    guide.follow("admin/debugging", "TOKEN=")
+    guide.follow("admin/debugging", "cpu-tiers flavor check")
+    guide.follow("admin/debugging", "QUERY=")
+    assert "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER" in guide.follow("admin/debugging", "trait list")
+    guide.follow("admin/debugging", "cpu-tiers weigh")
+    guide.follow("admin/debugging", "reshape plan")
+    assert "CUSTOM_VCPU_SHARES" in guide.follow("admin/debugging", "show --allocations")
+    guide.follow("admin/debugging", "--in-tree")
+    assert "<shares>100</shares>" in guide.follow("admin/debugging", "virsh dumpxml")
 
 
-@pytest.mark.parametrize("page", ["admin/compute", "bandwidth"])
+@pytest.mark.parametrize("page", ["admin/compute", "admin/bandwidth"])
 def test_a_server_without_shares_is_healed(guide: Guide, page: str) -> None:
     guide.lose_shares()
     assert "100" in guide.follow(page, "heal --plan")
@@ -176,23 +179,25 @@ def test_a_plan_for_numa_nodes(guide: Guide) -> None:
     for path in ("nova.conf", COMPUTE_CONF):
         for step in numa.steps(path):
             shell.follow(step)
-    guide.follow("numa", "virsh capabilities")
+    guide.follow("admin/numa", "virsh capabilities")
     shell.output_of(
         "systemctl stop nova-compute nova-scheduler nova-api nova-conductor placement-api"
     )
-    guide.follow("numa", "--offline")
+    guide.follow("admin/numa", "--offline")
     shell.output_of("systemctl start placement-api nova-conductor nova-api nova-scheduler")
     shell.output_of(f"{SHOW} $SERVER -f value -c resources", "...CUSTOM_VCPU_SHARES...")
-    guide.follow("numa", "reshape apply")
+    guide.follow("admin/numa", "reshape apply")
     assert guide.held() != [GOLD]
     shell.output_of("systemctl start nova-compute")
     assert "compute1_NUMA0" in guide.follow("admin/compute", "--in-tree")
-    guide.follow("upgrade", "upgrade check")
-    guide.follow("upgrade", "reshape rename")  # the hosts have the name of the library already
+    guide.follow("admin/upgrade", "upgrade check")
+    guide.follow(
+        "admin/upgrade", "reshape rename"
+    )  # the hosts have the name of the library already
 
 
 def test_leaving(guide: Guide) -> None:
-    """As "Leave cpu-tiers" in docs/admin/compute.rst and "Going back" in docs/numa.rst say."""
+    """As "Leave cpu-tiers" in docs/admin/compute.rst and docs/admin/numa.rst say."""
     shell = guide.shell
     shell.output_of(f"sed -i '/^weight_classes/d; /^query_placement/d; /^require_host/d' {CONF}")
     shell.output_of("systemctl restart nova-scheduler")

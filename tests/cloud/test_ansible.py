@@ -1,4 +1,4 @@
-"""The Ansible role, as docs/deployment.rst runs it, on the host of the cloud."""
+"""The Ansible role, as docs/install/deployment.rst runs it, on the host of the cloud."""
 
 import re
 import sys
@@ -21,7 +21,9 @@ def test_the_page_on_a_stock_cloud(shell: Shell) -> None:
     """
     shell.output_of(ANSIBLE)
     *files, playbook = [
-        step for step in steps("docs/deployment.rst") if "enable_plugin" not in step.command
+        step
+        for step in steps("docs/install/deployment.rst")
+        if "enable_plugin" not in step.command
     ]
     for step in files:
         shell.follow(step)

@@ -1,4 +1,4 @@
-"""docs/install.rst word for word, and the tiers behind it.
+"""docs/install/install.rst word for word, and the tiers behind it.
 
 The tests are steps of one life of a cloud, and run in their order.
 """
@@ -41,7 +41,7 @@ def test_a_server_from_before(shell: Shell) -> None:
 
 
 def test_the_guide(shell: Shell) -> None:
-    for step in steps("docs/install.rst"):
+    for step in steps("docs/install/install.rst"):
         print(f"$ {step.command}\n{shell.follow(step)}")  # noqa: T201  # what a person sees
 
 

@@ -59,8 +59,8 @@ def test_lines_for_a_file_need_a_file() -> None:
 
 
 def test_the_guide_has_commands_and_additions_to_files() -> None:
-    found = [step.command for step in page.steps("docs/install.rst")]
-    assert found[0] == "pip install cpu-tiers"
+    found = [step.command for step in page.steps("docs/install/install.rst")]
+    assert found[0] == "pip install 'cpu-tiers[tools]'"
     assert [command for command in found if command.endswith(">> /etc/nova/nova.conf")]
 
 

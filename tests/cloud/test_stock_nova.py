@@ -1,4 +1,4 @@
-"""docs/stock-nova.rst word for word, in a cloud whose Nova never has cpu-tiers.
+"""docs/install/stock-nova.rst word for word, in a cloud whose Nova never has cpu-tiers.
 
 The tests are steps of one life of a cloud, and run in their order.
 """
@@ -6,7 +6,7 @@ The tests are steps of one life of a cloud, and run in their order.
 from tests.cloud.gold import BOOT
 from tests.cloud.page import Page, Shell
 
-PAGE = Page("docs/stock-nova.rst")
+PAGE = Page("docs/install/stock-nova.rst")
 SERVICES = ("nova.cmd.scheduler", "nova.virt.libvirt.driver", "nova.api.openstack.compute.servers")
 """A module that only nova-scheduler, nova-compute or nova-api loads."""
 LISTS_IMPORTS = """\

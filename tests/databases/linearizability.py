@@ -58,8 +58,8 @@ def _with_contention(history: Sequence[Operation]) -> list[Operation]:
 
     An uncertain operation counts at its call only: it has no known end. Placement may lose a
     change that it has confirmed, if another operation empties the consumer at the same time
-    (``docs/upstream/answers-race.rst``). So such a change becomes uncertain, and so does an
-    operation with a lost answer beside another operation with the same effect. And of two
+    (``docs/contributor/upstream/answers-race.rst``). So such a change becomes uncertain, and so
+    does an operation with a lost answer beside another operation with the same effect. And of two
     operations that give allocations to a new consumer, the slower may remove the consumer: this
     is an uncertain delete.
     """

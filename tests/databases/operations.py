@@ -76,7 +76,7 @@ class Operation:
     :param is_contended: another operation wrote the object in the same time. Placement reads a
         consumer in one transaction and writes in another, without a lock. So it may say that
         there is no capacity, if the other operation has written first; and that it has freed
-        allocations which the other operation has taken (``docs/measured.rst``).
+        allocations which the other operation has taken (``docs/contributor/measured.rst``).
     :param lost_write: a write of the operation had no answer. What another operation with the same
         effect has written at the same time looks like its own write.
     """

@@ -1,6 +1,6 @@
 """``tox -e nova-ledger``: Nova's own tests with cpu-tiers, compared with a stock Nova.
 
-docs/ledger.rst describes the modes and has the results.
+docs/contributor/ledger.rst describes the modes and has the results.
 """
 
 import argparse

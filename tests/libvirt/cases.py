@@ -1,4 +1,4 @@
-"""The contests of docs/measured.rst. CPUs 0 and 1 are enough for every contest."""
+"""The contests of docs/contributor/measured.rst. CPUs 0 and 1 are enough for every contest."""
 
 from tests.libvirt.contestants import Contest, Contestant
 from tests.libvirt.servers import server

@@ -1,4 +1,4 @@
-"""The kernel gives guests the promised CPU time: some contests of docs/measured.rst."""
+"""The kernel gives guests the promised CPU time: contests of docs/contributor/measured.rst."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The CPU time of the shared vCPU of a mixed guest, by weight: two rows of docs/domain.rst."""
+"""The CPU time of the shared vCPU of a mixed guest: two rows of docs/reference/domain.rst."""
 
 import os
 from pathlib import Path

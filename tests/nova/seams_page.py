@@ -1,4 +1,4 @@
-"""Writes docs/seams.rst and the fingerprints of Nova's functions.
+"""Writes docs/reference/seams.rst and the fingerprints of Nova's functions.
 
 ``python -m tests.nova.seams_page [WHEEL …]``, or ``tox -e seams -- [WHEEL …]``. The page is made
 from the features, seams and attributes of cpu-tiers. With wheels of Nova, the fingerprints of
@@ -28,8 +28,8 @@ from cpu_tiers.nova.seams import Seam
 from tests.nova.wrapping import all_seams
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "seams.rst"
-TEXTS = tomllib.loads((ROOT / "docs" / "seams.toml").read_text())
+PAGE = ROOT / "docs" / "reference" / "seams.rst"
+TEXTS = tomllib.loads((ROOT / "docs" / "reference" / "seams.toml").read_text())
 """The texts of each seam, by :func:`name_of`."""
 
 FILE = ROOT / "cpu_tiers" / "nova" / fingerprints.FILE
@@ -118,7 +118,7 @@ def add(wheels: Iterable[Path]) -> None:
 
 
 def page() -> str:
-    """Return the text of docs/seams.rst."""
+    """Return the text of docs/reference/seams.rst."""
     return (
         HEAD
         + "\n".join([*_features(), *_endings(), *_functions(), *_attributes(), *_values()])
@@ -166,7 +166,7 @@ def users(seam: Seam) -> dict[str, list[Service]]:
 
 
 def name_of(seam: Seam) -> str:
-    """Return the name of a seam in docs/seams.toml."""
+    """Return the name of a seam in docs/reference/seams.toml."""
     if seam.wrap is None:
         return seam.path
     step = seam.wrap.args[0] if isinstance(seam.wrap, partial) else seam.wrap

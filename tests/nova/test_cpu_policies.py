@@ -176,7 +176,9 @@ def test_random_servers() -> None:
             refused += 1
             continue
         theirs = by_nova(case, case.specs)
-        if isinstance(theirs, Exception):  # what Nova refuses all the same, see docs/cpus.rst
+        if isinstance(
+            theirs, Exception
+        ):  # what Nova refuses all the same, see docs/reference/cpu-differences.rst
             assert not ours.nodes, case
             continue
         assert novas_plain(theirs) == plain(guest_topology(ours)), case

@@ -1,6 +1,6 @@
 """A flavor's CPUs and NUMA nodes, by us and by Nova: the same, or both refuse.
 
-What differs on purpose is listed here, and docs/cpus.rst says why. What Nova
+What differs on purpose is listed here, and docs/reference/cpu-differences.rst says why. What Nova
 does not know at all (mixed by amounts, the emulator threads key of the spec, a
 real-time mask without real-time) is said to it in its own words; then it has
 to come to what we came to.

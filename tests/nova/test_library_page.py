@@ -1,15 +1,15 @@
-"""The example of docs/library.rst with Nova's objects runs, and prints what the page states."""
+"""The example with Nova's objects in docs/reference/library.rst prints what the page states."""
 
 import pytest
 
 from tests.documented_code import DOCS, examples, stated_output
 
 pytestmark = pytest.mark.skipif(
-    not (DOCS / "library.rst").exists(), reason="installed without the repository"
+    not (DOCS / "reference/library.rst").exists(), reason="installed without the repository"
 )
 
 
 def test_the_example_prints_what_the_page_states(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = examples("library.rst", with_nova=True)
+    (code,) = examples("reference/library.rst", with_nova=True)
     exec(code, {})  # noqa: S102  # the code is in this repository
     assert capsys.readouterr().out == stated_output(code) != ""

@@ -191,7 +191,7 @@ print(type(weighers[-1]).__name__, any(type(w).__name__ == "RAMWeigher" for w in
 
 
 def test_nova_alone_imports_nothing_of_cpu_tiers() -> None:
-    """nova-scheduler and nova-compute of docs/stock-nova.rst, also beside an installed package."""
+    """The services of docs/install/stock-nova.rst, also beside an installed package."""
     code = """
 import sys
 nova.conf.CONF([], default_config_files=[])

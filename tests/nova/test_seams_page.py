@@ -1,4 +1,4 @@
-"""docs/seams.rst, and the fingerprints that are written with the page."""
+"""docs/reference/seams.rst, and the fingerprints that are written with the page."""
 
 from importlib.metadata import version
 

@@ -29,6 +29,11 @@ _MAKERS = (
 
 _FAULTS = re.compile(r"(^|\.)(Fault|of|add)$")
 
+_REMEDY = re.compile(
+    r"(^|[:;,.(]\s+((or|and)\s+)?)(ask|check|correct|delete|give|install|leave|move|name"
+    r"|pip install|put|read|run|set|start|uninstall|unset|upgrade|use|write)\b"
+)
+
 # A text without other words takes its words from its arguments, such as "…: got …; …".
 _OF_PARTS = frozenset({"got"})
 
@@ -43,6 +48,13 @@ class Message:
     module: str
     line: int = field(compare=False)
     text: str
+    is_fault: bool = False
+    """Whether the text has a place, what was given there, and what is allowed or to be done."""
+
+    @property
+    def says_the_remedy(self) -> bool:
+        """Tell whether the text itself says what to do."""
+        return self.is_fault or bool(_REMEDY.search(self.text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +94,25 @@ class _Scope:
 def messages() -> frozenset[Message]:
     """Return all texts of cpu_tiers that an operator may read as a warning or as an error."""
     return frozenset(
-        Message(module, call.lineno, text)
+        Message(module, call.lineno, text, is_fault=_is_fault(call, scope))
         for module, tree in modules().items()
         if module.startswith("cpu_tiers")
         for scope, call in _calls(tree, _Scope(module))
         for text in [_of_call(call, scope)]
-        if set(re.findall(r"[^\W\d_]{2,}", text)) - _OF_PARTS
+        if _words(text) - _OF_PARTS
     )
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W\d_]{2,}", text))
+
+
+def _is_fault(call: ast.Call, scope: _Scope) -> bool:
+    """Tell whether a call collects a fault, and its third text has words of its own."""
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    plain = [value for value in values if not isinstance(value, ast.Starred)]
+    is_fault = bool(_FAULTS.search(ast.unparse(call.func))) and len(plain) == 3
+    return is_fault and bool(_words(_text(plain[2], scope)))
 
 
 def _calls(tree: ast.AST, scope: _Scope) -> Iterator[tuple[_Scope, ast.Call]]:

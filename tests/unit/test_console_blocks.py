@@ -13,20 +13,21 @@ pytestmark = pytest.mark.skipif(
 )
 
 RUN_BY = {
-    "docs/install.rst": "tests/cloud/test_guide.py",
+    "docs/install/install.rst": "tests/cloud/test_guide.py",
     "docs/admin/compute.rst": "tests/cloud/test_admin.py",
     "docs/admin/scheduler.rst": "tests/cloud/test_admin.py",
-    "docs/bandwidth.rst": "tests/cloud/test_admin.py",
-    "docs/debugging.rst": "tests/cloud/test_admin.py",
-    "docs/deployment.rst": "tests/cloud/test_ansible.py",
-    "docs/numa.rst": "tests/cloud/test_admin.py",
-    "docs/stock-nova.rst": "tests/cloud/test_stock_nova.py",
-    "docs/upgrade.rst": "tests/cloud/test_admin.py",
+    "docs/admin/bandwidth.rst": "tests/cloud/test_admin.py",
+    "docs/admin/debugging.rst": "tests/cloud/test_admin.py",
+    "docs/install/deployment.rst": "tests/cloud/test_ansible.py",
+    "docs/admin/numa.rst": "tests/cloud/test_admin.py",
+    "docs/install/stock-nova.rst": "tests/cloud/test_stock_nova.py",
+    "docs/admin/upgrade.rst": "tests/cloud/test_admin.py",
 }
 """The test that follows all sessions of a page, by the page."""
 
 NEEDS_AN_INDEX = "Downloads packages; `tox -e demo` runs the demo."
 TOX = "Starts tox, which a test does not; a contributor runs it."
+OF_NOVA = "Commands of Nova alone."
 NOT_RUN = {
     ("README.md", "cpu-tiers demo"): NEEDS_AN_INDEX,
     ("README.md", ".venv/bin/tox"): ".ci/run runs it word for word.",
@@ -36,81 +37,86 @@ NOT_RUN = {
         "cpu-tiers explain gold.json",
     ): "tests/functional/cli runs the commands on hosts of its own.",
     (
-        "docs/openstack-client.rst",
+        "docs/cli/openstack-client.rst",
         "openstack --os-cloud production cpu tier explain",
     ): "tests/functional/cli/test_openstack_client.py runs the command on a cloud of its own.",
     (
-        "docs/cloud.rst",
+        "docs/install/cloud.rst",
         "one-node-cloud down",
     ): "tests/cloud/conftest.py starts and ends the cloud.",
-    ("docs/cloud.rst", "add-host compute2"): "tests/cloud/test_moves.py adds the host.",
+    ("docs/install/cloud.rst", "add-host compute2"): "tests/cloud/test_moves.py adds the host.",
     (
-        "docs/cloud.rst",
+        "docs/install/cloud.rst",
         "openvswitch-switch",
     ): "tests/cloud/test_bandwidth.py starts the programs on both hosts.",
     (
-        "docs/cloud.rst",
+        "docs/install/cloud.rst",
         "--min-kbps",
     ): "tests/cloud/test_bandwidth.py makes ports of several bandwidths.",
     (
-        "docs/cloud.rst",
+        "docs/install/cloud.rst",
         "nr_hugepages",
     ): "tests/cloud/test_bandwidth.py reserves and releases pages.",
     (
-        "docs/capacity.rst",
+        "docs/admin/capacity.rst",
         "placement check",
     ): "tests/functional/cli/test_placement_check.py runs it.",
     (
-        "docs/cloud-show.rst",
+        "docs/admin/cloud-show.rst",
         "What is left",
     ): "tests/functional/cli/test_cloud_show.py runs the command on hosts of its own.",
     (
-        "docs/cloud-show.rst",
+        "docs/admin/cloud-show.rst",
         "--audit",
     ): "tests/functional/cli/test_cloud_show.py gives files.",
     (
-        "docs/simulation.rst",
+        "docs/admin/simulation.rst",
         "cloud snapshot",
     ): "tests/functional/cli/test_cloud_snapshot.py runs it.",
     (
-        "docs/simulation.rst",
+        "docs/admin/simulation.rst",
         "cloud requests",
     ): "tests/nova/commands/test_stored_flavors.py runs it.",
     (
-        "docs/simulation.rst",
+        "docs/admin/simulation.rst",
         "--requests requests.csv",
     ): "tests/functional/cli/test_simulate.py runs it.",
     (
-        "docs/simulation.rst",
+        "docs/admin/simulation.rst",
         "--draw 400",
     ): "tests/unit/cli/test_simulation_text.py prints such columns.",
-    ("docs/cloud.rst", "CPU_TIERS_FAULTS="): TOX,
-    ("docs/cloud.rst", "NOVA_RELEASE=31"): "tests/cloud/conftest.py passes it on.",
+    ("docs/user/tiers.rst", "flavor show gold"): OF_NOVA,
+    ("docs/user/tiers.rst", "resize --flavor silver"): OF_NOVA,
+    ("docs/contributor/cloud-faults.rst", "CPU_TIERS_FAULTS="): TOX,
+    ("docs/install/cloud.rst", "NOVA_RELEASE=31"): "tests/cloud/conftest.py passes it on.",
     (
-        "docs/explaining.rst",
+        "docs/admin/explaining.rst",
         "cpu-tiers explain gold.json",
     ): "tests/functional/cli/test_explain.py runs it on hosts of its own.",
     (
-        "docs/explaining.rst",
+        "docs/admin/explaining.rst",
         "cpu-tiers capacity gold.json",
     ): "tests/functional/cli/test_capacity.py runs it on hosts of its own.",
     (
-        "docs/admin/decisions.rst",
+        "docs/admin/decision-record.rst",
         "--decisions",
     ): "tests/functional/cli/test_recorded_decisions.py runs it on a file of its own.",
-    ("docs/ledger.rst", "tox -e nova-ledger"): TOX,
-    ("docs/random-lives.rst", "CPU_TIERS_LIVES=100"): TOX,
-    ("docs/measured.rst", "tox -e contention"): TOX,
-    ("docs/recipes.rst", "pip install --quiet tox"): TOX,
-    ("docs/release.rst", "git tag"): "tests/packaging builds a clone with a tag.",
-    ("docs/release.rst", "tox -e release"): TOX,
-    ("docs/release.rst", "pypi-server"): "Done by hand, with a tag for trial.",
-    ("docs/recipes.rst", "tox -e genconfig"): TOX,
-    ("docs/recipes.rst", "request show f.json"): TOX,
-    ("docs/recipes.rst", "uv pip compile"): "`tox -e constraints` runs the same command.",
-    ("docs/recipes.rst", "tests/nova/test_attributes.py"): TOX,
-    ("docs/recipes.rst", "tox -e seams"): TOX,
-    ("docs/recipes.rst", "tests/nova/scheduler"): TOX,
+    ("docs/contributor/ledger.rst", "tox -e nova-ledger"): TOX,
+    ("docs/contributor/random-lives.rst", "CPU_TIERS_LIVES=100"): TOX,
+    ("docs/contributor/measured.rst", "tox -e contention"): TOX,
+    ("docs/contributor/recipes.rst", "pip install --quiet tox"): TOX,
+    ("docs/contributor/recipes.rst", "tox -e genconfig"): TOX,
+    ("docs/contributor/recipes.rst", "request show f.json"): TOX,
+    (
+        "docs/contributor/recipes.rst",
+        "uv pip compile",
+    ): "`tox -e constraints` runs the same command.",
+    ("docs/contributor/recipes.rst", "tests/nova/test_attributes.py"): TOX,
+    ("docs/contributor/recipes.rst", "tox -e seams"): TOX,
+    ("docs/contributor/recipes.rst", "tests/nova/scheduler"): TOX,
+    ("docs/contributor/release.rst", "git tag"): "tests/packaging builds a clone with a tag.",
+    ("docs/contributor/release.rst", "tox -e release"): TOX,
+    ("docs/contributor/release.rst", "pypi-server"): "Done by hand, with a tag for trial.",
 }
 """Why no test follows a session word for word, by the page and a text of the session."""
 

@@ -1,17 +1,17 @@
-"""The examples of docs/library.rst run, and print what the page states."""
+"""The examples of docs/reference/library.rst run, and print what the page states."""
 
 import pytest
 
 from tests.documented_code import DOCS, examples, stated_output
 
 pytestmark = pytest.mark.skipif(
-    not (DOCS / "library.rst").exists(), reason="installed without the repository"
+    not (DOCS / "reference/library.rst").exists(), reason="installed without the repository"
 )
 
 
 def test_the_examples_print_what_the_page_states(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
-    codes = examples("library.rst")
+    codes = examples("reference/library.rst")
     # Translators have two examples; inventories, topology, pinning, usage, port rules have one.
     assert len(codes) == 7
     for code in codes:

@@ -146,7 +146,7 @@ class _Fitting:
         nova-compute passes no mapping, and has the interface of a device in its requests. With
         ``[filter_scheduler] pci_in_placement`` a candidate also maps the devices of an alias. Nova
         then takes only as many devices as the candidate has near the cells, and the server would
-        start with fewer devices (docs/upstream/fewer-devices.rst).
+        start with fewer devices (docs/contributor/upstream/fewer-devices.rst).
         """
         if not self.pci_requests or not self.pci_stats:
             return True
@@ -220,7 +220,7 @@ def _constrain(
     if ways is None:
         # Nova's filter passes one guest for all candidates of a host, although fitting changes
         # the guest, and Nova's fit_cache takes a changed guest cell for another one
-        # (docs/upstream/fit-cache.rst).
+        # (docs/contributor/upstream/fit-cache.rst).
         guest = instance_topology and instance_topology.obj_clone()
         return original(host_topology, guest, *options)
     fitting = _Fitting(original, host_topology, instance_topology, *options)

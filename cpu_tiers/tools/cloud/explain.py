@@ -271,7 +271,7 @@ def _row(host: RankedHost, score: HostScore) -> dict[str, Any]:
 
 
 Decision = Mapping[str, Any]
-"""A document as ``docs/admin/decisions.rst`` describes it."""
+"""A document as ``docs/admin/decision-record.rst`` describes it."""
 
 
 class NoDecisions(CpuTiersError):

@@ -21,7 +21,7 @@ _OF_THE_WEIGHER = (
 
 
 def check_step(hosts: Sequence[HostSurvey], conf: cfg.ConfigOpts) -> Result:
-    """Name the step of docs/stock-nova.rst on which a cloud stands; never a warning.
+    """Name the step of docs/install/stock-nova.rst on which a cloud stands; never a warning.
 
     :param conf: the configuration of nova-scheduler.
     """

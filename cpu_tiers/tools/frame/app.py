@@ -112,7 +112,7 @@ def _wrapped_entry(line: str) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status, which docs/cli.rst lists."""
+    """Run a command and return its exit status, which docs/cli/cpu-tiers.rst lists."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     with wrapped_errors(), masked_output():
         return _run(arguments)

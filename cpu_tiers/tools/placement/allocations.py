@@ -189,9 +189,9 @@ def delete(client: PlacementClient, consumer: str) -> bool:
 
     Of two calls at the same time only one call frees the allocations. If another client moves
     the allocations away at the same time, Placement may say that this call has freed them
-    (``docs/measured.rst``). If the answer is lost, the consumer is read again before a second
-    request: another client may have claimed anew for the consumer, and a new consumer often has
-    the generation that the old consumer had.
+    (``docs/contributor/measured.rst``). If the answer is lost, the consumer is read again before a
+    second request: another client may have claimed anew for the consumer, and a new consumer often
+    has the generation that the old consumer had.
 
     :raises ConsumerMismatch: the answer was lost, and the consumer holds other allocations by now.
     """

@@ -1,8 +1,8 @@
 """Concurrent claims for a new provider tell whether Placement allocates more than the capacity.
 
 With concurrent claims, Placement 13 to 16 can allocate more than the capacity of a provider on
-the databases of production clouds (docs/upstream/oversold-providers.rst). Every provider and
-consumer is new, and is deleted at the end, also after an error or Ctrl-C.
+the databases of production clouds (docs/contributor/upstream/oversold-providers.rst). Every
+provider and consumer is new, and is deleted at the end, also after an error or Ctrl-C.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """The scorings by what a server costs a host: ``best-fit`` and ``fragmentation``.
 
 Under ``best-fit`` the cost is what the server leaves of a host, under ``fragmentation`` the usable
-room that the host loses, see ``docs/weigher.rst``. Pure.
+room that the host loses, see ``docs/reference/scores.rst``. Pure.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from cpu_tiers.weights.scoring import CostScoring
 
 SLIGHT_BEST_FIT = 1 / 320
 """The weight of what is left on a host beside the loss of usable room: it decides between hosts
-that lose about the same. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
+that lose about the same. Chosen on a recorded cluster, see ``docs/contributor/evidence.rst``."""
 
 
 class CostForest(Forest):

@@ -2,8 +2,8 @@
 
 nova-scheduler reads thousands of providers for each request: the loop over the providers reads
 each field once and only collects the amounts, and the hosts that are built alike are added up
-together. The formulas are those of ``best-fit`` and ``fragmentation``, see ``docs/weigher.rst``.
-Pure: summaries are not changed.
+together. The formulas are those of ``best-fit`` and ``fragmentation``, see
+``docs/reference/scores.rst``. Pure: summaries are not changed.
 """
 
 from collections import defaultdict

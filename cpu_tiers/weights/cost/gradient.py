@@ -1,6 +1,7 @@
 """The gradient of fragmentation: how much usable room a server takes from servers to come.
 
-After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/weigher.rst``. Pure.
+After Weng et al., "Beware of Fragmentation", USENIX ATC 2023; see ``docs/reference/scores.rst``.
+Pure.
 """
 
 from collections import Counter
@@ -16,7 +17,8 @@ from cpu_tiers.weights.cost.usable import Host, HostKey, PlainServers, UsableAmo
 from cpu_tiers.weights.forest import Allocations, Summary
 
 RARITY_WEIGHT = 0.03
-"""The weight of the rarity of a host. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
+"""The weight of the rarity of a host. Chosen on a recorded cluster, see
+``docs/contributor/evidence.rst``."""
 
 
 class UsableRoom:

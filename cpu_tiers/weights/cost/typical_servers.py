@@ -37,7 +37,8 @@ SIZE_POWER = 0.25
 
 WEIGHT_POWER = 24
 """How much less a class counts of which a smaller share is in use: the class that ends first
-counts, and hardly any other. Chosen on a recorded cluster, see ``docs/evidence.rst``."""
+counts, and hardly any other. Chosen on a recorded cluster, see
+``docs/contributor/evidence.rst``."""
 
 
 class GroupShape(NamedTuple):

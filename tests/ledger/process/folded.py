@@ -11,7 +11,7 @@ from typing import Any
 from nova.tests.functional.fixtures import PlacementApiClient
 
 NODE = re.compile(r"_NUMA\d+(_PAGES_\d+)?$")
-"""Ends the names of the providers of NUMA nodes and of their pages (docs/numa.rst)."""
+"""Ends the names of the providers of NUMA nodes and of their pages (docs/admin/numa.rst)."""
 
 SUMMED = ("total", "reserved", "max_unit")
 """The numbers of an inventory that are summed; the others are equal, or those of the first."""

@@ -1,8 +1,8 @@
 """A server is resized to a flavor with a PCI device, the resize is reverted, and the server moves.
 
 Nova restores the flavor and the NUMA topology in the request spec, and leaves the PCI devices of
-the refused flavor (docs/upstream/reverted-resize.rst). The move allocates a device that the server
-does not get.
+the refused flavor (docs/contributor/upstream/reverted-resize.rst). The move allocates a device
+that the server does not get.
 """
 
 import json

@@ -1,6 +1,6 @@
 """nova-scheduler on random clouds, compared with a brute force.
 
-``docs/numa-queries.rst`` describes the clouds.
+``docs/contributor/numa-queries.rst`` describes the clouds.
 """
 
 from __future__ import annotations

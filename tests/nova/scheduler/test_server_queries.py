@@ -26,7 +26,7 @@ OF_DATABASE = {
     "tpm_secret_security_filter",
     "owner_nova_filter",
 }
-"""Nova's filters that ``explain`` leaves out: docs/explaining.rst."""
+"""Nova's filters that ``explain`` leaves out: docs/admin/explaining.rst."""
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,7 @@ def draw_states(rng: random.Random) -> list[CloudProvider]:
     """Return flat hosts with cards, and hosts that report NUMA nodes.
 
     There is no pool of disks: Placement leaves out candidates of hosts whose unsuffixed group only
-    sharing providers serve (``docs/simulation.rst``).
+    sharing providers serve (``docs/reference/simulated-placement.rst``).
     """
     states = []
     for number in range(9):

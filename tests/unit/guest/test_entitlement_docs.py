@@ -11,7 +11,7 @@ from cpu_tiers.guest.contenders import Contender
 from cpu_tiers.guest.fair_share import fair_cpus
 from cpu_tiers.guest.floor import floor_cpus
 
-PAGE = (Path(__file__).parents[3] / "docs" / "entitlement.rst").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "entitlement.rst").read_text()
 WEIGHTS = {"Gold": 100, "Silver": 50, "Bronze": 25}
 
 

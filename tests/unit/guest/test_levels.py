@@ -24,7 +24,7 @@ ZERO, ONE, BOTH = frozenset({0}), frozenset({1}), frozenset({0, 1})
         pytest.param(
             {ZERO: {1: 1}, ONE: {1: 2}}, {ZERO: Fraction(1), ONE: Fraction(1, 2)}, id="disjoint"
         ),
-        # docs/entitlement.rst: 2 CPUs for 3 threads
+        # docs/reference/entitlement.rst: 2 CPUs for 3 threads
         pytest.param(
             {ZERO: {1: 1}, ONE: {1: 1}, BOTH: {1: 1}},
             dict.fromkeys((ZERO, ONE, BOTH), Fraction(2, 3)),

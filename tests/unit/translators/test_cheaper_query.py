@@ -59,7 +59,7 @@ def test_a_query_without_numa_nodes_stays() -> None:
 
 
 def test_nothing_is_forbidden_in_the_unsuffixed_group() -> None:
-    """PostgreSQL: docs/numa-queries.rst."""
+    """PostgreSQL: docs/contributor/numa-queries.rst."""
     host = "resources=VCPU:8,MEMORY_MB:8192"
     assert cheap({}) == read(f"{host}&root_required=!CUSTOM_NUMA_NODES_1")
     assert cheap({}, disk_gb=9, ports=(PORT,)) == read(

@@ -1,6 +1,6 @@
 """A decision of nova-scheduler: what a server requested, and what was said of each host.
 
-The document is JSON; docs/admin/decisions.rst describes the keys.
+The document is JSON; docs/admin/decision-record.rst describes the keys.
 """
 
 import time

@@ -104,7 +104,7 @@ def _half_asleep(evidence: Evidence, domain: Domain) -> Iterator[Finding]:
     """Yield a mixed guest with a sleeping dedicated vCPU and a busy shared vCPU.
 
     The kernel then gives the whole weight of the guest to its shared vCPUs, so that other guests
-    get less on the shared CPUs (docs/domain.rst, "The weight of a mixed guest").
+    get less on the shared CPUs (docs/reference/domain.rst, "The weight of a mixed guest").
     """
     times = evidence.spent[domain.uuid or ""]
     busy = [(time.ran + time.waited) / evidence.seconds >= _ASLEEP for time in times]

@@ -195,7 +195,7 @@ class LifeCloud(LibvirtMigrationMixin, Computes):
         """Have the request spec of a server request the PCI devices of the server's own flavor.
 
         After a revert, Nova leaves those of the other flavor there, and the next move allocates
-        them (docs/upstream/reverted-resize.rst).
+        them (docs/contributor/upstream/reverted-resize.rst).
         """
         admin = context.get_admin_context()
         spec = objects.RequestSpec.get_by_instance_uuid(admin, server)

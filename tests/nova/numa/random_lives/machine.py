@@ -338,7 +338,7 @@ class RandomLife(RuleBasedStateMachine):
         """Have a host die, and evacuate a server.
 
         Nova refuses a server with a virtual GPU, and the server loses its devices and ports, with
-        every option of cpu-tiers off as well (docs/upstream/evacuated-gpu.rst).
+        every option of cpu-tiers off as well (docs/contributor/upstream/evacuated-gpu.rst).
         """
         if resident.guest.gpus:
             return

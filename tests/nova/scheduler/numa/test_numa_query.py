@@ -1,7 +1,7 @@
 """What nova-scheduler asks of Placement for NUMA nodes, to the letter.
 
 Expected queries are those of the spec, numa-topology-with-rps, in the form that
-docs/numa-queries.rst describes. A flavor has 8 vCPUs and 8 GiB.
+docs/contributor/numa-queries.rst describes. A flavor has 8 vCPUs and 8 GiB.
 """
 
 from collections.abc import Iterator, Mapping

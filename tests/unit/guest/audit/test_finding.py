@@ -1,11 +1,11 @@
-"""Every kind of finding has a meaning, a remedy and a row in docs/audit.rst."""
+"""Every kind of finding has a meaning, a remedy and a row in docs/admin/audit.rst."""
 
 import re
 from pathlib import Path
 
 from cpu_tiers.tools.host.checks import Kind
 
-PAGE = Path(__file__).parents[4] / "docs" / "audit.rst"
+PAGE = Path(__file__).parents[4] / "docs" / "admin" / "audit.rst"
 
 
 def test_every_finding_is_explained() -> None:
