@@ -194,7 +194,9 @@ def is_ours(frame: FrameType | None) -> bool:
 def _call_of_ours(frame: FrameType | None) -> tuple[FrameType, int] | None:
     """Return the function of cpu-tiers that has made a call, and the place in the function."""
     while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith("cpu_tiers."):
+        module = str(frame.f_globals.get("__name__", ""))
+        # The wrapper around a function of Nova is in seams.py, and only calls its steps.
+        if module.startswith("cpu_tiers.") and module != "cpu_tiers.nova.seams":
             if not _PASS_THROUGH & {*frame.f_code.co_freevars, *frame.f_code.co_varnames}:
                 return frame, frame.f_lasti
             # joined_answers sends Nova's query first, and then the queries of cpu-tiers.
