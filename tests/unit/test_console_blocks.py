@@ -114,6 +114,7 @@ NOT_RUN = {
     ("docs/contributor/recipes.rst", "tests/nova/test_attributes.py"): TOX,
     ("docs/contributor/recipes.rst", "tox -e seams"): TOX,
     ("docs/contributor/recipes.rst", "tests/nova/scheduler"): TOX,
+    ("docs/install/index.rst", "of/the/clone"): "`.ci/run` and the README install a clone.",
     ("docs/contributor/release.rst", "git tag"): "tests/packaging builds a clone with a tag.",
     ("docs/contributor/release.rst", "tox -e release"): TOX,
     ("docs/contributor/release.rst", "pypi-server"): "Done by hand, with a tag for trial.",
