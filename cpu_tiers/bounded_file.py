@@ -1,7 +1,8 @@
 """A file with one JSON document a line, bounded in size, such as the decisions of nova-scheduler.
 
 All threads and all processes of a service write the same file, and none waits for another: the
-kernel appends a line as a whole. Only a full file needs a lock, so that it takes its other name
+kernel appends a line as a whole. A writer that sees a part of another's line begins with a line
+break, so that an empty line may stand between two documents. Only a full file needs a lock, so that it takes its other name
 once. A writer that does not get the lock appends its line to the full file.
 """
 
@@ -34,7 +35,7 @@ def append(file: Path, document: Mapping[str, Any], *, max_mb: int) -> None:
     descriptor = _open_with_room(file, len(line), max_mb * MEBIBYTE)
     try:
         size = os.fstat(descriptor).st_size
-        # A full disk, or the end of a process, may have left half a line.
+        # A full disk, the end of a process, or a writer at work may have left half a line.
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             line = b"\n" + line
         if os.write(descriptor, line) != len(line):

@@ -23,7 +23,7 @@ def open_files() -> int:
 
 
 def documents(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text().splitlines()]
+    return [json.loads(line) for line in file.read_text().splitlines() if line]
 
 
 def test_a_full_file_takes_another_name(tmp_path: Path) -> None:

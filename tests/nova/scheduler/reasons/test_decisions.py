@@ -32,7 +32,7 @@ class TestDecisions(Cloud):
         self.restart_scheduler(**BORING, decision_record_file=str(self.file))
 
     def decisions(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.file.read_text().splitlines()]
+        return [json.loads(line) for line in self.file.read_text().splitlines() if line]
 
     def refused(self, flavor: str, **server: Any) -> Mapping[str, Any]:
         """Boot a server that gets no host; return the server."""
