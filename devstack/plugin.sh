@@ -30,7 +30,7 @@ END
 
 case "$1 ${2:-}" in
 "stack install")
-    pip_install "$CPU_TIERS_DIR"
+    pip_install "${CPU_TIERS_DIR}[tools]"
     ;;
 "stack post-config")
     configure_cpu_tiers

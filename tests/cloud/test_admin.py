@@ -71,7 +71,7 @@ def guide(shell: Shell) -> Guide:
 
 
 def test_installation(guide: Guide) -> None:
-    guide.follow("admin/compute", "pip install cpu-tiers")
+    guide.follow("admin/compute", "pip install 'cpu-tiers[tools]'")
     guide.follow("admin/upgrade", "pip install --upgrade")
 
 
