@@ -101,7 +101,7 @@ def test_a_stopped_process_with_the_lock(tmp_path: Path) -> None:
     assert len(documents(file.with_name("decisions.1"))) == 5
 
 
-def test_half_a_line_of_a_full_disk_costs_no_other_line(tmp_path: Path) -> None:
+def test_a_half_line_of_a_full_disk_costs_no_further_line(tmp_path: Path) -> None:
     file = tmp_path / "decisions"
     append(file, {"number": 1}, max_mb=1)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -133,7 +133,7 @@ def make(path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link", "device", "no folder"])
-def test_what_is_no_file(tmp_path: Path, kind: str) -> None:
+def test_a_path_that_is_no_regular_file(tmp_path: Path, kind: str) -> None:
     (tmp_path / "precious").write_text("precious")
     file = tmp_path / "decisions" / "file" if kind == "no folder" else tmp_path / "decisions"
     make(file, kind)

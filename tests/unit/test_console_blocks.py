@@ -141,7 +141,7 @@ def test_every_session_is_run_or_has_a_reason(page: str) -> None:
 
 
 @pytest.mark.parametrize(("page", "test"), RUN_BY.items())
-def test_a_test_names_the_page_that_it_follows(page: str, test: str) -> None:
+def test_a_test_names_the_page_under_test(page: str, test: str) -> None:
     name = page.removeprefix("docs/")
     assert re.search(f'"(docs/)?{name}"|"{Path(name).with_suffix("")}"', (ROOT / test).read_text())
     assert any(block.console for block in blocks(page))

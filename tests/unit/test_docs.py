@@ -115,7 +115,7 @@ def test_the_house_has_every_room() -> None:
 
 
 @pytest.mark.parametrize("room", sorted(table_of_rooms().keys() - {"nova"}))
-def test_the_house_says_which_program_loads_a_room(room: str) -> None:
+def test_the_house_lists_the_programs_that_load_a_room(room: str) -> None:
     name = f"cpu_tiers.{room.removesuffix('.py')}"
     assert dict(zip(LOADED, table_of_rooms()[room], strict=True)) == {
         program: "yes" if any(f"{module}.".startswith(f"{name}.") for module in modules_) else ""
@@ -177,7 +177,7 @@ def test_the_page_about_debugging_has_log_lines() -> None:
 ROOT_PAGE = "index"
 
 
-def test_every_page_is_in_the_contents_of_one_page() -> None:
+def test_every_page_is_in_the_contents_of_exactly_one_page() -> None:
     listed = [
         posixpath.join(posixpath.dirname(path), entry)
         for path, contents in matches(

@@ -5,7 +5,7 @@ import pytest
 from tests import draws
 
 
-def test_each_class_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_class_has_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draws, "DAYS", 5)
     days: list[type] = []
     for seed in (20261122, 20261123, 20261124):
@@ -15,7 +15,7 @@ def test_each_class_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert draws.in_turn([int]) == [int]
 
 
-def test_one_day_has_all_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_day_has_all_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draws, "DAYS", 1)
     assert draws.in_turn([int, str]) == [int, str]
 
@@ -28,7 +28,7 @@ def test_one_day_has_all_turns(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param("7", [7], id="one cloud"),
     ],
 )
-def test_which_clouds_are_drawn(
+def test_the_clouds_that_are_drawn(
     monkeypatch: pytest.MonkeyPatch, given: str | None, numbers: list[int]
 ) -> None:
     monkeypatch.setattr(draws, "DAYS", 5)
@@ -38,7 +38,7 @@ def test_which_clouds_are_drawn(
     assert list(draws.clouds(8)) == numbers
 
 
-def test_a_failure_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_has_the_command_to_repeat_the_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draws, "SEED", 20261122)
     with pytest.raises(ValueError, match="missed") as failure, draws.repeatable(17) as seed:
         raise ValueError(f"missed in {seed}")

@@ -7,7 +7,7 @@ def fault(number: int = 0, given: str = "x") -> Fault:
     return Fault(where=f"place {number}", given=given, allowed="mend it")
 
 
-def test_a_fault_is_one_line_that_commands_no_terminal() -> None:
+def test_a_fault_is_a_single_line_without_terminal_commands() -> None:
     assert str(fault(given="a\nb\x1b[31m\u202e")) == ("place 0: a\\nb\\x1b[31m\\u202e; mend it")
 
 
@@ -25,7 +25,7 @@ def test_a_message_has_twenty_lines_and_says_how_many_more() -> None:
     ]
 
 
-def test_gathered_faults_come_once_and_as_what_they_were() -> None:
+def test_gathered_faults_come_once_and_keep_the_class() -> None:
     faults = FaultList()
     for _ in range(2):
         with faults:
@@ -46,7 +46,7 @@ def test_faults_of_several_kinds_are_invalid_input() -> None:
     assert caught.value.faults == (fault(1), fault(2))
 
 
-def test_other_errors_pass() -> None:
+def test_foreign_errors_pass() -> None:
     with pytest.raises(KeyError), FaultList():
         raise KeyError
 

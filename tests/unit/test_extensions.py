@@ -70,7 +70,7 @@ def test_a_translator_of_another_distribution_takes_part(install: Install) -> No
     assert json.loads(result.stdout) == {"VCPU": 2, "MEMORY_MB": 64, "CUSTOM_LICENCE": 1}
 
 
-def test_without_it_nothing_is_asked_for() -> None:
+def test_without_the_extension_no_extension_resource_is_requested() -> None:
     assert json.loads(python(TRANSLATE).stdout) == {"VCPU": 2, "MEMORY_MB": 64}
 
 
@@ -111,7 +111,7 @@ def test_a_plugin_that_cannot_take_part_is_an_error(
         (extensions.DOMAIN_XML, DOMAIN_XML),
     ],
 )
-def test_our_own_are_the_entry_points_of_this_distribution(
+def test_the_built_in_plugins_are_the_entry_points_of_cpu_tiers(
     namespace: str, built_in: dict[str, object]
 ) -> None:
     assert extensions.load(namespace) == built_in

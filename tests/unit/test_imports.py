@@ -33,7 +33,7 @@ def test_translators_and_weights_bring_in_nothing_heavy() -> None:
     assert loaded & HEAVY == set()
 
 
-def test_the_client_does_not_bring_in_placement_itself() -> None:
+def test_the_client_does_not_import_placement() -> None:
     assert "placement" not in loaded_by("import cpu_tiers.tools.placement.client")
 
 

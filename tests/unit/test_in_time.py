@@ -17,7 +17,7 @@ def test_an_answer_and_an_error_pass() -> None:
         in_time(lambda: 1 // 0, 10)
 
 
-def test_work_that_hangs_is_dropped_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_hanging_work_is_dropped_with_a_single_warning(caplog: pytest.LogCaptureFixture) -> None:
     """The budget is spent once, and then not before the pause has ended."""
     ends, tried = threading.Event(), list[int]()
 
@@ -55,7 +55,7 @@ def test_work_that_fails_is_tried_each_time_and_warned_of_once(
     assert message.endswith(" (1 since the last warning)")
 
 
-def test_after_a_pause_one_thread_tries_for_all(
+def test_after_a_pause_a_single_thread_tries_for_all(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Twenty threads at once: all try before the first pause, and one after each pause."""

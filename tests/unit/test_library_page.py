@@ -9,7 +9,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_the_examples_print_what_the_page_states(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_print_the_output_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
     codes = examples("reference/library.rst")
     # Translators have two examples; inventories, topology, pinning, usage, port rules have one.

@@ -77,7 +77,7 @@ def is_entry(entry: str, text: str) -> bool:
     )
 
 
-def test_the_pages_are_those_of_the_messages() -> None:
+def test_each_page_of_messages_has_a_section_of_the_code() -> None:
     assert entries().keys() - set(SECTIONS.values()) == {"Troubleshooting: warnings and errors"}
 
 

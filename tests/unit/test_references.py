@@ -91,7 +91,7 @@ def test_a_section_that_is_cited_exists() -> None:
     } == set()
 
 
-def test_a_role_names_what_exists() -> None:
+def test_a_role_names_an_existing_object() -> None:
     roles = matches(r":(mod|func|class|meth|attr|data|exc):`(?:[^`<]*<)?~?([\w.]+)>?`")
     assert len(roles) >= 60
     wrong = {

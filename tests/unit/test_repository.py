@@ -27,13 +27,13 @@ def test_ci_runs_the_readmes_test_command() -> None:
     assert second in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
-def test_ci_runs_what_the_readmes_test_command_leaves_out() -> None:
+def test_ci_runs_the_tests_that_the_test_command_of_the_readme_leaves_out() -> None:
     left_out = re.findall(r"--ignore ([\w/]+)", (ROOT / "tox.ini").read_text())
     assert left_out
     assert f"tox -e nova -- {' '.join(left_out)} ||" in (ROOT / ".ci" / "run").read_text()
 
 
-def test_the_sample_has_every_option_and_its_default() -> None:
+def test_the_sample_has_every_option_and_the_default() -> None:
     sample = (ROOT / "etc" / "cpu-tiers" / "cpu-tiers.conf.sample").read_text()
     for group, options in list_opts():
         section = sample.split(f"\n[{group}]\n")[1].split("\n[")[0]
@@ -70,7 +70,9 @@ def test_the_snippet_sets_options_that_exist() -> None:
             assert str(conf[group][name]).lower() == section[name]
 
 
-def test_the_readmes_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_the_readme_prints_the_stated_output(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     exec(code, {})  # noqa: S102  # it is ours
     *_, says = code.splitlines()
@@ -126,7 +128,7 @@ def options(command: type[Command], *, of_files: bool = False) -> frozenset[str]
     return frozenset(text for text in texts if text.startswith("--"))
 
 
-def test_no_two_classes_have_one_name() -> None:
+def test_no_two_classes_share_a_name() -> None:
     places: dict[str, list[str]] = {}
     for path in (ROOT / "cpu_tiers").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

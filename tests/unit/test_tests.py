@@ -83,13 +83,13 @@ def depth(key: tuple[str, str]) -> int:
     return 1 + max(map(depth, CLASSES[key]), default=0)
 
 
-def test_a_class_has_at_most_two_of_our_classes_above_it() -> None:
+def test_a_class_has_at_most_two_base_classes_of_the_project() -> None:
     """Who reads a test looks in three places at most, and in Nova's own test classes."""
     assert len(CLASSES) > 50
     assert {key: depth(key) for key in CLASSES if depth(key) > 3} == {}
 
 
-def test_every_long_module_has_a_test_module_of_its_name() -> None:
+def test_every_long_module_has_a_test_module_with_the_module_name() -> None:
     """A module ``x`` is tested in ``test_x``, in whichever room of tests/ that can run it."""
     tested = {name.rpartition(".test_")[2] for name in MODULES if ".test_" in name}
     missing = {

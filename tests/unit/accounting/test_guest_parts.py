@@ -69,13 +69,13 @@ def amounts(guest: GuestTopology, pinning: Pinning | None = None, /, **held: int
         ),
     ],
 )
-def test_parts_add_up_to_what_is_held(
+def test_parts_add_up_to_the_holding(
     guest: GuestTopology, held: dict[str, int], parts: list[dict[str, int]]
 ) -> None:
     assert amounts(guest, **held) == parts
 
 
-def test_a_guest_that_runs_has_the_pages_and_the_nodes_where_it_runs() -> None:
+def test_a_running_guest_has_the_pages_and_the_nodes_of_the_pinning() -> None:
     cells = (CellPinning(host_cell=1, page_size_kb=4), CellPinning(host_cell=0, page_size_kb=2048))
     parts = divide_guest({"MEMORY_MB": 4096}, topology(), Pinning(cells=cells), SIZES)
     assert [part.cell for part in parts] == [1, 0]

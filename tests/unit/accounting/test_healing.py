@@ -32,7 +32,7 @@ def by_consumer(additions: tuple[Addition, ...]) -> dict[str, tuple[object, Mapp
     }
 
 
-def test_shares_go_where_vcpu_is_and_the_gain_is_all_of_them() -> None:
+def test_shares_go_to_the_nodes_of_the_vcpu_and_the_gain_is_the_sum() -> None:
     holdings = Holdings.by_name({"a": {"cn_NUMA0": {"VCPU": 1}, "cn_NUMA1": {"VCPU": 3}}})
     (addition,) = plan_additions(TREE, holdings, [shortfall("a", **{SHARES: 100})], [], {})
     assert addition.goes_to == {"cn_NUMA0": {SHARES: 25}, "cn_NUMA1": {SHARES: 75}}  # 1 to 3
@@ -40,7 +40,7 @@ def test_shares_go_where_vcpu_is_and_the_gain_is_all_of_them() -> None:
     assert addition.limits == {}
 
 
-def test_what_finds_no_room_is_named_by_node() -> None:
+def test_shares_without_room_are_named_with_the_node() -> None:
     holdings = Holdings.by_name({"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn_NUMA0": {SHARES: 301}}})
     (addition,) = plan_additions(TREE, holdings, [shortfall("a", **{SHARES: 100})], [], {})
     assert addition.limits == {"cn_NUMA0": f"100 {SHARES}: only 99 of 400 are left"}
@@ -48,7 +48,7 @@ def test_what_finds_no_room_is_named_by_node() -> None:
     assert fault.given == f"asks cn_NUMA0 for 100 {SHARES}: only 99 of 400 are left"
 
 
-def test_one_that_holds_nothing_goes_to_a_node_with_what_others_lack_taken_into_account() -> None:
+def test_a_server_without_holdings_goes_to_a_node_with_room_beside_shortfalls() -> None:
     holdings = Holdings.by_name({"a": {"cn_NUMA0": {"VCPU": 1}}, "b": {"cn_NUMA1": {"VCPU": 2}}})
     lacking = [shortfall("a", **{SHARES: 390})]
     whole = [shortfall("c", VCPU=1, MEMORY_MB=512, DISK_GB=2, **{SHARES: 20})]
@@ -66,7 +66,7 @@ def test_one_that_holds_nothing_goes_to_a_node_with_what_others_lack_taken_into_
     }
 
 
-def test_one_that_finds_no_node_and_one_that_finds_no_disk() -> None:
+def test_a_server_without_a_node_and_a_server_without_a_disk() -> None:
     large, disk = shortfall("a", VCPU=5), shortfall("b", VCPU=1, DISK_GB=11)
     found = by_consumer(plan_additions(TREE, NOTHING, [], [large, disk], {}))
     goes_to, limits = found["a"]
@@ -105,7 +105,7 @@ def test_share_inventories_a_provider_yaml_stay_on_the_root() -> None:
     }
 
 
-def test_a_host_that_reports_no_nodes_has_it_all_on_the_root() -> None:
+def test_a_host_without_reported_nodes_has_all_amounts_on_the_root() -> None:
     host = ProviderTree(
         providers=(provider("cn", VCPU=4, MEMORY_MB=1024, **{SHARES: 400}),),
         managed_classes=OF_NODES,
@@ -122,7 +122,7 @@ def test_a_host_that_reports_no_nodes_has_it_all_on_the_root() -> None:
     }
 
 
-def test_shares_that_move_along_need_no_room_where_they_are() -> None:
+def test_shares_that_move_along_need_no_room_on_the_source_provider() -> None:
     holdings = Holdings.by_name({"a": {"cn": {"VCPU": 1}, "gone": {"VCPU": 1}}})
     (addition,) = plan_share_additions(
         share_inventories(TREE),

@@ -44,7 +44,7 @@ def test_portions_add_up_by_provider_and_class(
         pytest.param(4, 10, {}, id="4 - 10: never negative"),
     ],
 )
-def test_a_difference_is_what_one_portion_has_beyond_the_other(
+def test_a_difference_is_the_excess_of_the_first_portion(
     wanted: int, held: int, missing: dict[str, dict[str, int]]
 ) -> None:
     others = {"n1": {"VCPU": 7}, "n0": {"VCPU": held, "PCPU": 7}}  # of no concern
@@ -52,7 +52,7 @@ def test_a_difference_is_what_one_portion_has_beyond_the_other(
 
 
 @pytest.mark.parametrize("amounts", [{}, {"n0": {}}, {"n0": {"VCPU": 0}, "n1": {}}])
-def test_nothing_has_one_form(amounts: dict[str, dict[str, int]]) -> None:
+def test_empty_amounts_are_equal_portions(amounts: dict[str, dict[str, int]]) -> None:
     empty = Portion.by_name(amounts)
     assert not empty
     assert empty == Portion.by_name({}) == {}
@@ -60,7 +60,7 @@ def test_nothing_has_one_form(amounts: dict[str, dict[str, int]]) -> None:
     assert Holdings({ConsumerId("a"): empty}) == {}
 
 
-def test_a_portion_by_class_by_provider_and_by_other_names() -> None:
+def test_a_portion_by_class_by_provider_and_by_provider_id() -> None:
     assert NODES.total == {"VCPU": 3, "PCPU": 1, "MEMORY_MB": 5}  # VCPU: 1 + 2
     assert NODES.of(ProviderName("n1")) == {"VCPU": 2, "PCPU": 1}
     assert NODES.of(ProviderName("n2")) == {}
@@ -71,7 +71,7 @@ def test_a_portion_by_class_by_provider_and_by_other_names() -> None:
     assert by_id.renamed(lambda uuid: ProviderName(uuid[-2:])) == NODES
 
 
-def test_a_portion_does_not_change_with_what_it_was_made_of() -> None:
+def test_a_portion_does_not_change_with_the_mapping_given_to_the_constructor() -> None:
     amounts = {"n0": {"VCPU": 1}}
     portion = Portion.by_name(amounts)
     amounts["n0"]["VCPU"] = 9
@@ -108,7 +108,7 @@ def test_sums_are_associative_and_commutative(
 
 
 @given(PORTIONS, PORTIONS)
-def test_a_difference_undoes_a_sum_and_makes_up_for_what_is_missing(
+def test_a_difference_undoes_a_sum_and_makes_up_for_missing_amounts(
     a: Portion[ProviderName], b: Portion[ProviderName]
 ) -> None:
     assert (a + b) - b == a
@@ -117,7 +117,7 @@ def test_a_difference_undoes_a_sum_and_makes_up_for_what_is_missing(
 
 
 @given(HOLDINGS, HOLDINGS)
-def test_totals_agree_whichever_way_they_are_added_up(
+def test_totals_by_provider_and_by_consumer_agree(
     first: Holdings[ProviderName], second: Holdings[ProviderName]
 ) -> None:
     both = first + second

@@ -24,6 +24,6 @@ def test_bound(packages: list[dict[str, int]], room: dict[str, int], bound: int)
     assert relax(packages, room).bound == bound
 
 
-def test_counts_are_those_of_the_best_solution() -> None:
+def test_counts_are_the_best_solution() -> None:
     counts = relax(PAIRS, {"a": 1, "b": 1, "c": 1}).counts
     assert counts == pytest.approx((0.5, 0.5, 0.5))

@@ -53,7 +53,7 @@ def owner(specs: Mapping[str, str], *, vcpus: int = 2, image: Image | None = Non
         ),
     ],
 )
-def test_a_flavor_decides_what_is_missing(
+def test_a_flavor_decides_the_missing_shares(
     specs: Mapping[str, str], vcpus: int, amount: int | None
 ) -> None:
     shortfalls = missing_shares({C: {"VCPU": vcpus}}, {C: owner(specs, vcpus=vcpus)})
@@ -69,7 +69,7 @@ def test_a_flavor_decides_what_is_missing(
         pytest.param({"DISK_GB": 2}, id="has its CPUs elsewhere"),
     ],
 )
-def test_what_is_held_decides_who_is_asked(held: Mapping[str, int]) -> None:
+def test_the_held_vcpus_decide_whether_shares_are_missing(held: Mapping[str, int]) -> None:
     assert missing_shares({C: held}, {C: owner({MULTIPLIER: "100"})}) == ()
 
 
@@ -78,7 +78,7 @@ def test_an_image_can_make_a_server_dedicated() -> None:
     assert missing_shares({C: {"VCPU": 2}}, {C: pinned}) == ()
 
 
-def test_a_consumer_that_nobody_knows_lacks_nothing() -> None:
+def test_a_consumer_without_a_flavor_lacks_nothing() -> None:
     assert missing_shares({C: {"VCPU": 2}}, {}) == ()
 
 
@@ -115,20 +115,20 @@ def refused(shares: Inventory, used: int, *shortfalls: Shortfall) -> list[str]:
     return [verdict.fault("one").given for verdict in found if verdict.limit]
 
 
-def test_all_that_fits_is_let_in() -> None:
+def test_servers_up_to_the_capacity_are_admitted() -> None:
     # (100 - 20) x 2.0 = 160 = 60 + 40 + 60
     shares = Inventory(total=100, reserved=20, max_unit=100, allocation_ratio=2.0)
     assert refused(shares, 60, shortfall("a", 60), shortfall("b", 40)) == []
 
 
-def test_the_largest_are_named_whatever_their_order() -> None:
+def test_the_largest_server_without_room_is_named_in_any_order() -> None:
     shares = Inventory(total=100, max_unit=100)  # 100 - 30 = 70 are left
     assert refused(shares, 30, shortfall("a", 60), shortfall("b", 40), shortfall("c", 20)) == [
         f"asks one for 60 {SHARES}: only 10 of 100 are left"  # 70 - 20 - 40
     ]
 
 
-def test_one_server_may_not_exceed_a_unit() -> None:
+def test_a_server_may_not_exceed_max_unit() -> None:
     shares = Inventory(total=50, max_unit=50, allocation_ratio=4.0)  # 200
     assert refused(shares, 0, shortfall("a", 60), shortfall("b", 50)) == [
         f"asks one for 60 {SHARES}: one server may have at most 50 (max_unit)"
@@ -150,7 +150,7 @@ def test_nothing_is_left_where_too_much_is_held() -> None:
     ]
 
 
-def test_a_server_that_holds_nothing_needs_room_for_all_of_it() -> None:
+def test_a_server_without_holdings_needs_room_for_every_class() -> None:
     inventories = {
         "VCPU": Inventory(total=4, max_unit=4),
         "MEMORY_MB": Inventory(total=2048, reserved=512, max_unit=2048),

@@ -26,14 +26,14 @@ def test_the_missing_shares_move_along_with_vcpu() -> None:
     }
 
 
-def test_a_server_on_nodes_gets_its_shares_there() -> None:
+def test_a_server_on_nodes_gets_shares_on_the_same_nodes() -> None:
     on_nodes = Holdings.by_name({B: {"cn_NUMA1": {"VCPU": 2}}})
     plan = plan_moves(TREE, {}, on_nodes, {B: resident("50")})
     assert plan.consumers == ()
     assert plan.goes_to(B) == {"cn_NUMA1": {SHARES: 100}}  # 2 x 50
 
 
-def test_no_server_moves_if_the_shares_of_one_do_not_fit() -> None:
+def test_no_server_moves_if_the_shares_of_a_server_do_not_fit() -> None:
     of_root = {A: {"VCPU": 2, "MEMORY_MB": 512}}
     on_nodes = Holdings.by_name({B: {"cn_NUMA1": {"VCPU": 2}}})
     plan = plan_moves(TREE, of_root, on_nodes, {A: resident("100"), B: resident("201")})

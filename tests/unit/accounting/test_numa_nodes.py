@@ -33,7 +33,7 @@ TREE = ProviderTree(
 )
 
 
-def test_nodes_have_what_is_left_of_each_kind_in_the_order_of_their_cells() -> None:
+def test_nodes_have_the_free_amount_of_each_class_in_the_order_of_the_cells() -> None:
     used = {"cn_NUMA0": {"VCPU": 3}, "cn_NUMA0_PAGES_2048": {"MEMORY_MB": 2}, "cn": {"VCPU": 7}}
     nodes = read_nodes(TREE, Portion.by_name(used))
     assert [(node.cell, node.name) for node in nodes] == [(0, "cn_NUMA0"), (1, "cn_NUMA1")]
@@ -60,7 +60,7 @@ def test_a_node_names_every_limit(amounts: dict[str, int], limit: str) -> None:
     assert node.limit(amounts, node.left) == limit
 
 
-def test_a_host_gives_the_large_pages_of_which_it_has_most_memory() -> None:
+def test_a_host_gives_large_pages_of_the_size_with_the_most_memory() -> None:
     # 1026 MiB in pages of 2048 kB, 1024 MiB in pages of 1048576 kB
     assert page_sizes(TREE) == PageSizes(small=4, large=2048)
 

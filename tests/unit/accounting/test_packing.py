@@ -31,7 +31,7 @@ def test_both_kinds_have_to_fit() -> None:
     assert found.bins == (1, 0)
 
 
-def test_quick_orders_fail_but_there_is_a_way() -> None:
+def test_a_packing_exists_though_the_quick_orders_fail() -> None:
     # 6+4 and 3+3+4 fill both bins of 10; taking 6, 4, 4 and 3 where the most is left,
     # one after the other, ends with 6+3 and 4+4 and a 3 that finds no room.
     found = pack(items("cpu", 6, 4, 4, 3, 3), [{"cpu": 10}, {"cpu": 10}])
@@ -39,7 +39,7 @@ def test_quick_orders_fail_but_there_is_a_way() -> None:
     assert found.bins[3] == found.bins[4] != found.bins[0]
 
 
-def test_there_is_room_in_all_but_not_in_one() -> None:
+def test_room_in_all_bins_together_but_not_in_a_single_bin() -> None:
     # 3 x 6 = 18 of 20, but no bin of 10 takes two
     found = pack(items("cpu", 6, 6, 6), [{"cpu": 10}, {"cpu": 10}])
     assert (len(found.left_over), found.gave_up) == (1, False)
@@ -51,7 +51,7 @@ def test_as_few_as_possible_are_left_over() -> None:
     assert found.bins == (None, 0, 0)
 
 
-def test_things_of_one_owner_go_to_different_bins() -> None:
+def test_items_of_a_consumer_go_to_different_bins() -> None:
     two = [
         PackingItem(
             consumer="a", amounts={"cpu": 1}, allowed=frozenset({0, 1}), is_only_item=False
@@ -66,7 +66,9 @@ def test_a_bin_that_must_not_be_taken() -> None:
     assert pack([item("a", cpu=1)], [{"cpu": 9}]).bins == (None,)
 
 
-def test_it_gives_up_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_packing_after_the_last_step_is_marked_as_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(packing, "MOST_STEPS", 1)
     found = pack(items("cpu", 6, 6, 6, 1, 1), [{"cpu": 10}, {"cpu": 10}])
     assert found.gave_up
@@ -116,7 +118,7 @@ def problems(draw: st.DrawFn) -> tuple[list[PackingItem], list[Room]]:
 
 @drawn(400)
 @given(problems())
-def test_a_packing_is_found_exactly_where_there_is_one(
+def test_a_packing_is_returned_exactly_where_a_packing_exists(
     problem: tuple[list[PackingItem], list[Room]],
 ) -> None:
     found, rooms = problem

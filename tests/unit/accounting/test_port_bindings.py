@@ -41,7 +41,7 @@ def chosen(
     )
 
 
-def test_the_flat_form_names_one_provider() -> None:
+def test_the_flat_form_names_a_single_provider() -> None:
     bindings = bind(
         [flat("p1", 1000, 500)], chosen({NIC: {EGRESS: 1000, INGRESS: 500}}, p1=(NIC,))
     )
@@ -49,14 +49,14 @@ def test_the_flat_form_names_one_provider() -> None:
     assert bindings["p1"].portion == {NIC: {EGRESS: 1000, INGRESS: 500}}
 
 
-def test_the_other_form_names_one_for_each_group() -> None:
+def test_the_grouped_form_names_a_provider_for_each_group() -> None:
     candidate = chosen({NIC: {EGRESS: 1000}, AGENT: {PACKETS: 7}}, p1_bw=(NIC,), p1_pps=(AGENT,))
     binding = bind([grouped("p1", 1000, 7)], candidate)["p1"]
     assert binding.allocation == {"p1-bw": NIC, "p1-pps": AGENT}
     assert binding.portion == {NIC: {EGRESS: 1000}, AGENT: {PACKETS: 7}}
 
 
-def test_ports_on_one_provider_are_told_apart() -> None:
+def test_ports_on_a_shared_provider_are_told_apart() -> None:
     candidate = chosen({NIC: {EGRESS: 1500}}, p1=(NIC,), p2=(NIC,))  # 1000 + 500
     bindings = bind([flat("p1", 1000), flat("p2", 500)], candidate)
     assert {name: binding.portion for name, binding in bindings.items()} == {
@@ -65,7 +65,7 @@ def test_ports_on_one_provider_are_told_apart() -> None:
     }
 
 
-def test_groups_of_one_port_on_one_provider_add_up() -> None:
+def test_groups_of_a_port_on_a_shared_provider_add_up() -> None:
     request = {"request_groups": [{"id": i, "resources": {EGRESS: 10}} for i in ("a", "b")]}
     candidate = chosen({NIC: {EGRESS: 20}}, a=(NIC,), b=(NIC,))
     binding = bind([Port(id="p1", resource_request=request)], candidate)["p1"]
@@ -83,7 +83,7 @@ def test_a_trait_alone_is_mapped_and_takes_nothing() -> None:
     assert not binding.portion
 
 
-def test_a_mapping_that_misses_groups_is_one_error() -> None:
+def test_a_mapping_without_some_groups_is_a_single_error() -> None:
     candidate = chosen({NIC: {EGRESS: 100}}, p1_bw=(NIC,), p2=(NIC, NIC_2))
     with pytest.raises(InvalidInput) as caught:
         bind([grouped("p1", 100, 1), flat("p2", 100), flat("p3", -1)], candidate)
@@ -107,7 +107,7 @@ def test_ports_that_ask_for_more_than_was_allocated() -> None:
         grouped("p1", 1000, 7, allocation={"p1-bw": NIC, "p1-pps": AGENT}),
     ],
 )
-def test_a_profile_says_what_a_candidate_said(port: Port) -> None:
+def test_a_profile_names_the_providers_of_the_candidate(port: Port) -> None:
     binding = read_binding(port)
     assert binding is not None
     assert binding.allocation == port.binding_profile["allocation"]
@@ -135,7 +135,7 @@ def test_nothing_is_read_of_a_port_that_asks_for_nothing() -> None:
         grouped("p1", 1000, 7, allocation={"p1-bw": NIC, "p1-pps": None}),
     ],
 )
-def test_a_profile_that_does_not_say_it(port: Port) -> None:
+def test_a_profile_without_an_allocation_is_refused(port: Port) -> None:
     with pytest.raises(InvalidInput, match=r"port p1, binding_profile, allocation: .* no "):
         read_binding(port)
 
@@ -147,7 +147,7 @@ NAMES = {
 }
 
 
-def test_pci_requests_take_their_devices_from_the_provider_of_their_port() -> None:
+def test_pci_requests_take_devices_of_the_provider_of_the_port() -> None:
     ports = [flat("p1", 1), grouped("p2", 1, 1), flat("p3", 1)]
     candidate = chosen(
         {NIC: {EGRESS: 2}, NIC_2: {EGRESS: 1}, AGENT: {PACKETS: 1}},
@@ -168,7 +168,7 @@ def test_pci_requests_take_their_devices_from_the_provider_of_their_port() -> No
         ({}, "the-nic are 0 devices"),
     ],
 )
-def test_a_provider_whose_name_tells_no_interface(names: dict[str, str], said: str) -> None:
+def test_a_provider_name_without_an_interface_is_refused(names: dict[str, str], said: str) -> None:
     bindings = bind([flat("p1", 1)], chosen({NIC: {EGRESS: 1}}, p1=(NIC,)))
     provider_names = {ProviderId(uuid): ProviderName(name) for uuid, name in names.items()}
     with pytest.raises(InvalidInput, match=f"PCI request of port p1: the providers .*{said}"):

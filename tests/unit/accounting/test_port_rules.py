@@ -34,11 +34,11 @@ def test_older_microversions_are_refused(operation: Operation) -> None:
 
 
 @pytest.mark.parametrize("operation", FREES)
-def test_what_frees_is_never_refused(operation: Operation) -> None:
+def test_an_operation_that_frees_is_never_refused(operation: Operation) -> None:
     check_microversion(operation, [QOS], (2, 1))
 
 
-def test_every_operation_is_one_or_the_other() -> None:
+def test_every_operation_either_takes_or_frees() -> None:
     assert {*TAKES, *FREES} == set(Operation)
 
 

@@ -64,7 +64,7 @@ def shortfalls(
     }
 
 
-def test_a_port_that_has_its_part_lacks_nothing() -> None:
+def test_a_port_with_all_amounts_allocated_lacks_nothing() -> None:
     assert shortfalls({"host": {"VCPU": 1}, "a": {"CUSTOM_BW": 10}}, port("p", 10, "a")) == {}
 
 
@@ -87,13 +87,13 @@ def test_the_parts_of_bound_ports(held: int, lacks: dict[str, int]) -> None:
     }
 
 
-def test_what_is_held_beyond_the_bound_is_that_of_one_that_is_not() -> None:
+def test_the_amount_beyond_the_bound_port_belongs_to_the_unbound_port() -> None:
     """10 of p, and 5 more that only q can be the reason of."""
     found = shortfalls({"a": {"CUSTOM_BW": 15}}, port("p", 10, "a"), port("q", 5))
     assert found == {"q": ({}, {"q": "a"}, "")}
 
 
-def test_it_is_not_found_twice() -> None:
+def test_an_amount_serves_a_single_port() -> None:
     found = shortfalls({"a": {"CUSTOM_BW": 10}}, port("p", 10), port("q", 10))
     assert found == {"p": ({}, {"p": "a"}, ""), "q": ({}, None, "")}
 
@@ -107,18 +107,18 @@ def test_it_is_not_found_twice() -> None:
         pytest.param({"required": ["in:CUSTOM_X,CUSTOM_Y"]}, {"a": 10}, id="neither of two"),
     ],
 )
-def test_what_cannot_be_its_part(more: Any, held: dict[str, int]) -> None:
+def test_a_provider_that_cannot_serve_the_port(more: Any, held: dict[str, int]) -> None:
     amounts = {uuid: {"CUSTOM_BW": amount} for uuid, amount in held.items()}
     assert shortfalls(amounts, port("p", 10, **more)) == {"p": ({}, None, "")}
 
 
-def test_the_device_tells_which() -> None:
+def test_the_device_name_decides_between_providers() -> None:
     amounts = {uuid: {"CUSTOM_BW": 10} for uuid in "ab"}
     found = shortfalls(amounts, port("p", 10), interface="br-b")
     assert found == {"p": ({}, {"p": "b"}, "")}
 
 
-def test_groups_in_one_subtree() -> None:
+def test_groups_of_a_port_in_a_subtree() -> None:
     held = {"a": {"CUSTOM_BW": 10}, "agent": {"CUSTOM_PPS": 7}}
     assert shortfalls(held, GROUPED) == {"g": ({}, {"bw": "a", "pps": "agent"}, "")}
     apart = {"a": {"CUSTOM_BW": 10}, "b": {"CUSTOM_PPS": 7}}  # neither stands above the other
@@ -143,12 +143,12 @@ def test_a_trait_alone() -> None:
         pytest.param(port("p", -1, "a"), "port p, re", id="the same of a bound port"),
     ],
 )
-def test_what_cannot_be_told(faulty: Port, limit: str) -> None:
+def test_an_undecidable_port_names_the_limit(faulty: Port, limit: str) -> None:
     assert {name: said for name, (_, _, said) in shortfalls({}, faulty).items()} == {"p": limit}
 
 
 @pytest.mark.parametrize(("held", "lacks"), [(15, False), (14, True)])
-def test_what_may_be_the_flavors_is_not_the_ports(held: int, lacks: bool) -> None:
+def test_an_amount_of_the_flavor_is_not_counted_for_the_port(held: int, lacks: bool) -> None:
     """5 of the flavor, 10 of the port: 15."""
     (shortfall,) = find_port_shortfalls(
         [port("p", 10)], Portion.by_id({"a": {"CUSTOM_BW": held}}), TREE, {}, {"CUSTOM_BW": 5}

@@ -100,12 +100,12 @@ def places(held: Mapping[str, Amounts], **residents: Resident) -> Mapping[str, A
     return {r.consumer: r.resources for r in relocations}
 
 
-def test_nobody_holds_anything_of_the_root() -> None:
+def test_without_root_allocations_no_server_relocates() -> None:
     assert places({}) == {}
     assert places({"a": {"DISK_GB": 4}}) == {}
 
 
-def test_one_without_a_topology_goes_to_one_node_with_its_shares_and_keeps_its_disk() -> None:
+def test_a_server_without_a_topology_goes_to_a_node_and_keeps_the_disk() -> None:
     held = {"a": {"VCPU": 2, VCPU_SHARES: 200, "MEMORY_MB": 1024, "DISK_GB": 4}}
     assert places(held, a=resident("a")) == {
         "a": {
@@ -115,7 +115,7 @@ def test_one_without_a_topology_goes_to_one_node_with_its_shares_and_keeps_its_d
     }
 
 
-def test_servers_are_packed_so_that_all_fit() -> None:
+def test_servers_are_packed_until_all_servers_fit() -> None:
     # of memory 8192 a node: 5000 + 3192 and 4192 + 4000
     held = {n: resources(int(n), VCPU=1) for n in ("3192", "4000", "4192", "5000")}
     found = places(held)
@@ -123,7 +123,7 @@ def test_servers_are_packed_so_that_all_fit() -> None:
     assert node_of["5000"] == node_of["3192"] != node_of["4000"] == node_of["4192"]
 
 
-def test_a_guest_with_numa_nodes_goes_where_it_runs() -> None:
+def test_a_guest_with_numa_nodes_goes_to_the_host_cells_of_the_pinning() -> None:
     # asymmetric, and the first guest node runs on host node 1
     cells = [guest(0, 1024, shared="0"), guest(1, 3072, shared="1-3")]
     held = {"a": resources(4096, VCPU=4, **{VCPU_SHARES: 400})}
@@ -151,7 +151,7 @@ def test_a_mixed_guest_with_huge_pages_and_isolated_emulator_threads() -> None:
     }
 
 
-def test_small_pages_by_their_size_are_small_pages() -> None:
+def test_small_pages_given_by_size_are_small_pages() -> None:
     a = resident("a", [guest(0, 512, "0")], [on(1, 4)])
     found = places({"a": resources(512, VCPU=1)}, a=a)
     assert found["a"]["cn_NUMA1_PAGES_4"] == {"MEMORY_MB": 512}
@@ -167,19 +167,19 @@ def test_a_pinned_guest_from_before_pcpu() -> None:
     }
 
 
-def test_a_guest_whose_nodes_have_no_place_yet_gets_different_ones() -> None:
+def test_a_guest_with_unpinned_nodes_gets_different_host_nodes() -> None:
     cells = [guest(0, 512, "0"), guest(1, 512, "1")]
     found = places({"a": resources(1024, VCPU=2)}, a=resident("a", cells))
     assert {p for p in found["a"] if "PAGES" not in p} == {"cn_NUMA0", "cn_NUMA1"}
 
 
-def test_those_that_run_somewhere_come_first() -> None:
+def test_pinned_servers_come_first() -> None:
     held = {"a": resources(8192, VCPU=1), "z": resources(8192, VCPU=1)}
     found = places(held, z=resident("z", [guest(0, 8192, "0")], [on(0)]))
     assert ("cn_NUMA1" in found["a"], "cn_NUMA0" in found["z"]) == (True, True)
 
 
-def test_what_is_used_of_the_nodes_already() -> None:
+def test_amounts_used_of_the_nodes_count() -> None:
     used = Portion.by_name({"cn_NUMA0_PAGES_4": {"MEMORY_MB": 8000}})
     (a,) = relocate(TREE, by_consumer({"a": resources(512, VCPU=1)}), {}, used)
     assert a.resources.to_json()["cn_NUMA1_PAGES_4"] == {"MEMORY_MB": 512}
@@ -208,13 +208,13 @@ def test_every_server_that_no_node_can_hold_alone() -> None:
     ]
 
 
-def test_one_that_fits_alone_but_not_beside_the_others() -> None:
+def test_a_server_that_fits_alone_but_not_beside_the_rest() -> None:
     held = {n: resources(5000, VCPU=1) for n in "abc"}  # two nodes of 8192
     (fault,) = refused(held, a=resident("a"), b=resident("b"), c=resident("c"))
     assert fault.endswith("5000 MEMORY_MB; no NUMA node has room for it beside the others")
 
 
-def test_those_that_do_not_fit_where_they_run() -> None:
+def test_servers_that_do_not_fit_on_the_pinned_nodes() -> None:
     held = {
         "a": resources(1024, PCPU=2),
         "b": resources(1025, VCPU=1),
@@ -284,7 +284,7 @@ def test_nothing_is_lost_and_no_node_is_too_full(
         assert amount <= providers[node_name][resource_class].capacity
 
 
-def test_large_pages_that_nobody_has_chosen_are_those_of_which_there_are_most() -> None:
+def test_large_pages_of_no_chosen_size_are_the_size_with_the_most_memory() -> None:
     cells = [guest(0, 1024, shared="0")]
     one_gib = pages("cn_NUMA0", 1048576, Inventory(total=3072, max_unit=3072, step_size=1024))
     tree = replace(TREE, providers=(*TREE.providers, one_gib))
@@ -295,7 +295,7 @@ def test_large_pages_that_nobody_has_chosen_are_those_of_which_there_are_most() 
     assert [*relocation.resources][1].endswith("_PAGES_2048")
 
 
-def test_where_all_find_a_place_but_one_they_are_told_apart() -> None:
+def test_the_placed_servers_and_the_unplaced_server_are_told_apart() -> None:
     held = {"a": resources(512, VCPU=1), "b": resources(512, VCPU=9)}  # 8 to one server
     assignment = assign_to_nodes(TREE, by_consumer(held), {})
     assert [relocation.consumer for relocation in assignment.relocations] == ["a"]

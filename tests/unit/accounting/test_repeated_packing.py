@@ -35,7 +35,7 @@ def test_nothing_fits() -> None:
     assert (packing.total, packing.packages, packing.is_exact) == (0, (), True)
 
 
-def test_rows_in_place_of_each_other() -> None:
+def test_interchangeable_rows_are_bounded_together() -> None:
     """24 and 23 CPUs of two cells serve 6 + 5 servers of 4, with any of two rows of memory."""
     rooms = {("a", "cpu"): 24, ("b", "cpu"): 23, ("a", "memory"): 20, ("b", "memory"): 18}
     packages = [{(c, "cpu"): 4, (m, "memory"): 1} for c in "ab" for m in "ab"]

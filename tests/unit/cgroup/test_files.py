@@ -67,7 +67,9 @@ def test_a_process_that_ended_is_no_fault(error: OSError) -> None:
         pytest.param(OSError("broken"), "/proc/7", "cannot be read (broken)", id="no errno"),
     ],
 )
-def test_other_errors_are_faults(error: Exception, where: str, given: str) -> None:
+def test_every_error_but_a_vanished_file_is_a_fault(
+    error: Exception, where: str, given: str
+) -> None:
     files = Files()
     with files.noted("/proc/7"):
         fail(error)

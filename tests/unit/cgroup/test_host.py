@@ -23,7 +23,7 @@ def read(layout: Layout, *uuids: str) -> HostCgroups:
     return read_host([*map(guest, uuids)], Files(layout.root))
 
 
-def test_weights_of_guests_and_of_what_is_above(layout: Layout) -> None:
+def test_weights_of_guests_and_of_parent_cgroups(layout: Layout) -> None:
     layout.guest(GOLD, 200, policies=(0, 1))
     layout.guest(BRONZE, 25)
     layout.weight("/system.slice", 300)
@@ -60,7 +60,7 @@ def test_a_cgroup_without_the_cpu_controller(layout: Layout) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/system.slice/libvirtd.service"])
-def test_a_guest_that_was_left_in_the_cgroup_of_others(layout: Layout, path: str) -> None:
+def test_a_guest_in_the_cgroup_of_another_service_has_no_weight(layout: Layout, path: str) -> None:
     layout.weight("/system.slice/libvirtd.service", 100)
     layout.guest(GOLD, 100)
     (membership,) = layout.root.glob("proc/*/cgroup")
@@ -101,7 +101,9 @@ class Forbidding(Files):
 
 
 @pytest.mark.parametrize("forbidden", ["/proc/1010/cgroup", "/proc/1010/task/1010/stat"])
-def test_what_may_not_be_read_is_told_and_the_rest_goes_on(layout: Layout, forbidden: str) -> None:
+def test_an_unreadable_file_is_a_fault_and_the_remaining_guests_are_read(
+    layout: Layout, forbidden: str
+) -> None:
     layout.guest(GOLD, 100)
     layout.guest(BRONZE, 25)
     found = read_host([guest(GOLD), guest(BRONZE)], Forbidding(layout.root, forbidden))
@@ -144,7 +146,7 @@ def test_a_machine_without_cgroups(tmp_path: Path, mounts: str | None, message: 
         read_host((), Files(tmp_path))
 
 
-def test_limits_of_guests_and_of_what_is_above(layout: Layout) -> None:
+def test_limits_of_guests_and_of_parent_cgroups(layout: Layout) -> None:
     layout.guest(GOLD, 100)
     layout.guest(BRONZE, 100)
     scope = layout.paths[GOLD]

@@ -35,7 +35,7 @@ def steal(layout: Layout, *seconds: float) -> None:
     layout.write("proc/stat", "\n".join(["cpu 1 2 3 4 5 6 7 8 9 10", *lines, "intr 1"]))
 
 
-def test_what_ran_in_ten_seconds(layout: Layout) -> None:
+def test_the_cpus_that_programs_used_in_ten_seconds(layout: Layout) -> None:
     for pid, cpus in ((5, 100.0), (6, 100.0), (7, 100.0)):
         run(layout, pid, cpus)
     steal(layout, 50.0, 0.0)

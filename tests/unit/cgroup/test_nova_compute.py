@@ -110,7 +110,7 @@ LIKE_A_UNIT = "0::/user.slice/user-1000.slice/user@1000.service/system.slice/nov
         ),
     ],
 )
-def test_whose_process_is_nova_compute(
+def test_the_owner_of_a_process_decides_whether_the_process_is_nova_compute(
     proc: Path, users: str, program: str, cgroup: str, owner: int | None
 ) -> None:
     run(
@@ -134,7 +134,9 @@ def process(*command: str, user: int) -> Iterator[str]:
 
 @pytest.mark.skipif(os.geteuid() != 0 or not PYTHON, reason="starts a Python of another user")
 @pytest.mark.parametrize(("user", "is_service"), [(NOBODY, False), (0, True)])
-def test_a_process_of_nobody_chooses_nothing(tmp_path: Path, user: int, is_service: bool) -> None:
+def test_a_process_of_the_user_nobody_chooses_no_configuration(
+    tmp_path: Path, user: int, is_service: bool
+) -> None:
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(0o755)
     script = tmp_path / "nova-compute"

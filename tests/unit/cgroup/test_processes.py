@@ -61,7 +61,7 @@ def test_the_process_of_a_guest(tmp_path: Path, arguments: list[str], is_guest: 
         pytest.param(guest(UUID, owner="no-such-user"), QEMU, 0, False, id="an unknown name"),
     ],
 )
-def test_the_program_and_the_user_are_those_of_libvirt(
+def test_a_guest_process_has_the_program_and_the_user_of_libvirt(
     tmp_path: Path, domain: Domain, program: str, user: int | None, is_guest: bool
 ) -> None:
     process(tmp_path, 42, "qemu", "-uuid", UUID, program=program, user=user)
@@ -70,7 +70,7 @@ def test_the_program_and_the_user_are_those_of_libvirt(
     assert files.faults == []
 
 
-def test_two_processes_that_pass_for_one_guest(tmp_path: Path) -> None:
+def test_two_processes_with_the_uuid_of_a_guest(tmp_path: Path) -> None:
     for pid in (42, 43):
         process(tmp_path, pid, "qemu", "-uuid", UUID)
     process(tmp_path, 44, "sh", "-uuid", UUID, program="/bin/sh")

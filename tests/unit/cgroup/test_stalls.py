@@ -25,7 +25,7 @@ PRESSURE = (
     ("kind", "pressure"),
     [("v1", None), ("hybrid systemd", None), ("v2", 1.5), ("v2 systemd", 1.5)],
 )
-def test_a_guest_and_its_limited_cgroups(
+def test_a_guest_and_the_limited_cgroups_of_the_guest(
     tmp_path: Path, kind: Kind, pressure: float | None
 ) -> None:
     layout = Layout(tmp_path, kind)

@@ -32,7 +32,7 @@ def test_cpus_of_vcpus(layout: Layout) -> None:
     assert found == [(0, "1011", CpuSet({0, 1})), (1, "1012", CpuSet({1, 3, 4}))]
 
 
-def test_threads_outside_of_their_cgroups(layout: Layout) -> None:
+def test_threads_outside_of_the_vcpu_cgroups(layout: Layout) -> None:
     assert read(layout).strays == {}
     inner = layout.paths[UUID] + ("/libvirt" if layout.systemd else "")
     layout.write("proc/1010/task/1011/cgroup", layout.member(f"{inner}/vcpu1"))

@@ -69,7 +69,7 @@ def test_a_plan_heals_nothing(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == []
 
 
-def test_if_one_consumer_does_not_fit_nothing_is_written(caplog: pytest.LogCaptureFixture) -> None:
+def test_if_a_consumer_does_not_fit_nothing_is_written(caplog: pytest.LogCaptureFixture) -> None:
     assert log(heal_plan({}, {"one": "web: no room"}), apply=True)
     assert caplog.messages == ["web: no room", "one: nothing is written"]
 

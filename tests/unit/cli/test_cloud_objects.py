@@ -88,7 +88,7 @@ def test_ids_of_servers() -> None:
     assert "no: Nova's API has no server with this name or id" in second
 
 
-def test_aggregates_by_their_names() -> None:
+def test_aggregates_by_name() -> None:
     uuid, other = (f"{n * 8}-0000-4000-8000-{n * 12}" for n in "12")
     rack = {"id": 1, "name": "rack 1", "uuid": uuid}
     cloud = Catalog({("compute", "/os-aggregates"): {"aggregates": [rack, {**rack, "name": "b"}]}})

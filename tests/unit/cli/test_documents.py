@@ -147,7 +147,7 @@ def test_image_has_the_properties_that_decide(tmp_path: Path) -> None:
         ({"name": None, "properties": {}}, "the name is None"),
     ],
 )
-def test_an_image_whose_wishes_would_be_lost(
+def test_an_image_with_properties_in_the_wrong_place_is_refused(
     tmp_path: Path, document: object, message: str
 ) -> None:
     with pytest.raises(InvalidInput, match=message):

@@ -21,7 +21,7 @@ def test_an_object_as_csv_has_a_line_for_each_field() -> None:
     assert out.getvalue().splitlines() == ['"Field","Value"', '"a",1', '"b,c","x ""y"""']
 
 
-def test_the_formats_are_not_shared_with_other_programs() -> None:
+def test_the_formats_are_not_shared_with_programs_of_other_distributions() -> None:
     group = "cpu_tiers.formatter.show"
     assert FlavorShow.formatter_namespace.fget(FlavorShow) == group  # type: ignore[attr-defined]
     assert entry_points(group=group)["csv"].load() is SingleObjectCsv

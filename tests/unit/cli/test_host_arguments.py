@@ -47,7 +47,7 @@ def read(tmp_path: Path) -> Read:
     return read
 
 
-def test_services_have_their_threads_on_all_cpus(read: Read) -> None:
+def test_threads_of_services_run_on_all_cpus(read: Read) -> None:
     host = read("--beside", "system.slice=100x8", "--beside", "user.slice=50x1")
     assert {name: service.weight for name, service in host.services.items()} == {
         "system.slice": 100,

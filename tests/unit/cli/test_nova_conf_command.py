@@ -60,7 +60,7 @@ def in_client(command: type[NovaConfCommand]) -> tuple[NovaConfCommand, Argument
     return made, made.get_parser("openstack cpu tier weigh")
 
 
-def test_the_openstack_client_reads_no_nova_conf_of_this_machine(
+def test_the_openstack_client_reads_no_nova_conf_of_the_local_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "nova.conf"
@@ -83,7 +83,7 @@ def test_the_session_of_the_openstack_client() -> None:
     assert "cpu-tiers --help" not in command.get_epilog()
 
 
-def test_commands_for_a_host_need_its_nova_conf() -> None:
+def test_commands_for_a_host_need_the_nova_conf_of_the_host() -> None:
     _, parser = in_client(InventorySync)
     with pytest.raises(SystemExit):
         parser.parse_args(["--capabilities", "f", "--hostname", "h"])
@@ -93,7 +93,7 @@ def test_commands_for_a_host_need_its_nova_conf() -> None:
     ("library", "extra"),
     [("altair", "page"), ("vl_convert", "page"), ("prometheus_client", "prometheus")],
 )
-def test_a_missing_library_is_named_with_its_extra(
+def test_a_missing_library_is_named_with_the_extra(
     monkeypatch: pytest.MonkeyPatch, library: str, extra: str
 ) -> None:
     class Draws(NovaConfCommand):

@@ -29,7 +29,7 @@ def test_the_version_of_the_commands() -> None:
     assert parser.parse_args([]).os_cpu_tiers_api_version in openstack_plugin.API_VERSIONS
 
 
-def test_a_command_of_others_loads_no_module_of_a_command() -> None:
+def test_a_foreign_openstack_command_loads_no_module_of_a_command() -> None:
     """``openstack`` loads the plugin and each entry point of its commands at each start."""
     code = """
 from importlib.metadata import entry_points
@@ -50,7 +50,7 @@ assert len(list(CommandManager("openstack.cpu_tiers.v1"))) > 10
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_a_command_is_that_of_the_program(command: EntryPoint) -> None:
+def test_a_client_command_is_the_command_of_the_program(command: EntryPoint) -> None:
     name = command.name.removeprefix("cpu_tier_")
     (of_program,) = entry_points(group="cpu_tiers.commands", name=name)
     created = command.load()(CpuTiersApp(), None, "cpu tier it")
@@ -63,7 +63,7 @@ def test_the_program_loads_nothing_of_the_client() -> None:
     assert not loaded & {"openstackclient", "osc_lib", "openstack"}
 
 
-def test_the_program_loads_only_the_command_that_it_runs() -> None:
+def test_the_program_loads_only_the_command_to_run() -> None:
     code = """
 from cpu_tiers.tools.frame.app import main
 assert main(["flavor", "show", "--help"]) == 0
@@ -91,7 +91,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("program", STARTS)
-def test_without_the_extra_a_program_names_it(program: str) -> None:
+def test_without_the_extra_a_program_names_the_extra(program: str) -> None:
     code, prefix = STARTS[program]
     missing = (
         "import importlib.util as u; u.find_spec = lambda name: name not in ('cliff', 'rich')"

@@ -34,7 +34,9 @@ def test_of_both_files_in_order(tmp_path: Path) -> None:
     assert decisions_about(file, "other") == []
 
 
-def test_other_lines_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_about_other_servers_and_broken_lines_are_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "decisions"
     whole = lines(decision("1", SERVER))
     half = lines({"servers": [SERVER], "time": "2"}, {**decision("2", SERVER), "rounds": [5]})
@@ -50,7 +52,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         decisions_about(tmp_path / "none", SERVER)
 
 
-def test_the_text_names_what_each_said() -> None:
+def test_the_text_names_each_filter_weigher_and_claim() -> None:
     said = [
         {"filter": "ComputeFilter", "left": 3, "removed": hosts()},
         {"filter": "NUMATopologyFilter", "left": 1, "removed": hosts("a", "b", number=12)},

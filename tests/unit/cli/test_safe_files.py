@@ -28,7 +28,7 @@ def files_end_after(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_an_old_file_stays_if_the_new_one_cannot_be_written(tmp_path: Path) -> None:
+def test_an_old_file_stays_if_the_new_file_cannot_be_written(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_bytes(b"old")
     with files_end_after(4), pytest.raises(InvalidInput, match="File too large"):
@@ -38,7 +38,7 @@ def test_an_old_file_stays_if_the_new_one_cannot_be_written(tmp_path: Path) -> N
     ]
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     missing, file = tmp_path / "missing", tmp_path / "file"
     file.touch()
     for folder in (missing, file):
@@ -67,7 +67,7 @@ def test_a_device_is_written_directly() -> None:
     write_output("/dev/null", b"new")
 
 
-def test_a_private_file_is_only_for_its_user(tmp_path: Path) -> None:
+def test_a_private_file_is_only_for_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     for _ in range(2):
         write_output(str(path), b"new", private=True)
@@ -124,7 +124,7 @@ def give(path: Path) -> None:
 @pytest.mark.parametrize("is_shared", [False, True], ids=["own folder", "shared folder"])
 @pytest.mark.parametrize("kind", ["link", "link to a device", "fifo", "file", "no target"])
 @pytest.mark.parametrize("is_private", [False, True])
-def test_what_nobody_puts_in_place_of_the_output_is_replaced(
+def test_a_file_of_the_user_nobody_in_place_of_the_output_is_replaced(
     tmp_path: Path, of_nobody: Path, kind: str, is_shared: bool, is_private: bool
 ) -> None:
     if is_shared:
@@ -153,7 +153,7 @@ def test_what_nobody_puts_in_place_of_the_output_is_replaced(
 
 
 @as_root
-def test_a_link_of_nobody_on_the_way_is_refused(tmp_path: Path, of_nobody: Path) -> None:
+def test_a_link_of_the_user_nobody_on_the_way_is_refused(tmp_path: Path, of_nobody: Path) -> None:
     (tmp_path / "cron.d").mkdir()
     link = of_nobody / "metrics"
     link.symlink_to(tmp_path / "cron.d")
@@ -164,7 +164,7 @@ def test_a_link_of_nobody_on_the_way_is_refused(tmp_path: Path, of_nobody: Path)
 
 
 @as_root
-def test_a_command_that_nobody_runs_writes_as_nobody(of_nobody: Path) -> None:
+def test_a_command_of_the_user_nobody_writes_as_nobody(of_nobody: Path) -> None:
     # The folders of pytest, of which there is one more in a process of several.
     own = [folder for folder in of_nobody.parents if folder.name.startswith(("pytest", "popen"))]
     for folder in (*own, of_nobody.parent):
@@ -204,7 +204,7 @@ def test_files_of_root_and_of_the_service_are_read(tmp_path: Path) -> None:
         ("missing", "No such file or directory"),
     ],
 )
-def test_what_others_could_have_written_is_not_read(
+def test_a_file_that_other_users_could_have_written_is_not_read(
     tmp_path: Path, of_nobody: Path, kind: str, message: str
 ) -> None:
     path = checked = tmp_path / "nova.conf"

@@ -86,6 +86,8 @@ def test_an_aggregate_without_a_name(conf: cfg.ConfigOpts, text: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [[], ["f.json", "--flavor", "f"], ["--flavor=f", "--server=s"]]
 )
-def test_one_source_of_the_flavor(conf: cfg.ConfigOpts, arguments: list[str]) -> None:
+def test_a_second_source_of_the_flavor_is_a_usage_error(
+    conf: cfg.ConfigOpts, arguments: list[str]
+) -> None:
     with pytest.raises(SystemExit):
         query_of(conf, *arguments)

@@ -52,7 +52,7 @@ def test_a_consumer_that_fits() -> None:
     assert goes_to == "one_NUMA0: VCPU 1, VCPU_SHARES 100"
 
 
-def test_the_reason_names_the_provider_unless_it_is_the_host() -> None:
+def test_the_reason_names_every_provider_but_the_host() -> None:
     limits = {"one": "the host is full", "one_NUMA0": "the node is full"}
     (row,) = shortfall_rows([plan(addition("web", limits))])
     fits, reason = row[COLUMNS.index("fits")], row[COLUMNS.index("reason")]

@@ -88,7 +88,7 @@ def test_the_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "flavor-7 87.5 %" in lines(text_of(monkeypatch, policy("nova"), show_all=True))
 
 
-def test_what_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absent_figures_are_left_out_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = {"taken": 5, "refused": 0}
     values = policy(
         "nova",

@@ -41,7 +41,7 @@ def test_undecided_hosts_are_named() -> None:
     assert str(result.details).startswith("2 of 4 hosts undecided: on b, d, set [compute]")
 
 
-def test_decided_hosts_are_fine_and_so_is_none() -> None:
+def test_decided_hosts_pass_and_a_cloud_without_hosts_passes() -> None:
     assert check_numa([host("a", True), host("b", False)]).code == Code.SUCCESS
     assert check_numa([]).code == Code.SUCCESS
 

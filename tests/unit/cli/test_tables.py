@@ -38,12 +38,12 @@ WIDE = [
 ]
 
 
-def test_a_table_in_a_pipe_is_as_wide_as_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_in_a_pipe_is_as_wide_as_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table(None, monkeypatch) == WIDE
 
 
 @pytest.mark.parametrize("columns", [53, 200])
-def test_a_table_that_fits_is_as_it_was(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+def test_a_table_that_fits_is_unchanged(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     assert table(columns, monkeypatch) == WIDE
 
 

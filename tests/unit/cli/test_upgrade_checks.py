@@ -55,7 +55,7 @@ def test_off_is_off(switches: tuple[tuple[str, str], ...]) -> None:
     assert check_host_traits(HOSTS, conf(*switches)).code == Code.SUCCESS
 
 
-def test_hosts_with_the_traits_are_fine_and_so_is_none() -> None:
+def test_hosts_with_the_traits_pass_and_a_cloud_without_hosts_passes() -> None:
     options = conf(TRAITS, SHARES, POLICIES)
     assert check_host_traits([host("all", *ALL)], options).code == Code.SUCCESS
     assert check_host_traits([], options).code == Code.SUCCESS

@@ -30,7 +30,7 @@ def test_a_machine_without_guests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_guest_from_its_start_to_its_end(tmp_path: Path, kind: Kind) -> None:
+def test_a_guest_from_start_to_end(tmp_path: Path, kind: Kind) -> None:
     machine = Machine(tmp_path, kind)
     machine.start(GOLD)
     machine.spend(GOLD, 50, 50, 1)  # before the watch: no matter

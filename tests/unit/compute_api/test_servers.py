@@ -32,7 +32,7 @@ def test_server_image_and_ports() -> None:
     assert catalog.microversions == ["2.47", None, None]
 
 
-def test_the_ports_of_a_named_server_are_found_by_its_id() -> None:
+def test_the_ports_of_a_named_server_are_read_by_the_server_id() -> None:
     by_name = "/servers/detail?all_tenants=1&name=%5Eweb%24"
     answers = {**ANSWERS, ("compute", by_name): {"servers": [SERVER["server"]]}}
     assert read(answers, "web")[0] == read(ANSWERS)[0]

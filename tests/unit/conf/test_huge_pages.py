@@ -26,12 +26,12 @@ def test_sizes_with_and_without_units(size: str, size_kb: int) -> None:
         {"node": "0", "size": "2048", "count": "1", "color": "red"},
     ],
 )
-def test_what_is_malformed(value: dict[str, str]) -> None:
+def test_a_malformed_entry_is_refused(value: dict[str, str]) -> None:
     with pytest.raises(InvalidInput, match="reserved_huge_pages"):
         read_reserved_pages([value])
 
 
-def test_every_fault_at_once_and_twice_the_same_pages() -> None:
+def test_every_fault_at_once_and_a_node_with_two_entries_for_a_page_size() -> None:
     one = {"node": "0", "size": "2048", "count": "1"}
     with pytest.raises(InvalidInput) as caught:
         read_reserved_pages([one, {"node": "0"}, {**one, "size": "2MB"}])
@@ -39,7 +39,7 @@ def test_every_fault_at_once_and_twice_the_same_pages() -> None:
     assert given == ["got 'node:0'", "pages of 2048 kB of node 0 twice"]
 
 
-def test_it_is_found_beside_other_faults(tmp_path: Path) -> None:
+def test_a_fault_of_huge_pages_is_reported_beside_faults_of_cpu_sets(tmp_path: Path) -> None:
     path = tmp_path / "nova.conf"
     path.write_text("[DEFAULT]\nreserved_huge_pages = node:0\n[compute]\ncpu_shared_set = 0-x\n")
     with pytest.raises(InvalidInput) as caught:

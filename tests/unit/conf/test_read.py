@@ -80,7 +80,7 @@ def test_the_older_option_for_cpus(write: Write) -> None:
         ),
     ],
 )
-def test_options_that_nova_refuses_beside_each_other(write: Write, text: str, where: str) -> None:
+def test_options_that_nova_refuses_in_combination(write: Write, text: str, where: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         inventory_options(read_config([write(text)]))
     assert [fault.where for fault in caught.value.faults] == [where]
@@ -90,7 +90,7 @@ def test_an_empty_file_gives_novas_defaults(write: Write) -> None:
     assert inventory_options(read_config([write("")])) == InventoryOptions()
 
 
-def test_a_ratio_of_zero_means_the_initial_one(write: Write) -> None:
+def test_a_ratio_of_zero_means_the_initial_ratio(write: Write) -> None:
     text = "[DEFAULT]\ncpu_allocation_ratio = 0.0\ninitial_cpu_allocation_ratio = 8.0\n"
     options = inventory_options(read_config([write(text)]))
     assert options.cpu_allocation_ratio == AllocationRatio(value=8.0, is_initial=True)
@@ -160,7 +160,7 @@ def test_a_folder_and_bytes_that_are_no_text(tmp_path: Path) -> None:
             read_config([str(path)])
 
 
-def test_without_files_those_of_nova_compute_are_read(
+def test_without_file_arguments_the_files_of_nova_compute_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """nova-compute.conf comes after nova.conf, as in the service."""

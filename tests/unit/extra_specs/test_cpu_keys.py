@@ -56,7 +56,7 @@ def test_persistent_memory_needs_a_numa_node() -> None:
     assert (len(node.cpus), node.memory_mb) == (4, 1024)
 
 
-def test_other_keys_leave_all_cpus_shared() -> None:
+def test_keys_without_cpu_meaning_leave_all_cpus_shared() -> None:
     keys = ("quota:cpu_shares_multiplier", "resources2:VGPU", "os:secure_boot", "color")
     image = Image(name="i", properties={"os_type": "linux", "trait:HW_CPU_X86_AVX2": "required"})
     it = flavor(*keys, value="1")
@@ -64,6 +64,6 @@ def test_other_keys_leave_all_cpus_shared() -> None:
     assert guest_cpus(it, image) == GuestCpus(counts=CpuCounts(shared=4, dedicated=0))
 
 
-def test_faults_of_other_keys_are_refused_all_the_same() -> None:
+def test_faults_of_keys_without_cpu_meaning_are_refused_all_the_same() -> None:
     with pytest.raises(InvalidInput, match="resources:CUSTOM_GOLD"):
         guest_cpus(flavor("resources:CUSTOM_GOLD"))

@@ -63,7 +63,7 @@ def test_the_dedicated_vcpus_of_a_mixed_server(
         pytest.param({DEDICATED: "1"}, None, True, "both", id="real-time is a mask of all"),
     ],
 )
-def test_a_mixed_server_has_one_mask(
+def test_a_mixed_server_has_a_single_mask(
     specs: dict[str, str], given: str | None, realtime: bool, message: str
 ) -> None:
     it = Flavor(name="f", vcpus=8, memory_mb=1, extra_specs=specs)

@@ -30,7 +30,7 @@ def test_the_key_that_was_meant(key: str, meant: str) -> None:
     assert advice(key) == [f"did you mean {meant}?"]
 
 
-def test_a_key_like_no_other() -> None:
+def test_a_key_without_a_near_name() -> None:
     assert advice("hw:tachyons", "hw:") == ["remove the key", "remove the key"]
 
 

@@ -143,7 +143,7 @@ def test_thread_policy(specs: dict[str, str], image: dict[str, str], policy: str
         ("large", "2MiB", 2048),
     ],
 )
-def test_page_size_makes_one_node(flavors: str, images: str | None, size: object) -> None:
+def test_page_size_makes_a_single_node(flavors: str, images: str | None, size: object) -> None:
     image = {} if images is None else {"hw_mem_page_size": images}
     guest = resolved({"hw:mem_page_size": flavors}, image)
     assert guest.page_size == size

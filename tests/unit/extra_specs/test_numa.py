@@ -36,7 +36,7 @@ def test_the_number_of_nodes(text: str) -> None:
     assert node_count(flavor({}), Image(name="i", properties={"hw_numa_nodes": text})) == int(text)
 
 
-def test_nobody_sets_the_number() -> None:
+def test_without_keys_the_node_count_is_none() -> None:
     assert node_count(flavor({}), Image(name="i")) is None
     assert not asks_for_nodes(flavor(CPUS), None)
 

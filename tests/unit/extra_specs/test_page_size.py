@@ -31,7 +31,7 @@ def test_pages_that_no_host_reports() -> None:
     )
 
 
-def test_large_pages_where_there_are_small_ones_alone() -> None:
+def test_large_pages_on_hosts_with_small_pages_only() -> None:
     fault = absent_pages(flavor("large"), None, {SMALL, "CUSTOM_MEMORY_PAGE_SIZE_64"})
     assert fault is not None
     assert (

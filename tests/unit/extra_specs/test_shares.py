@@ -54,7 +54,7 @@ def test_multiplier_claims_for_shared_vcpus_and_weighs_for_all(shared: int, clai
 
 
 @pytest.mark.parametrize("value", ["1", "100", "10000"])
-def test_domain_shares_stand_as_they_are(value: str) -> None:
+def test_domain_shares_are_claimed_unscaled(value: str) -> None:
     shares = parse_shares(flavor(4, cpu_shares=value))
     assert shares is not None
     assert shares.flavor_weight(4) == shares.claim(4) == shares.claim(1) == int(value)

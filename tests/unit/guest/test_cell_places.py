@@ -41,13 +41,13 @@ def held(*nodes: tuple[int, str, int, int], size: int = 4) -> list[tuple[str, di
     ]
 
 
-def test_cells_that_need_the_same_can_take_each_others_place() -> None:
+def test_equal_cells_are_interchangeable() -> None:
     found = allocated_places(EQUAL, "cn", held((3, "VCPU", 2, 1024), (0, "VCPU", 2, 1024)))
     zero, three = CellPlace(0, 4), CellPlace(3, 4)
     assert found == ((zero, three), (three, zero))
 
 
-def test_others_cannot() -> None:
+def test_unequal_cells_are_not_interchangeable() -> None:
     found = allocated_places(
         UNEQUAL, "cn", held((0, "VCPU", 2, 2048), (1, "VCPU", 2, 1024), size=2048)
     )
@@ -104,7 +104,9 @@ def test_nothing_is_held_of_nodes(at: list[tuple[str, dict[str, int]]]) -> None:
         ),
     ],
 )
-def test_what_is_held_is_not_what_the_cells_need(at: list[tuple[str, dict[str, int]]]) -> None:
+def test_an_allocation_that_differs_from_the_cells_is_refused(
+    at: list[tuple[str, dict[str, int]]],
+) -> None:
     with pytest.raises(NotAllocated, match=r"cell 1 needs 2 VCPU, 0 PCPU, 2048 MiB; .* on node 0"):
         allocated_places(UNEQUAL, "cn", at)
 

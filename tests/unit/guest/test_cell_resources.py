@@ -13,7 +13,7 @@ def cell(drawing: str) -> ComputeCell:
     return host(drawing).cells[0]
 
 
-def test_broken_cores_sort_first_then_the_largest() -> None:
+def test_broken_cores_sort_first_and_large_cores_second() -> None:
     # CPUs: 01 23 4; CPU 0 is taken
     assert free_cores(cell("x. .. .")) == [
         Core(is_whole=False, minus_size=-1, free=(1,)),

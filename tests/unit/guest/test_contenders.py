@@ -24,7 +24,7 @@ def test_a_weight_is_divided_by_the_threads() -> None:
     assert weights({"a": contender(100, 3), "b": contender(50)}) == {"a": 100, "b": 150}
 
 
-def test_members_divide_the_weight_of_their_slice() -> None:
+def test_members_divide_the_weight_of_the_slice() -> None:
     # gold 100 x 100/125 = 80, bronze 100 x 25/125 = 20
     guests = Slice(weight=100, members={"gold": contender(100), "bronze": contender(25)})
     assert weights({"machine": guests, "system": contender(100)}) == {

@@ -30,7 +30,7 @@ def guest(weight: int, cpus: frozenset[int], vcpus: int = 1) -> Slice:
         pytest.param(1000, Fraction(2, 5), Fraction(1, 10), id="QEMU has no more than a vCPU"),
     ],
 )
-def test_on_one_cpu(percent: int, gold: Fraction, bronze: Fraction) -> None:
+def test_emulators_on_a_single_cpu(percent: int, gold: Fraction, bronze: Fraction) -> None:
     host = {"machine": Slice(weight=1, members={"g": guest(100, ONE), "b": guest(25, ONE)})}
     for divide in (floor_cpus, fair_cpus):
         assert beside_emulators(host, Fraction(percent, 100), divide) == {
@@ -39,13 +39,13 @@ def test_on_one_cpu(percent: int, gold: Fraction, bronze: Fraction) -> None:
         }
 
 
-def test_the_vcpus_of_a_guest_together_lose_what_qemu_takes() -> None:
+def test_the_vcpus_of_a_guest_together_lose_the_cpu_time_of_qemu() -> None:
     # Alone on a CPU, two vCPUs have 1 / 1.12 of it.
     got = beside_emulators({"g": guest(7, ONE, vcpus=2)}, Fraction(12, 100), floor_cpus)
     assert got == {"g/vcpus": Fraction(100, 112)}
 
 
-def test_qemu_takes_nothing_from_a_vcpu_with_a_cpu_of_its_own() -> None:
+def test_qemu_takes_nothing_from_a_vcpu_with_a_dedicated_cpu() -> None:
     got = beside_emulators({"g": guest(7, TWO)}, Fraction(12, 100), floor_cpus)
     assert got == {"g/vcpus": 1}
 

@@ -96,7 +96,9 @@ def test_the_specs_six_guests(
         pytest.param({"halted": guest(100), "b": guest(1, "0")}, {"b": 1}, id="no vCPU runs"),
     ],
 )
-def test_one_pool(host: dict[str, Contender], expected: dict[str, Fraction]) -> None:
+def test_shares_of_a_single_pool(
+    host: dict[str, Contender], expected: dict[str, Fraction]
+) -> None:
     assert fair_cpus(host) == expected
 
 
@@ -179,7 +181,7 @@ def test_slices(cpus: str, gold: Fraction, bronze: Fraction, service: Fraction) 
     }
 
 
-def test_idle_members_of_a_slice_leave_their_weight_to_the_others() -> None:
+def test_idle_members_of_a_slice_leave_weight_to_the_running_members() -> None:
     empty = Slice(weight=300, members={})
     members: dict[str, Contender | Slice] = {"a": guest(5, "0"), "empty": empty}
     machine = Slice(weight=100, members={**members, "halted": guest(300)})
@@ -190,7 +192,7 @@ def test_idle_members_of_a_slice_leave_their_weight_to_the_others() -> None:
     }
 
 
-def test_what_cannot_run_is_refused() -> None:
+def test_a_contender_without_weight_or_cpus_is_refused() -> None:
     with pytest.raises(InvalidInput, match="weight of a cgroup: got 0"):
         guest(0, "0")
     with pytest.raises(InvalidInput, match="weight of a cgroup: got -1"):

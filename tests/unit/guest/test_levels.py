@@ -45,7 +45,7 @@ def test_levels(
     assert fair_levels(wanted) == levels
 
 
-def test_cpus_far_apart_are_one_pool() -> None:
+def test_distant_cpus_are_a_single_pool() -> None:
     # CPUs 0 to 3 for 4 threads of weight 1 on 0-3 and one of weight 1 on CPU 1000: 1 CPU each
     low, high = frozenset(range(4)), frozenset({1000})
     assert fair_levels({low | high: {1: 5}, high: {1: 1}}) == {

@@ -63,7 +63,7 @@ def test_the_own_threads_of_qemu() -> None:
     assert host.vcpu_floors() == {name: (each.floor,) for name, each in expected.items()}
 
 
-def test_qemu_pinned_away_from_its_vcpu() -> None:
+def test_qemu_pinned_away_from_the_vcpu() -> None:
     # QEMU and the vCPU have a CPU each. On CPU 0 the pair weighs 1024 shares or, while QEMU is
     # awake, 512. The kernel may count 63/64 of it, 1008 and 504.
     away = Domain(name="away", shares=100, vcpu_sets=(CpuSet({0}),), emulator_set=CpuSet({1, 99}))
@@ -105,7 +105,7 @@ def test_floor_of_each_vcpu() -> None:
     )
 
 
-def test_what_the_cgroup_has_comes_first() -> None:
+def test_the_weight_of_the_cgroup_comes_before_the_shares_of_the_domain() -> None:
     told = Domain(name="told", shares=100, weight=300, vcpu_sets=(CpuSet({0}),))
     here = Domain(name="here", shares=100, vcpu_sets=(CpuSet({0}),))
     three, one = Fraction(3, 4), Fraction(1, 4)
@@ -146,7 +146,7 @@ def test_outlook_of_a_full_host() -> None:
     assert (outlook.more, outlook.one, outlook.all) == (0, None, None)  # max_unit is 2
 
 
-def test_guests_that_cannot_be_on_this_host() -> None:
+def test_guests_that_cannot_be_on_the_host() -> None:
     lost = Domain(name="lost", vcpu_sets=(CpuSet({7}), CpuSet({7})))
     with pytest.raises(InvalidInput) as caught:
         occupancy(GOLD, GOLD, lost)

@@ -37,7 +37,7 @@ from tests.unit.guest.drawings import guest, host, placed
         pytest.param("s. s.", 2, "prefer", "share", "0: 1 3", id="emulator threads that share"),
     ],
 )
-def test_one_cell(
+def test_pinning_of_a_single_cell(
     drawing: str,
     vcpus: int,
     threads: ThreadPolicy | None,
@@ -77,7 +77,9 @@ def test_one_cell(
         pytest.param("", guest((0, 1)), "1 dedicated CPUs, 0 are free", id="a cell without CPUs"),
     ],
 )
-def test_what_does_not_fit(drawing: str, asked: GuestTopology, why: str) -> None:
+def test_a_guest_that_does_not_fit_is_refused(
+    drawing: str, asked: GuestTopology, why: str
+) -> None:
     with pytest.raises(DoesNotFit, match=rf"^guest cell 0 at host cell 0: it.* {why}"):
         pin(asked, host(drawing))
 
@@ -133,7 +135,7 @@ def test_a_host_without_cells() -> None:
         pin(guest((0, 1)), ComputeHost(cells=()))
 
 
-def test_eight_cells_that_want_one_are_refused_at_once() -> None:
+def test_twelve_cells_without_room_are_refused_at_once() -> None:
     with pytest.raises(DoesNotFit):
         pin(guest(*[(0, 2)] * 12), host("..|" * 11 + "x."))  # 12! orders
 

@@ -28,7 +28,7 @@ def test_the_specs_3_and_5_over_two_nodes() -> None:
     assert host_cpu_overhead(found) == 0
 
 
-def test_what_is_asked_of_all_cells() -> None:
+def test_properties_that_apply_to_all_cells() -> None:
     found = topology(
         hw__cpu_policy="dedicated",
         hw__cpu_thread_policy="isolate",
@@ -45,12 +45,12 @@ def test_what_is_asked_of_all_cells() -> None:
 
 
 @pytest.mark.parametrize("specs", [{}, {"hw__cpu_policy": "shared"}, {"resources__VCPU": "8"}])
-def test_none_where_nothing_asks_for_one(specs: dict[str, str]) -> None:
+def test_no_topology_where_no_property_requests_a_topology(specs: dict[str, str]) -> None:
     found = topology(**specs)
     assert found is None
     assert dedicated_cpus(found) == ""
     assert host_cpu_overhead(found) == 0
 
 
-def test_nodes_of_shared_vcpus_have_no_dedicated_ones() -> None:
+def test_nodes_of_shared_vcpus_have_no_dedicated_vcpus() -> None:
     assert dedicated_cpus(topology(hw__numa_nodes="2")) == ""

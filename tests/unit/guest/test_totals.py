@@ -21,21 +21,23 @@ GOLD = ((0.8, 1.0),)
         pytest.param(CpuTime(2, 10), 8, 10, 6, id="a wait of the interval before ended in it"),
     ],
 )
-def test_what_a_guest_is_owed(spent: CpuTime, floor: float, fair: float, missing: float) -> None:
+def test_the_cpu_time_that_a_guest_is_owed(
+    spent: CpuTime, floor: float, fair: float, missing: float
+) -> None:
     totals = Totals().plus([spent], 10, GOLD)
     assert (totals.ran, totals.waited) == (spent.ran, spent.waited)
     owed = (totals.owed_floor, totals.owed_fair, totals.missing)
     assert owed == pytest.approx((floor, fair, missing))
 
 
-def test_intervals_add_up_and_do_not_make_up_for_each_other() -> None:
+def test_intervals_add_up_and_a_surplus_does_not_cover_a_deficit() -> None:
     totals = Totals().plus([CpuTime(6, 4, 100)], 10, GOLD).plus([CpuTime(10, 0, 5)], 10, GOLD)
     assert totals == Totals(
         ran=16, waited=4, runs=105, owed_floor=16.0, owed_fair=20.0, missing=2.0
     )
 
 
-def test_each_vcpu_is_owed_its_own_floor() -> None:
+def test_each_vcpu_is_owed_the_floor_of_the_vcpu() -> None:
     spent, rates = [CpuTime(1, 9), CpuTime(0, 0)], ((0.5, 0.6), (0.1, 0.1))
     totals = Totals().plus(spent, 10, rates)
     assert (totals.owed_floor, totals.missing) == (5, 4)  # the second vCPU slept

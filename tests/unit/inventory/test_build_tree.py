@@ -119,7 +119,7 @@ def test_cpu_sets(shared: str | None, dedicated: str | None, totals: dict[str, i
         assert found["PCPU"] == Inventory(total=6, max_unit=6)
 
 
-def test_more_reserved_than_there_is() -> None:
+def test_reserved_amounts_beyond_the_total_are_refused() -> None:
     options = InventoryOptions(reserved_host_cpus=9, reserved_host_memory_mb=4096)
     with pytest.raises(InvalidInput) as caught:
         inventories(host(8), options)
@@ -127,7 +127,7 @@ def test_more_reserved_than_there_is() -> None:
     assert given == ["reserved 9 of total 8", "reserved 4096 of total 2048"]
 
 
-def test_what_is_ours_to_remove() -> None:
+def test_the_managed_classes_of_a_tree() -> None:
     ours = {"VCPU", "PCPU", "MEMORY_MB", VCPU_SHARES, "CUSTOM_NUMA_SERVER"}
     assert build_tree(host(disk_gb=None), InventoryOptions()).managed_classes == ours
     without_disk = build_tree(host(disk_gb=0), InventoryOptions())
@@ -156,7 +156,7 @@ def test_another_reporter_adds_children_and_traits() -> None:
     assert "VGPU" in tree.managed_classes
 
 
-def test_two_reporters_of_one_class() -> None:
+def test_two_reporters_of_a_single_class() -> None:
     with pytest.raises(ExtensionError, match="'gpu' and 'gpu2' both report VGPU of h_gpu_part"):
         build_tree(host(), InventoryOptions(), {"gpu": gpu, "gpu2": gpu})
 

@@ -66,7 +66,7 @@ def test_the_older_option_decides_about_shared_cpus() -> None:
         list(report(HOST, options(vcpu_pin_set=cpus("2,9"))))
 
 
-def test_each_node_reports_the_cpus_that_it_has() -> None:
+def test_each_node_reports_the_cpus_of_the_node() -> None:
     sets = options(
         cpu_shared_set=cpus("0-1"),
         cpu_dedicated_set=cpus("2,4-5"),

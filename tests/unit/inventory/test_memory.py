@@ -51,12 +51,12 @@ def test_only_base_pages_are_overcommitted() -> None:
         ),
     ],
 )
-def test_memory_for_the_host_itself(cells: tuple[object, ...], parts: tuple[int, ...]) -> None:
+def test_memory_reserved_for_the_host(cells: tuple[object, ...], parts: tuple[int, ...]) -> None:
     inventories = memory(*cells, reserved_host_memory_mb=1001).values()
     assert tuple(inventory.reserved for inventory in inventories) == parts
 
 
-def test_nothing_is_left_for_the_host_itself() -> None:
+def test_no_memory_is_left_to_reserve_for_the_host() -> None:
     full = host(cell(0, "0", GIB_KB, {4: 0, 1048576: 1}))
     with pytest.raises(InvalidInput, match="512 MiB of cn, whose memory is all in huge pages"):
         build_tree(full, options(reserved_host_memory_mb=512))

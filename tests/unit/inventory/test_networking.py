@@ -31,7 +31,7 @@ def names(tree: ProviderTree) -> list[tuple[str, str | None]]:
     return [(provider.name, provider.parent) for provider in tree.providers]
 
 
-def test_agents_of_one_host_make_one_tree() -> None:
+def test_agents_of_a_single_host_make_a_single_tree() -> None:
     (tree,) = build_networking_trees([OVS, SRIOV])
     assert names(tree) == [
         ("c1", None),
@@ -43,7 +43,7 @@ def test_agents_of_one_host_make_one_tree() -> None:
     assert tree.root_is_foreign
 
 
-def test_what_a_device_has() -> None:
+def test_the_inventory_and_the_traits_of_a_device() -> None:
     (tree,) = build_networking_trees([OVS])
     device = tree.providers[2]
     assert device.inventories == {
@@ -84,7 +84,7 @@ def test_packet_rates_stand_on_the_agent() -> None:
     }
 
 
-def test_which_ports_a_device_is_for() -> None:
+def test_the_port_traits_of_a_device() -> None:
     both = {"CUSTOM_GUARANTEED_BW", "CUSTOM_BEST_EFFORT_BW"}
     (tree,) = build_networking_trees([OVS], device_traits={"br-ex": both})
     assert both < tree.providers[2].traits
@@ -114,7 +114,7 @@ def test_faults(agent: NetworkAgent, message: str) -> None:
         build_networking_trees([agent])
 
 
-def test_two_agents_that_contradict_each_other() -> None:
+def test_two_contradicting_agents() -> None:
     other = replace(OVS, bandwidths={"br-ex": {"egress": 7}})
     with pytest.raises(InvalidInput, match="c1:Open vSwitch agent:br-ex: reported by two agents"):
         build_networking_trees([OVS, other])

@@ -112,7 +112,7 @@ def test_cells_that_lack_something() -> None:
     assert reserved(tree)["cn_NUMA2_PAGES_4"] == {"MEMORY_MB": 0}
 
 
-def test_what_is_reserved() -> None:
+def test_reserved_cpus_memory_and_pages_of_nodes() -> None:
     pages = {4: 1048576, 2048: 1024, 1048576: 2}  # 4 + 2 + 2 GiB
     tree = build_tree(
         host(cell(0, "0-3", 8 * GIB_KB, pages), cell(1, "4-7", 8 * GIB_KB, pages)),
@@ -158,7 +158,9 @@ def test_what_is_reserved() -> None:
         ),
     ],
 )
-def test_more_reserved_than_there_is(given: InventoryOptions, message: str) -> None:
+def test_reserved_amounts_of_a_node_beyond_the_total_are_refused(
+    given: InventoryOptions, message: str
+) -> None:
     pages = {4: 131072, 2048: 256}
     with pytest.raises(InvalidInput, match=message):
         build_tree(host(cell(0, "0-3", GIB_KB, pages), cell(1, "4-7", GIB_KB, pages)), given)

@@ -58,7 +58,7 @@ def test_memory(memory_kb: int, pages: dict[int, int], expected: dict[int, int])
         pytest.param("ppc64le", {}, 64, {"64": 1}, id="ppc64 that does not tell"),
     ],
 )
-def test_other_base_page_sizes(
+def test_architectures_with_base_pages_beside_4_kb(
     arch: str, pages: dict[int, int], small: int, steps: dict[str, int]
 ) -> None:
     tree = build_tree(host(cell(0, "0", 4 * GIB_KB, pages), arch=arch), options())
@@ -70,7 +70,7 @@ def test_other_base_page_sizes(
     ]
 
 
-def test_every_cell_whose_memory_does_not_add_up() -> None:
+def test_every_cell_with_inconsistent_memory_is_named() -> None:
     odd = host(
         cell(0, "0", GIB_KB, {4: 0, 1048576: 2}), cell(1, "1", 0, {2048: 1}), cell(2, "2", GIB_KB)
     )

@@ -42,12 +42,12 @@ def test_each_test_counts_once() -> None:
         pytest.param("passed", "not reached", id="a test after a hang"),
     ],
 )
-def test_any_other_kind_of_outcome_is_a_difference(stock: str, ours: str) -> None:
+def test_every_outcome_of_another_kind_is_a_difference(stock: str, ours: str) -> None:
     (difference,) = comparison.differences(result("stock", a=stock), result("off", a=ours))
     assert (difference.stock.kind, difference.ours.kind) == (stock, ours)
 
 
-def test_a_test_that_only_one_side_has_is_a_difference() -> None:
+def test_a_test_missing_on_a_side_is_a_difference() -> None:
     found = comparison.differences(result("stock", a="passed"), result("off", b="passed"))
     assert {each.test: each.ours.kind for each in found} == {"m.a": "not reached", "m.b": "passed"}
 
@@ -60,7 +60,7 @@ def test_a_test_that_only_one_side_has_is_a_difference() -> None:
         pytest.param("shares", "who", 1, id="with another failure"),
     ],
 )
-def test_an_expectation_is_for_its_modes_and_its_failure(
+def test_an_expectation_is_for_given_modes_and_a_given_failure(
     mode: str, line: str, number: int
 ) -> None:
     stock, ours = result("stock", inventory="passed"), result(mode, inventory="failed")

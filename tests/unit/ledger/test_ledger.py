@@ -83,7 +83,7 @@ def test_new_code_of_ours_leaves_the_results_of_stock(tmp_path: Path) -> None:
     assert sorted(changed.asked) == [("shares", module, 0) for module in SUITES]
 
 
-def test_a_difference_counts_when_it_occurs_twice(tmp_path: Path) -> None:
+def test_a_difference_counts_at_the_second_occurrence(tmp_path: Path) -> None:
     workers = Pretended(failing=(["shares"], ["shares"]))
     found = ledger(tmp_path, workers)
     found.fill(inf)

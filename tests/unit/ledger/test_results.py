@@ -16,13 +16,13 @@ RESULT = Result(
 )
 
 
-def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_result_read_equals_the_result_written(tmp_path: Path) -> None:
     path = tmp_path / "new" / "results.jsonl"
     Results(path).add(RESULT)
     assert Results(path).get(KEY) == RESULT
 
 
-def test_a_result_of_other_code_is_not_used(tmp_path: Path) -> None:
+def test_a_result_of_another_code_or_nova_version_is_not_used(tmp_path: Path) -> None:
     results = Results(tmp_path / "results.jsonl")
     results.add(RESULT)
     assert results.get(replace(KEY, code="abd")) is None
@@ -41,7 +41,7 @@ def test_a_line_that_was_cut_off_costs_that_line_only(tmp_path: Path) -> None:
     assert (read.get(KEY), read.get(other.key)) == (RESULT, other)
 
 
-def test_a_second_run_of_a_test_replaces_its_outcome(tmp_path: Path) -> None:
+def test_a_second_run_of_a_test_replaces_the_outcome(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     again = frozenset({"m.a"})
     results = Results(path)

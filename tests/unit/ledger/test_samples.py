@@ -32,7 +32,7 @@ def test_samples_and_nothing_else_are_unpacked(tmp_path: Path) -> None:
     assert (folder / SAMPLE).read_text() == SAMPLE
 
 
-def test_each_nova_gets_the_samples_that_are_there(tmp_path: Path) -> None:
+def test_each_nova_gets_the_samples_of_the_version(tmp_path: Path) -> None:
     """Of another version of Nova as well: its link is replaced. Nothing is downloaded."""
     novas = [tmp_path / name / "site-packages/nova" for name in ("stock", "ours")]
     for nova in novas:

@@ -34,7 +34,7 @@ def workers(path: Path) -> Workers:
     return Workers(pythons=pythons, folder=path / "logs", script=script)
 
 
-def test_a_worker_has_the_options_of_its_mode_and_is_kept(
+def test_a_worker_has_the_options_of_the_mode_and_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OS_LIBVIRT__REPORT_VCPU_SHARES", "of somebody else")
@@ -60,7 +60,7 @@ def test_a_worker_that_ends_is_reported_and_none_starts_after_the_end(tmp_path: 
         pool.run(OFF, "m", (), 9)
 
 
-def test_a_killed_module_tells_which_test_hung() -> None:
+def test_a_killed_module_names_the_test_that_hung() -> None:
     lines = [
         '{"tests": ["m.a", "m.b", "m.c"]}',
         '["m.a", "started", ""]',
@@ -77,7 +77,7 @@ def test_a_killed_module_tells_which_test_hung() -> None:
     assert wrapped == {}
 
 
-def test_a_test_that_fails_twice_has_its_first_failure() -> None:
+def test_a_test_that_fails_twice_has_the_first_failure() -> None:
     lines = ['["m.a", "started", ""]', '["m.a", "failed", "first"]', '["m.a", "failed", "then"]']
     outcomes, _ = read_output(lines, killed=False)
     assert outcomes == {"m.a": Outcome("failed", "first")}

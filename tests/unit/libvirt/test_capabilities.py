@@ -38,7 +38,7 @@ def test_cells(capabilities: str) -> None:
     assert topology.memory_mb == 12288  # 8192 + 4096.5, rounded down
 
 
-def test_a_cell_without_memory_and_one_without_cpus() -> None:
+def test_a_cell_without_memory_and_a_cell_without_cpus() -> None:
     topology = parse(
         "<capabilities><host><topology><cells>"
         "<cell id='0'><cpus><cpu id='0'/></cpus></cell>"

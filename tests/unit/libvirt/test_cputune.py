@@ -26,7 +26,7 @@ def emulator(guest: Guest) -> str | None:
     return pin.get("cpuset")
 
 
-def test_dedicated_vcpus_are_pinned_and_shared_ones_float_over_their_nodes_shared_cpus() -> None:
+def test_dedicated_vcpus_are_pinned_and_shared_vcpus_float_over_the_node() -> None:
     # node 0 is on host cell 1, whose shared CPUs are 8-11, and node 1 on cell 0, with 0-3
     assert pins(MIXED) == [
         *(("0", "8-11"), ("1", "8-11"), ("2", "12")),
@@ -60,16 +60,16 @@ def test_emulator_threads(guest: Guest, cpus: str) -> None:
     assert emulator(guest) == cpus
 
 
-def test_real_time_vcpus_have_their_scheduler() -> None:
+def test_real_time_vcpus_have_a_fifo_scheduler() -> None:
     (sched,) = cputune(REALTIME).findall("vcpusched")
     assert dict(sched.items()) == {"vcpus": "1-2", "scheduler": "fifo", "priority": "7"}
 
 
-def test_others_have_none() -> None:
+def test_a_guest_without_real_time_vcpus_has_no_scheduler() -> None:
     assert cputune(MIXED).find("vcpusched") is None
 
 
-def test_a_mixed_guest_weighs_by_all_its_vcpus() -> None:
+def test_a_mixed_guest_weighs_by_shared_and_dedicated_vcpus() -> None:
     assert cputune(MIXED).findtext("shares") == "20"  # 2.5 x 8
 
 
@@ -85,14 +85,14 @@ def test_a_guest_without_topology_and_tier_has_no_tuning() -> None:
         pytest.param("<domain><cputune><shares>2048</shares></cputune></domain>", id="others"),
     ],
 )
-def test_a_domain_gets_its_weight(given: str) -> None:
+def test_a_domain_gets_the_given_weight(given: str) -> None:
     domain = etree.fromstring(given)
     set_shares(domain, 200)
     expected = "<domain><cputune><shares>200</shares></cputune></domain>"
     assert etree.tostring(domain, encoding="unicode") == expected
 
 
-def test_other_tuning_stays() -> None:
+def test_a_quota_of_the_domain_stays() -> None:
     domain = etree.fromstring("<domain><cputune><quota>5</quota></cputune></domain>")
     set_shares(domain, 200)
     assert domain.findtext("cputune/quota") == "5"

@@ -48,7 +48,7 @@ def test_shared_vcpus_float_over_the_shared_cpus() -> None:
     assert (vcpu.text, vcpu.get("cpuset")) == ("2", "0-3,8-11")
 
 
-def test_vcpus_that_are_pinned_one_by_one_do_not_float_together() -> None:
+def test_vcpus_pinned_to_single_cpus_do_not_float_together() -> None:
     vcpu = etree.fromstring(write_domain(ISOLATED)).find("vcpu")
     assert vcpu is not None
     assert dict(vcpu.items()) == {"placement": "static"}
@@ -64,7 +64,7 @@ def quota(_: Guest) -> Iterable[_Element]:
     return [E.cputune(E.period("100000"), E.quota("50000")), E.title("a guest")]
 
 
-def test_another_plugin_adds_to_the_same_element() -> None:
+def test_a_second_plugin_adds_to_the_element_of_the_first_plugin() -> None:
     plugins = {**BUILT_IN, "quota": quota}
     domain = etree.fromstring(write_domain(guest(quota__cpu_shares="7"), plugins))
     (cputune,) = domain.findall("cputune")
@@ -88,7 +88,7 @@ def test_another_plugin_adds_an_attribute() -> None:
         (E.name("mine"), "name"),
     ],
 )
-def test_two_plugins_of_one_part(element: _Element, part: str) -> None:
+def test_two_plugins_of_a_single_part(element: _Element, part: str) -> None:
     plugins = {**BUILT_IN, "rude": lambda _: [element]}
     with pytest.raises(ExtensionError, match=f"'rude' of cpu_tiers.domain_xml both write {part};"):
         write_domain(guest(quota__cpu_shares="7"), plugins)

@@ -96,7 +96,7 @@ def test_vcpus_that_are_plugged_in(inner: str, sets: tuple[CpuSet | None, ...]) 
         pytest.param("<domain><name>g</name></domain>", "no <vcpu>", id="no vCPU"),
     ],
 )
-def test_what_is_no_domain(text: str, fault: str) -> None:
+def test_a_text_that_is_no_domain(text: str, fault: str) -> None:
     with pytest.raises(InvalidInput, match=f"^guest.xml: {fault}"):
         parse(text)
 

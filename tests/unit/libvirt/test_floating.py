@@ -42,7 +42,7 @@ PINNING = Pinning(
 )
 
 
-def test_shared_vcpus_float_over_their_node() -> None:
+def test_shared_vcpus_float_over_the_shared_cpus_of_the_node() -> None:
     cells = zip(GUEST.cells, PINNING.cells, strict=True)
     by_vcpu = {vcpu: str(of_vcpu) for vcpu, of_vcpu in cpus_of_vcpus(cells, HOST).items()}
     assert by_vcpu == {0: "4-5", 1: "1", 2: "2", 3: "9"}

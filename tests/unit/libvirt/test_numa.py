@@ -20,7 +20,7 @@ def test_memory_comes_from_the_host_cells_that_hold_the_nodes() -> None:
     ]
 
 
-def test_the_guest_sees_its_nodes_with_shared_and_dedicated_vcpus() -> None:
+def test_the_guest_sees_nodes_with_shared_and_dedicated_vcpus() -> None:
     _, cells = parts(MIXED)
     assert cells == [
         {"id": "0", "cpus": "0-2", "memory": "1024", "unit": "MiB"},

@@ -21,7 +21,7 @@ def row(number: object, provider: object = A, **changed: object) -> dict[str, An
     }
 
 
-def test_hosts_with_their_amounts_and_traits() -> None:
+def test_hosts_with_amounts_and_traits() -> None:
     answer = read_candidate_list([row(1), row(2, B, traits="")], where="list")
     assert [request.allocations for request in answer.allocation_requests] == [
         {A: {"VCPU": 1, "MEMORY_MB": 512}},

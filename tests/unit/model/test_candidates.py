@@ -197,7 +197,7 @@ OLD = "ask Placement with microversion 1.29 or newer"
         ),
     ],
 )  # fmt: skip
-def test_a_fault_has_its_place(path: str, value: object, fault: str) -> None:
+def test_a_fault_names_the_path_in_the_document(path: str, value: object, fault: str) -> None:
     assert f"answer.json, {fault}" in faults(edited(path, value))
 
 
@@ -262,7 +262,7 @@ def test_a_class_that_the_summary_lacks_decides_nothing() -> None:
     assert after.provider_summaries["root"]["resources"]["MEMORY_MB"]["used"] == 512
 
 
-def test_what_is_left_after_one_way_was_taken() -> None:
+def test_the_candidates_left_after_a_claim() -> None:
     answer = CandidatesAnswer.unchecked(
         ANSWER["allocation_requests"], ANSWER["provider_summaries"]
     )

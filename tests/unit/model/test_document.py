@@ -68,5 +68,5 @@ def test_unknown_keys() -> None:
         pytest.param("text/plain", False, id="text"),
     ],
 )
-def test_which_body_is_meant_to_be_json(content_type: str, claims: bool) -> None:
+def test_the_content_type_tells_whether_a_body_is_json(content_type: str, claims: bool) -> None:
     assert claims_json(content_type) is claims

@@ -17,6 +17,6 @@ def test_the_weights_of_the_kernel(version: int, least: int, default: int, most:
     assert most + 1 not in weights
 
 
-def test_a_host_of_an_unreadable_kernel_has_its_faults_and_no_scheduler() -> None:
+def test_a_host_with_an_unreadable_kernel_has_faults_and_no_scheduler() -> None:
     host = HostCgroups(version=2, guests={}, above={})
     assert (host.sched_ext, host.faults) == (None, ())

@@ -26,7 +26,7 @@ def test_a_guest_cannot_be_changed() -> None:
         Pinning(cells=()).cells = (CellPinning(host_cell=0),)  # type: ignore[misc]  # as above
 
 
-def test_two_pinnings_do_not_share_their_cpus() -> None:
+def test_two_pinnings_do_not_share_a_mapping_of_cpus() -> None:
     one, other = CellPinning(host_cell=0), CellPinning(host_cell=0)
     assert one == other
     assert one.cpu_pinning is not other.cpu_pinning

@@ -16,7 +16,7 @@ from cpu_tiers.model.inventory import Inventory, ResourceProvider
         (Inventory(total=4, max_unit=1, allocation_ratio=float("nan")), "allocation ratio nan"),
     ],
 )
-def test_what_placement_would_refuse(inventory: Inventory, given: str) -> None:
+def test_an_inventory_that_placement_would_refuse(inventory: Inventory, given: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         ResourceProvider(name="h", inventories={"VCPU": inventory})
     (fault,) = caught.value.faults

@@ -7,21 +7,25 @@ from cpu_tiers.model.numa import NODE_TRAIT
 
 
 @pytest.mark.parametrize("name", ["VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"])
-def test_a_standard_class_keeps_its_name(name: str) -> None:
+def test_a_standard_class_keeps_the_standard_name(name: str) -> None:
     assert names.resource_class(name) == name
 
 
-def test_vcpu_shares_is_custom_until_os_resource_classes_has_it() -> None:
+def test_vcpu_shares_is_custom_until_vcpu_shares_is_in_os_resource_classes() -> None:
     standard = "VCPU_SHARES" in os_resource_classes.STANDARDS
     assert ("VCPU_SHARES" if standard else "CUSTOM_VCPU_SHARES") == names.VCPU_SHARES
 
 
-def test_a_later_os_resource_classes_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vcpu_shares_is_standard_with_a_later_os_resource_classes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(os_resource_classes, "STANDARDS", ["VCPU", "VCPU_SHARES"])
     assert names.resource_class("VCPU_SHARES") == "VCPU_SHARES"
 
 
-def test_a_trait_that_os_traits_lacks_has_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trait_missing_in_os_traits_has_only_the_custom_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     custom = "CUSTOM_MEMORY_PAGE_SIZE_SMALL"
     assert names.names_of_trait(custom) == {custom}
     monkeypatch.setattr(names, "standard_traits", lambda: {"MEMORY_PAGE_SIZE_SMALL"})
@@ -70,7 +74,7 @@ def test_queries_by_each_name(monkeypatch: pytest.MonkeyPatch, query: str, given
     assert names.by_each_name("resources=VCPU:1") == ("resources=VCPU:1",)
 
 
-def test_one_query_while_vcpu_shares_is_custom(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_query_while_vcpu_shares_is_custom(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names, "VCPU_SHARES", "CUSTOM_VCPU_SHARES")
     assert names.by_each_name("resources=CUSTOM_VCPU_SHARES:5") == (
         "resources=CUSTOM_VCPU_SHARES:5",
@@ -91,6 +95,6 @@ def test_one_query_while_vcpu_shares_is_custom(monkeypatch: pytest.MonkeyPatch) 
         ("", False),
     ],
 )
-def test_what_placement_can_know(name: str, known: bool) -> None:
+def test_names_that_placement_can_know(name: str, known: bool) -> None:
     assert names.is_resource_class(name) is known
     assert names.is_trait(name) is (known and name != "VCPU")

@@ -52,13 +52,13 @@ def test_agent() -> None:
     assert parse() == EXPECTED
 
 
-def test_older_clients_have_it_in_the_plural() -> None:
+def test_older_clients_have_the_configuration_in_the_plural() -> None:
     body = {key: value for key, value in OVS.items() if key != "configuration"}
     plural = {**body, "configurations": OVS["configuration"]}
     assert NetworkAgent.parse(plural, where="agent.json") == EXPECTED
 
 
-def test_an_agent_of_before_ussuri_has_its_own_host_alone() -> None:
+def test_an_agent_older_than_ussuri_has_only_the_own_host() -> None:
     options = dict(OVS["configuration"])
     del options["resource_provider_hypervisors"]
     assert parse(configuration=options).hypervisors == {"br-ex": "c1", "rp_tunnelled": "c1"}

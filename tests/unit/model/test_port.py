@@ -31,12 +31,12 @@ def read(request: object) -> PortRequest:
     return Port(id="p1", resource_request=request).request
 
 
-def test_the_flat_form_is_one_group_of_the_ports_name() -> None:
+def test_the_flat_form_is_a_single_group_named_by_the_port() -> None:
     wanted = group("p1", FLAT["resources"], "CUSTOM_PHYSNET_2", "CUSTOM_VNIC_TYPE_NORMAL")
     assert read(FLAT) == PortRequest(groups=(wanted,))
 
 
-def test_the_other_form_has_a_group_for_each() -> None:
+def test_the_grouped_form_has_a_group_for_each_request_group() -> None:
     assert read(GROUPED) == PortRequest(
         groups=(
             group("bw", FLAT["resources"], "CUSTOM_PHYSNET_2", "CUSTOM_VNIC_TYPE_NORMAL"),
@@ -54,11 +54,11 @@ def test_nothing_is_asked_for(request_: object) -> None:
     assert read(request_) == PortRequest()
 
 
-def test_no_groups_in_the_other_form() -> None:
+def test_the_grouped_form_without_groups() -> None:
     assert read({"request_groups": [], "same_subtree": []}) == PortRequest(is_grouped=True)
 
 
-def test_an_amount_of_zero_leaves_its_group_out_of_the_subtree() -> None:
+def test_an_amount_of_zero_removes_the_group_from_the_subtree() -> None:
     request = {
         "request_groups": [
             {"id": "a", "resources": {EGRESS: 0}},
@@ -71,7 +71,7 @@ def test_an_amount_of_zero_leaves_its_group_out_of_the_subtree() -> None:
     )
 
 
-def test_any_of_several_traits_and_forbidden_ones() -> None:
+def test_alternative_traits_and_forbidden_traits() -> None:
     required = ["in:CUSTOM_PHYSNET_1,CUSTOM_PHYSNET_2", "CUSTOM_A", "!CUSTOM_B", "in:CUSTOM_C"]
     (found,) = read({"resources": {EGRESS: 1}, "required": required}).groups
     assert found.any_of == {frozenset({"CUSTOM_PHYSNET_1", "CUSTOM_PHYSNET_2"})}
@@ -79,7 +79,7 @@ def test_any_of_several_traits_and_forbidden_ones() -> None:
     assert found.forbidden == {"CUSTOM_B"}
 
 
-def test_a_trait_alone_stands_in_a_subtree_of_its_own() -> None:
+def test_a_group_with_a_trait_and_no_amount_is_a_subtree() -> None:
     assert read({"required": ["CUSTOM_BEST_EFFORT_BW"]}) == PortRequest(
         groups=(group("p1", {}, "CUSTOM_BEST_EFFORT_BW"),), same_subtree=(SameSubtree(("p1",)),)
     )

@@ -48,7 +48,7 @@ def test_an_operation_is_tried_again_after_pauses_at_random(
     assert sum(operation.pauses) > 1
 
 
-def test_so_many_times_and_no_more() -> None:
+def test_the_attempts_are_limited() -> None:
     operation = Operation(9, GenerationConflict)
     with pytest.raises(GenerationConflict):
         with_fresh_reads(operation.policy(attempts=4), operation)
@@ -67,7 +67,7 @@ def test_a_write_without_an_answer_is_repeated_when_the_service_asks_for_it(
 
 @pytest.mark.parametrize("repeat", [with_fresh_reads, repeated])
 @pytest.mark.parametrize("refusal", [PlacementRefused, PlacementUnavailable])
-def test_other_errors_are_not(
+def test_a_refusal_is_not_repeated(
     refusal: type[PlacementError],
     repeat: Callable[[RetryPolicy, Callable[[], str]], str],
 ) -> None:

@@ -107,7 +107,7 @@ def test_a_read_that_is_cut_off_is_repeated(cut_off: requests.Response) -> None:
     assert len(play.sent) == 1 + 4
 
 
-def test_a_write_whose_answer_is_cut_off_is_not_repeated() -> None:
+def test_a_write_with_a_cut_off_answer_is_not_repeated() -> None:
     play = Play(version("1.39"), *[answer(200, b'{"uuid')] * 9)
     with pytest.raises(PlacementAnswerCutOff, match="not valid JSON"):
         play.client().create_provider("x")
@@ -129,7 +129,7 @@ def test_an_answer_of_another_service_is_not_asked_for_again(foreign: requests.R
     assert len(play.sent) == 1 + 1
 
 
-def test_keystoneauth_does_not_try_again_on_its_own() -> None:
+def test_keystoneauth_does_not_repeat_requests() -> None:
     play = Play(version("1.39"))
     assert play.client().microversion == (1, 39)
     kwargs = play.sent[0][2]

@@ -164,7 +164,7 @@ def test_parents_come_before_children() -> None:
         pytest.param(False, True, 4.0, id="a configured ratio wins"),
     ],
 )
-def test_the_ratio_of_shares_is_that_of_vcpu(
+def test_the_ratio_of_shares_is_the_ratio_of_vcpu(
     initial: bool, has_shares: bool, becomes: float
 ) -> None:
     """As nova-compute reports it, where an operator has set the ratio of VCPU through the API."""
@@ -271,7 +271,7 @@ def test_shares_that_are_not_ours_to_manage_stay() -> None:
     assert steps(state(c1=present(**SHARES)), foreign) == ()
 
 
-def test_a_change_is_one_line_for_a_person() -> None:
+def test_a_change_is_a_line_of_text() -> None:
     change = Change(provider="compute1", what="VCPU total", before="8", after="16")
     assert str(change) == "compute1: VCPU total 8 -> 16"
 
@@ -314,7 +314,7 @@ def test_a_foreign_root_is_left_alone() -> None:
     )
 
 
-def test_a_foreign_root_must_be_there() -> None:
+def test_a_foreign_root_must_exist() -> None:
     with pytest.raises(ProviderNotFound, match="Placement has no provider c1") as error:
         steps(state(), foreign())
     assert error.value.provider == "c1"

@@ -34,13 +34,13 @@ def moves(plan: SavedPlan, of_root: Mapping[str, Amounts]) -> tuple[Relocation, 
     return plan(TREE, {ConsumerId(c): amounts for c, amounts in of_root.items()}, Portion())
 
 
-def test_who_holds_what_was_planned_goes_where_it_was_planned() -> None:
+def test_a_consumer_with_the_planned_amounts_goes_to_the_planned_nodes() -> None:
     saved = read_plan(document(a=consumer(), gone=consumer()), where="plan.json")
     (a,) = moves(saved, {"a": {**HELD, "DISK_GB": 5}})
     assert (a.consumer, a.name, a.resources.to_json()) == ("a", "server a", RESOURCES)
 
 
-def test_who_lacks_shares_gets_them_and_who_has_others_is_named() -> None:
+def test_missing_shares_are_added_and_different_shares_are_refused() -> None:
     shares = {VCPU_SHARES: 200}
     resources = RESOURCES | {"cn_NUMA0": {"VCPU": 2} | shares}
     body = consumer(held=HELD | shares, resources=resources)
@@ -104,7 +104,7 @@ def test_a_plan_that_was_edited(change: dict[str, Any]) -> None:
         read_plan(document(a=consumer()) | change, where="plan.json")
 
 
-def test_a_plan_is_read_as_it_was_saved() -> None:
+def test_a_plan_read_equals_the_plan_saved() -> None:
     saved = read_plan(document(b=consumer(name="web \u2603"), a=consumer()), where="")
     text = json.dumps(
         plan_document("cn", saved.relocations.values()), indent=2, ensure_ascii=False

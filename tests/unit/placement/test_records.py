@@ -10,7 +10,7 @@ from cpu_tiers.placement.records import Consumer, inventory_json, read_inventory
 from tests.unit.placement.scripted import Play, answer, version
 
 
-def test_below_1_38_there_is_no_consumer_type() -> None:
+def test_below_1_38_a_consumer_has_no_type() -> None:
     consumer = {
         "allocations": {"rp": {"resources": {"VCPU": 1}}},
         "consumer_generation": 3,

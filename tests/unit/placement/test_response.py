@@ -11,7 +11,7 @@ from tests.unit.placement.scripted import Play, answer, version
 @pytest.mark.parametrize(
     "body", [b'"\\uDfff"', b"", b"<html>", b"{", b"\xff\xfe\xfa", b"[" * 100_000]
 )
-def test_what_is_no_json_says_so(body: bytes) -> None:
+def test_a_body_that_is_no_json_is_named(body: bytes) -> None:
     with pytest.raises(PlacementAnswerInvalid, match="not valid JSON"):
         Play(*[answer(200, body)] * 4).client().find_provider("x")
 

@@ -51,7 +51,7 @@ def test_an_answer_has_our_name(path: str, body: Any, others: set[str]) -> None:
     assert names.others == others
 
 
-def test_a_provider_keeps_its_name_in_what_is_written() -> None:
+def test_a_provider_keeps_the_share_name_in_a_write() -> None:
     names = ShareNames()
     names.others = {ONE}
     allocations = {ONE: {"resources": {VCPU_SHARES: 1}}, TWO: {"resources": {VCPU_SHARES: 2}}}
@@ -67,7 +67,7 @@ def test_a_provider_keeps_its_name_in_what_is_written() -> None:
     assert names.written("/traits/CUSTOM_A", None) is None
 
 
-def test_a_provider_that_lost_the_other_name() -> None:
+def test_a_provider_that_lost_the_other_share_name() -> None:
     names = ShareNames()
     names.others = {ONE, TWO}
     read(names, INVENTORIES, {"inventories": {"VCPU": {"total": 2}}})

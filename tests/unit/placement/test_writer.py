@@ -65,7 +65,7 @@ def test_a_write_uses_the_generation_of_the_write_before() -> None:
 CLAIMED = answer(409, {"errors": [{"detail": "no", "code": "placement.concurrent_update"}]})
 
 
-def test_a_claim_between_read_and_write_costs_one_read_of_the_provider() -> None:
+def test_a_claim_between_read_and_write_costs_a_single_read_of_the_provider() -> None:
     """The state was read as 7. Claims make it 8, and 10 between the two writes."""
     none: dict[str, Any] = {"inventories": {}}
     play = Play(
@@ -109,7 +109,7 @@ def test_a_claim_between_read_and_write_costs_one_read_of_the_provider() -> None
         ),
     ],
 )
-def test_what_another_client_has_changed_is_not_overwritten(
+def test_a_change_of_another_client_is_not_overwritten(
     step: Step, present: dict[str, Any], what: str
 ) -> None:
     now = answer(200, {**present, "resource_provider_generation": 8})

@@ -18,7 +18,7 @@ def test_a_refused_claim_takes_nothing(amounts: dict[str, int]) -> None:
     assert providers_of(cloud.candidates(query(group(VCPU=4)))) == [{"": "h"}]
 
 
-def test_a_release_gives_back_what_a_claim_took() -> None:
+def test_a_release_gives_back_the_claimed_amount() -> None:
     cloud = SimulatedCloud([provider("h", None, VCPU=4)])
     cloud.claim({"h": {"VCPU": 3}})
     assert providers_of(cloud.candidates(query(group(VCPU=2)))) == []

@@ -34,7 +34,7 @@ def test_the_comparison_is_seed_by_seed() -> None:
     assert comparison.refused["nova"] == pytest.approx(Spread(0.3, 0.1, 0.5))
 
 
-def test_the_core_hours_come_first_if_there_are_lifetimes() -> None:
+def test_with_lifetimes_the_refused_core_hours_decide() -> None:
     results = {"nova": [outcome(1, 0.5)], "boring": [outcome(2, 0.4)]}
     assert (compare(results).measure, compare(results).best) == (CORE_HOURS, "boring")
     _, counts = verdict(results)

@@ -63,7 +63,7 @@ def test_a_server_without_a_tier_takes_from_the_tiers() -> None:
     assert floors["50"].least_fair == pytest.approx(2 / 3)
 
 
-def test_dedicated_vcpus_have_cpus_of_their_own() -> None:
+def test_dedicated_vcpus_do_not_compete_for_shared_cpus() -> None:
     """A mixed server of 1 + 1 vCPUs beside a shared server: 1/2 + 1 of 1/2 + 1 promised."""
     floors = tier_floors(cloud(1, 100), [server(FIFTY, pinned=1), server(FIFTY)])
     assert (floors["50"].least_fair, floors["50"].servers) == (1.0, 2)
@@ -78,7 +78,7 @@ def test_no_promise_without_shares_and_never_more_than_the_vcpus() -> None:
     assert tier_floors(cloud(4, 40), [server(HUNDRED)])["100"].least_fair == 1.0
 
 
-def test_a_resident_weighs_by_its_claim() -> None:
+def test_a_resident_weighs_by_the_claim() -> None:
     resident = PlacedServer.resident({"a": {"VCPU": 2, "CUSTOM_VCPU_SHARES": 100}})
     assert resident.shares == FIFTY
     assert PlacedServer.resident({"a": {"VCPU": 2}}).shares is None

@@ -40,7 +40,7 @@ def test_no_name_and_no_id_is_left() -> None:
     )
 
 
-def test_a_masked_snapshot_has_the_same_candidates() -> None:
+def test_a_masked_snapshot_has_the_candidates_of_the_original() -> None:
     other = Snapshot.parse(masked(SNAPSHOT).to_json(), where="s")
     assert other.is_masked
     uuids = [provider.uuid for provider in other.providers]

@@ -42,7 +42,7 @@ CLOUD = SimulatedCloud(
         ),
     ],
 )
-def test_what_no_host_could_take(asked: CandidateQuery, faults: list[str]) -> None:
+def test_a_query_that_no_host_could_serve(asked: CandidateQuery, faults: list[str]) -> None:
     found = [str(fault) for fault in never_served("flavor f", [asked], CLOUD)]
     assert found == [
         f"flavor f{': ' if text.startswith('no host') else ', '}{text}" for text in faults
@@ -55,6 +55,6 @@ def test_either_query_is_enough() -> None:
     assert "PCPU" in fault.where
 
 
-def test_what_is_no_host() -> None:
+def test_a_provider_without_cpus_is_no_host() -> None:
     assert sorted(hosts_of(CLOUD).values()) == ["large", "small"]
     assert hosts_of(SimulatedCloud([host("switch", CUSTOM_PORT=inventory(8))])) == {}

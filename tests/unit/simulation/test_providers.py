@@ -39,7 +39,7 @@ def test_amounts(inventory: Inventory, used: int, fits: tuple[int, ...]) -> None
                 cloud.claim({"h": {"VCPU": amount}})
 
 
-def test_summaries_are_those_of_the_time_of_the_answer() -> None:
+def test_summaries_show_the_time_of_the_answer() -> None:
     cloud = SimulatedCloud([provider("h", None, "B", "A", VCPU=4), provider("h-n", "h", CARD=1)])
     before = cloud.candidates(query(group(VCPU=1)))
     cloud.claim({"h": {"VCPU": 3}})
@@ -61,7 +61,7 @@ def test_summaries_are_those_of_the_time_of_the_answer() -> None:
     }
 
 
-def test_hosts_of_the_same_form_share_a_shape() -> None:
+def test_hosts_with_equal_providers_share_a_shape() -> None:
     cloud = SimulatedCloud(
         [
             *(provider(name, None, "RED", VCPU=4) for name in "ab"),
@@ -77,7 +77,7 @@ def test_hosts_of_the_same_form_share_a_shape() -> None:
     assert a.shape is b.shape is c.shape is not d.shape
 
 
-def test_a_host_has_its_tree_and_what_is_shared_with_any_provider_of_the_tree() -> None:
+def test_a_host_has_the_tree_and_every_provider_that_shares_with_the_tree() -> None:
     cloud = SimulatedCloud(
         [
             provider("a", None, VCPU=4),

@@ -69,7 +69,7 @@ def reason(providers: list[CloudProvider], *queries: CandidateQuery) -> HostReas
         ),
     ],
 )
-def test_what_a_host_lacks(
+def test_the_resources_that_a_host_lacks(
     providers: list[CloudProvider], asked: CandidateQuery, lacks: dict[str, object]
 ) -> None:
     # A flavor that asks for more than a limit is named with the limit, whatever is free.
@@ -101,7 +101,7 @@ def test_amounts_that_only_together_exclude_a_host() -> None:
     assert found == HostReason({"VCPU": 2}, ("CUSTOM_CARD",))  # on n1; or 2 cards on n0
 
 
-def test_an_amount_that_is_there_is_not_named() -> None:
+def test_an_available_amount_is_not_named() -> None:
     providers = [host(VCPU=inventory(8)), host("gpu", parent="host", VGPU=inventory(4))]
     group = RequestGroup("_GPU", {"VGPU": 1}, frozenset({"CUSTOM_FAST"}))
     asked = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}), group))
@@ -121,7 +121,7 @@ def test_any_query_is_enough_and_a_host_with_room_lacks_nothing() -> None:
     assert reason(providers, query(PCPU=1), query(VCPU=9)).lacks.keys() == {"PCPU"}
 
 
-def test_hitting_sets_in_the_order_of_their_size() -> None:
+def test_hitting_sets_in_the_order_of_size() -> None:
     assert next(hitting_sets([])) == ()
     conflicts = [("a", "b"), ("b", "c"), ("d",)]
     assert next(hitting_sets(conflicts)) == ("b", "d")

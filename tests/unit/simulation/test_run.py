@@ -63,7 +63,7 @@ def test_the_outcome(cloud: SimulatedCloud) -> None:
     )
 
 
-def test_what_a_flavor_can_use_is_not_stranded(cloud: SimulatedCloud) -> None:
+def test_room_for_a_flavor_is_not_stranded(cloud: SimulatedCloud) -> None:
     scheduler = Scheduler(cloud, Policy.parse("nova,ram=0", WEIGHERS))
     seen: list[tuple[int, int]] = []
     outcome = simulate(

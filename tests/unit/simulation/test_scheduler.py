@@ -86,7 +86,7 @@ def test_no_host_has_room() -> None:
     assert scheduler.with_room(PLAIN) == []
 
 
-def test_the_second_query_is_for_other_hosts() -> None:
+def test_hosts_that_serve_any_query_have_room() -> None:
     cloud = SimulatedCloud([*host("a", 4, 4), *host("b", 4, 4, cards=1)])
     demand = Demand(
         flavor="f",

@@ -22,7 +22,7 @@ def test_only_hosts_that_changed_are_returned() -> None:
     assert set(search.hosts()) == {"a", "b"}
 
 
-def test_what_two_hosts_share_is_a_candidate_once() -> None:
+def test_a_pool_of_two_hosts_is_a_single_candidate() -> None:
     pool = provider("pool", None, SHARES, aggregate="z", DISK=9)
     cloud = SimulatedCloud([*(provider(name, None, aggregate="z") for name in "ab"), pool])
     search = cloud.search(query(group(DISK=1)))

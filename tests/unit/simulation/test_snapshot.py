@@ -20,7 +20,7 @@ SNAPSHOT = Snapshot(
 )
 
 
-def test_a_document_gives_the_same_snapshot() -> None:
+def test_a_snapshot_survives_the_json_document() -> None:
     assert Snapshot.parse(SNAPSHOT.to_json(), where="s") == SNAPSHOT
 
 

@@ -52,7 +52,7 @@ def test_a_row_has_each_tier() -> None:
     assert sold["host-2", "CUSTOM_VCPU_SHARES"].tiers == {"gold": TierSale(2, 300)}
 
 
-def test_the_tier_is_that_of_all_parts_of_a_consumer() -> None:
+def test_the_tier_is_decided_by_all_allocations_of_a_consumer() -> None:
     # The disk of the pool belongs to a gold server: 100 shares for 1 VCPU of host-2.
     sold = amounts(a={"host-2": {"VCPU": 1, "CUSTOM_VCPU_SHARES": 100}, "pool": {"DISK_GB": 7}})
     assert sold["pool", "DISK_GB"].tiers == {"gold": TierSale(1, 7)}
@@ -69,7 +69,7 @@ def test_use_without_an_inventory_is_over() -> None:
     assert amounts(a={"pool": {"VGPU": 1}})["pool", "VGPU"].is_over
 
 
-def test_a_host_has_cpus_somewhere_in_its_tree() -> None:
+def test_a_host_has_cpus_on_any_provider_of_the_tree() -> None:
     cloud = sold_cloud(Snapshot(providers=PROVIDERS, consumers={}), [])
     assert cloud.hosts == {"host-1", "host-2"}
     assert sold_cloud(Snapshot(providers=(), consumers={}), []).hosts == frozenset()

@@ -71,7 +71,7 @@ def test_the_merged_amount_obeys_the_largest_unit() -> None:
         assert len(providers_of(cloud.candidates(asked))) == ways
 
 
-def test_equal_groups_in_one_order() -> None:
+def test_equal_groups_in_a_single_order() -> None:
     cloud = SimulatedCloud(
         [provider("a", None, VCPU=1), *(provider(f"c{n}", "a", CARD=1) for n in "123")]
     )

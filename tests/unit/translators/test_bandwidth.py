@@ -43,7 +43,7 @@ def test_ports_beside_the_flavors_own_groups() -> None:
     ]
 
 
-def test_two_groups_of_a_port_in_one_subtree() -> None:
+def test_two_groups_of_a_port_in_a_subtree() -> None:
     request = {
         "request_groups": [
             {"id": "bw", "resources": {EGRESS: 1}},
@@ -66,7 +66,7 @@ def test_a_port_that_asks_for_nothing_costs_nothing(request_: object) -> None:
     assert query(flavor(), Port(id="not even a suffix", resource_request=request_)) == [SIZES]
 
 
-def test_one_port_needs_no_group_policy() -> None:
+def test_a_single_port_needs_no_group_policy() -> None:
     assert query(flavor(), port("p1")) == [SIZES, ("resourcesp1", f"{EGRESS}:1000")]
 
 
@@ -89,7 +89,7 @@ def test_several_groups_of_the_flavor_need_a_policy(ports: list[Port]) -> None:
         query(it, *ports)
 
 
-def test_what_a_port_asks_for_is_not_the_flavors_to_replace() -> None:
+def test_the_amount_of_a_port_is_not_replaced_by_the_flavor() -> None:
     it = flavor(**{f"resources__{EGRESS}": "7"})
     assert query(it, port("p1")) == [
         ("resources", f"MEMORY_MB:64,{EGRESS}:7,VCPU:1"),
@@ -97,7 +97,7 @@ def test_what_a_port_asks_for_is_not_the_flavors_to_replace() -> None:
     ]
 
 
-def test_one_of_several_physical_networks_needs_a_newer_placement() -> None:
+def test_a_choice_of_physical_networks_needs_a_newer_placement() -> None:
     traits = "in:CUSTOM_PHYSNET_B,CUSTOM_PHYSNET_A"
     it = ServerRequest(flavor=flavor(), ports=(port("p1", 1, traits, "CUSTOM_C"),))
     found = translate(it)
@@ -109,7 +109,7 @@ def test_one_of_several_physical_networks_needs_a_newer_placement() -> None:
     assert found.required_traits() == {"CUSTOM_PHYSNET_A", "CUSTOM_PHYSNET_B", "CUSTOM_C"}
 
 
-def test_a_port_of_best_effort_asks_for_its_trait_alone() -> None:
+def test_a_best_effort_port_requests_only_a_trait() -> None:
     it = Port(id="p1", resource_request={"required": ["CUSTOM_BEST_EFFORT_BW"]})
     assert query(flavor(), it) == [
         ("requiredp1", "CUSTOM_BEST_EFFORT_BW"),
@@ -132,7 +132,9 @@ def test_a_port_of_best_effort_asks_for_its_trait_alone() -> None:
         ),
     ],
 )
-def test_a_suffix_belongs_to_one(specs: dict[str, str], ports: list[Port], message: str) -> None:
+def test_a_suffix_belongs_to_a_single_group(
+    specs: dict[str, str], ports: list[Port], message: str
+) -> None:
     with pytest.raises(InvalidInput, match=message):
         query(flavor(group_policy="none", **specs), *ports)
 

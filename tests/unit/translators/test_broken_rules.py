@@ -51,7 +51,7 @@ MIXED = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}
         ),
     ],
 )
-def test_a_faulty_server_is_moved_and_no_such_server_is_created(
+def test_a_faulty_server_is_moved_and_a_new_faulty_server_is_refused(
     specs: Mapping[str, str], image: Mapping[str, str] | None, moves: Mapping[str, Move]
 ) -> None:
     rules = broken_rules(lambda: server(specs, image))
@@ -64,7 +64,7 @@ def test_a_tier_breaks_no_rule() -> None:
     assert broken_rules(lambda: server({"quota:cpu_shares_multiplier": "100"})) is None
 
 
-def test_the_api_refuses_what_the_scheduler_refuses_by_an_option() -> None:
+def test_the_api_refuses_the_faults_that_the_scheduler_refuses_by_an_option() -> None:
     rules = broken_rules(lambda: server({"hw:cpu_policy": "x", "quota:cpu_shares": "0"}))
     assert rules is not None
     assert [fault.where for fault in rules.faults] == [

@@ -30,7 +30,7 @@ def test_the_root_provider_serves_the_anchor_and_the_disk() -> None:
     )
 
 
-def test_aggregates_are_those_of_the_root_provider() -> None:
+def test_aggregates_are_on_the_root_provider() -> None:
     asked = server_queries(server(ONE, disk_gb=9), member_of=frozenset({frozenset({"a"})}))
     sent = cheaper(asked.first[0])
     assert sent.group_policy == "isolate"
@@ -42,7 +42,7 @@ def test_the_root_provider_has_as_many_nodes_as_the_server() -> None:
     assert cheaper(asked).root_required == {"CUSTOM_NUMA_NODES_2"}
 
 
-def test_other_groups_are_not_isolated_with_them() -> None:
+def test_port_groups_are_not_isolated_with_the_nodes() -> None:
     port = "resourcesp=CUSTOM_BW:9"
     assert cheap(ONE, ports=(PORT,)) == read(f"{ANCHOR}&{NODE}&{port}&group_policy=none&{OF_ONE}")
 
@@ -72,7 +72,7 @@ def test_nothing_is_forbidden_in_the_unsuffixed_group() -> None:
     )
 
 
-def test_other_resources_keep_their_traits() -> None:
+def test_device_resources_keep_the_traits() -> None:
     specs = {"resources:VGPU": "1", "trait:CUSTOM_A": "required"}
     assert cheap(specs, disk_gb=9) == read(
         "resources=VCPU:8,MEMORY_MB:8192,VGPU:1,DISK_GB:9&required=CUSTOM_A"

@@ -90,7 +90,7 @@ def test_the_traits_of_the_root_need_no_group() -> None:
     )
 
 
-def test_what_translators_add_to_a_query_of_nova() -> None:
+def test_amounts_that_translators_add_to_a_query_of_nova() -> None:
     own = OwnGroups((RequestGroup(resources={"VCPU": 4}),), "isolate")
     query = claimed(own, {"any": [RequestGroup(resources={"VCPU": 1, "VGPU": 1})]})
     assert query.to_query_string() == "resources=VGPU:1"  # the flavor's VCPU: Nova has it
@@ -112,7 +112,9 @@ def test_what_translators_add_to_a_query_of_nova() -> None:
         ),
     ],
 )
-def test_what_placement_would_refuse(contributions: Contributions, message: str) -> None:
+def test_a_composed_query_that_placement_would_refuse(
+    contributions: Contributions, message: str
+) -> None:
     with pytest.raises(InvalidInput, match=message):
         text(contributions)
 

@@ -66,7 +66,7 @@ WHOLE = (
         ("group_policy=isolate", "isolate", "none"),
     ],
 )
-def test_without_one_constraint_of_a_query(constraint: str, removed: str, added: str) -> None:
+def test_a_query_without_a_single_constraint(constraint: str, removed: str, added: str) -> None:
     assert removed in WHOLE
     assert text(without_one([FLAT], constraint)) == WHOLE.replace(removed, added)
 

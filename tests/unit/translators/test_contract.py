@@ -31,7 +31,7 @@ def test_the_groups_of_a_flavor_are_read_once() -> None:
         pytest.param(True, True, 0, id="hosts that do not report nodes"),
     ],
 )
-def test_nodes_are_those_that_the_query_requests(
+def test_a_server_has_the_nodes_of_the_query(
     query_numa: bool, as_fallback: bool, count: int
 ) -> None:
     it = server(TWO)._replace(query_numa=query_numa, as_fallback=as_fallback)
@@ -46,7 +46,7 @@ def test_the_shared_vcpus_of_a_node() -> None:
     assert (it.cpus.shared, it.cpus.dedicated) == (5, 3)
 
 
-def test_a_flavor_that_makes_no_sense_is_refused_when_it_is_looked_at() -> None:
+def test_a_contradicting_flavor_is_refused_at_the_first_reading() -> None:
     it = ServerRequest(flavor=Flavor(name="f", vcpus=1, memory_mb=1, extra_specs=TWO))
     with pytest.raises(InvalidInput, match="1 vCPUs and 1 MiB"):
         _ = it.guest

@@ -47,7 +47,7 @@ def test_two_nodes(specs: dict[str, str], first: tuple[str, int], second: tuple[
 
 
 @pytest.mark.parametrize("specs", [{}, ONE])
-def test_a_server_whose_groups_all_have_a_suffix_avoids_no_host(specs: dict[str, str]) -> None:
+def test_a_server_with_suffixed_groups_only_avoids_no_host(specs: dict[str, str]) -> None:
     # Placement answers 400 to "required=!HW_NUMA_ROOT" without resources.
     it = server({"resources1:VCPU": "8", "resources1:MEMORY_MB": "8192"} | specs)
     plain = fallback(it) if specs else translate(it)
@@ -62,7 +62,7 @@ def test_a_trait_of_the_flavor_still_needs_resources() -> None:
         translate(server(bare | {"trait:HW_NUMA_ROOT": "forbidden"}))
 
 
-def test_one_node() -> None:
+def test_a_query_for_a_single_node() -> None:
     # the spec has no group_policy here; Placement refuses several groups without (D6)
     assert asked(server(ONE)) == read(node(1, "VCPU:8", 8192) + "&group_policy=none")
 
@@ -157,7 +157,7 @@ def test_disk_and_the_flavors_own_groups_and_ports_stand_beside() -> None:
     )
 
 
-def test_traits_of_the_server_are_those_of_the_root() -> None:
+def test_traits_of_the_server_are_root_traits() -> None:
     specs = ONE | DEDICATED | {"hw:cpu_thread_policy": "isolate", "trait:CUSTOM_A": "required"}
     image = {"trait:HW_CPU_X86_VMX": "required"}
     assert asked(server(specs, image=image)) == read(
@@ -166,7 +166,7 @@ def test_traits_of_the_server_are_those_of_the_root() -> None:
     )
 
 
-def test_traits_that_may_be_a_devices_stay_with_it() -> None:
+def test_traits_that_may_belong_to_a_device_stay_with_the_device() -> None:
     specs = ONE | {"resources:MEM_ENCRYPTION_CONTEXT": "1", "trait:CUSTOM_A": "required"}
     specs |= {"trait:HW_CPU_X86_AMD_SEV": "required", "trait:COMPUTE_RESCUE_BFV": "required"}
     specs |= {"trait:CUSTOM_B": "forbidden", "trait:HW_CPU_X86_AVX2": "forbidden"}
@@ -204,7 +204,9 @@ def test_an_image_may_ask() -> None:
     [(DEDICATED, SMALL, "PCPU:8"), ({"hw:mem_page_size": "large"}, LARGE, "VCPU:8")],
     ids=["dedicated CPUs", "a page size"],
 )
-def test_what_makes_one_node_in_nova(specs: dict[str, str], pages: str, cpus: str) -> None:
+def test_properties_that_make_a_single_node_in_nova(
+    specs: dict[str, str], pages: str, cpus: str
+) -> None:
     assert asked(server(specs)) == read(node(1, cpus, 8192, pages) + "&group_policy=none")
 
 
@@ -233,7 +235,7 @@ def test_what_makes_one_node_in_nova(specs: dict[str, str], pages: str, cpus: st
         (TWO | {"resources:VCPU": "7"}, "resources:VCPU: 7, but .* nodes have 8"),
     ],
 )
-def test_what_makes_no_nodes(specs: dict[str, str], message: str) -> None:
+def test_properties_that_make_no_nodes(specs: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         translate(server(specs))
 

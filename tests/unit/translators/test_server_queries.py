@@ -45,7 +45,7 @@ def test_aggregates_of_a_host() -> None:
     assert "&member_of=in:a,b&" in query.to_query_string()
 
 
-def test_aggregates_of_a_host_with_numa_nodes_belong_to_its_root() -> None:
+def test_aggregates_of_a_host_with_numa_nodes_belong_to_the_root() -> None:
     request = server({"hw:numa_nodes": "1"}, numa=True)
     own, fallback = server_queries(request, member_of=AGGREGATE).first
     sent = cheaper(own).to_query_string()

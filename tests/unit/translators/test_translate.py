@@ -136,7 +136,7 @@ def test_thread_policy(policy: str, required: set[str] | None) -> None:
     assert query(it).get("required") == required
 
 
-def test_shares_of_the_domain_are_claimed_as_they_stand_unless_no_vcpu_is_shared() -> None:
+def test_shares_of_the_domain_are_claimed_unscaled_unless_no_vcpu_is_shared() -> None:
     shares = f"{VCPU_SHARES}:77"
     mixed = {"hw__cpu_policy": "mixed", "hw__cpu_dedicated_mask": "0"}
     assert shares in query(flavor(4, quota__cpu_shares="77"))["resources"]
@@ -196,7 +196,7 @@ def test_a_trait_that_the_image_requires_and_the_flavor_forbids() -> None:
         ),
     ],
 )
-def test_what_placement_would_refuse(specs: dict[str, str], message: str) -> None:
+def test_a_query_that_placement_would_refuse(specs: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         query(flavor(**specs))
 
@@ -245,7 +245,7 @@ def test_faults_of_groups_do_not_hide_behind_faults_of_keys() -> None:
     assert len(caught.value.faults) == 2
 
 
-def test_two_translators_of_one_class() -> None:
+def test_two_translators_of_a_single_class() -> None:
     def greedy(server: ServerRequest) -> Iterable[RequestGroup]:
         return [RequestGroup(resources={"VCPU": server.flavor.vcpus})]
 

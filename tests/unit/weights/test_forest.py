@@ -56,7 +56,7 @@ def test_the_example_of_the_spec(scoring: Scoring) -> None:
         ),
     ],
 )
-def test_one_host(
+def test_the_score_of_a_single_host(
     resources: dict[str, tuple[int, int]],
     traits: tuple[str, ...],
     literal: float,
@@ -84,7 +84,9 @@ def test_classes_and_traits_of_a_tree_are_added_up_in_any_order(scoring: Scoring
 
 
 @BOTH
-def test_an_overcommitted_node_takes_from_what_the_other_has_free(scoring: Scoring) -> None:
+def test_an_overcommitted_node_takes_from_the_free_amount_of_the_second_node(
+    scoring: Scoring,
+) -> None:
     summaries = {
         "node 0": provider("a", {"VCPU": (4, 6)}),
         "node 1": provider("a", {"VCPU": (8, 2)}),
@@ -122,7 +124,7 @@ def test_an_idle_gpu_ranks_a_host_higher_literally_and_lower_where_boring() -> N
     assert boring == {"plain": 0.75, "gpu": 0.625}  # (0.5+1)/2, ((0.5+0)/2 + 1)/2
 
 
-def test_hosts_with_equally_many_traits_keep_their_own() -> None:
+def test_hosts_with_equally_many_traits_keep_different_traits() -> None:
     summaries = {
         "a": provider("a", {}, ("T", "U")),
         "b": provider("b", {}, ("U", "V")),
@@ -143,7 +145,9 @@ OPTIONS: list[Any] = [
 
 
 @pytest.mark.parametrize(("options", "score"), OPTIONS)
-def test_only_what_the_options_name_is_considered(options: Any, score: float) -> None:
+def test_only_classes_and_traits_named_by_the_options_are_considered(
+    options: Any, score: float
+) -> None:
     summaries = {"a": provider("a", {"VCPU": (8, 0), "VGPU": (4, 0)}, ("T", "U", "V", "W"))}
     forest = make_forest(summaries, {"VCPU": 4}, {"T"}, **options)
     assert forest.score("a") == forest.explain("a").score == score
@@ -162,7 +166,7 @@ def test_boring_scores_0_where_every_required_trait_is_absent() -> None:
 
 
 @BOTH
-def test_a_later_server_sees_what_an_earlier_one_took(scoring: Scoring) -> None:
+def test_a_later_server_sees_the_claims_of_an_earlier_server(scoring: Scoring) -> None:
     summaries = {
         root: provider(root, {"VCPU": (8, 0), "DISK_GB": (40, 0)}, ("T",)) for root in "ab"
     }
@@ -178,7 +182,7 @@ def test_a_later_server_sees_what_an_earlier_one_took(scoring: Scoring) -> None:
     assert forest.explain("a").resources == {"VCPU": 0.0, "DISK_GB": 0.5}  # 0 left, 1-10/20
 
 
-def test_a_claim_passes_over_what_the_tree_lacks() -> None:
+def test_a_claim_ignores_classes_that_the_tree_lacks() -> None:
     forest = make_forest({"a": provider("a", {"VCPU": (8, 0)}, ("T",))}, {"VCPU": 2}, {"T"})
     forest.claim("a", {"VCPU": 4, "DISK_GB": 10})
     assert forest.explain("a").resources == {"VCPU": 0.5}  # 1 - 2/4

@@ -59,13 +59,13 @@ def test_fragments_decide_first(used: dict[str, int], pack: bool) -> None:
     assert ordered((way("h0"), way("h1")), pack, **used) == [("h1",), ("h0",)]
 
 
-def test_then_what_is_free_decides() -> None:
+def test_equal_fragments_are_ordered_by_the_free_amount() -> None:
     ways = (way("h0"), way("h1"))
     assert ordered(ways, h0=3, h1=1) == [("h1",), ("h0",)]
     assert ordered(ways[::-1], True, h0=3, h1=1) == [("h0",), ("h1",)]
 
 
-def test_then_the_largest_pages() -> None:
+def test_equal_free_amounts_are_ordered_by_the_largest_pages() -> None:
     """Nodes h0 and h1 have pages of 4 and 2048 kB each, of which a way takes one size."""
     known = summaries(h0=0, h1=0)
     for size in (4, 2048):
@@ -87,16 +87,16 @@ def test_then_the_largest_pages() -> None:
     assert best_first(answer).allocation_requests == tuple(ways[::-1])
 
 
-def test_then_the_order_of_the_answer() -> None:
+def test_equal_candidates_keep_the_order_of_the_answer() -> None:
     assert ordered((way("h0", "h1"), way("h1", "h0")), h0=0, h1=0) == [("h0", "h1"), ("h1", "h0")]
 
 
-def test_hosts_keep_their_order() -> None:
+def test_hosts_keep_the_order_of_the_answer() -> None:
     ways = (way("h0"), way("i0"), way("h1"))
     assert ordered(ways, h0=0, h1=4, i0=4) == [("h1",), ("h0",), ("i0",)]
 
 
-def test_two_nodes_on_one_are_left_out() -> None:
+def test_candidates_with_two_guest_nodes_on_a_host_node_are_left_out() -> None:
     ways = (way("h0", "h0"), way("h0", "h1"), way("i0", "i0"))
     answer = CandidatesAnswer(
         allocation_requests=ways, provider_summaries=summaries(h0=0, h1=0, i0=0)
@@ -106,7 +106,7 @@ def test_two_nodes_on_one_are_left_out() -> None:
     assert best.hosts() == ("h",)
 
 
-def test_ways_without_nodes_stay_as_they_are() -> None:
+def test_candidates_without_nodes_are_unchanged() -> None:
     ways = (AllocationRequest(allocations={"h": {"VCPU": 4}}), way("i0"))
     answer = CandidatesAnswer(allocation_requests=ways, provider_summaries=summaries(h0=0, i0=0))
     assert best_first(answer).allocation_requests == ways

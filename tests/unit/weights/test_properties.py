@@ -37,7 +37,7 @@ SUMMARIES = st.dictionaries(
 
 @UNHURRIED
 @given(SUMMARIES, REQUESTED, TRAITS, SCORING, OPTIONS)
-def test_a_score_is_what_its_explanation_adds_up_to(
+def test_a_score_is_the_sum_of_the_explanation(
     summaries: Any,
     requested: dict[str, int],
     required: frozenset[str],

@@ -29,12 +29,12 @@ def test_weights_are_divided_by_the_largest_and_multiplied() -> None:
     assert half.margin is None
 
 
-def test_equal_hosts_stand_in_the_order_of_their_names() -> None:
+def test_equal_hosts_are_ordered_by_name() -> None:
     ranked = rank({"ram": {"b": 1.0, "a": 1.0}}, {"ram": 1.0})
     assert [(host.host, host.margin) for host in ranked] == [("a", 0.0), ("b", None)]
 
 
-def test_which_option_changes_the_winner() -> None:
+def test_the_options_that_change_the_winner() -> None:
     # big: 1 + 1 + 0.2 m, half: 0.5 + 0.5 + 0.9 m. With m = 1 it is 2.2 to 1.9, big wins; with the
     # multiplier of memory at 0 and m = 1 it is 1.2 to 1.4.
     multipliers = {**DEFAULTS, OURS: 1.0}
@@ -49,7 +49,7 @@ def test_which_option_changes_the_winner() -> None:
 
 
 @pytest.mark.parametrize("hosts", [(), ("big",)])
-def test_one_host_or_none_has_no_rival(hosts: tuple[str, ...]) -> None:
+def test_a_single_host_has_no_rival(hosts: tuple[str, ...]) -> None:
     raw = {name: {host: of[host] for host in hosts} for name, of in RAW.items()}
     assert [host.host for host in rank(raw, DEFAULTS)] == list(hosts)
     assert other_winners(raw, DEFAULTS, {}) == ()

@@ -48,7 +48,7 @@ def test_a_host_that_reports_no_shares_is_not_judged() -> None:
     assert summary(evidence(GOLD, allocated=Allocated(capacity=None, shares={}))) == []
 
 
-def test_more_is_allocated_than_there_is() -> None:
+def test_allocations_beyond_the_capacity_are_reported() -> None:
     """Also on a host that reports no shares."""
     excesses = (Excess("compute1", "VCPU", 13, 12),)
     allocated = Allocated(capacity=None, shares={}, excesses=excesses)

@@ -11,14 +11,14 @@ FLOATS = guest("floats", 100, SHARED)
 EVERYWHERE = guest("everywhere", 100, None)
 
 
-def test_a_dedicated_cpu_that_others_use() -> None:
+def test_a_dedicated_cpu_of_two_guests() -> None:
     assert summary(evidence(PINNED, FLOATS)) == []
     found = "pinned to CPU 2, on which everywhere, twin may run"
     twin = guest("twin", 100, CpuSet({2}))
     assert ("shared-cpu", "guest pinned", found) in summary(evidence(PINNED, EVERYWHERE, twin))
 
 
-def test_a_set_of_one_shared_cpu_is_not_dedicated() -> None:
+def test_a_set_of_a_single_shared_cpu_is_not_dedicated() -> None:
     assert summary(evidence(guest("one", 100, CpuSet({0})), FLOATS)) == []
 
 
@@ -81,7 +81,7 @@ def test_a_partition_in_a_partition() -> None:
     ]
 
 
-def test_an_idle_partition_is_one_finding() -> None:
+def test_an_idle_partition_is_a_single_finding() -> None:
     idle = {"idle": frozenset({"/machine.slice"})}
     found = cgroups(above={"/machine.slice": 0}, parts=idle, floats=100)
     assert [one[:2] for one in summary(evidence(FLOATS, found=found))] == [
@@ -114,6 +114,6 @@ def test_policies_of_threads(policy: int, found: list[tuple[str, str]]) -> None:
     assert summary(host) == [(kind, "guest floats", text) for kind, text in found]
 
 
-def test_a_real_time_vcpu_alone_on_its_cpu_hurts_nobody() -> None:
+def test_a_real_time_vcpu_alone_on_a_cpu_is_no_finding() -> None:
     kernel = cgroups(pinned=100, policies={"CPU 0/KVM": 1})
     assert summary(evidence(PINNED, FLOATS, found=kernel)) == []

@@ -21,7 +21,7 @@ VCPU = f"{SCOPE}/libvirt/vcpu0"
         pytest.param("/machine.slice", "cgroup /machine.slice", "", id="of all guests"),
     ],
 )
-def test_a_quota_that_nobody_asked_for(path: str, where: str, ends: str) -> None:
+def test_a_quota_that_no_flavor_requests(path: str, where: str, ends: str) -> None:
     kernel = cgroups(a=100, parts={"quotas": {path: (20_000, 100_000)}})
     text = f"cgroup {path} has a quota of 20000 us in each 100000 us{ends}"
     assert summary(evidence(GUEST, found=kernel)) == [("quota", where, text)]

@@ -43,7 +43,7 @@ def test_delivered_against_the_floor_while_wanted(gold: CpuTime, owed: float | N
         ]
 
 
-def test_each_vcpu_is_owed_what_its_own_cpus_give() -> None:
+def test_each_vcpu_is_owed_the_capacity_of_the_cpus_of_the_vcpu() -> None:
     # weight 200 on two vCPUs: 1 on CPU 2 alone, and on CPU 0 1024 shares, which may count as 1008,
     # beside 256 of Bronze
     mixed = guest("mixed", 200, CPU0, CpuSet({2}))
@@ -57,7 +57,7 @@ def test_each_vcpu_is_owed_what_its_own_cpus_give() -> None:
     assert summary(host) == []
 
 
-def test_a_mixed_guest_whose_dedicated_vcpu_sleeps() -> None:
+def test_a_mixed_guest_with_a_sleeping_dedicated_vcpu() -> None:
     mixed = guest("mixed", 200, CPU0, CpuSet({2}))
     spent = {"mixed": (CpuTime(6.0, 4.0), CpuTime(0.1, 0.0))}
     assert summary(evidence(mixed, BRONZE, spent=spent))[-1:] == [

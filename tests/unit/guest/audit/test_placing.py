@@ -57,7 +57,7 @@ def test_cpus_of_the_threads_against_the_xml(cpus: list[set[int]], texts: list[s
     assert summary(host) == [("affinity", "guest a", f"the kernel lets {text}") for text in texts]
 
 
-def test_a_thread_in_the_cgroup_of_others() -> None:
+def test_a_thread_in_the_cgroup_of_a_service() -> None:
     away = {"strays": {"CPU 0/KVM": "/system.slice/x.service"}}
     assert summary(evidence(guest("a", 100), found=cgroups(a=100, of_guests=away))) == [
         (

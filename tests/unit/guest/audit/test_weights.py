@@ -175,7 +175,7 @@ def test_the_default_of_old_releases_on_a_host_without_tiers() -> None:
     assert summary(evidence(OLD_DEFAULT, found=cgroups(old=4096))) == []
 
 
-def test_another_weight_of_an_old_guest_is_its_tier() -> None:
+def test_the_default_weight_of_another_vcpu_count_is_a_tier() -> None:
     # 3 vCPUs x 1024 is the default of 3 vCPUs, not of 4
     other = replace(OLD_DEFAULT, shares=3072)
     assert summary(evidence(GOLD, other, found=cgroups(old=3072, gold=100))) == []

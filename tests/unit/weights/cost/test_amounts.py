@@ -13,7 +13,7 @@ def nodes(root: str, used: int) -> dict[str, Summary]:
     }
 
 
-def test_hosts_of_the_same_build_are_added_up_together() -> None:
+def test_hosts_with_equal_providers_are_summed_together() -> None:
     amounts = AnsweredAmounts({**nodes("a", 3), **nodes("b", 5), "c": provider("c", VCPU=(4, 6))})
     with_nodes, flat = amounts.alike
     assert with_nodes.build == (1, "DISK_GB", 2, "VCPU", "PCPU", 2, "VCPU", "PCPU")

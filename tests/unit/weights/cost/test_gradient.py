@@ -55,7 +55,7 @@ def test_a_device_of_a_trait_that_typical_servers_require_is_spared() -> None:
     assert hosts.score("a") > hosts.score("b")
 
 
-def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others() -> None:
+def test_a_server_with_a_numa_node_avoids_hosts_without_nodes() -> None:
     """Both hosts have 8 free VCPU. The typical servers cannot use those of the NUMA node."""
     avoiding = (RequestGroup(resources={"VCPU": 4}, forbidden=frozenset({"HW_NUMA_ROOT"})),)
     summaries = {
@@ -72,7 +72,7 @@ def test_a_server_with_a_numa_node_leaves_the_hosts_without_nodes_to_the_others(
     assert hosts.score("nodes") > hosts.score("flat")
 
 
-def test_typical_are_the_most_frequent_with_their_scarcest_class() -> None:
+def test_typical_servers_are_the_most_frequent_with_the_scarcest_class() -> None:
     scale = scale_of(host("a", 8, 900, 900).values(), 1)  # used: 8/16 VCPU, 200/2000 VGPU
     often, rare = ServerShape.from_groups(groups(4, 1_000)), ServerShape.from_groups(groups(1))
     (first,) = typical({often: 0.96, rare: 0.04}, scale)
@@ -80,7 +80,7 @@ def test_typical_are_the_most_frequent_with_their_scarcest_class() -> None:
     assert first.weight == 1 / 16  # the only typical server, and the class that weighs most
 
 
-def test_rare_servers_are_typical_if_they_are_large() -> None:
+def test_rare_servers_are_typical_if_large() -> None:
     """Of 100 requests, 97 are for 1 VCPU, 2 for 12 VCPU, and 1 for 4 VCPU: 97, 24 and 4 of 125."""
     small, large, other = (ServerShape.from_groups(groups(vcpus)) for vcpus in (1, 12, 4))
     scale = scale_of(host("a", 8).values(), 1)
@@ -88,7 +88,7 @@ def test_rare_servers_are_typical_if_they_are_large() -> None:
     assert [each.shape for each in found] == [small, large]  # 24/125 is more than a twentieth
 
 
-def test_a_claim_of_the_same_request_counts() -> None:
+def test_a_claim_of_the_request_itself_counts() -> None:
     hosts = forest(host("a", 16, 600, 1_000), groups(1, 500), history(WHOLE))
     first = {"a": {"VCPU": 1}, "a0": {"VGPU": 500}}
     hosts.claim("a", {"VCPU": 1, "VGPU": 500}, first)
@@ -104,7 +104,7 @@ def test_without_candidates_the_best_fit_decides() -> None:
     assert scores["b"] > scores["a"]
 
 
-def test_a_request_keeps_its_typical_servers_while_others_are_noted() -> None:
+def test_a_request_keeps_the_typical_servers_while_a_request_is_noted() -> None:
     """A request for a trait changes the states of all providers, also between two servers."""
     summaries = {**host("a", 16, 1_000, 600), **host("b", 16, 1_000, 1_000)}
     half, known = groups(1, 500), history(WHOLE, WHOLE, WHOLE)

@@ -56,11 +56,11 @@ def test_a_rare_kind_of_host() -> None:
         pytest.param({"a": A, "b": B}, (), id="no host"),
     ],
 )
-def test_hosts_of_one_kind(kinds: dict[str, frozenset[str]], roots: tuple[str, ...]) -> None:
+def test_hosts_of_a_single_kind(kinds: dict[str, frozenset[str]], roots: tuple[str, ...]) -> None:
     assert HostKinds(kinds).rarities(roots) == []
 
 
-def test_the_traits_of_all_providers_of_a_host_are_its_kind() -> None:
+def test_the_traits_of_all_providers_of_a_host_are_the_kind_of_the_host() -> None:
     """The host has A on a device and B on another; each other host has B on its only device.
 
     Kinds: {A, B} once and {B} three times, if somebody asks for A and somebody for B.
@@ -82,12 +82,12 @@ def test_a_server_pays_for_the_whole_of_an_idle_host() -> None:
 
 
 @pytest.mark.parametrize("free_of_a", [1_000, 600])
-def test_the_score_of_a_host_is_its_score_among_all(free_of_a: int) -> None:
+def test_the_score_of_a_host_is_the_score_among_all_hosts(free_of_a: int) -> None:
     hosts = forest(cloud(free_of_a), history(ASKED))
     assert {root: hosts.score(root) for root in ROOTS} == hosts.scores()
 
 
-def test_a_server_pays_for_itself_on_a_host_in_use() -> None:
+def test_a_server_pays_only_for_the_server_on_a_host_in_use() -> None:
     assert further_cost(forest(cloud(600), history(ASKED)), "a") == pytest.approx(0.03)
 
 

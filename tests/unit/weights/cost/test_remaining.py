@@ -27,7 +27,7 @@ def left(*only_resources: str) -> RemainingAmounts:
     return amounts
 
 
-def test_what_a_server_leaves_is_weighted_in_average_hosts() -> None:
+def test_the_amounts_left_by_a_server_are_weighted_in_average_hosts() -> None:
     amounts = left()
     assert list(AnsweredAmounts(SUMMARIES).roots()) == ["none", "a", "b"]
     # a: (8 - 4) / 16 VCPU, and 4 / 4 PCPU with the weight 0.5. On b, nothing is left.

@@ -22,7 +22,7 @@ def test_the_scale_of_a_cloud() -> None:
     assert scale.weights == {"VCPU": 1.0, "VGPU": 1.0}
 
 
-def test_a_class_that_nobody_uses_weighs_little() -> None:
+def test_a_class_without_use_weighs_little() -> None:
     summaries = [provider("a", VCPU=(10, 9), DISK_GB=(10, 0), PCPU=(0, 0))]
     weights = scale_of(summaries, 1).weights
     assert weights == {"VCPU": 1.0, "DISK_GB": pytest.approx(0.01)}  # (0.1/1.0)**2
@@ -45,7 +45,7 @@ def test_the_parts_and_the_score_of_a_host() -> None:
     assert (gpu.trait_score, gpu.traits) == (0.0, {})
 
 
-def test_the_server_that_fills_a_host_gets_the_score_1_there() -> None:
+def test_the_server_that_fills_a_host_gets_the_score_1_on_the_host() -> None:
     forest = make_forest(CLOUD, {"VCPU": 4}, scoring=BEST_FIT)
     assert forest.score("plain") == 1.0
 
@@ -56,7 +56,7 @@ def test_a_claim_makes_a_host_fit_better() -> None:
     assert forest.score("plain") == pytest.approx(0.25 / (0.25 + 0.125))  # 1 VCPU is left
 
 
-def test_a_rare_class_keeps_servers_away_that_do_not_request_it() -> None:
+def test_a_rare_class_keeps_away_servers_without_a_request_for_the_class() -> None:
     """The tighter host has the only devices: the looser host wins."""
     cloud = {f"plain {n}": provider(f"plain {n}", VCPU=(8, 2)) for n in range(9)}
     cloud["gpu"] = provider("gpu", VCPU=(8, 5), VGPU=(4, 1))

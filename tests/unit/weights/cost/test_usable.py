@@ -76,7 +76,7 @@ def test_the_outcome_of_each_candidate() -> None:
         assert outcomes == [(half, half), (half, whole)]
 
 
-def test_what_servers_of_several_sizes_could_use() -> None:
+def test_amounts_usable_by_servers_of_several_sizes() -> None:
     """Small servers count once, large ones a half."""
     usable = UsableAmounts()
     small = ServerShape.from_groups([RequestGroup(resources={"VCPU": 2})])
