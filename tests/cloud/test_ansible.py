@@ -31,7 +31,7 @@ def test_the_page_on_a_stock_cloud(shell: Shell) -> None:
     assert changes(shell.follow(playbook)) == {"compute1": 0, "controller": 0}
 
 
-def test_a_gold_server_has_its_shares(shell: Shell) -> None:
+def test_a_gold_server_has_shares(shell: Shell) -> None:
     boot_gold(shell)
 
 

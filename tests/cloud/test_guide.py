@@ -45,7 +45,7 @@ def test_the_guide(shell: Shell) -> None:
         print(f"$ {step.command}\n{shell.follow(step)}")  # noqa: T201  # what a person sees
 
 
-def test_the_server_from_before_has_its_shares(shell: Shell) -> None:
+def test_the_server_older_than_the_tiers_has_shares(shell: Shell) -> None:
     """The restart in the guide gave the server 100 x 1 shares, and did not touch the guest."""
     old = shell.output_of("openstack server show old -f value -c id")
     assert allocations(shell)[old] == {"VCPU": 1, "MEMORY_MB": 128, "CUSTOM_VCPU_SHARES": 100}

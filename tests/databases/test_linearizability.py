@@ -89,7 +89,7 @@ UNCERTAIN, MISMATCH, REFUSED = Outcome.UNCERTAIN, Outcome.MISMATCH, Outcome.REFU
         ),
     ],
 )
-def test_there_is_an_order(history: list[Operation]) -> None:
+def test_a_history_with_an_order(history: list[Operation]) -> None:
     assert contradiction(history) == ""
 
 
@@ -137,7 +137,7 @@ def test_there_is_an_order(history: list[Operation]) -> None:
         ),
     ],
 )
-def test_there_is_no_order(history: list[Operation]) -> None:
+def test_a_history_without_an_order(history: list[Operation]) -> None:
     assert "no order" in contradiction(history)
 
 

@@ -44,7 +44,9 @@ def test_nothing_is_sold_twice(database: Database, placement_url: str) -> None:
 
 
 @pytest.mark.usefixtures("clean")
-def test_the_monitor_sees_what_is_sold_twice(database: Database, placement_url: str) -> None:
+def test_the_monitor_sees_amounts_that_are_sold_twice(
+    database: Database, placement_url: str
+) -> None:
     """More than there is of a class, and a class without an inventory."""
     transport = Adapter(Session(auth=Token(placement_url, "admin")), service_type="placement")
     client = PlacementClient(transport)

@@ -221,7 +221,7 @@ def test_a_thread_that_is_not_scheduled_by_weight(start: Start, audit: Audit) ->
     assert found["idle", "scheduler"]["found"].endswith(" is SCHED_IDLE")
 
 
-def test_what_somebody_did_behind_libvirt(
+def test_changes_made_behind_libvirt(
     start: Start, audit: Audit, caplog: pytest.LogCaptureFixture
 ) -> None:
     domain = start("changed", 100)
@@ -302,7 +302,9 @@ def test_a_busy_process_is_named(start: Start, audit: Audit) -> None:
     assert text.startswith("process 'sh' in cgroup /cputiers")
 
 
-def test_what_placement_has(start: Start, audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allocations_in_placement(
+    start: Start, audit: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     right, wrong = start("right", 100), start("wrong", 50)
     held = {right.UUIDString(): 100, wrong.UUIDString(): 25}
     with embedded_placement() as client:
@@ -337,7 +339,7 @@ def test_fix_without_permission_changes_nothing(
     assert weight_file(domain).read_text() == "400\n"
 
 
-def test_what_libvirt_refuses_is_told_for_each_guest(audit: Audit, start: Start) -> None:
+def test_a_refusal_of_libvirt_is_reported_for_each_guest(audit: Audit, start: Start) -> None:
     domain = start("there", 100)
     there, gone = domain.UUIDString(), "11111111-1111-4111-8111-111111111111"
     failed = set_weights("", {gone: 10, there: 300_000})

@@ -12,7 +12,7 @@ from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import LibvirtUnavailable, read_capabilities
 
 
-def test_this_machine(daemon_uri: str) -> None:
+def test_the_capabilities_of_the_local_machine(daemon_uri: str) -> None:
     topology = parse_capabilities(read_capabilities(daemon_uri), where=daemon_uri)
     online = Path("/sys/devices/system/cpu/online").read_text().strip()
     assert str(topology.cpus) == online
@@ -51,7 +51,7 @@ def test_the_command_line_asks_libvirt(daemon_uri: str, tmp_path: Path) -> None:
         assert asked["VCPU"]["total"] == connection.getInfo()[2]
 
 
-def test_a_libvirt_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_libvirt(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     uri = f"qemu+unix:///system?socket={tmp_path}/absent"
     with pytest.raises(LibvirtUnavailable, match="absent"):
         read_capabilities(uri)

@@ -66,7 +66,7 @@ def test_libvirt_takes_the_whole_range(start: Start) -> None:
         assert int(weight_file(guest).read_text()) == weight
 
 
-def test_libvirt_refuses_less_than_its_least_weight(
+def test_libvirt_refuses_a_weight_below_the_least_weight(
     hypervisor: libvirt.virConnect, start: Start
 ) -> None:
     """The reason of decision D70: the least weight is 2 on cgroup v1, and with libvirt 9.0."""

@@ -66,7 +66,7 @@ def test_more_than_10000_is_refused(guest: libvirt.virDomain, weights: Weights) 
     assert weights() == (10_000, 10_000)
 
 
-def test_libvirt_refuses_less_than_its_least_weight(
+def test_libvirt_refuses_a_weight_below_the_least_weight(
     host: HostV2, guest: libvirt.virDomain, weights: Weights, xml: str
 ) -> None:
     """The reason of decision D70: for libvirt 9.0 the least weight is 2 on cgroup v2, too."""

@@ -36,7 +36,7 @@ two_cpus = pytest.mark.skipif(
 
 
 @two_cpus
-def test_on_this_host(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
+def test_random_contests_on_the_local_host(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
     deadline = time.monotonic() + SECONDS_ON_THE_HOST
     number = valid = 0
     while time.monotonic() < deadline:

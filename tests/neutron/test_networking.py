@@ -192,7 +192,7 @@ def test_tunnels(tree: ProviderTree) -> None:
     assert tunnel.traits == {placement_constants.TRAIT_NETWORK_TUNNEL, *types}
 
 
-def test_options_of_an_inventory_are_those_of_neutron() -> None:
+def test_options_of_an_inventory_are_the_options_of_neutron() -> None:
     options = {
         "allocation_ratio": 1.5,
         "min_unit": 1,
@@ -257,14 +257,14 @@ def as_neutron_writes(neutron: Any, client: PlacementClient, tree: ProviderTree)
             neutron.update_resource_provider_inventories(provider.uuid, inventories)
 
 
-def test_after_neutron_there_is_nothing_to_write(
+def test_after_neutron_nothing_is_left_to_write(
     neutron: Any, client: PlacementClient, tree: ProviderTree
 ) -> None:
     as_neutron_writes(neutron, client, tree)
     assert sync_networking(client, tree) == NetworkingChanges(changes=(), kept=())
 
 
-def test_after_us_neutron_finds_its_providers(
+def test_after_cpu_tiers_neutron_finds_the_providers(
     neutron: Any, client: PlacementClient, tree: ProviderTree
 ) -> None:
     sync_networking(client, tree)

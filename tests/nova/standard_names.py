@@ -92,7 +92,7 @@ class TestOneHost(Computes):
         self.first = self.boot_on("one", self.gold)
         put_back(self.client, "one")
 
-    def test_a_host_keeps_its_name_until_the_rename(self) -> None:
+    def test_a_host_keeps_the_custom_name_until_the_rename(self) -> None:
         self.restart("one")
         self._run_periodics()
         second = self.boot_on("one", self.gold)
@@ -134,7 +134,7 @@ class TestOneHost(Computes):
         totals = self.tree.totals("one")["one"]
         return {name: total for name, total in totals.items() if name.endswith("VCPU_SHARES")}
 
-    def test_servers_without_shares_get_them_under_the_name_of_the_host(self) -> None:
+    def test_servers_without_shares_get_shares_under_the_name_of_the_host(self) -> None:
         body = self.placement.get(f"/allocations/{self.first}", version="1.28").body
         del body["allocations"][self.uuid]["resources"][CUSTOM]
         self.placement.put(f"/allocations/{self.first}", body, version="1.28")
@@ -171,13 +171,13 @@ class TestOneHost(Computes):
         full = self.boot(self.tier("full", "1000", vcpus=2), state="ERROR")  # 2,000 of 1,600
         assert "without one of these: 2000 VCPU_SHARES" in self.fault_of(full)
 
-    def test_only_shares_of_the_other_name_are_lacking(self) -> None:
+    def test_only_shares_of_the_standard_name_are_lacking(self) -> None:
         full = self.boot(self.tier("full", "1000", vcpus=2), state="ERROR")
         assert "without one of these: 2000 VCPU_SHARES" in self.fault_of(full)
 
 
 class TestHeal(Commands):
-    def test_a_server_is_healed_under_the_name_of_its_host(self) -> None:
+    def test_a_server_is_healed_under_the_share_name_of_the_host(self) -> None:
         self.reporting(True)
         self.start_host("one")
         server = self.boot_on("one", self.tier("gold", "100", vcpus=2))  # the scheduler asks none

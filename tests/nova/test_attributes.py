@@ -88,7 +88,7 @@ def test_an_attribute_that_does_not_fit_is_named(wrong: Attribute, reason: str) 
 
 
 @pytest.mark.parametrize("service", [SCHEDULER, COMPUTE])
-def test_the_attributes_of_a_service_fit_this_nova(service: Service) -> None:
+def test_the_attributes_of_a_service_fit_the_installed_nova(service: Service) -> None:
     needed = {each for feature in service.features for each in feature.attributes}
     assert len(needed) >= 5
     for each in needed:

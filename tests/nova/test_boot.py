@@ -11,12 +11,12 @@ PLAIN = "quota:cpu_shares"
 
 
 class TestBoot(Cloud):
-    def test_a_multiplier_claims_its_shares(self) -> None:
+    def test_a_multiplier_claims_shares(self) -> None:
         self.start_host("one", **{SHARES: 800})
         server = self.boot(self.tier("bronze", "2.5", vcpus=3))
         assert self.allocated(server["id"]) == {"one": 8}  # 2.5 x 3 = 7.5
 
-    def test_shares_of_the_domain_are_claimed_as_they_stand(self) -> None:
+    def test_shares_of_the_domain_are_claimed_unscaled(self) -> None:
         self.start_host("one", **{SHARES: 800})
         server = self.boot(self.flavor("legacy", {PLAIN: "70"}, vcpus=3))
         assert self.allocated(server["id"]) == {"one": 70}
@@ -26,14 +26,14 @@ class TestBoot(Cloud):
         server = self.boot(self.flavor("plain"))
         assert self.allocated(server["id"]) == {"one": None}
 
-    def test_what_the_flavor_states_itself_wins(self) -> None:
+    def test_amounts_in_the_flavor_win(self) -> None:
         self.start_host("one", **{SHARES: 800})
         own = self.flavor("own", {MULTIPLIER: "100", f"resources:{SHARES}": "7"})
         assert self.allocated(self.boot(own)["id"]) == {"one": 7}
         none = self.flavor("none", {MULTIPLIER: "100", f"resources:{SHARES}": "0"})
         assert self.allocated(self.boot(none)["id"]) == {"one": None}
 
-    def test_only_as_many_servers_as_there_are_shares(self) -> None:
+    def test_no_more_servers_than_shares(self) -> None:
         self.start_host("one", **{SHARES: 250})
         gold = self.tier("gold", "100")
         self.boot(gold)
@@ -92,7 +92,7 @@ class TestFaults(Cloud):
         assert "5000 x 4 vCPUs is a weight of 20000" in self.fault_of(server)
         self.assert_scheduler_lives()
 
-    def test_a_resize_to_garbage_leaves_the_server_as_it_is(self) -> None:
+    def test_a_resize_to_a_faulty_flavor_leaves_the_server_unchanged(self) -> None:
         server = self.boot(self.tier("gold", "100"))
         failure = self.fail_to_resize(server, self.tier("bad", "gold"))
         assert self.allocated(server["id"]) == {"one": 100}

@@ -50,7 +50,7 @@ def test_allocations_belong_to_a_flavor(consumer: ConsumerRecord, name: str | No
     assert (owner and owner.flavor.name) == name
 
 
-def test_a_migration_is_told_from_its_server_by_name() -> None:
+def test_a_migration_and_the_server_have_different_names() -> None:
     owner = record(MIGRATION, "live-migration").owner
     assert owner is not None
     assert owner.name == "server web (the-server), source of migration the-migration"

@@ -34,7 +34,7 @@ def test_extra_specs_that_nova_did_not_load() -> None:
     assert to_flavor(flavor()).extra_specs == {}
 
 
-def test_a_flavor_whose_name_nova_did_not_load() -> None:
+def test_a_flavor_without_a_loaded_name() -> None:
     sizes = {"vcpus": 1, "memory_mb": 512, "root_gb": 1, "ephemeral_gb": 0, "swap": 0}
     assert to_flavor(objects.Flavor(**sizes)).name == "(unnamed)"
 

@@ -58,7 +58,7 @@ def test_a_host() -> None:
     assert cell.used.pages == {2048: 3}
 
 
-def test_a_host_whose_socket_is_not_known() -> None:
+def test_a_host_with_unknown_sockets() -> None:
     (cell,) = to_compute_host(objects.NUMATopology(cells=[host_cell()])).cells
     assert cell.socket is None
 
@@ -101,7 +101,7 @@ def test_the_page_size_of_a_guest(sizes: list[int | None], page_size: object) ->
     assert guest.page_size == page_size
 
 
-def test_a_guest_and_its_pinning() -> None:
+def test_a_guest_with_a_pinning() -> None:
     """The guest cells are on host cells 3 and 1: Nova writes these ids over those of the guest."""
     pins = [{1: 7}, {3: 5}]
     cells = [

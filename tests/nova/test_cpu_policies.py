@@ -59,7 +59,7 @@ def flavor(specs: Mapping[str, str], vcpus: int = 8) -> Any:
         pytest.param({"resources1:PCPU": "4", "resources2:PCPU": "4"}, id="one class twice"),
     ],
 )
-def test_what_nova_knows_goes_to_it_untouched(specs: dict[str, str]) -> None:
+def test_values_that_nova_knows_go_to_nova_unchanged(specs: dict[str, str]) -> None:
     asked = flavor(specs)
     assert cpu_policies.equal_flavor(asked, IMAGE) is asked
 
@@ -143,7 +143,7 @@ def test_a_key_that_nova_does_not_know_keeps_no_server_from_moving(
     assert hardware.numa_get_constraints(dedicated, IMAGE).emulator_threads_policy == novas
 
 
-def test_isolated_emulator_threads_without_a_cpu_for_them_are_ignored() -> None:
+def test_isolated_emulator_threads_without_a_spare_cpu_are_ignored() -> None:
     shared = {SPEC_KEY: "isolate"}
     assert hardware.numa_get_constraints(flavor(shared), IMAGE) is None
     exact = {SPEC_KEY: "isolate", "resources:PCPU": "8"}

@@ -56,7 +56,7 @@ def test_created_once() -> None:
     assert client.put.mock_calls == [CREATED]
 
 
-def test_not_where_nobody_asks() -> None:
+def test_names_are_not_created_without_a_request() -> None:
     client = Client()
     query(client, 3, RequestGroup(resources={"VCPU": 1}))
     assert client.put.mock_calls == []
@@ -107,7 +107,7 @@ def test_the_traits_of_an_installed_translator_are_created() -> None:
     assert query_of(request).names == {"/traits/CUSTOM_FAST"}
 
 
-def test_a_placement_that_hangs_delays_one_query_by_the_budget(
+def test_a_hanging_placement_delays_a_single_query_by_the_budget(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(custom_names, "_CREATION", Beside("Names", seconds=0.1))

@@ -177,7 +177,7 @@ def switch_on(*names: str) -> None:
         ),
     ],
 )
-def test_a_service_wraps_what_its_options_need(
+def test_a_service_wraps_the_functions_that_the_options_need(
     start: Callable[[], None], switches: tuple[str, ...], functions: set[str]
 ) -> None:
     switch_on(*switches)
@@ -206,7 +206,7 @@ def test_a_feature_that_is_off_stops_no_service(
     assert wrapped() == []
 
 
-def test_a_refusal_says_its_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_names_the_option_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(HostState, "consume_from_request")
     monkeypatch.delattr(SchedulerManager, "_get_alternate_hosts")
     switch_on(SHARES, QUERY, MULTIPLIER)
@@ -247,7 +247,7 @@ def test_a_translator_of_another_distribution(monkeypatch: pytest.MonkeyPatch) -
     assert set(wrapped()) == SCORES | CLAIMS
 
 
-def test_nova_api_that_has_not_read_its_configuration_yet() -> None:
+def test_nova_api_before_the_configuration_is_read() -> None:
     switch_on(POLICIES)
     api.start()
     assert wrapped() == ["nova.service.setup_profiler"]
@@ -263,7 +263,7 @@ def test_every_seam_belongs_to_a_feature() -> None:
     assert all_seams() - of_features == {api.CONFIGURED}
 
 
-def test_a_start_is_one_line_of_the_log(
+def test_a_start_is_a_single_line_of_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake = ModuleType("fake_nova")

@@ -39,7 +39,7 @@ def resize(self, host: str, quiet: bool = False) -> str:
         pytest.param(PLAIN.replace("\n", "\n    "), id="a method, indented as in its class"),
     ],
 )
-def test_the_same_body(equal: str) -> None:
+def test_equal_bodies_have_equal_fingerprints(equal: str) -> None:
     assert fingerprint(equal.removeprefix("\n")) == fingerprint(PLAIN)
 
 
@@ -64,7 +64,7 @@ def test_a_text_of_several_lines_at_the_margin() -> None:
     assert fingerprint(method) == fingerprint(function)
 
 
-def test_the_fingerprints_of_this_nova_are_those_of_its_wheel() -> None:
+def test_the_fingerprints_of_the_installed_nova_are_known() -> None:
     release = version("nova")
     for seam in all_seams():
         body = fingerprint(inspect.getsource(function_of(seam)))

@@ -8,7 +8,7 @@ from cpu_tiers.tools.cloud.status import check_functions
 from tests.nova.wrapping import wrapped
 
 
-def test_this_nova_fits() -> None:
+def test_the_installed_nova_fits() -> None:
     assert check_functions().code == Code.SUCCESS
     assert wrapped() == []
 

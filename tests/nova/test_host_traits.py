@@ -42,7 +42,7 @@ class TestHostTraits(Computes):
         """Return the traits of a host that are about functions of cpu-tiers."""
         return {name for name in self.tree.traits(host, host) if "CUSTOM_COMPUTE_" in name}
 
-    def test_a_new_server_lands_where_its_flavor_works(self) -> None:
+    def test_a_new_server_lands_on_a_host_that_supports_the_flavor(self) -> None:
         for flavor in (self.gold, self.mixed):  # off: any host takes the server
             self.boot_on("old", flavor)
         self.restart_scheduler(require_host_traits=True)
@@ -68,7 +68,7 @@ class TestHostTraits(Computes):
         assert [self.host_of(server) for server in (cold, gone)] == ["old", "old"]
         assert self.held(cold["id"]) == {"old": {"VCPU": 2, "MEMORY_MB": 512, SHARES: 200}}
 
-    def test_the_traits_go_with_their_options(self) -> None:
+    def test_the_traits_go_with_the_options(self) -> None:
         self.flags(compute_driver="cpu_tiers.LibvirtDriver")
         self._create_trait("CUSTOM_OF_AN_OPERATOR")
         uuid = self.compute_rp_uuids["new"]

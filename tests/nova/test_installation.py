@@ -93,7 +93,9 @@ def test_the_launcher_is_nova_compute(built: Path, nova_site: Path) -> None:
     assert shown == same != ""
 
 
-def test_the_launcher_loads_the_driver_when_nova_asks_for_it(built: Path, nova_site: Path) -> None:
+def test_the_launcher_loads_the_driver_when_nova_asks_for_the_driver(
+    built: Path, nova_site: Path
+) -> None:
     code = (
         "import sys; from cpu_tiers.nova.compute import launcher; launcher.register();"
         "import nova.virt; print([m for m in sys.modules if m == 'nova.virt.libvirt.driver'])"
@@ -101,12 +103,12 @@ def test_the_launcher_loads_the_driver_when_nova_asks_for_it(built: Path, nova_s
     assert run(code, built / "site", nova_site) == "[]\n"
 
 
-def test_the_sdist_has_what_the_wheel_is_built_from(built: Path) -> None:
+def test_the_sdist_has_the_sources_of_the_wheel(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         names = archive.getnames()
     assert any(name.endswith("/packaging/nova_virt_cpu_tiers.py") for name in names)
     assert any(name.endswith("/nova-compute.service.d/cpu-tiers.conf") for name in names)
 
 
-def test_what_is_installed_has_the_module_too() -> None:
+def test_the_installed_package_has_the_virt_module() -> None:
     assert run("import nova.virt.cpu_tiers as m; print(m.__all__)") == "['LibvirtDriver']\n"

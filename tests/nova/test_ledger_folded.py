@@ -51,7 +51,7 @@ def read(client: PlacementApiClient, url: str) -> dict[str, Any]:
     return dict(client.get(url, version="1.20").body)
 
 
-def test_a_host_has_only_the_providers_of_its_devices(client: PlacementApiClient) -> None:
+def test_a_host_has_only_the_providers_of_devices(client: PlacementApiClient) -> None:
     for url in ("/resource_providers", f"/resource_providers?in_tree={HOST}"):
         found = {each["uuid"] for each in read(client, url)["resource_providers"]}
         assert found == {HOST, DEVICE}
@@ -73,6 +73,6 @@ def test_a_server_holds_all_of_the_root_provider(client: PlacementApiClient) -> 
     assert {each: of["resources"] for each, of in held.items()} == {HOST: OF_HOST}
 
 
-def test_an_error_is_as_it_was(client: PlacementApiClient) -> None:
+def test_an_error_is_unchanged(client: PlacementApiClient) -> None:
     answer = client.get(f"/resource_providers/{uuid.uuid4()}/inventories", version="1.20")
     assert answer.status == 404

@@ -84,7 +84,7 @@ def test_a_module_that_does_not_end_leaves_the_outcomes_before(
     ],
     ids=["the test fails", "the test would pass"],
 )
-def test_a_service_that_ends_the_process_fails_its_test(
+def test_a_service_that_ends_the_process_fails_the_test(
     tmp_path: Path, statement: str, line: str
 ) -> None:
     answer, outcomes = run(tmp_path, statement, [])

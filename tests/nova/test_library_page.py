@@ -9,7 +9,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_the_example_prints_what_the_page_states(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_prints_the_output_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = examples("reference/library.rst", with_nova=True)
     exec(code, {})  # noqa: S102  # the code is in this repository
     assert capsys.readouterr().out == stated_output(code) != ""

@@ -159,7 +159,7 @@ def loaded() -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_wing_is_imported_with_its_option(case: str, loaded: dict[str, dict[str, int]]) -> None:
+def test_a_wing_is_imported_with_the_option(case: str, loaded: dict[str, dict[str, int]]) -> None:
     wings = {wing for wing in WINGS if f"cpu_tiers.{wing}" in loaded[case]}
     assert wings == set(CASES[case][2])
 

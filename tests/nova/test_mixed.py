@@ -124,7 +124,7 @@ class TestAsking(Mixed):
         self._wait_for_action_fail_completion({"id": cold}, "migrate", "conductor_migrate_server")
         self.check(cold, "new", shares=200, weight="200")
 
-    def test_the_upgrade_of_the_other_host(self) -> None:
+    def test_the_upgrade_of_the_old_host(self) -> None:
         self.flags(compute_driver="cpu_tiers.LibvirtDriver")
         self.restart("old")
         for server in self.servers:

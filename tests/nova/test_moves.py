@@ -70,7 +70,7 @@ class TestColdMigration(Moves):
 
 
 class TestLiveMigration(LibvirtMigrationMixin, Moves):
-    def test_there(self) -> None:
+    def test_a_live_migration(self) -> None:
         self.src, self.dest = self.computes["one"], self.computes["two"]
         self._live_migrate(self.server)
         assert self.host_of(self.server) == "two"

@@ -18,7 +18,7 @@ from cpu_tiers.nova.notes import (
 )
 
 
-def test_a_copy_of_a_request_has_a_value_of_its_own() -> None:
+def test_a_copy_of_a_request_has_separate_notes() -> None:
     request = ResourceRequest()
     note(request, names=frozenset({"/traits/CUSTOM_A"}))
     duplicate = copy.copy(request)
@@ -27,7 +27,7 @@ def test_a_copy_of_a_request_has_a_value_of_its_own() -> None:
     assert query_of(duplicate) == QueryNotes(names=query_of(request).names, is_unexplained=True)
 
 
-def test_an_object_of_nova_keeps_its_notes() -> None:
+def test_an_object_of_nova_keeps_the_notes() -> None:
     spec, host = objects.RequestSpec(), HostState("one", "one", "cell")
     search_of(spec).has_warned = True
     host_of(host).left = {"one": {}}
@@ -36,12 +36,12 @@ def test_an_object_of_nova_keeps_its_notes() -> None:
     assert vars(host)["cpu_tiers"] is host_of(host)
 
 
-def test_a_look_leaves_a_request_as_it_is() -> None:
+def test_a_look_leaves_a_request_unchanged() -> None:
     request = SimpleNamespace()
     assert query_of(request) == QueryNotes()
     assert vars(request) == {}
 
 
-def test_what_has_no_attributes_keeps_nothing() -> None:
+def test_an_object_without_attributes_keeps_no_notes() -> None:
     """Tests of Nova weigh hosts for a dictionary."""
     assert search_of({}) == SearchNotes()

@@ -84,7 +84,7 @@ def report_by_file(cloud: Computes) -> None:
 class TestWayDown(Computes):
     """From the driver of cpu-tiers to Nova's own driver, with a server in place."""
 
-    def test_one_file_and_a_restart(self) -> None:
+    def test_the_move_to_a_provider_file_takes_a_single_restart(self) -> None:
         self.flags(group="compute", cpu_shared_set="0-7")
         self.flags(cpu_allocation_ratio=2.0)
         self.start_compute("one", host_info=hardware())
@@ -127,7 +127,7 @@ class TestOwnMeans(Computes):
         assert pair is not None
         return self.flavor(name, pair.properties, vcpus=vcpus)
 
-    def test_a_gold_server_has_its_shares_and_its_weight(self) -> None:
+    def test_a_gold_server_has_shares_and_weight(self) -> None:
         self.start_own_host("one")
         assert self.inventory("one") == {
             "total": 800,  # 8 x 100

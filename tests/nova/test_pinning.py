@@ -82,7 +82,7 @@ def check_in_nova(theirs: objects.NUMATopology, guest: GuestTopology, pinning: P
     assert usage(freed) == usage(theirs)
 
 
-def test_a_guest_there_and_back() -> None:
+def test_a_guest_survives_the_conversion_to_nova_and_back() -> None:
     asked = objects.InstanceNUMATopology(
         cells=[
             objects.InstanceNUMACell(

@@ -121,7 +121,7 @@ def test_the_form(
     assert needed == (physnets if version == "1.39" else set())
 
 
-def test_a_flavor_with_only_traits_stays_what_it_is_in_nova() -> None:
+def test_a_flavor_group_with_only_traits_is_unchanged() -> None:
     specs = {"trait7:HW_NUMA_ROOT": "required"}
     _, parameters, _ = query([group("a", {}, TRAITS)], ["a"], specs)
     assert ("resources7", "") in parameters

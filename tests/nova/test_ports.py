@@ -102,7 +102,7 @@ def test_bindings(
 
 @pytest.mark.parametrize("of_flavor", range(3))
 @pytest.mark.parametrize("of_ports", range(3))
-def test_a_missing_group_policy_means_what_it_means_in_nova(of_flavor: int, of_ports: int) -> None:
+def test_a_missing_group_policy_has_the_meaning_of_nova(of_flavor: int, of_ports: int) -> None:
     """Two groups of the flavor need a policy: Placement would answer 400 without."""
     specs = {f"resources{number}:VGPU": "1" for number in range(1, 1 + of_flavor)}
     sizes = {"vcpus": 2, "memory_mb": 64, "root_gb": 1, "ephemeral_gb": 0, "swap": 0}

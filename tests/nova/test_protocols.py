@@ -17,9 +17,7 @@ from cpu_tiers.nova.attributes import Attribute
         (protocols.ResourceTracker, "nova.compute.resource_tracker:ResourceTracker"),
     ],
 )
-def test_the_classes_of_nova_have_the_members_of_their_protocols(
-    protocol: type, place: str
-) -> None:
+def test_the_classes_of_nova_have_the_members_of_the_protocols(protocol: type, place: str) -> None:
     members = {*protocol.__annotations__, *vars(protocol).keys() & {"get_request_group"}}
     assert len(members) >= 2
     for name in members:

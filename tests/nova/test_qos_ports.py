@@ -99,7 +99,7 @@ class TestLives(Qos):
         assert self.used() == {ONE: 0, TWO: 0}
         assert "allocation" not in self.neutron.profile(P1)
 
-    def test_a_detached_port_takes_its_part_along(self) -> None:
+    def test_a_detached_port_frees_the_allocation_of_the_port(self) -> None:
         self._detach_interface(self.server, P1)
         assert self.devices_of(self.server["id"]) == {ONE: {EGRESS: 500}}
         assert self.shares_of(self.server["id"]) == {"one": 200}
@@ -143,7 +143,7 @@ class TestLives(Qos):
 class TestNoRoom(Qos):
     CAST_AS_CALL = False  # what fails in a service does so there, and not in the API
 
-    def test_what_no_host_has_room_for(self) -> None:
+    def test_a_move_without_room_for_the_ports_fails(self) -> None:
         self.neutron.ask(P2, bandwidth(2001))  # 1000 + 2001 > 3000
         self.api.post_server_action(self.server["id"], {"migrate": None})
         self._wait_for_action_fail_completion(self.server, "migrate", "conductor_migrate_server")

@@ -78,7 +78,7 @@ def test_methods_of_all_kinds_and_functions(module: ModuleType) -> None:
     assert module.plain("a") == module.Service.plain("a") == module.Service().plain("a") == "aa"
 
 
-def test_a_class_method_still_knows_its_class(module: ModuleType) -> None:
+def test_a_wrapped_class_method_still_knows_the_class(module: ModuleType) -> None:
     install([MADE])
     special: Any = type("Special", (module.Service,), {})
     assert special.made(2) == "Special 2Special 2"
@@ -92,7 +92,7 @@ def test_again_changes_nothing(module: ModuleType) -> None:
     assert module.plain("a") == "aa"
 
 
-def test_several_seams_around_one_function(module: ModuleType) -> None:
+def test_several_seams_around_a_single_function(module: ModuleType) -> None:
     def shout(original: Callable[..., Any]) -> Callable[..., Any]:
         return functools.wraps(original)(lambda text: original(text) + "!")
 
@@ -126,7 +126,7 @@ def test_many_threads_wrap_once(module: ModuleType) -> None:
         pytest.param("text, quiet", id="the parameters of the releases before"),
     ],
 )
-def test_a_function_with_other_parameters_in_other_releases(
+def test_a_function_with_different_parameters_in_different_releases(
     module: ModuleType, parameters: str
 ) -> None:
     others = tuple(names for names in ("text, quiet", "text") if names != parameters)
@@ -217,7 +217,7 @@ def test_an_outer_wrapper_of_another_does_not_hide_ours(module: ModuleType) -> N
     assert module.plain("a") == "aaaa"
 
 
-def test_a_wrapper_of_wrapt_still_knows_its_instance(module: ModuleType) -> None:
+def test_a_wrapper_of_wrapt_still_knows_the_instance(module: ModuleType) -> None:
     """The vendor's wrapper is called once, with what it gets without cpu-tiers."""
     seen: list[tuple[Any, tuple[Any, ...]]] = []
 
@@ -261,7 +261,7 @@ def test_a_wrapper_of_wrapt_still_knows_its_instance(module: ModuleType) -> None
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_and_nothing_is_wrapped(
+def test_a_mismatch_is_refused_and_nothing_is_wrapped(
     module: ModuleType, wrong: Seam, found: str
 ) -> None:
     with pytest.raises(SeamMismatch) as caught:
@@ -271,14 +271,14 @@ def test_what_does_not_fit_is_refused_and_nothing_is_wrapped(
     assert module.plain("a") == "a"
 
 
-def test_what_is_only_verified_is_left_alone(module: ModuleType) -> None:
+def test_a_function_that_is_only_verified_is_left_alone(module: ModuleType) -> None:
     plain = module.plain
     assert install([Seam(module="fake_nova", path="plain", parameters="text")]) == ()
     assert module.plain is plain
     assert vars(plain) == {}
 
 
-def test_a_removed_seam_leaves_the_others(module: ModuleType) -> None:
+def test_a_removed_seam_leaves_the_remaining_seams(module: ModuleType) -> None:
     def shout(original: Callable[..., Any]) -> Callable[..., Any]:
         return functools.wraps(original)(lambda text: original(text) + "!")
 
@@ -431,5 +431,5 @@ def test_no_seam_is_missing_above() -> None:
     assert {str(seam) for seam in all_seams()} == needed
 
 
-def test_all_seams_fit_this_nova() -> None:
+def test_all_seams_fit_the_installed_nova() -> None:
     verify(tuple(all_seams()))

@@ -17,7 +17,7 @@ def test_the_page_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("seam", sorted(all_seams(), key=str), ids=str)
-def test_a_seam_says_why_what_breaks_unseen_and_what_would_end_it(seam: Seam) -> None:
+def test_a_seam_has_a_reason_an_unseen_breach_and_an_end(seam: Seam) -> None:
     texts = TEXTS[name_of(seam)]
     for text in (texts["why"], texts["unseen"]):
         assert text.endswith(".")

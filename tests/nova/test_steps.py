@@ -91,7 +91,7 @@ def test_a_wrapper_takes_no_step_of_an_option_that_is_off(
     assert steps(SchedulerManager._get_sorted_hosts) == []
 
 
-def test_two_services_in_one_process_share_a_wrapper(switch_on: Callable[..., None]) -> None:
+def test_two_services_in_a_single_process_share_a_wrapper(switch_on: Callable[..., None]) -> None:
     switch_on(PORTS)
     COMPUTE.start()
     wrapper = SchedulerReportClient.get_allocation_candidates
@@ -132,6 +132,6 @@ def test_another_tool_may_wrap_the_function_between_two_starts(
     assert seen == ["the tool", "Placement"]
 
 
-def test_no_two_seams_of_one_function_have_one_place() -> None:
+def test_no_two_seams_of_a_function_have_an_equal_place() -> None:
     counted = Counter((str(seam), seam.place) for seam in all_seams() if seam.wrap)
     assert set(counted.values()) == {1}

@@ -94,7 +94,7 @@ def test_a_release_can_be_built_again_to_the_byte(built: Path, tmp_path: Path) -
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a copy without Git has no tag")
-def test_a_release_has_its_tag_manual_pages_and_components(sdist_of_a_tag: Path) -> None:
+def test_a_release_has_the_tag_the_manual_pages_and_the_components(sdist_of_a_tag: Path) -> None:
     assert sdist_of_a_tag.name == "cpu_tiers-7.8.9.tar.gz"
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
     with tarfile.open(sdist_of_a_tag) as archive:
@@ -144,7 +144,7 @@ def test_the_wheel_has_every_entry_point(wheel: dict[str, bytes]) -> None:
     }
 
 
-def test_the_sdist_has_what_distributions_build_test_and_document_with(sdist: set[str]) -> None:
+def test_the_sdist_has_the_sources_for_build_tests_and_documents(sdist: set[str]) -> None:
     folders = ("contrib", "cpu_tiers", "devstack", "etc", "packaging", "tests")
     wanted = {f"{folder}/{name}" for folder in folders for name in files(folder)}
     pages = {f"docs/{name}" for name in files("docs") if not name.startswith("_build/")}

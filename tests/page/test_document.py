@@ -43,12 +43,12 @@ def test_a_name_is_a_text_of_the_chart(open_html: Open, name: str) -> None:
     assert name in page.locator("#vg-tooltip-element").inner_text()
 
 
-def test_a_chart_says_what_it_shows(open_html: Open) -> None:
+def test_a_chart_has_an_accessible_summary(open_html: Open) -> None:
     page = open_html(page_of("compute-1"))
     place = page.locator(".chart[role=graphics-document]")
     assert place.get_attribute("aria-label") == "What is left of each host."
 
 
-def test_a_chart_that_cannot_be_drawn_says_so(open_html: Open) -> None:
+def test_a_chart_that_cannot_be_drawn_has_a_message(open_html: Open) -> None:
     page = open_html(page_of("compute-1", of_kind=BrokenChart))
     assert "This chart cannot be drawn" in page.locator(".chart").inner_text()

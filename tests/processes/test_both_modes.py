@@ -82,7 +82,7 @@ def check_warnings(mode: Mode, work: str, *, before: int = 0) -> int:
     return number
 
 
-def test_a_placement_that_does_not_answer_what_only_cpu_tiers_asks(mode: Mode) -> None:
+def test_a_placement_that_answers_no_request_of_cpu_tiers(mode: Mode) -> None:
     """Neither the names that the query needs, nor the reason why no host has room."""
     with mode.placement.stalls(NEW_NAMES) as stalled:
         answers = {*ask_many(FEW if IS_LONG else 5, memory_mb=TOO_LARGE_MB)}
@@ -174,7 +174,7 @@ def hang_up(mode: Mode) -> None:
     ask_many(1, rebuild=True)
 
 
-def test_a_life_beside_other_tools(mode: Mode) -> None:
+def test_a_life_beside_wrappers_of_other_products(mode: Mode) -> None:
     """A product of a vendor wraps functions that cpu-tiers wraps, and osprofiler is on."""
     cloud, (_, compute, api) = mode.cloud, mode.daemons
     flavor = cloud.flavor(TIER, vcpus=2)

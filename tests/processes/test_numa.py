@@ -50,7 +50,7 @@ def pinned(host: str) -> int:
     return sum(len(cell.pinned_cpus) for cell in cells_of(host).values())
 
 
-def test_asymmetric_servers_fit_in_one_way(cloud: Cloud, hosts: tuple[str, str]) -> None:
+def test_asymmetric_servers_fit_in_a_single_order(cloud: Cloud, hosts: tuple[str, str]) -> None:
     """Three CPUs of one node are in use, so the guest cell of three vCPUs is on the other node."""
     one, _ = hosts
     first = cloud.boot(cloud.flavor(PINNED, vcpus=3), host=one)
@@ -70,7 +70,7 @@ def test_many_at_once(cloud: Cloud, hosts: tuple[str, str]) -> None:
 
 @DISK
 @pytest.mark.usefixtures("without_rounds")
-def test_resize_on_the_same_host(cloud: Cloud, hosts: tuple[str, str], disk_gb: int) -> None:
+def test_a_resize_within_the_host(cloud: Cloud, hosts: tuple[str, str], disk_gb: int) -> None:
     """Each server has three CPUs of a node with four, so the second is on the other node.
 
     Two servers have all CPUs of the other host. The host is not disabled instead: in nova-compute

@@ -26,6 +26,6 @@ def test_a_tier_is_claimed_and_weighed(cloud: Cloud, plain: str) -> None:
     assert cloud.domain(server, plain).findtext("cputune/shares") == "150"
 
 
-def test_the_api_knows_what_a_multiplier_is(cloud: Cloud) -> None:
+def test_the_api_checks_a_multiplier(cloud: Cloud) -> None:
     with pytest.raises(AssertionError, match=r"400 .*quota:cpu_shares_multiplier"):
         cloud.flavor({MULTIPLIER: "gold"})

@@ -114,7 +114,7 @@ def test_servers_that_hold_something_else(
         pytest.param("JSON 403", f"not written: {MOVE}", id="without the role service"),
     ],
 )
-def test_what_is_written_and_what_is_not(
+def test_changes_written_and_not_written(
     apply: Callable[..., Any],
     root: str,
     client: PlacementClient,

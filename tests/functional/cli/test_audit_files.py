@@ -82,7 +82,7 @@ def test_faults(tmp_path: Path, name: str, content: str, fault: str) -> None:
         read_audit_file(str(path))
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_audit_file(str(tmp_path / "compute-1.prom"))
 

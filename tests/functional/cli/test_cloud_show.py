@@ -121,14 +121,16 @@ def test_the_text(run: Command, placement_conf: Path) -> None:
 
 
 @pytest.mark.usefixtures("hosts")
-def test_a_snapshot_has_the_same_rows(run: Command, placement_conf: Path, tmp_path: Path) -> None:
+def test_a_snapshot_has_the_rows_of_the_live_cloud(
+    run: Command, placement_conf: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "cloud.json"
     run("--config-file", placement_conf, "cloud", "snapshot", path, "--no-flavors")
     live = run("--config-file", placement_conf, "cloud", "show", "-f", "json").stdout
     assert run("cloud", "show", "--snapshot", path, "-f", "json").stdout == live
 
 
-def test_flavors_whose_claim_differs_from_their_weight(run: Command, save: Command) -> None:
+def test_flavors_with_a_claim_that_differs_from_the_weight(run: Command, save: Command) -> None:
     weight, claim = "quota:cpu_shares", "resources:CUSTOM_VCPU_SHARES"
     flavors = {"gold": {weight: "200", claim: "100"}, "silver": {weight: "50"}, "plain": {}}
     snapshot = {

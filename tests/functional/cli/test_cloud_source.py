@@ -32,7 +32,7 @@ def snapshot(run: Command, client: PlacementClient, placement_conf: Path, tmp_pa
     return str(path)
 
 
-def test_the_same_answers(
+def test_a_snapshot_gives_the_answers_of_the_live_cloud(
     run: Command, flavor: Command, placement_conf: Path, snapshot: str, seen: list[str]
 ) -> None:
     file = flavor({"trait:HW_CPU_X86_AVX2": "required"}, vcpus=2, ram=1024, disk=1)
@@ -124,7 +124,7 @@ def test_files_that_are_no_snapshots(run: Command, save: Command, snapshot: str)
         assert [line for line in others if ": snapshot of 2" not in line] == []
 
 
-def test_what_needs_the_cloud(run: Command, snapshot: str) -> None:
+def test_commands_and_arguments_that_need_the_live_cloud(run: Command, snapshot: str) -> None:
     found = run("explain", "--server", "x", "--snapshot", snapshot, status=1)
     assert "a snapshot has no servers, images, ports" in found.stderr
     arguments = ("cloud", "snapshot", "out", "--snapshot", snapshot)

@@ -75,7 +75,7 @@ def test_domain_show_of_a_server_that_fits_in_two_nodes(
     assert ("with hw:numa_nodes=2 the server fits" in result.stderr) == fits
 
 
-def test_domain_show_refuses_what_the_host_would_not_start(
+def test_domain_show_refuses_a_guest_that_the_host_would_not_start(
     run: Command, flavor: Command, capabilities: str, save: Command
 ) -> None:
     pinned = {"hw:cpu_policy": "dedicated"}

@@ -28,7 +28,9 @@ def hosts(client: PlacementClient) -> None:
 
 
 @pytest.mark.usefixtures("hosts")
-def test_why_this_host(run: Command, flavor: Command, placement_conf: Path) -> None:
+def test_the_ranking_of_a_server_with_candidates(
+    run: Command, flavor: Command, placement_conf: Path
+) -> None:
     result = run("--config-file", placement_conf, "explain", flavor({}), "-f", "json")
     shown = json.loads(result.stdout)
     keys = ["hosts", "candidates", "without", "nearest", "ranking", "other_winners", "unknown"]
@@ -94,7 +96,7 @@ def test_why_no_host(run: Command, flavor: Command, placement_conf: Path) -> Non
 
 
 @pytest.mark.usefixtures("hosts")
-def test_a_long_list_is_cut_and_all_shows_it(
+def test_a_long_list_is_cut_and_the_option_all_shows_the_whole_list(
     run: Command, flavor: Command, placement_conf: Path
 ) -> None:
     arguments = ("--config-file", placement_conf, "explain", flavor(TRAIT))

@@ -44,7 +44,7 @@ def test_a_list_of_flavors(run: Command, save: Command) -> None:
     )
 
 
-def test_one_refusal_leaves_no_half_of_the_commands(run: Command, save: Command) -> None:
+def test_a_refused_flavor_leaves_no_half_of_the_commands(run: Command, save: Command) -> None:
     columns = {"ID": "1", "RAM": 4096, "Disk": 1, "Ephemeral": 0, "VCPUs": 2, "Swap": 0}
     mixed = {**GOLD, "hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}
     rows = [
@@ -70,6 +70,6 @@ def test_flavors_of_a_snapshot(run: Command, save: Command) -> None:
         assert [row["flavor"] for row in json.loads(result.stdout)] == names
 
 
-def test_what_is_missing(run: Command, tmp_path: Path) -> None:
+def test_missing_arguments_are_a_usage_error(run: Command, tmp_path: Path) -> None:
     result = run("flavor", "pair", status=2)
     assert "name a file with flavors, or give --flavor or --all" in result.stderr

@@ -113,7 +113,7 @@ def test_an_empty_host_and_tiers_of_our_own(show: Command) -> None:
     assert found["one more huge"]["floor_cpus"] is None
 
 
-def test_a_host_that_reports_its_numa_nodes_counts_as_a_whole(show: Command) -> None:
+def test_a_host_that_reports_numa_nodes_counts_as_a_whole(show: Command) -> None:
     numa = CONF + "enable_numa_reporting_to_placement = true\n"
     found = rows(show(options=("-f", "json"), conf=numa))
     # 800 shares on all nodes together: 8 by 100, and 8 VCPU bound the others

@@ -43,7 +43,7 @@ def test_inventory_show_has_the_specs_6400_shares(
     assert result.stderr == ""
 
 
-def test_the_disk_is_measured_where_instances_are_kept_and_said_so(
+def test_the_disk_is_measured_at_the_instances_path_with_a_message(
     run: Command, save: Command, capabilities: str, tmp_path: Path
 ) -> None:
     conf = save(f"[DEFAULT]\ninstances_path = {tmp_path}/not/yet\n", "nova.conf")

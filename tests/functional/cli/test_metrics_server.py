@@ -42,7 +42,7 @@ def test_texts_that_are_no_address(text: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_two_watches_and_one_port(host: str) -> None:
+def test_two_watches_on_a_single_port(host: str) -> None:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         try:
             probe.bind((host, 0))
@@ -120,7 +120,7 @@ def test_slow_clients_do_not_keep_prometheus_waiting(
 @pytest.mark.parametrize(
     "request_", [b"", b"\r\n\r\n", b"GET\r\n\r\n", b"x" * 2**17, b"\0" * 100, b"GET /\xff["]
 )
-def test_what_is_no_request_is_not_answered(
+def test_bytes_that_are_no_request_are_not_answered(
     request_: bytes, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with bound(Address("127.0.0.1", 0), Nothing()) as server, answering(server) as address:

@@ -76,7 +76,7 @@ def test_sync(run: Command, agent: Command, client: PlacementClient, placement_c
     ]
 
 
-def test_what_was_written_of_other_hosts_is_said(
+def test_devices_written_for_further_hosts_are_named(
     run: Command, save: Command, client: PlacementClient, placement_conf: Path
 ) -> None:
     client.create_provider("compute1")

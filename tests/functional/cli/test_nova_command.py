@@ -16,7 +16,9 @@ pytestmark = pytest.mark.skipif(
     ("name", "arguments"),
     [("reshape plan", ["--host", "one"]), ("allocation heal", ["--apply"])],
 )
-def test_one_clear_error(run: Run, save: Save, name: str, arguments: list[str]) -> None:
+def test_a_missing_nova_is_a_single_clear_error(
+    run: Run, save: Save, name: str, arguments: list[str]
+) -> None:
     conf = save("[DEFAULT]\n", "nova.conf")
     result = run("--config-file", conf, *name.split(), *arguments, status=1)
     assert result.stdout == "\n" * result.stdout.count("\n")
@@ -34,7 +36,7 @@ def test_one_clear_error(run: Run, save: Save, name: str, arguments: list[str]) 
         pytest.param(["--plan", "--host", "one", "--server", "s"], id="hosts and servers"),
     ],
 )
-def test_what_heal_is_to_do_must_be_said(run: Run, arguments: list[str]) -> None:
+def test_heal_without_plan_or_apply_is_a_usage_error(run: Run, arguments: list[str]) -> None:
     assert "usage:" in run("allocation", "heal", *arguments, status=2).stderr
 
 

@@ -145,7 +145,7 @@ def test_wrong_settings(
 
 
 @pytest.mark.usefixtures("clouds")
-def test_no_role_and_no_other_service(openstack: Openstack, flavor: Command) -> None:
+def test_a_missing_role_and_a_missing_service(openstack: Openstack, flavor: Command) -> None:
     error = openstack("--os-cloud=member", "cpu", "tier", "weigh", flavor({}), status=1).stderr
     assert "HTTP 403" in error
     assert "; check username, password, project and their domains in clouds.yaml" in error

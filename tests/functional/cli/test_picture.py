@@ -78,7 +78,7 @@ def rows(*guests: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(chart("compute1", guests).to_dict()["data"]["values"])
 
 
-def test_what_is_drawn() -> None:
+def test_the_bars_and_texts_of_a_picture() -> None:
     assert {
         *("compute1", "CPU of each guest while all vCPUs want to run"),
         *("bar: fair share; upright mark: floor", "a (2 vCPUs)", "b (1 vCPU)"),
@@ -97,7 +97,7 @@ def test_a_higher_tier_is_lighter_and_no_tier_is_white() -> None:
     assert color["range"] == ["#fde737", "#00224e", "white"]
 
 
-def test_guests_of_one_shortened_name_have_a_bar_each() -> None:
+def test_guests_with_equal_shortened_names_have_a_bar_each() -> None:
     names = [f"{'x' * 40}{middle}{'y' * 40}" for middle in "ab"]
     shown = texts(*({**GOLD, "name": name} for name in names))
     assert shown.count(f"{'x' * 22}…{'y' * 21} (2 vCPUs)") == 2

@@ -72,7 +72,7 @@ def test_provider_yaml(
     assert "cpu_allocation_ratio is not set" not in result.stderr
 
 
-def test_what_would_make_a_provider_yaml_wrong(
+def test_settings_that_would_make_a_provider_yaml_wrong(
     run: Command, save: Command, capabilities: str
 ) -> None:
     arguments = ("--capabilities", capabilities, "--hostname", "compute1", "-f", "provider-yaml")

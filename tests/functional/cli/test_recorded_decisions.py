@@ -34,7 +34,7 @@ def test_recorded_decisions(run: Command, tmp_path: Path) -> None:
     assert json.loads(as_json.stdout) == {"decisions": [DECISION]}
 
 
-def test_what_the_command_refuses(run: Command, tmp_path: Path) -> None:
+def test_arguments_and_files_that_the_command_refuses(run: Command, tmp_path: Path) -> None:
     file = tmp_path / "decisions"
     missing = run("explain", "--server", SERVER, "--decisions", file, status=1)
     assert "the decisions cannot be read: " in missing.stderr

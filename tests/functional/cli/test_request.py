@@ -74,7 +74,7 @@ def test_request_show_with_ports(run: Command, save: Command, flavor: Command) -
     assert "extra spec group_policy: not set, with 2 groups: 1, 2" in refused.stderr
 
 
-def test_shares_are_asked_for_only_where_nova_conf_says_so(
+def test_shares_are_requested_only_with_the_option_of_nova_conf(
     run: Command, flavor: Command, save: Command
 ) -> None:
     conf = save("", "nova.conf")

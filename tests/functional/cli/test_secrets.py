@@ -120,7 +120,7 @@ def test_texts(secret: str, text: str, shown: str) -> None:
     assert masked(text) == text
 
 
-def test_the_streams_stay_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_streams_keep_the_attributes(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.stdout, sys.stderr
     with masked_output():
         hide(conf_with(secret="s3cret"))

@@ -5,5 +5,5 @@ from pathlib import Path
 from tests.later_libraries import run_later
 
 
-def test_the_day_on_which_the_name_is_standard(tmp_path: Path) -> None:
+def test_the_day_of_the_standard_name(tmp_path: Path) -> None:
     run_later(tmp_path, "tests/functional/cli/share_names.py")

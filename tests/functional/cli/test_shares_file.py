@@ -99,7 +99,9 @@ def test_libvirt_without_an_answer(
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o777])
-def test_a_folder_that_others_may_write_is_refused(keep: Keep, file: Path, mode: int) -> None:
+def test_a_folder_that_further_users_may_write_is_refused(
+    keep: Keep, file: Path, mode: int
+) -> None:
     file.parent.chmod(mode)
     assert "no other user may write there" in keep(1).stderr
     assert list(file.parent.iterdir()) == []

@@ -114,7 +114,9 @@ def test_every_fault_at_once(run: Command, save: Command, snapshot: str) -> None
         assert "number above 0" in refused.stderr
 
 
-def test_servers_go_only_where_nova_scheduler_may_place_them(run: Command, save: Command) -> None:
+def test_servers_go_only_to_hosts_that_nova_scheduler_may_choose(
+    run: Command, save: Command
+) -> None:
     """The hosts are four of 4 CPUs: enabled, disabled, and each with the trait of the tier."""
     tier = "CUSTOM_COMPUTE_CPU_SHARES_MULTIPLIER"
     inventories = {**FOUR, "CUSTOM_VCPU_SHARES": Inventory(total=400, max_unit=400)}

@@ -60,7 +60,7 @@ def test_names_of_the_score_that_no_host_has(
     )
 
 
-def test_a_provider_over_its_capacity(client: PlacementClient, placement_conf: Path) -> None:
+def test_a_provider_over_the_capacity(client: PlacementClient, placement_conf: Path) -> None:
     pool = client.create_provider("pool").uuid
     client.set_inventories(
         pool, Inventories(generation=0, by_class={"DISK_GB": Inventory(total=9, max_unit=9)})

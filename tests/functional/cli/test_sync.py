@@ -48,7 +48,7 @@ def test_a_second_run_changes_nothing(
     assert [line for line in seen if not line.startswith("GET ")] == []
 
 
-def test_what_changed_is_said(sync: Command) -> None:
+def test_changes_are_listed(sync: Command) -> None:
     sync()
     changes = json.loads(sync("[DEFAULT]\nreserved_host_cpus = 2\n").stdout)
     # 2 CPUs x 100 shares
@@ -58,7 +58,9 @@ def test_what_changed_is_said(sync: Command) -> None:
     }
 
 
-def test_a_total_below_what_servers_have_is_said(sync: Command, client: PlacementClient) -> None:
+def test_a_total_below_the_allocated_amount_is_named(
+    sync: Command, client: PlacementClient
+) -> None:
     """64 CPUs become 4, at a ratio of 1, and a server has 5 of them."""
     ratio = "[DEFAULT]\ncpu_allocation_ratio = 1.0\n"
     assert sync(ratio).stderr == ""
@@ -87,7 +89,7 @@ def test_a_total_below_what_servers_have_is_said(sync: Command, client: Placemen
         ("compute2.example.org", False),
     ],
 )
-def test_a_host_that_has_nearly_the_same_name(
+def test_a_host_with_a_similar_name(
     sync: Command, client: PlacementClient, seen: list[str], other: str, is_alike: bool
 ) -> None:
     client.create_provider(other)

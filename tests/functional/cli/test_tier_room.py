@@ -54,7 +54,7 @@ def hosts(client: PlacementClient) -> None:
 
 
 @pytest.mark.usefixtures("hosts")
-def test_the_numbers_are_those_of_capacity(
+def test_the_numbers_are_equal_to_capacity(
     run: Command,
     placement_conf: Path,
     faults: list[tuple[str, str]],

@@ -77,9 +77,7 @@ def test_best_first(
         assert [row["host"] for row in rows] == [hosts[name] for name in order]
 
 
-def test_equal_hosts_stand_in_the_order_of_their_uuids(
-    run: Command, save: Command, flavor: Command
-) -> None:
+def test_equal_hosts_are_ordered_by_uuid(run: Command, save: Command, flavor: Command) -> None:
     uuids = [f"{digit}0000000-0000-4000-8000-000000000000" for digit in "312"]
     summaries: dict[str, Any] = {
         uuid: {
@@ -129,7 +127,7 @@ def summary(root: str, capacity: int, *traits: str) -> dict[str, object]:
     }
 
 
-def test_weigh_gives_the_specs_host_a_one_half(
+def test_weigh_gives_the_host_of_the_spec_a_half(
     run: Command, flavor: Command, save: Command
 ) -> None:
     a, b, pool = (letter * 8 + "-0000-4000-8000-" + letter * 12 for letter in "abc")
@@ -183,9 +181,7 @@ def test_weigh_gives_the_specs_host_a_one_half(
     assert "HW_CPU_X86_AVX2 0.0000" in run(*arguments, "--all").stdout
 
 
-def test_weigh_reads_its_options_from_nova_conf(
-    run: Command, flavor: Command, save: Command
-) -> None:
+def test_weigh_reads_options_from_nova_conf(run: Command, flavor: Command, save: Command) -> None:
     host = "a" * 8 + "-0000-4000-8000-" + "a" * 12
     resources = {name: {"capacity": 4, "used": 0} for name in ("VCPU", "VGPU", "MEMORY_MB")}
     answer = {

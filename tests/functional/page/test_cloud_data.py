@@ -52,7 +52,7 @@ def test_the_hosts_in_a_row(hosts: int, columns: int) -> None:
     assert CloudData(cloud, [], []).columns() == columns
 
 
-def test_what_is_sold() -> None:
+def test_the_sold_amounts() -> None:
     sold = {(row["class"], row["tier"]): row for row in data_of("a", "b").sold()}
     # 2 and 5 of 8 VCPU
     assert sold["VCPU", "gold"]["part"] == 5 / 8
@@ -128,7 +128,7 @@ def test_a_disabled_host_and_the_common_domain() -> None:
     assert "Hosts are named without .example.org." in page.texts
 
 
-def test_with_many_consumers_those_of_a_tier_are_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_consumers_of_a_tier_are_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cloud_data, "MOST_CONSUMERS", 2)
     gold = {"VCPU": 1, VCPU_SHARES: 100}
     consumers = {"1": {"a": gold}, "2": {"a": gold}, "3": {"a": {"VCPU": 2}}, "4": {"b": gold}}

@@ -62,7 +62,7 @@ def page_of(name: str, *, value: float = 0.5) -> Page:
     )
 
 
-def test_a_page_has_its_texts_and_tables() -> None:
+def test_a_page_has_texts_and_tables() -> None:
     reader = PageReader(page_of("compute-1").html())
     assert reader.texts["title"] == reader.texts["h1"] == ["compute-1"]
     assert reader.texts["th"] == ["host", "compute-1"]

@@ -45,7 +45,7 @@ def test_the_data() -> None:
     }
 
 
-def test_each_chart_names_its_data_and_no_name_of_the_cloud_is_markup() -> None:
+def test_each_chart_names_the_data_and_no_name_of_the_cloud_is_markup() -> None:
     page = simulation_page(RESULTS, TIERS, ["The verdict."])
     charts = [part for of in page.sections for part in of.parts if isinstance(part, PageChart)]
     assert len(charts) == 7

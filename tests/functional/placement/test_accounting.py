@@ -253,7 +253,7 @@ def asked(binding: PortBinding) -> Iterator[tuple[str, dict[str, int]]]:
             yield binding.allocation[group["id"]], group["resources"]
 
 
-def test_every_provider_is_used_by_what_is_alive(embedded: PlacementClient) -> None:
+def test_every_provider_is_used_by_living_consumers(embedded: PlacementClient) -> None:
     random = Random(SEED)
     for name in HOSTS:
         add_host(embedded, name)

@@ -59,7 +59,9 @@ def test_claim(client: PlacementClient, host: str) -> None:
     assert consumer.consumer_type == "INSTANCE"
 
 
-def test_the_same_claim_twice_is_one(client: PlacementClient, host: str, seen: list[str]) -> None:
+def test_a_repeated_claim_is_a_single_request(
+    client: PlacementClient, host: str, seen: list[str]
+) -> None:
     claim_as(client, SERVER, vcpus(host, 3))
     claim_as(client, SERVER, vcpus(host, 3))
     assert seen.count("POST /allocations") == 1
@@ -75,7 +77,7 @@ def test_a_consumer_that_holds_something_else_is_not_overwritten(
     assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
 
 
-def test_what_does_not_fit_is_refused_at_once(
+def test_a_claim_that_does_not_fit_is_refused_at_once(
     client: PlacementClient, host: str, seen: list[str]
 ) -> None:
     claim_as(client, SERVER, vcpus(host, 6))
@@ -143,7 +145,7 @@ def test_a_move_overwrites_nothing(client: PlacementClient, host: str) -> None:
     assert client.consumer(OTHER).allocations == {host: {"VCPU": 1}}
 
 
-def test_delete_tells_whether_there_was_something(client: PlacementClient, host: str) -> None:
+def test_delete_tells_whether_allocations_existed(client: PlacementClient, host: str) -> None:
     claim_as(client, SERVER, vcpus(host, 8))
     assert delete(client, SERVER) is True
     assert delete(client, SERVER) is False
@@ -173,7 +175,9 @@ class Interrupted:
         return self._acts.pop()(send) if method == "POST" and self._acts else send()
 
 
-def test_of_two_moves_at_the_same_time_one_is_refused(client: PlacementClient, host: str) -> None:
+def test_of_two_simultaneous_moves_the_second_is_refused(
+    client: PlacementClient, host: str
+) -> None:
     claim_as(client, SERVER, vcpus(host, 8))
     transport = Overtaken(client._exchange._transport, lambda: move(client, SERVER, MIGRATION))
     with pytest.raises(ConsumerMismatch, match="holds no allocations to move"):
@@ -181,7 +185,9 @@ def test_of_two_moves_at_the_same_time_one_is_refused(client: PlacementClient, h
     assert client.consumer(MIGRATION).allocations == {host: {"VCPU": 8}}
 
 
-def test_of_two_deletes_at_the_same_time_one_frees(client: PlacementClient, host: str) -> None:
+def test_of_two_simultaneous_deletes_only_the_first_frees(
+    client: PlacementClient, host: str
+) -> None:
     claim_as(client, SERVER, vcpus(host, 8))
     others: list[bool] = []
     transport = Overtaken(
@@ -192,7 +198,7 @@ def test_of_two_deletes_at_the_same_time_one_frees(client: PlacementClient, host
 
 
 @pytest.mark.parametrize("fault", ["answer lost", "silence", "closed", "JSON 409"])
-def test_a_delete_whose_answer_is_lost_was_one(
+def test_a_delete_with_a_lost_answer_is_reported_as_done(
     client: PlacementClient, host: str, faults: list[tuple[str, str]], fault: str
 ) -> None:
     claim_as(client, SERVER, vcpus(host, 8))
@@ -201,7 +207,7 @@ def test_a_delete_whose_answer_is_lost_was_one(
     assert client.consumer(SERVER).allocations == {}
 
 
-def test_a_claim_after_a_delete_whose_answer_is_lost_stays(
+def test_a_claim_after_a_delete_with_a_lost_answer_stays(
     client: PlacementClient, host: str
 ) -> None:
     """The new consumer has the generation of the old consumer, 1."""
@@ -220,7 +226,7 @@ def test_a_claim_after_a_delete_whose_answer_is_lost_stays(
     assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
 
 
-def test_after_four_conflicts_it_gives_up(
+def test_after_four_conflicts_the_claim_fails(
     client: PlacementClient, host: str, faults: list[tuple[str, str]], seen: list[str]
 ) -> None:
     faults += [("POST /allocations", "JSON 409")] * 9
@@ -239,7 +245,7 @@ def test_an_answer_that_is_not_placements_claims_nothing(
     assert client.usages(host) == {"VCPU": 0}
 
 
-def test_usages_are_what_is_claimed(client: PlacementClient, host: str) -> None:
+def test_usages_are_the_claimed_amounts(client: PlacementClient, host: str) -> None:
     claim_as(client, SERVER, vcpus(host, 2))
     claim_as(client, OTHER, vcpus(host, 3))
     assert client.usages(host) == {"VCPU": 5}
@@ -258,7 +264,9 @@ def read(client: PlacementClient, name: str = "compute1") -> PlacementHost:
     return found
 
 
-def test_add_to_what_is_held_and_to_nothing(client: PlacementClient, host: str) -> None:
+def test_additions_to_a_consumer_with_and_without_allocations(
+    client: PlacementClient, host: str
+) -> None:
     give_memory(client, host)
     claim_as(client, SERVER, vcpus(host, 3))
     found = read(client)
@@ -293,7 +301,7 @@ def test_add_is_for_all_or_for_none(client: PlacementClient, host: str) -> None:
         pytest.param(Holdings[ProviderName](), id="it has come"),
     ],
 )
-def test_add_to_one_that_holds_something_else_by_now(
+def test_an_addition_to_changed_allocations_is_refused(
     client: PlacementClient, host: str, believed: Holdings[ProviderName]
 ) -> None:
     claim_as(client, SERVER, vcpus(host, 3))
@@ -302,7 +310,7 @@ def test_add_to_one_that_holds_something_else_by_now(
     assert client.consumer(SERVER).allocations == {host: {"VCPU": 3}}
 
 
-def test_add_to_one_that_holds_something_elsewhere_by_now(
+def test_an_addition_to_allocations_on_another_host_is_refused(
     client: PlacementClient, host: str
 ) -> None:
     client.create_provider("compute2")
@@ -334,7 +342,7 @@ def resize(client: PlacementClient, *, to: str) -> None:
     assert client.consumer(SERVER).generation == 1
 
 
-def test_a_server_that_is_resized_after_a_lost_write_keeps_its_claim(
+def test_a_server_that_is_resized_after_a_lost_write_keeps_the_claim(
     client: PlacementClient, host: str
 ) -> None:
     claim_as(client, SERVER, vcpus(host, 3))
@@ -353,7 +361,7 @@ def test_a_server_that_is_resized_after_a_lost_write_keeps_its_claim(
     assert client.consumer(MIGRATION).allocations == {host: {"VCPU": 3}}
 
 
-def test_a_server_that_is_resized_while_others_are_read_keeps_its_claim(
+def test_a_server_that_is_resized_while_allocations_are_read_keeps_the_claim(
     client: PlacementClient, host: str
 ) -> None:
     claim_as(client, SERVER, vcpus(host, 3))

@@ -66,7 +66,7 @@ def test_ports_of_two_kinds_are_served_by_two_devices(cloud: PlacementClient) ->
     assert (used(cloud, BR_0), used(cloud, ENS_5)) == (0, 0)
 
 
-def test_two_virtual_functions_of_one_card_add_up(cloud: PlacementClient) -> None:
+def test_two_virtual_functions_of_a_single_card_add_up(cloud: PlacementClient) -> None:
     bindings = boot(cloud, SERVER, "c1", vf("p1", 500), vf("p2", 700))
     nic = uuid(cloud, ENS_5)
     assert cloud.consumer(SERVER).allocations.to_json()[nic] == {EGRESS: 1200, INGRESS: 1200}
@@ -80,7 +80,7 @@ def test_isolate_wants_two_devices(cloud: PlacementClient) -> None:
     assert both.allocation_requests == ()  # a host has one device of that network
 
 
-def test_what_no_host_has_room_for(cloud: PlacementClient) -> None:
+def test_ports_without_room_on_any_host(cloud: PlacementClient) -> None:
     boot(cloud, SERVER, "c1", port("p1", 2000))
     hosts = {
         request.mappings["p2"] for request in ask(cloud, port("p2", 1500)).allocation_requests
@@ -95,7 +95,7 @@ def test_bandwidth_that_is_reserved_for_best_effort(embedded: PlacementClient) -
     assert ask(embedded, port("p1", 2601)).allocation_requests == ()
 
 
-def test_bandwidth_and_packets_of_one_port(cloud: PlacementClient) -> None:
+def test_bandwidth_and_packets_of_a_single_port(cloud: PlacementClient) -> None:
     bindings = boot(cloud, SERVER, "c1", Port(id="p1", resource_request=GROUPED))
     bridge, agent = uuid(cloud, BR_0), uuid(cloud, f"c1:{OVS}")
     assert bindings["p1"].allocation == {"bw": bridge, "pps": agent}
@@ -225,7 +225,7 @@ def test_a_detached_port_makes_room_for_another(cloud: PlacementClient) -> None:
     assert used(cloud, BR_0) == 3000
 
 
-def test_a_move_asks_for_what_the_ports_ask_for_by_then(cloud: PlacementClient) -> None:
+def test_a_move_requests_the_new_amounts_of_the_ports(cloud: PlacementClient) -> None:
     boot(cloud, SERVER, "c1", port("p1", 1000))
     move(cloud, SERVER, MIGRATION)
     bindings = boot(cloud, SERVER, "c2", port("p1", 2500))  # its rule was changed
@@ -246,7 +246,7 @@ def test_a_revert(cloud: PlacementClient) -> None:
     assert (used(cloud, BR_0), used(cloud, f"c2:{OVS}:br-0")) == (1000, 0)
 
 
-def test_a_resize_on_the_same_host(cloud: PlacementClient) -> None:
+def test_a_resize_within_the_host(cloud: PlacementClient) -> None:
     boot(cloud, SERVER, "c1", port("p1", 1000))
     move(cloud, SERVER, MIGRATION)
     boot(cloud, SERVER, "c1", port("p1", 1000))
@@ -264,7 +264,7 @@ def test_an_evacuation_holds_both_hosts_until_the_first_is_back(cloud: Placement
     assert (used(cloud, BR_0), used(cloud, f"c2:{OVS}:br-0")) == (0, 1000)
 
 
-def test_a_forced_host_is_asked_for_like_any_other(cloud: PlacementClient) -> None:
+def test_a_query_for_a_forced_host(cloud: PlacementClient) -> None:
     boot(cloud, OTHER, "c2", port("p9", 2500))
     answer = ask(cloud, port("p1", 1000))
     assert len(answer.on_host(uuid(cloud, "c1"))) == 1

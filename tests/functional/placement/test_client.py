@@ -94,7 +94,7 @@ def test_a_standard_name_that_the_server_lacks_is_named_and_nothing_is_created(
     assert writes(seen) == []
 
 
-def test_a_provider_is_found_by_its_exact_name(client: PlacementClient) -> None:
+def test_a_provider_is_read_by_the_exact_name(client: PlacementClient) -> None:
     uuid = client.create_provider("rack 1/compute+1").uuid
     found = client.find_provider("rack 1/compute+1")
     assert found is not None
@@ -136,7 +136,7 @@ def test_three_attempts_may_fail(
         pytest.param("silence", "timed out", id="silence"),
     ],
 )
-def test_after_the_fourth_attempt_it_is_unavailable(
+def test_after_the_fourth_attempt_placement_is_unavailable(
     client: PlacementClient,
     faults: list[tuple[str, str]],
     seen: list[str],
@@ -169,7 +169,7 @@ def test_of_a_write_that_got_no_answer_nothing_is_known(
         pytest.param("JSON list", PlacementAnswerInvalid, "'resource_providers'", id="a list"),
     ],
 )
-def test_what_will_not_pass_is_tried_once(
+def test_a_lasting_fault_is_tried_once(
     client: PlacementClient,
     faults: list[tuple[str, str]],
     seen: list[str],

@@ -63,7 +63,7 @@ def test_a_lost_answer_leaves_nothing_behind(
     assert client.providers() == ()
 
 
-def test_what_cannot_be_deleted_is_named(
+def test_a_provider_that_cannot_be_deleted_is_named(
     client: PlacementClient, faults: list[tuple[str, str]]
 ) -> None:
     faults.append(("DELETE /resource_providers", "JSON 403"))

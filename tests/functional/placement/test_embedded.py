@@ -12,15 +12,15 @@ from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.embedded import embedded_placement
 
 
-def test_it_speaks_the_newest_microversion(embedded: PlacementClient) -> None:
+def test_embedded_placement_speaks_the_newest_microversion(embedded: PlacementClient) -> None:
     assert embedded.microversion == (1, 39)
 
 
-def test_standard_names_are_there(embedded: PlacementClient) -> None:
+def test_embedded_placement_has_the_standard_names(embedded: PlacementClient) -> None:
     assert embedded.ensure_names({"VCPU"}, {"HW_NUMA_ROOT"}) == ()
 
 
-def test_one_after_the_other_each_starts_empty() -> None:
+def test_embedded_placements_start_empty() -> None:
     for _ in range(3):
         with embedded_placement() as client:
             assert client.find_provider("compute1") is None
@@ -34,14 +34,14 @@ def test_two_at_once_are_refused_and_the_first_goes_on(embedded: PlacementClient
     embedded.create_provider("compute1")
 
 
-def test_an_error_inside_ends_it() -> None:
+def test_an_error_inside_ends_embedded_placement() -> None:
     with pytest.raises(ZeroDivisionError), embedded_placement():
         _ = 1 / 0
     with embedded_placement():
         pass
 
 
-def test_threads_share_it(embedded: PlacementClient) -> None:
+def test_threads_share_embedded_placement(embedded: PlacementClient) -> None:
     names = [f"compute{index}" for index in range(40)]
     with ThreadPoolExecutor(8) as pool:
         created = list(pool.map(embedded.create_provider, names))
@@ -54,7 +54,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_says_nothing() -> None:
+def test_embedded_placement_logs_nothing() -> None:
     done = run(
         "from cpu_tiers.tools.placement.embedded import embedded_placement\n"
         "from cpu_tiers.placement.errors import PlacementRefused\n"
@@ -74,7 +74,7 @@ def test_the_client_does_not_import_placement() -> None:
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-def test_without_openstack_placement_it_says_what_to_install() -> None:
+def test_without_openstack_placement_the_error_names_the_package() -> None:
     done = run(
         "import sys; sys.modules['placement'] = None\n"
         "from cpu_tiers.tools.placement.embedded import embedded_placement\n"

@@ -30,7 +30,7 @@ def names(explanation: Explanation) -> set[str]:
     return {explanation.names[host] for host in explanation.candidates}
 
 
-def test_one_missing_trait_among_forty_hosts(embedded: PlacementClient) -> None:
+def test_a_single_missing_trait_among_forty_hosts(embedded: PlacementClient) -> None:
     for number in range(40):
         traits = ["COMPUTE_NODE", *(["HW_CPU_X86_AVX2"] if number == 7 else [])]
         provide(embedded, f"host-{number:02}", traits, **{**SIZES, "VCPU": 3 if number < 9 else 8})
@@ -112,7 +112,7 @@ REQUESTS = (
 )
 
 
-def test_a_refusal_or_a_failure_of_any_request_is_one_error(
+def test_a_refusal_or_a_failure_of_any_request_is_a_single_error(
     client: PlacementClient, faults: list[tuple[str, str]]
 ) -> None:
     client.ensure_names(classes=["CUSTOM_VCPU_SHARES"])

@@ -12,7 +12,9 @@ VCPU = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))
 CONSUMER = "00000000-0000-4000-8000-000000000001"
 
 
-def test_hosts_with_their_pool_and_no_other(client: PlacementClient, seen: list[str]) -> None:
+def test_only_the_requested_host_with_the_pool_of_the_host_is_read(
+    client: PlacementClient, seen: list[str]
+) -> None:
     one, two = (provide(client, name, ["COMPUTE_NODE"], max_unit=4, VCPU=8) for name in "ab")
     pool = provide(client, "pool", ["MISC_SHARES_VIA_AGGREGATE"], DISK_GB=75)
     put_into_aggregate(client, one, pool)
@@ -35,7 +37,7 @@ def test_hosts_with_their_pool_and_no_other(client: PlacementClient, seen: list[
     assert of_one.providers[0].state.traits == {"COMPUTE_NODE"}
 
 
-def test_what_has_room_for_all_amounts_is_not_read(
+def test_hosts_with_room_for_all_amounts_are_not_read(
     client: PlacementClient, seen: list[str]
 ) -> None:
     """Only the inventories of who lacks an amount, or refuses it, tell more than the summaries."""
@@ -83,7 +85,7 @@ def test_a_provider_that_is_deleted_meanwhile_has_nothing(client: PlacementClien
     assert (host.root, host.stocks) == (one, ())
 
 
-def test_a_cloud_as_if_it_had_no_servers(client: PlacementClient) -> None:
+def test_a_cloud_is_read_without_the_allocations(client: PlacementClient) -> None:
     one = provide(client, "a", ["COMPUTE_NODE", "HW_CPU_X86_AVX2"], VCPU=8)
     allocations = Portion.by_id({one: {"VCPU": 3}})
     client.set_consumers(

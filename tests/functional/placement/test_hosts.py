@@ -19,7 +19,9 @@ def provider(client: PlacementClient, name: str, parent: str | None = None, **to
     return uuid
 
 
-def test_a_host_has_its_root_and_nodes_and_their_consumers(client: PlacementClient) -> None:
+def test_a_host_has_a_root_with_nodes_and_the_consumers_of_the_nodes(
+    client: PlacementClient,
+) -> None:
     root = provider(client, "cn", DISK_GB=10)
     node = provider(client, "cn_NUMA0", root, VCPU=8)
     provider(client, "cn_NUMA1", root, VCPU=8)
@@ -43,7 +45,7 @@ def test_a_host_has_its_root_and_nodes_and_their_consumers(client: PlacementClie
     assert host.holdings.total == {"cn": {"DISK_GB": 1}, "cn_NUMA0": {"VCPU": 5}}  # 2 + 3
 
 
-def test_a_host_without_nodes_and_one_that_placement_does_not_know(
+def test_a_host_without_nodes_and_a_host_unknown_to_placement(
     client: PlacementClient,
 ) -> None:
     provider(client, "cn", VCPU=8)

@@ -24,7 +24,7 @@ def test_no_hosts(embedded: PlacementClient) -> None:
     assert survey(embedded) == ()
 
 
-def test_hosts_are_told_apart_by_their_providers(embedded: PlacementClient) -> None:
+def test_the_providers_of_a_host_tell_the_kind_of_the_host(embedded: PlacementClient) -> None:
     provider(embedded, "undecided", "VCPU")
     provider(embedded, "declined", "VCPU", VCPU_SHARES, trait=NO_NUMA_TRAIT)
     aware = provider(embedded, "aware", "DISK_GB")

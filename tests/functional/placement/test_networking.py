@@ -170,7 +170,7 @@ def test_a_device_goes_once(
     assert client.find_provider(BR_1) is None
 
 
-def test_when_placement_goes_away_it_says_what_is_written(
+def test_when_placement_goes_away_the_error_lists_the_written_changes(
     client: PlacementClient, host: str, faults: list[tuple[str, str]]
 ) -> None:
     sync_networking(client, tree())
@@ -181,7 +181,7 @@ def test_when_placement_goes_away_it_says_what_is_written(
     assert list(map(str, error.value.written)) == [f"{BR_0}: {EGRESS} total 1000 -> 900"]
 
 
-def test_ctrl_c_while_devices_go_says_how_far_it_came(
+def test_ctrl_c_while_devices_are_removed_lists_the_written_changes(
     client: PlacementClient, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sync_networking(client, tree())
@@ -221,7 +221,7 @@ def test_ctrl_c_while_devices_go_says_how_far_it_came(
         pytest.param("compute2", "start nova-compute there first", id="no such host"),
     ],
 )
-def test_a_host_is_found_by_its_very_name(
+def test_a_host_is_read_by_the_exact_name(
     client: PlacementClient, seen: list[str], reported: str, said: str
 ) -> None:
     client.create_provider(reported)

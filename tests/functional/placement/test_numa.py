@@ -137,7 +137,7 @@ NODES = {
 }
 
 
-def test_an_empty_host_becomes_numa_aware_and_its_other_children_stay(
+def test_an_empty_host_becomes_numa_aware_and_foreign_children_stay(
     client: PlacementClient,
 ) -> None:
     sync(client, tree("cn", False))
@@ -156,7 +156,7 @@ def test_an_empty_host_becomes_numa_aware_and_its_other_children_stay(
     assert client.traits(root.uuid).names == {"CUSTOM_NUMA_NODES_1", "CUSTOM_NUMA_NODES_2"}
 
 
-def test_the_operator_changes_their_mind(client: PlacementClient) -> None:
+def test_a_host_that_declined_numa_becomes_undecided(client: PlacementClient) -> None:
     sync(client, tree("cn", False))
     assert [str(change) for change in sync(client, tree("cn", None))] == [
         f"cn: trait {NON_NUMA} present -> absent"

@@ -127,7 +127,7 @@ def client() -> Iterator[PlacementClient]:
         yield client
 
 
-def test_both_forms_find_the_same_devices(client: PlacementClient) -> None:
+def test_the_queries_for_numa_and_for_the_root_find_equal_devices(client: PlacementClient) -> None:
     draw = random.Random(0)  # not for secrets
     client.ensure_names(traits=NAMES)
     sync(client, with_gpu(numa_host(draw, "numa"), "CUSTOM_FAST"))
@@ -144,7 +144,7 @@ def test_both_forms_find_the_same_devices(client: PlacementClient) -> None:
     assert found > 5  # or there was nothing to compare
 
 
-def test_each_query_finds_its_hosts(client: PlacementClient) -> None:
+def test_each_query_finds_the_matching_hosts(client: PlacementClient) -> None:
     client.ensure_names(traits=NAMES)
     draw = random.Random(0)  # not for secrets
     for tree in (numa_host(draw, "numa"), plain_host("plain"), plain_host("never", NON_NUMA)):

@@ -183,7 +183,7 @@ def test_a_second_run_writes_nothing(client: PlacementClient, root: str, seen: l
     assert writes(seen) == []
 
 
-def test_the_plan_says_it_all_and_writes_nothing(
+def test_the_plan_lists_all_changes_and_writes_nothing(
     client: PlacementClient, root: str, seen: list[str]
 ) -> None:
     seen.clear()
@@ -192,7 +192,7 @@ def test_the_plan_says_it_all_and_writes_nothing(
     assert planned.changes == reshape(client, tree(True), MOVES)
 
 
-def test_a_host_without_servers_and_a_new_one(client: PlacementClient) -> None:
+def test_a_host_without_servers_and_a_new_host(client: PlacementClient) -> None:
     reshape(client, tree(True), MOVES)
     assert sync(client, tree(True)) == ()
     sync(client, tree(None, "other"))
@@ -319,7 +319,7 @@ def test_a_server_that_is_written_without_another_amount(
     assert seen.count("POST /reshaper") == 3
 
 
-def test_who_does_not_fit_is_named_and_nothing_changes(
+def test_a_server_without_room_is_named_and_nothing_changes(
     client: PlacementClient, root: str, seen: list[str]
 ) -> None:
     big = "9a2d0dd5-9d0e-4f2c-8f5b-0d6a2f9a1a11"

@@ -123,7 +123,7 @@ def test_in_place_and_a_second_run_finds_nothing(host: Host) -> None:
     assert host.client.consumer(SERVER).generation == generation
 
 
-def test_a_port_with_groups_beside_one_that_is_served(host: Host) -> None:
+def test_a_port_with_groups_beside_a_served_port(host: Host) -> None:
     bridge, agent = uuid(host.client, BR_0), uuid(host.client, f"c1:{OVS}")
     host.heal(port("p1", 1000))
     host.heal(port("p1", 1000), Port(id="p2", resource_request=GROUPED))
@@ -138,7 +138,7 @@ def test_a_port_with_groups_beside_one_that_is_served(host: Host) -> None:
         pytest.param(PortGone("404"), 1000, id="the port is gone: its part, too"),
     ],
 )
-def test_what_neutron_did_not_take(host: Host, error: Exception, again: int) -> None:
+def test_a_profile_that_neutron_did_not_write(host: Host, error: Exception, again: int) -> None:
     fills = port("p1", 3000)  # all that there is: nothing can be allocated twice
     host.error = error
     (shortfall,) = host.heal(fills)
@@ -161,7 +161,7 @@ def test_an_allocation_that_lacks_the_part_of_a_bound_port(host: Host) -> None:
     assert host.heal(*ports) == ()
 
 
-def test_what_has_no_room_must_move_and_nothing_of_its_server_is_written(host: Host) -> None:
+def test_a_port_without_room_must_move_and_nothing_of_the_server_is_written(host: Host) -> None:
     boot(host.client, OTHER, "c1", port("p9", 2500))
     ports = port("p1", 501), vf("p2", 1)  # 500 are left
     shortfalls = host.heal(*ports)
@@ -171,14 +171,14 @@ def test_what_has_no_room_must_move_and_nothing_of_its_server_is_written(host: H
     assert not limits(host.heal(port("p1", 500), vf("p2", 1)))
 
 
-def test_one_that_is_bound_waits_for_one_that_must_move(host: Host) -> None:
+def test_a_bound_port_waits_for_a_port_that_must_move(host: Host) -> None:
     host.profiles = {"p1": {"allocation": uuid(host.client, BR_0)}}
     shortfalls = host.heal(port("p1", 10), vf("p2", 2001))
     assert limits(shortfalls)["p1"] == "another port of the server cannot be served here"
     assert host.held() == {}
 
 
-def test_a_plan_counts_what_it_has_promised(host: Host) -> None:
+def test_a_plan_counts_the_amounts_promised_before(host: Host) -> None:
     pending = {uuid(host.client, BR_0): {EGRESS: 2500}}
     assert not limits(host.plan(port("p1", 500), **pending))
     (told,) = limits(host.plan(port("p1", 501), **pending)).values()
@@ -195,7 +195,7 @@ def test_a_server_that_holds_nothing(host: Host) -> None:
     assert not shortfall.limit
 
 
-def test_which_of_two_devices_it_is(host: Host) -> None:
+def test_the_device_of_a_port_with_two_possible_devices(host: Host) -> None:
     either = Port(
         id="p1",
         resource_request={
@@ -210,7 +210,7 @@ def test_which_of_two_devices_it_is(host: Host) -> None:
     assert host.held() == {ENS_5: {EGRESS: 10}}
 
 
-def test_isolate_is_kept_where_the_flavor_wants_it(host: Host) -> None:
+def test_isolate_is_kept_where_the_flavor_sets_isolate(host: Host) -> None:
     ports = vf("p1", 1), vf("p2", 1)  # there is one device
     assert limits(host.heal(*ports, policy="isolate"))
     assert not limits(host.heal(*ports, policy=None))

@@ -123,7 +123,7 @@ def test_two_detaches_at_once_free_both_ports(
     assert nic not in server().allocations
 
 
-def test_what_is_not_held_is_not_freed(
+def test_amounts_that_are_not_allocated_are_not_freed(
     client: PlacementClient, host: str, nic: str, server: Server, seen: list[str]
 ) -> None:
     before = server().allocations
@@ -186,7 +186,7 @@ def write_anew(client: PlacementClient) -> None:
 
 
 @pytest.mark.parametrize("change", [add_portion, release])
-def test_an_answer_that_is_lost_while_others_write_is_not_guessed(
+def test_an_answer_lost_during_a_concurrent_write_is_not_guessed(
     client: PlacementClient,
     nic: str,
     server: Server,
@@ -227,7 +227,7 @@ def test_a_portion_is_not_freed_of_a_later_claim(
     assert server().allocations == {host: {"VCPU": 2}, nic: {EGRESS: 500}}
 
 
-def test_one_write_of_somebody_else_is_not_taken_for_ours(
+def test_a_concurrent_write_is_not_taken_for_the_own_write(
     client: PlacementClient,
     nic: str,
     server: Server,
@@ -256,7 +256,7 @@ def test_a_new_consumer_is_claimed_for_and_not_added_to(client: PlacementClient,
 @pytest.mark.parametrize(
     ("fault", "kind"), [("JSON 409", GenerationConflict), ("HTML 503", PlacementUnavailable)]
 )
-def test_at_last_it_gives_up(
+def test_after_the_last_attempt_the_release_fails(
     client: PlacementClient,
     nic: str,
     server: Server,

@@ -50,7 +50,7 @@ def test_a_constraint_more_that_excludes_a_host_again(named: PlacementClient) ->
     assert check_any_cloud(named, random.Random("20261126 190"))["several"]
 
 
-def test_the_reasons_are_those_of_placement(named: PlacementClient) -> None:
+def test_the_reasons_are_equal_to_the_reasons_of_placement(named: PlacementClient) -> None:
     empty = made_once.copy_of_placement()
     counts: Counter[str] = Counter()
     for number in clouds(50):

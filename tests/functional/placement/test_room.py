@@ -119,7 +119,7 @@ def test_a_limit_of_a_single_claim_is_no_limit_of_all_claims(embedded: Placement
     }
 
 
-def test_hosts_without_room_say_what_they_lack(embedded: PlacementClient) -> None:
+def test_hosts_without_room_name_the_lacking_resources(embedded: PlacementClient) -> None:
     provide(embedded, "full", ["COMPUTE_NODE"], VCPU=1, MEMORY_MB=8192, DISK_GB=1000)
     provide(
         embedded,

@@ -20,7 +20,7 @@ def test_the_classes_that_stay_with_the_root_do_not_move() -> None:
     assert not moving_classes(tree) & {"MEMORY_MB", "DISK_GB"}
 
 
-def test_a_known_consumer_is_read_again_only_if_it_holds_something_else(
+def test_a_known_consumer_is_read_again_only_if_the_allocations_changed(
     client: PlacementClient, seen: list[str]
 ) -> None:
     root = ProviderId(client.create_provider("cn").uuid)

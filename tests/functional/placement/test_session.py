@@ -130,7 +130,7 @@ KEYSTONE = {"auth_type": "password", "auth_url": NOBODY_LISTENS}
         ),
     ],
 )
-def test_an_incomplete_section_says_what_to_put_there(
+def test_an_incomplete_section_names_the_missing_option(
     nova_conf: NovaConf, options: dict[str, str], said: str
 ) -> None:
     with (
@@ -168,7 +168,9 @@ def test_no_section_at_all(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_sent(nova_conf: NovaConf, options: dict[str, str], said: str) -> None:
+def test_options_with_which_no_request_can_be_sent(
+    nova_conf: NovaConf, options: dict[str, str], said: str
+) -> None:
     with pytest.raises(PlacementMisconfigured, match=said):
         find(nova_conf(**options))
 
@@ -199,7 +201,7 @@ def test_https_against_http(nova_conf: NovaConf, url: str) -> None:
         pytest.param({"auth_type": "none", "endpoint": "http://not.there.invalid"}, id="DNS"),
     ],
 )
-def test_nobody_listens(nova_conf: NovaConf, options: dict[str, str]) -> None:
+def test_an_endpoint_without_a_listener(nova_conf: NovaConf, options: dict[str, str]) -> None:
     with pytest.raises(PlacementUnavailable, match=r"127\.0\.0\.1|not\.there\.invalid"):
         find(nova_conf(**options))
 

@@ -23,7 +23,9 @@ from tests.random_clouds.states import CLASSES, SHARES, TRAITS, draw_query, draw
 CLAIMS, QUERIES = 4, 2
 
 
-def test_the_same_candidates_and_the_same_claims(embedded: PlacementClient) -> None:
+def test_the_simulation_gives_the_candidates_and_the_claims_of_placement(
+    embedded: PlacementClient,
+) -> None:
     custom = [name for name in TRAITS if name.startswith("CUSTOM_")]
     embedded.ensure_names(classes=[CLASSES[-1]], traits=[*custom, "CUSTOM_GREEN"])
     empty = made_once.copy_of_placement()

@@ -34,7 +34,7 @@ CONSUMER = "00000000-0000-4000-8000-000000000001"
 FLAVOR = Flavor(name="small", vcpus=1, memory_mb=4, root_gb=1)
 
 
-def test_random_clouds_give_the_same_answers(embedded: PlacementClient) -> None:
+def test_random_clouds_give_equal_answers(embedded: PlacementClient) -> None:
     embedded.ensure_names(classes=[CARD], traits=NAMES)
     empty = made_once.copy_of_placement()
     counts: Counter[str] = Counter()

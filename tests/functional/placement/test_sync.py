@@ -114,13 +114,13 @@ def test_the_second_run_writes_nothing(
     assert writes(seen) == []
 
 
-def test_a_plan_is_what_sync_does_then(client: PlacementClient, seen: list[str]) -> None:
+def test_a_plan_lists_the_changes_of_the_sync(client: PlacementClient, seen: list[str]) -> None:
     planned = plan(client, NUMA)
     assert writes(seen) == []
     assert sync(client, NUMA) == planned
 
 
-def test_children_come_under_their_parents(client: PlacementClient) -> None:
+def test_children_come_under_the_parents(client: PlacementClient) -> None:
     sync(client, NUMA)
     root = uuid_of(client, "compute1")
     parents = {p.name: p.parent_uuid for p in client.providers_in_tree(root)}
@@ -143,7 +143,7 @@ def test_a_tree_grows(client: PlacementClient, seen: list[str]) -> None:
     ]
 
 
-def test_only_what_differs_is_written(client: PlacementClient, seen: list[str]) -> None:
+def test_only_differences_are_written(client: PlacementClient, seen: list[str]) -> None:
     sync(client, flat(vcpus=8))
     seen.clear()
     assert lines(sync(client, flat(vcpus=16))) == [
@@ -153,7 +153,7 @@ def test_only_what_differs_is_written(client: PlacementClient, seen: list[str]) 
     assert writes(seen) == [f"PUT /resource_providers/{uuid_of(client, 'compute1')}/inventories"]
 
 
-def test_what_others_have_there_stays(client: PlacementClient) -> None:
+def test_foreign_classes_and_traits_stay(client: PlacementClient) -> None:
     sync(client, flat())
     uuid = uuid_of(client, "compute1")
     client.ensure_names({"CUSTOM_LICENCE"}, {"CUSTOM_RACK_7"})
@@ -281,7 +281,7 @@ def test_a_conflict_is_met_with_a_fresh_read(
     assert sync(client, flat()) == ()
 
 
-def test_after_too_many_conflicts_it_says_what_is_written(
+def test_after_too_many_conflicts_the_error_lists_the_written_changes(
     client: PlacementClient, faults: list[tuple[str, str]]
 ) -> None:
     # Four attempts, each of a write and then of four reads and writes.
@@ -357,7 +357,7 @@ def test_a_lost_answer_ends_right(
     assert sync(client, flat()) == ()
 
 
-def test_when_placement_goes_away_half_way_the_error_says_how_far_it_came(
+def test_when_placement_goes_away_half_way_the_error_lists_the_changes(
     client: PlacementClient, faults: list[tuple[str, str]]
 ) -> None:
     faults += [("PUT /resource_providers", "HTML 503")] * 4

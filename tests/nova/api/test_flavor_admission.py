@@ -78,7 +78,7 @@ class TestAdmission(Cloud):
         assert self.api.get_server(server["id"])["status"] == "ACTIVE"
         assert self.allocated(server["id"]) == {"one": 100}
 
-    def test_a_server_that_exists_is_rebuilt_whatever_its_flavor(self) -> None:
+    def test_an_existing_server_is_rebuilt_with_a_faulty_flavor(self) -> None:
         """test_mixed_cpus has the refusal of an image that brings a fault."""
         server = self.boot(self.flavor("plain", vcpus=2))
         admin = context.get_admin_context()
@@ -161,9 +161,7 @@ def fail(server: ServerRequest) -> Any:
     ],
 )
 @pytest.mark.usefixtures("refusing")
-def test_translators_of_other_distributions_refuse_flavors(
-    translator: Translator, expected: list[str]
-) -> None:
+def test_foreign_translators_refuse_flavors(translator: Translator, expected: list[str]) -> None:
     with fixtures.MockPatchObject(extensions, "load", lambda _: {"theirs": translator}):
         assert faults({}) == expected
         shares = faults({PLAIN: "0"})

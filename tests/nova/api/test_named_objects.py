@@ -60,7 +60,7 @@ class TestNamedObjects(Cloud):
         assert "Traceback" not in error.getvalue()
         return json.loads(out.getvalue() or "{}"), error.getvalue()
 
-    def test_a_flavor_by_its_name_and_by_its_id(self) -> None:
+    def test_a_flavor_by_name_and_by_id(self) -> None:
         by_name, _ = self.explain("--flavor", "gold")
         assert [row["host"] for row in by_name["ranking"]] == ["one"]
         assert by_name["ranking"][0]["resources"][SHARES] == 0.875  # 1 - 100 / 800
@@ -87,7 +87,7 @@ class TestNamedObjects(Cloud):
         names = {self.boot(self.gold, name=name)["id"]: name for name in ("a", "b", "b", "ß")}
         assert read_server_names(services_of(self)) == names
 
-    def test_servers_of_one_name(self) -> None:
+    def test_servers_with_equal_names(self) -> None:
         uuids = [self.boot(self.gold, name="web")["id"] for _ in range(2)]
         _, error = self.explain("--server", "web", status=1)
         assert "Nova's API has 2 servers with this name; give one of the ids: " in error

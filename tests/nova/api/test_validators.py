@@ -10,7 +10,7 @@ from cpu_tiers.nova.api.validators import MultiplierValidator
 from tests.nova.cloud import MULTIPLIER, Cloud
 
 
-def test_nova_loads_it() -> None:
+def test_nova_loads_the_validator() -> None:
     """A failed load is only logged, and then every value is a 400."""
     assert type(validators.VALIDATORS[MULTIPLIER]) is MultiplierValidator
 

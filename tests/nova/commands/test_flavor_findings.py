@@ -55,7 +55,7 @@ class TestTwoCells(test.TestCase):
     def tell(self, line: str) -> None:
         self.lines.append(line)
 
-    def test_servers_and_flavors_are_named_with_what_will_happen(self) -> None:
+    def test_servers_and_flavors_are_named_with_the_consequence(self) -> None:
         flavors = len(objects.FlavorList.get_all(self.admin))  # Nova's fixture made some
         for name, specs in (
             ("old-habit", {"quota:cpu_shares": "16384"}),

@@ -57,7 +57,7 @@ class Heals(Computes):
 
 
 class TestHeal(Heals):
-    def test_servers_that_hold_nothing_get_it_where_they_run(self) -> None:
+    def test_servers_without_allocations_get_allocations_on_the_nodes_of_the_guest(self) -> None:
         self.start_host("one")
         self.boot_on("one", self.flavor("first", {**PINNED, "hw:numa_nodes": "1"}))
         servers = [
@@ -99,7 +99,7 @@ class TestHeal(Heals):
         assert self.heal("--apply") == found
         assert {server: self.held(server) for server in held} == held
 
-    def test_a_server_without_its_anchor(self) -> None:
+    def test_a_server_without_an_anchor(self) -> None:
         """As one of which the allocations were made by an older cpu-tiers."""
         self.start_host("one")
         servers = [self.boot_on("one", self.flavor(f"odd {n}", ODD, vcpus=2)) for n in range(2)]
@@ -128,7 +128,7 @@ class TestHeal(Heals):
         assert self.whole(server) == held
         assert self.heal("--apply", "--host", "one") == {}
 
-    def test_what_does_not_fit_is_named_and_nothing_is_written(self) -> None:
+    def test_a_server_without_room_is_named_and_nothing_is_written(self) -> None:
         self.start_host("one")
         pinned = self.boot_on("one", self.flavor("pinned", PINNED, vcpus=2))
         small = self.boot_on("one", self.tier("small", "1"))
@@ -185,7 +185,7 @@ class TestPorts(Heals):
 class TestSharesLater(Heals):
     """Shares are switched on when the host reports its nodes already."""
 
-    def test_the_driver_does_what_was_planned(self) -> None:
+    def test_the_driver_writes_the_planned_allocations(self) -> None:
         self.reporting(False)
         self.start_host("one")
         odd = self.boot_on("one", self.flavor("odd", ODD, vcpus=2))
@@ -207,7 +207,7 @@ class TestSharesLater(Heals):
             assert gained == {n: planned[server].get(n, {}).get(SHARES) for n in held}
         assert self.commands.goes_to() == {}
 
-    def test_who_does_not_fit(self) -> None:
+    def test_a_server_without_room_for_shares_is_refused(self) -> None:
         self.reporting(False)
         self.start_host("one")
         gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))

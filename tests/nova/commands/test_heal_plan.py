@@ -66,12 +66,12 @@ class TestReshapePlan(Commands):
         # 100 x 2; 2.5 x 3 = 7.5
         assert self.planned_and_done("one") == {gold: 200, bronze: 8, plain: 70}
 
-    def test_a_resize_that_waits_for_its_user(self) -> None:
+    def test_an_unconfirmed_resize(self) -> None:
         server, migration = resize_from_one(self)
         assert self.planned_and_done("one") == {migration: 50}  # 25 x 2, the old flavor
         assert self.planned_and_done("two") == {server: 300}  # 100 x 3, the new one
 
-    def test_a_resize_on_one_host(self) -> None:
+    def test_a_resize_on_a_single_host(self) -> None:
         server, migration = resize_from_one(self, same_host=True)
         said = self.commands.run("reshape", "plan", "--host", "one")
         rows = {row["consumer"]: (row["server"], row["flavor"]) for row in said.rows}
@@ -83,12 +83,12 @@ class TestReshapePlan(Commands):
         assert self.planned_and_done("one") == {migration: 50}
         assert self.planned_and_done("two") == {}
 
-    def test_a_live_migration_on_its_way(self) -> None:
+    def test_a_live_migration_under_way(self) -> None:
         server, migration = live_migrate_from_one(self)
         assert self.planned_and_done("one") == {migration: 50}
         assert self.planned_and_done("two") == {server: 50}
 
-    def test_what_does_not_fit_is_named_as_the_restart_names_it(self) -> None:
+    def test_the_plan_names_the_servers_that_a_restart_would_name(self) -> None:
         self.flags(vcpu_share_multiplier=5, group="libvirt")  # 16 CPUs x 5 = 80
         self.start_host("one")
         bronze = self.boot_on("one", self.tier("bronze", "30"))
@@ -222,7 +222,7 @@ class TestHeal(Heals):
         assert "hosts that report shares: 2; ports with a resource request: 0" in said.error
         written.assert_not_called()
 
-    def test_the_rest_of_what_a_server_holds_stays(self) -> None:
+    def test_the_remaining_allocations_of_a_server_stay(self) -> None:
         self.start_host("one")
         gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
         before = self.placement.get(f"/allocations/{gold}", version="1.38").body
@@ -233,7 +233,7 @@ class TestHeal(Heals):
         assert after["project_id"] == before["project_id"]
         assert after["user_id"] == before["user_id"]
 
-    def test_a_migration_keeps_the_source_of_its_server(self) -> None:
+    def test_a_migration_keeps_the_source_of_the_server(self) -> None:
         server, migration = resize_from_one(self)
         assert self.heal("--apply") == {migration: {SHARES: 50}, server: {SHARES: 300}}
         assert self.allocated(migration) == {"one": 50}
@@ -281,7 +281,7 @@ class TestHeal(Heals):
         said = self.commands.run("allocation", "heal", "--apply", "--host", "one", status=1)
         assert "host one: it reports no shares" in said.error
 
-    def test_a_host_that_has_promised_more_vcpu_than_its_ratio_now_allows(self) -> None:
+    def test_a_host_with_more_allocated_vcpu_than_the_new_ratio_allows(self) -> None:
         self.flags(initial_cpu_allocation_ratio=4.0)
         self.start_host("one")
         servers = [self.boot_on("one", self.tier(f"t{n}", "10", vcpus=6)) for n in range(3)]
@@ -315,7 +315,7 @@ class TestHeal(Heals):
 
 
 class TestHealWithoutAllocations(Heals):
-    def test_a_server_gets_all_that_its_flavor_asks_for(self) -> None:
+    def test_a_server_gets_all_amounts_that_the_flavor_requests(self) -> None:
         self.start_host("one")
         gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
         none = self.boot_on("one", self.flavor("none"))
@@ -341,7 +341,7 @@ class TestHealWithoutAllocations(Heals):
         self._delete_server({"id": gold})
         assert self.allocated(gold) == {}
 
-    def test_what_holds_the_rest_elsewhere_is_left_alone(self) -> None:
+    def test_a_server_with_allocations_on_another_host_is_left_alone(self) -> None:
         one, two = self.start_host("one"), self.start_host("two")
         server = self.boot_on("one", self.tier("gold", "100"))
         body = self.placement.get(f"/allocations/{server}", version="1.28").body
@@ -349,7 +349,7 @@ class TestHealWithoutAllocations(Heals):
         assert self.placement.put(f"/allocations/{server}", body, version="1.28").status == 204
         assert self.heal("--plan", "--host", "one") == {}
 
-    def test_a_server_in_the_middle_of_a_task_is_left_to_it(self) -> None:
+    def test_a_server_in_the_middle_of_a_task_is_left_alone(self) -> None:
         self.start_host("one")
         server = self.boot_on("one", self.tier("gold", "100"))
         self.placement.delete(f"/allocations/{server}")
@@ -358,7 +358,7 @@ class TestHealWithoutAllocations(Heals):
         found.save()
         assert self.heal("--plan") == {}
 
-    def test_one_without_room_is_named(self) -> None:
+    def test_a_server_without_room_is_named(self) -> None:
         self.start_host("one")
         server = self.boot_on("one", self.flavor("small"))
         self.placement.delete(f"/allocations/{server}")
@@ -389,7 +389,7 @@ class TestConflicts(Heals):
 
         return mock.patch.object(PlacementClient, "set_consumers", set_consumers)
 
-    def test_it_is_tried_again(self) -> None:
+    def test_a_write_with_a_conflict_is_repeated(self) -> None:
         self.start_host("one")
         server = self.boot_on("one", self.tier("gold", "100"))
         with self.conflict(server, 2):

@@ -35,7 +35,7 @@ class TestOffline(Moves):
         assert f"({goes})" not in said.error
         assert self.tree.generations("one") == generations
 
-    def test_a_resize_of_which_the_database_does_not_tell(self) -> None:
+    def test_a_resize_with_a_new_flavor_unknown_to_the_database(self) -> None:
         uuid, migration = resize_from_one(self, stop="resize_instance")
         server = objects.Instance.get_by_uuid(context.get_admin_context(), uuid, ["flavor"])
         server.new_flavor = None  # as at the moment when the destination hears of it
@@ -113,7 +113,7 @@ class TestPlanAndApply(Applied):
         assert planned[gold]["one_NUMA0"] == {"VCPU": 2, SHARES: 50}
         assert planned[numa]["one_NUMA0"] == planned[numa]["one_NUMA1"] == {"VCPU": 1, SHARES: 10}
 
-    def test_the_driver_does_what_was_planned(self) -> None:
+    def test_the_driver_writes_the_planned_allocations(self) -> None:
         _, migration = live_migrate_from_one(self)
         for name, specs in (("numa", NUMA), ("pinned", PINNED), ("plain", {})):
             self.boot_on("one", self.flavor(name, {MULTIPLIER: "10", **specs}, vcpus=2))
@@ -127,13 +127,13 @@ class TestPlanAndApply(Applied):
         self.restart("one")
         assert {consumer: self.held(consumer) for consumer in planned} == planned
 
-    def test_a_resize_that_waits_for_its_user(self) -> None:
+    def test_an_unconfirmed_resize(self) -> None:
         server, migration = resize_from_one(self)
         assert self.planned_and_done("one").keys() == {migration}
         # 3 vCPUs on nodes of 2 shared CPUs: that server does not fit there
         assert self.commands.refused("two").keys() == {server}
 
-    def test_a_resize_on_one_host(self) -> None:
+    def test_a_resize_on_a_single_host(self) -> None:
         self.flags(allow_resize_to_same_host=True)
         self.start_host("one")
         server = self.boot_on("one", self.flavor("numa", NUMA, vcpus=2))
@@ -143,7 +143,7 @@ class TestPlanAndApply(Applied):
         assert planned[self.migration_of(server)]["one_NUMA1"] == {"VCPU": 1}
         assert planned[server]["one_NUMA0"] == {"PCPU": 2}
 
-    def test_a_live_migration_on_its_way(self) -> None:
+    def test_a_live_migration_under_way(self) -> None:
         server, migration = live_migrate_from_one(self)
         assert self.planned_and_done("one").keys() == {migration}
         assert self.planned_and_done("two").keys() == {server}
@@ -166,7 +166,7 @@ class TestPlanAndApply(Applied):
 
 
 class TestRefusals(Moves):
-    def test_who_does_not_fit_is_named_and_nothing_is_saved(self) -> None:
+    def test_a_server_without_room_is_named_and_nothing_is_saved(self) -> None:
         self.start_host("one")
         large = self.boot_on("one", self.flavor("large", vcpus=3))
         small = self.boot_on("one", self.flavor("small"))

@@ -104,7 +104,7 @@ class TestHeal(Heals):
         assert self.devices_of(server) == {ONE: {EGRESS: 1000}, AGENT.format("one"): {PACKETS: 7}}
         assert self.neutron.profile(P1)["allocation"].keys() == {"bw", "pps"}
 
-    def test_who_must_move_is_named_and_the_rest_is_done(self) -> None:
+    def test_a_server_that_must_move_is_named_and_the_remaining_ports_are_healed(self) -> None:
         moves, stays = self.boot_with(P1, P2), self.boot_with(P3)
         for port, amount in ((P1, 100), (P2, 3001), (P3, 700)):
             self.neutron.ask(port, bandwidth(amount))
@@ -117,7 +117,7 @@ class TestHeal(Heals):
         assert self.devices_of(moves) == {}
         assert self.devices_of(stays) == {ONE: {EGRESS: 700}}
 
-    def test_two_servers_that_find_room_only_one_by_one(self) -> None:
+    def test_two_servers_with_room_for_either_server_only(self) -> None:
         servers = self.boot_with(P1), self.boot_with(P2)
         for port in (P1, P2):
             self.neutron.ask(port, bandwidth(2000))
@@ -150,7 +150,7 @@ class TestHeal(Heals):
         found.save()
         assert self.heal("--apply") == {}
 
-    def test_one_server_of_two(self) -> None:
+    def test_a_single_server_of_two(self) -> None:
         server, other = self.boot_with(P1), self.boot_with(P2)
         for port in (P1, P2):
             self.neutron.ask(port, bandwidth(10))
@@ -162,12 +162,12 @@ class TestNeutron(Heals):
     def refusing(self, error: Exception) -> Any:
         return mock.patch.object(Neutron, "update_port", side_effect=error)
 
-    def test_it_knows_no_such_thing(self) -> None:
+    def test_neutron_has_no_port_with_a_resource_request(self) -> None:
         self.boot_with(P1)
         assert self.heal("--plan") == {}
         assert "ports with a resource request: 0" in self.said.error
 
-    def test_it_is_down(self) -> None:
+    def test_neutron_is_down(self) -> None:
         away = ConnectFailure("connection refused")
         with mock.patch.object(NeutronFixture, "list_ports", side_effect=away):
             assert self.heal("--apply", status=1) == {}
@@ -175,7 +175,7 @@ class TestNeutron(Heals):
             assert "Neutron cannot be asked: connection refused" in self.said.error
             assert self.heal("--apply", "--skip-ports") == {}
 
-    def test_it_fails_after_placement_was_written(self) -> None:
+    def test_neutron_fails_after_the_write_to_placement(self) -> None:
         server = self.boot_with(P1)
         self.neutron.ask(P1, bandwidth(3000))  # all that there is
         with self.refusing(neutron_client_exc.ServiceUnavailable("in vain")):
@@ -224,7 +224,7 @@ def client() -> Any:
         yield get_client.return_value
 
 
-def test_ports_that_request_resources_by_their_server(client: Any) -> None:
+def test_ports_with_a_resource_request_by_server(client: Any) -> None:
     ports = Ports(None).of_host("c1")
     assert {server: [port.id for port in of] for server, of in ports.items()} == {
         "s1": ["a", "d"],  # b requests nothing
@@ -241,7 +241,7 @@ def binding(client: Any) -> PortBinding:
     return PortBinding(port=port, providers={"a": ProviderId("nic")})
 
 
-def test_a_profile_keeps_its_other_keys(client: Any) -> None:
+def test_a_profile_keeps_the_keys_beside_the_allocation(client: Any) -> None:
     Ports(None).record(binding(client))
     body = {"port": {"binding:profile": {"x": 1, "allocation": "nic"}}}
     client.update_port.assert_called_once_with("a", body)

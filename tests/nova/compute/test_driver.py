@@ -60,19 +60,19 @@ class TestInventory(Computes):
         self.start_host("one")
         assert self.inventory("one") is None
 
-    def test_nothing_is_reported_unless_it_is_switched_on(self) -> None:
+    def test_nothing_is_reported_with_the_option_off(self) -> None:
         self.reporting(False)
         self.start_host("one")
         assert self.inventory("one") is None
 
-    def test_a_server_of_a_flavor_that_names_the_class_claims_it(self) -> None:
+    def test_a_flavor_that_names_the_resource_class_claims_the_class(self) -> None:
         self.start_host("one")
         server = self.boot_on("one", self.flavor("own", {f"resources:{SHARES}": "70"}))
         assert self.allocated(server) == {"one": 70}
 
 
 class TestGuest(Computes):
-    def test_a_tier_is_the_weight_of_its_guest(self) -> None:
+    def test_a_tier_is_the_weight_of_the_guest(self) -> None:
         self.start_host("one")
         for name, multiplier, vcpus, weight in (
             ("gold", "100", 2, "200"),  # 100 x 2
@@ -110,7 +110,7 @@ class TestGuest(Computes):
         self.restart("one")  # finds the same garbage when it looks for missing shares
         assert self.allocated(both) == {"one": None}
 
-    def test_a_resized_guest_has_the_weight_of_its_new_flavor(self) -> None:
+    def test_a_resized_guest_has_the_weight_of_the_new_flavor(self) -> None:
         self.start_host("one")
         self.start_host("two")
         server = self.boot_on("one", self.tier("bronze", "25", vcpus=2))
@@ -128,7 +128,7 @@ class TestSeams(Computes):
             self.start_host("one")
         assert f"does not fit Nova {version('nova')}: {method} was" in str(caught.value)
 
-    def test_two_starts_in_one_process_wrap_once(self) -> None:
+    def test_two_starts_in_a_single_process_wrap_once(self) -> None:
         self.start_host("one")
         self.start_host("two")
         wrapper = migration._update_quota_xml
@@ -151,11 +151,11 @@ class TestLiveMigration(base.LibvirtMigrationMixin, Computes):
         assert self.migrate_stub_ran
         return self.domain_shares(server, "two")
 
-    def test_a_guest_keeps_the_weight_of_its_multiplier(self) -> None:
+    def test_a_live_migrated_guest_keeps_the_weight_of_the_multiplier(self) -> None:
         flavor = self.tier("gold", "100", vcpus=2)
         assert self.migrated(flavor, before="200") == "200"
 
-    def test_a_guest_that_nova_itself_started_gets_its_weight(self) -> None:
+    def test_a_guest_started_by_nova_itself_gets_the_weight_in_a_live_migration(self) -> None:
         assert self.migrated(self.tier("gold", "100", vcpus=2), before=None) == "200"
 
     def test_plain_shares_stay(self) -> None:
@@ -163,7 +163,7 @@ class TestLiveMigration(base.LibvirtMigrationMixin, Computes):
 
 
 class TestReportingStaysOn(Computes):
-    def test_turning_it_off_is_refused_with_the_way_back(self) -> None:
+    def test_turning_the_report_off_is_refused_with_the_way_back(self) -> None:
         uuid = self.start_host("one")
         present = self.inventory("one")
         self.reporting(False)

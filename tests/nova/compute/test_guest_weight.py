@@ -127,7 +127,7 @@ class TestLiveMigration:
         guest = "<domain><cputune><shares>200</shares></cputune></domain>"
         assert self.migrated(guest, flavor(cpu_shares_multiplier="100")) == "200"
 
-    def test_a_wrong_weight_or_none_becomes_the_right_one(self) -> None:
+    def test_a_wrong_or_missing_weight_is_corrected(self) -> None:
         for guest in ("<domain/>", "<domain><cputune><shares>7</shares></cputune></domain>"):
             assert self.migrated(guest, flavor(cpu_shares_multiplier="100")) == "200", guest
 

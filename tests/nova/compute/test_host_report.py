@@ -26,7 +26,7 @@ def test_a_name_that_only_looks_like_a_numa_node_is_no_node() -> None:
     assert host_report({"one": {}, "one_NUMAx": {}, "two_NUMA0": {}}).nodes == []
 
 
-def test_state_has_the_parents_and_leaves_out_the_providers_of_others() -> None:
+def test_state_has_the_parents_and_leaves_foreign_providers_out() -> None:
     providers = host_report(TREE).state.providers
     assert {name: provider.parent for name, provider in providers.items()} == {
         "one": None,

@@ -54,7 +54,7 @@ valid_interfaces = public
 """
 
 
-def test_the_client_needs_placement_unless_its_url_is_configured(tmp_path: Path) -> None:
+def test_the_client_needs_placement_unless_the_endpoint_is_configured(tmp_path: Path) -> None:
     """Keystone answers with a catalog, and nobody answers for Placement."""
     catalog, override = tmp_path / "catalog.conf", tmp_path / "override.conf"
     catalog.write_text(OPTIONS)

@@ -98,7 +98,7 @@ def test_a_device_that_lost_a_trait(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == ["Port 0 goes back to provider eth1, which lacks CUSTOM_GONE"]
 
 
-def test_what_is_freed() -> None:
+def test_the_allocations_that_are_freed() -> None:
     freed: list[Any] = []
     assert FREE.wrap
     free = FREE.wrap(lambda *arguments: freed.append(arguments[3]))

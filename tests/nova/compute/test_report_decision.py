@@ -65,7 +65,7 @@ def test_without_options_nothing_is_reported(
     assert decide(host) == ReportDecision(nodes=False, no_numa=False)
 
 
-def test_an_inventory_of_others_is_not_read_without_options(configure: Configure) -> None:
+def test_foreign_inventories_are_not_read_without_options(configure: Configure) -> None:
     configure()
     host = host_report({"one": {"CUSTOM_X": {"total": 3}}}, startup=True)
     assert decide(host) == ReportDecision(nodes=False, no_numa=False)
@@ -123,12 +123,12 @@ class TestShares:
         monkeypatch.setattr(shares_inventory, "find_missing_shares", lambda *_: shortfalls)
 
     @pytest.mark.usefixtures("lacking")
-    def test_a_start_can_give_servers_their_shares(self, configure: Configure) -> None:
+    def test_a_start_can_add_shares_to_servers(self, configure: Configure) -> None:
         configure(report_vcpu_shares=True)
         assert decide(host_report(ON_ROOT, startup=True)).shares
 
     @pytest.mark.usefixtures("lacking")
-    def test_a_host_that_missed_its_start_waits(
+    def test_a_host_that_missed_the_report_at_the_start_waits(
         self, configure: Configure, caplog: pytest.LogCaptureFixture
     ) -> None:
         configure(report_vcpu_shares=True)
@@ -140,14 +140,14 @@ class TestShares:
         configure(report_vcpu_shares=True)
         assert decide(host_report(WITH_SHARES)).shares
 
-    def test_a_host_whose_servers_lack_nothing_need_not_wait(
+    def test_a_host_without_shortfalls_need_not_wait(
         self, configure: Configure, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         configure(report_vcpu_shares=True)
         monkeypatch.setattr(shares_inventory, "find_missing_shares", lambda *_: ())
         assert decide(host_report(ON_ROOT)).shares
 
-    def test_a_host_whose_allocations_are_unknown_waits(
+    def test_a_host_with_unknown_allocations_waits(
         self, configure: Configure, caplog: pytest.LogCaptureFixture
     ) -> None:
         configure(report_vcpu_shares=True)
@@ -156,7 +156,7 @@ class TestShares:
         assert f"one reports no {SHARES} in this run: " in caplog.text
 
     @pytest.mark.parametrize("fault", DATABASE_FAULTS)
-    def test_a_host_whose_servers_are_unknown_waits(
+    def test_a_host_with_unknown_servers_waits(
         self, configure: Configure, monkeypatch: pytest.MonkeyPatch, fault: str
     ) -> None:
         configure(report_vcpu_shares=True)
@@ -169,7 +169,7 @@ class TestShares:
         with pytest.raises(exception.InvalidConfiguration, match="which must not vanish"):
             decide(host_report(WITH_SHARES, startup=True))
 
-    def test_turned_off_while_running_keeps_them(self, configure: Configure) -> None:
+    def test_turned_off_while_running_the_shares_are_kept(self, configure: Configure) -> None:
         configure(report_vcpu_shares=False)
         decision = decide(host_report(WITH_SHARES))
         assert not decision.shares

@@ -28,7 +28,7 @@ def killed(*_: Any) -> None:
 
 
 class TestReshape(Reshapes):
-    def test_servers_of_both_kinds_get_what_their_flavors_ask_for(self) -> None:
+    def test_servers_with_multiplier_or_domain_shares_get_the_flavors_shares(self) -> None:
         self.flags(initial_cpu_allocation_ratio=4.0)
         self.flags(cpu_shared_set="0-3", cpu_dedicated_set="4-7", group="compute")
         self.start_host("one")
@@ -53,7 +53,7 @@ class TestReshape(Reshapes):
         assert start_reporting(self, "one") == 0
         assert self.inventory("one") is not None
 
-    def test_servers_that_came_before_the_scheduler_asked_get_theirs_at_the_next_start(
+    def test_servers_older_than_the_request_for_shares_get_shares_at_the_next_start(
         self,
     ) -> None:
         self.reporting(True)
@@ -131,7 +131,7 @@ class TestStrangers(Reshapes):
 class TestMoves(Reshapes):
     """A migration holds the source with the old flavor, the server holds the destination."""
 
-    def test_a_resize_that_waits_for_its_user(self) -> None:
+    def test_an_unconfirmed_resize(self) -> None:
         server, migration = resize_from_one(self)
         assert start_reporting(self, "one", "two") == 2
         assert self.allocated(migration) == {"one": 50}  # 25 x 2, the old flavor
@@ -148,7 +148,7 @@ class TestMoves(Reshapes):
         assert self.allocated(server) == {"two": 300}
         assert self.allocated(migration) == {}
 
-    def test_a_resize_on_one_host(self) -> None:
+    def test_a_resize_on_a_single_host(self) -> None:
         server, migration = resize_from_one(self, same_host=True)
         assert start_reporting(self, "one") == 1
         assert self.allocated(migration) == {"one": 50}
@@ -226,7 +226,7 @@ class TestMoves(Reshapes):
         assert self.allocated(server) == {"one": None, "two": None}
         return server
 
-    def test_a_live_migration_on_its_way(self) -> None:
+    def test_a_live_migration_under_way(self) -> None:
         server, migration = live_migrate_from_one(self)
         assert start_reporting(self, "one", "two") == 2
         assert self.allocated(migration) == {"one": 50}
@@ -298,7 +298,7 @@ class TestKilled(Reshapes):
 
 
 class TestOvercommitted(Reshapes):
-    def test_a_host_that_has_promised_more_vcpu_than_its_ratio_now_allows(self) -> None:
+    def test_a_host_with_more_allocated_vcpu_than_the_new_ratio_allows(self) -> None:
         self.flags(initial_cpu_allocation_ratio=4.0)
         self.start_host("one")
         servers = [self.boot_on("one", self.tier(f"t{n}", "10", vcpus=6)) for n in range(3)]

@@ -30,7 +30,7 @@ def allocated(**resources: dict[str, int]) -> dict[str, Any]:
 
 
 class TestPutShares:
-    def test_beside_vcpu_with_its_ratio_and_reserve(self) -> None:
+    def test_shares_are_beside_vcpu_with_the_ratio_and_the_reserve_of_vcpu(self) -> None:
         vcpu = record(16, reserved=2, allocation_ratio=4.0)
         host = host_report({"one": {"VCPU": vcpu, "DISK_GB": record(9)}})
         shares_inventory.put_shares(host, 100)
@@ -68,7 +68,7 @@ class TestPutShares:
         assert totals == {"one": None, "one_NUMA0": 200, "one_NUMA1": None, "one_gpu": None}
 
 
-def test_shares_are_put_back_unless_their_provider_is_gone() -> None:
+def test_shares_are_put_back_unless_the_provider_is_gone() -> None:
     host = host_report({"one": {"VCPU": record(4)}})
     kept = {ROOT: record(400), NODE0: record(200)}
     shares_inventory.put_back_shares(host, kept)
@@ -135,7 +135,7 @@ class TestRoom:
         assert "server a" not in str(caught.value)
         assert "Nothing was changed" in str(caught.value)
 
-    def test_all_that_is_left_may_be_taken(self) -> None:
+    def test_all_free_shares_may_be_taken(self) -> None:
         host = host_report({"one": {SHARES: record(100)}})
         allocations = allocated(a={"VCPU": 1}, c={SHARES: 40})
         additions = shares_inventory.plan_shares(host, [shortfall("a", 60)], allocations)

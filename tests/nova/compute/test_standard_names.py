@@ -5,5 +5,5 @@ from pathlib import Path
 from tests.later_libraries import run_later
 
 
-def test_a_cloud_on_the_day_on_which_the_names_are_standard(tmp_path: Path) -> None:
+def test_a_cloud_on_the_day_of_the_standard_names(tmp_path: Path) -> None:
     run_later(tmp_path, "tests/nova/standard_names.py")

@@ -35,7 +35,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(ValueError("gold"), "gold", id="a further kind"),
     ],
 )
-def test_a_refusal_ends_the_process_with_one_message(
+def test_a_refusal_ends_the_process_with_a_single_message(
     caplog: pytest.LogCaptureFixture, error: Exception, reason: str
 ) -> None:
     with pytest.raises(Ended, match=r"^1$"), start_refusal.refusals_end_process(ValueError):

@@ -45,7 +45,7 @@ IN_TURN = [
         *draws.in_turn(IN_TURN),
     ],
 )
-def test_a_fault_costs_what_it_costs_nova(
+def test_a_fault_ends_as_in_nova_without_cpu_tiers(
     kind_of_life: type[Computes], attributes: dict[str, Any]
 ) -> None:
     assert not breaches(kind_of_life("runTest"), attributes)

@@ -46,7 +46,7 @@ def test_off_is_off() -> None:
     not version("nova").startswith("34."), reason="the page has the requests of Nova 34"
 )
 @pytest.mark.parametrize("feature", draws.in_turn(list(FEATURES)))
-def test_the_page_says_what_a_feature_sends_more(feature: str) -> None:
+def test_the_page_lists_the_further_requests_of_a_feature(feature: str) -> None:
     stock, on = measured("stock"), measured(feature)
     lines = [row for step in stock for row in rows(step, on[step].requests, stock[step].requests)]
     table = "\n".join([f".. list-table:: {feature}", *HEADER, *lines])

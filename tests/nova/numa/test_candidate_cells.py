@@ -65,11 +65,11 @@ def test_candidates_without_numa_nodes() -> None:
     assert places_of(None) is None
 
 
-def test_a_node_whose_traits_do_not_tell_the_cell() -> None:
+def test_a_node_without_a_trait_of_the_cell() -> None:
     assert with_places(candidate("a", "old"), SUMMARIES) is None
 
 
-def test_mappings_are_those_of_placement_wherever_nova_passes_them() -> None:
+def test_mappings_of_placement_survive_copies_of_nova() -> None:
     given = candidate("a")
     placed = with_places(given, SUMMARIES)
     assert placed is not None

@@ -89,7 +89,7 @@ class TestOneHost(Devices):
         self.check(self.boot_with(P1), ["ens0", "ens1"])
         self.check(self.boot_with(P2), ["ens0", "ens1"])
 
-    def test_a_server_is_on_the_node_of_its_device(self) -> None:
+    def test_a_server_is_on_the_node_of_the_device(self) -> None:
         self.neutron.ask(P1, direct(300))
         for interface, other in (("ens0", "ens1"), ("ens1", "ens0")):
             report(self.client, "one", {interface: 3000, other: 200})
@@ -178,7 +178,7 @@ class TestAliases(Devices):
         self.flags(device_spec=[json.dumps(spec)], group="pci")
         self.start_compute("one", host_info=self.kind.hardware(), pci_info=functions(2))
 
-    def test_a_server_is_on_the_node_of_its_device(self) -> None:
+    def test_a_server_is_on_the_node_of_the_device(self) -> None:
         servers = [self.boot_with(specs=ALIAS) for _ in range(2)]
         cells = []
         for server in servers:
@@ -213,6 +213,6 @@ class TestOtherServers(Devices):
             cells.append(own)
         return cells
 
-    def test_they_are_on_the_other_node(self) -> None:
+    def test_vcpus_are_on_the_node_away_from_the_device(self) -> None:
         assert self.boot_beside_the_device(0) == [1, 0]
         assert self.boot_beside_the_device(1) == [0, 1]

@@ -69,7 +69,7 @@ class TestMany(Computes):
         assert {self.host_of(one) for one in servers[:-1]} == {"two"}
         self.empty(servers)
 
-    def test_one_too_many_in_a_request(self) -> None:
+    def test_a_request_for_more_servers_than_fit(self) -> None:
         """All of a request fail, and nothing is left of those that had found room."""
         self.empty(self.boot_many(self.flavor("two", PINNED, vcpus=2), 9, "ERROR"))
 
@@ -81,7 +81,7 @@ class TestRestart(Computes):
         super().setUp()
         self.life = Life(self)
 
-    def test_a_server_that_comes_while_its_host_restarts(self) -> None:
+    def test_a_server_that_comes_while_the_host_restarts(self) -> None:
         """What was sent to the service waits for it in the queue."""
         self.life.start("one")
         flavor = self.flavor("unequal", PINNED | ONE_AND_THREE, vcpus=4)
@@ -115,12 +115,12 @@ class TestDelete(Computes):
         self.life.start("two", self.reporting_nodes)
         self.wide = self.flavor("wide", PINNED | ONE_AND_THREE, vcpus=4, disk_gb=self.disk_gb)
 
-    def test_a_resize_that_waits_for_its_user(self) -> None:
+    def test_an_unconfirmed_resize(self) -> None:
         self._resize_server(self.server, self.wide)
         assert self.host_of(self.server) == "two"
         self.life.end()
 
-    def test_a_resize_on_its_way(self) -> None:
+    def test_a_resize_under_way(self) -> None:
         for call in ("prep_resize", "resize_instance", "finish_resize"):
             self.delete_before(call)
             self.server = self.boot(self.narrow, host="one")

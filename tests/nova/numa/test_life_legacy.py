@@ -137,7 +137,7 @@ class TestResize(LibvirtMigrationMixin, Computes):
         self.life.is_on("one")
         self.life.end()
 
-    def test_to_more_nodes_on_the_other_kind(self) -> None:
+    def test_a_resize_to_more_nodes_on_a_host_of_the_second_kind(self) -> None:
         mixed = {**TWO, "hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0,^3"}
         flavor = self.flavor("mixed", mixed, vcpus=6, disk_gb=1)
         self._resize_server(self.server, flavor)

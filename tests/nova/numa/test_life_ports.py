@@ -270,7 +270,7 @@ class TestKindsOfHosts(LibvirtMigrationMixin, Computes):
             assert self.life.used_of_devices() == {BRIDGE.format("old"): 1000}
             self.life.end()
 
-    def test_there_and_back(self) -> None:
+    def test_a_server_moves_to_an_unaware_host_and_back(self) -> None:
         self.server = self.life.boot_with(P1, P2, specs={**PINNED, **TWO}, vcpus=2)
         self.life.start("old", reporting=None)
         self._migrate_server(self.server)

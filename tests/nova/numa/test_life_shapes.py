@@ -87,7 +87,7 @@ class TestEmulatorThreads(Shapes):
         mixed = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0,^3"}
         self.move(PINNED | ONE_AND_THREE | isolated, mixed | TWO | isolated, vcpus=4)
 
-    def test_room_for_them_is_on_the_first_node(self) -> None:
+    def test_room_for_the_emulator_threads_is_on_the_first_node(self) -> None:
         """Four dedicated CPUs for three vCPUs and the threads, then four for four vCPUs."""
         self.life.start("one")
         isolated = PINNED | {"hw:cpu_emulator_threads": "isolate"}
@@ -144,7 +144,7 @@ class TestPages(Shapes):
             self.life.is_on("one")
             self.life.end()
 
-    def test_until_there_are_none(self) -> None:
+    def test_large_pages_until_no_pages_are_left(self) -> None:
         """Of large pages there are 4 GiB, 1 GiB on each node in each of two sizes."""
         self.life.start("one")
         flavor = self.gib(1, "large")

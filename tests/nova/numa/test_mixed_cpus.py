@@ -132,7 +132,7 @@ class TestBoot(MixedCpus):
         self.check(server, "one")
         assert self.cputune(server).find("emulatorpin").get("cpuset") == "0-1,7-8"
 
-    def test_realtime_vcpus_among_the_dedicated_ones(self) -> None:
+    def test_realtime_vcpus_among_the_dedicated_vcpus(self) -> None:
         specs = {**AMOUNTS, "hw:cpu_realtime": "yes", "hw:cpu_realtime_mask": "5-6"}
         server = self.boot_of(specs)
         self.check(server, "one")
@@ -164,7 +164,7 @@ class TestNumaNodes(MixedCpus):
 
     kind = replace(NODES_OF_SEVEN, options={"compute": {"cpu_shared_set": "0-13"}})
 
-    def test_numa_nodes_by_their_cpus_only(self) -> None:
+    def test_numa_nodes_by_cpus_only(self) -> None:
         nodes = {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0,1", "hw:numa_cpus.1": "2,3,4,5,6,7"}
         server = self.boot_of(nodes)
         first, second = self.cells(server)
@@ -297,7 +297,7 @@ class TestMoves(MixedCpus):
 
 
 class TestLiveMigration(LibvirtMigrationMixin, MixedCpus):
-    def test_there_and_back(self) -> None:
+    def test_live_migrations_to_the_destination_and_back(self) -> None:
         self.server = self.boot_of(ISOLATED)
         for source, destination in (("one", "two"), ("two", "one")):
             self.src, self.dest = self.computes[source], self.computes[destination]

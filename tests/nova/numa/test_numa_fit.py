@@ -52,7 +52,7 @@ def draw(seed: int) -> tuple[random.Random, Any, Any]:
 
 @drawn(1500)
 @given(st.integers(min_value=0))
-def test_where_nova_can_place_a_guest_on_its_cells_so_can_we(seed: int) -> None:
+def test_a_guest_that_nova_places_on_cells_is_placed_by_cpu_tiers_too(seed: int) -> None:
     rng, host, guest = draw(seed)
     if len(guest) > len(host):
         return
@@ -153,7 +153,7 @@ def host() -> Any:
     return objects.NUMATopology(cells=[cell(0), cell(1), cell(2)])
 
 
-def test_two_cells_of_a_guest_are_not_on_one_of_the_host(host: Any) -> None:
+def test_two_guest_cells_do_not_share_a_host_cell(host: Any) -> None:
     assert fitted(host, guest(1, 1), [CellPlace(1), CellPlace(1)]) is None
 
 
@@ -176,7 +176,7 @@ def test_nothing_is_known_of_places() -> None:
     assert ids(fitted(busy, guest(1), [CellPlace(0)])) == [0]
 
 
-def test_nobody_is_asked_for_a_guest_without_nodes(host: Any) -> None:
+def test_a_guest_without_nodes_needs_no_allocated_cells(host: Any) -> None:
     def find(asked: Any) -> Any:
         raise AssertionError
 
@@ -309,7 +309,7 @@ def stats_of(*pools: Any) -> PciDeviceStats:
     return stats
 
 
-def test_a_port_takes_a_device_of_the_interface_that_it_is_mapped_to(host: Any) -> None:
+def test_a_port_takes_a_device_of_the_mapped_interface(host: Any) -> None:
     stats = stats_of(
         {"physical_network": "p", "parent_ifname": "ens0", "numa_node": 0, "count": 1},
         {"physical_network": "p", "parent_ifname": "ens1", "numa_node": 0, "count": 0},

@@ -11,7 +11,7 @@ from tests.nova.numa.moves import PINNED, Moves
 class TestElsewhere(Moves):
     """A server holds the host that it was evacuated from while that was down."""
 
-    def test_it_is_not_divided_by_what_it_is_on_another_host(self) -> None:
+    def test_a_server_is_not_divided_by_the_topology_on_another_host(self) -> None:
         one = self.start_host("one")
         self.start_host("two")
         large = {**PINNED, "hw:mem_page_size": "large"}

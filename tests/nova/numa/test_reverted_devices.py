@@ -34,7 +34,7 @@ class TestDevicesOfTheOtherFlavor(Computes):
         for host in ("one", "two"):
             self.start_compute(host, host_info=self.kind.hardware(), pci_info=devices)
 
-    def test_a_card_is_allocated_that_nobody_uses(self) -> None:
+    def test_a_reverted_resize_leaves_an_unused_card_allocated(self) -> None:
         server = self._create_server(flavor_id=self.flavor("plain"), networks="none", host="one")
         with_card = self.flavor("with a card", {"pci_passthrough:alias": "card:1"})
         server = self._resize_server(server, with_card)

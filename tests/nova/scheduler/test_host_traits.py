@@ -99,7 +99,7 @@ def test_traits_are_added_to_the_traits_of_nova(
     assert query_of(request).names == {f"/traits/{name}" for name in traits}
 
 
-def test_with_numa_nodes_the_traits_are_those_of_the_root_in_each_query() -> None:
+def test_with_numa_nodes_each_query_has_the_traits_of_the_root() -> None:
     switch_on(*OPTIONS)
     request_spec = spec({"hw:numa_nodes": "2", **ALL})
     request = utils.resources_from_request_spec(None, request_spec, None)

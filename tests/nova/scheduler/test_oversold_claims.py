@@ -143,7 +143,7 @@ def test_an_excess_is_given_back_and_the_host_is_claimed_again() -> None:
 
 
 @pytest.mark.parametrize("before", [{}, SOURCE], ids=["boot", "evacuation"])
-def test_an_excess_for_ever_leaves_the_server_as_it_was(before: Any) -> None:
+def test_a_lasting_excess_leaves_the_server_unchanged(before: Any) -> None:
     placement = Placement(3, before=before)
     assert claim(placement) is False
     assert (placement.claims, placement.server) == (3, before)
@@ -184,7 +184,7 @@ def test_a_fault(
     assert "uuid" in caplog.text
 
 
-def test_a_refused_claim_costs_one_read() -> None:
+def test_a_refused_claim_costs_a_single_read() -> None:
     placement = Placement(2)
     refused = wrapped(lambda *_: False)
     assert refused(placement, CONTEXT, "uuid", CLAIM) is False

@@ -181,7 +181,9 @@ def of_nodes(request_spec: objects.RequestSpec) -> frozenset[Fault]:
 @drawn(300)
 @example(specs={"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-3"})  # all vCPUs
 @given(specs=draw_specs())
-def test_nova_api_refuses_what_the_scheduler_would_refuse(specs: dict[str, str]) -> None:
+def test_nova_api_refuses_every_flavor_that_the_scheduler_would_refuse(
+    specs: dict[str, str],
+) -> None:
     request_spec = spec(specs, BOOT)
     faults, more = faults_of(request_spec.flavor, request_spec.image), of_nodes(request_spec)
     try:
@@ -205,7 +207,7 @@ def test_nova_api_refuses_what_the_scheduler_would_refuse(specs: dict[str, str])
         pytest.param(exception.NoValidHost(reason="full"), "full", 0, id="Nova's own"),
     ],
 )
-def test_it_is_no_valid_host(
+def test_a_refusal_ends_in_no_valid_host(
     error: Exception, reason: str, lines: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(exception.NoValidHost, match=reason), refusing("a test"):

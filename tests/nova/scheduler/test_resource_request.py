@@ -87,26 +87,26 @@ class TestPlugin(Cloud):
         (only,) = self.held(server["id"]).values()
         return only
 
-    def test_it_joins_what_nova_and_we_ask_for(self) -> None:
+    def test_the_resources_of_a_plugin_join_the_resources_of_nova_and_the_shares(self) -> None:
         self.start_host("one", CUSTOM_LICENCE=2, **{SHARES: 800})
         server = self.licensed("site", {MULTIPLIER: "100"})
         plain = {"VCPU": 1, "MEMORY_MB": 512}
         assert self.held_by(server) == {**plain, SHARES: 100, "CUSTOM_LICENCE": 1}
         assert self.held_by(self.boot(self.flavor("plain"))) == plain
 
-    def test_groups_of_its_own(self) -> None:
+    def test_groups_of_a_plugin(self) -> None:
         self.start_host("one", CUSTOM_LICENCE=2, CUSTOM_DONGLE=2)
         held = self.held_by(self.licensed("floating"))
         assert held == {"VCPU": 1, "MEMORY_MB": 512, "CUSTOM_LICENCE": 1, "CUSTOM_DONGLE": 1}
 
-    def test_what_the_flavor_states_itself_wins(self) -> None:
+    def test_amounts_in_the_flavor_win(self) -> None:
         self.start_host("one", CUSTOM_LICENCE=5)
         server = self.licensed("site", {"resources:CUSTOM_LICENCE": "3"})
         assert self.held_by(server)["CUSTOM_LICENCE"] == 3
         none = self.licensed("site", {"resources:CUSTOM_LICENCE": "0"})
         assert "CUSTOM_LICENCE" not in self.held_by(none)
 
-    def test_it_comes_along_in_a_resize(self) -> None:
+    def test_a_resize_requests_the_resources_of_a_plugin(self) -> None:
         copy_disks = "nova.virt.libvirt.driver.LibvirtDriver.migrate_disk_and_power_off"
         self.useFixture(fixtures.MockPatch(copy_disks, return_value="{}"))  # there are none
         self.start_host("one", CUSTOM_LICENCE=2)
@@ -115,7 +115,7 @@ class TestPlugin(Cloud):
         self._resize_server(server, self.flavor("licensed", {"our:licence": "site"}))
         assert self.held_by(server)["CUSTOM_LICENCE"] == 1
 
-    def test_names_are_made_in_placement_before_they_are_asked_for(self) -> None:
+    def test_names_are_created_in_placement_before_the_query(self) -> None:
         self.start_host("one")
         with no_bad_query():
             for kind in ("site", "audited", "floating"):
@@ -123,14 +123,14 @@ class TestPlugin(Cloud):
         assert {"CUSTOM_LICENCE", "CUSTOM_DONGLE"} <= set(self._get_all_resource_classes())
         assert "CUSTOM_AUDITED" in self._get_all_traits()
 
-    def test_its_refusal_reaches_the_user(self) -> None:
+    def test_the_refusal_of_a_plugin_reaches_the_user(self) -> None:
         self.start_host("one")
         server = self.licensed("forged", state="ERROR")
         assert self.fault_of(server) == (
             "No valid host was found. flavor forged, extra spec our:licence: forged; buy one"
         )
 
-    def test_what_makes_no_sense_is_refused_with_the_reason(self) -> None:
+    def test_a_contradiction_is_refused_with_the_reason(self) -> None:
         self.start_host("one")
         greedy = self.licensed("greedy", state="ERROR")
         assert "Nova and a translator both claim VCPU" in self.fault_of(greedy)
@@ -153,7 +153,7 @@ class TestNewBuiltIn(Cloud):
         self.useFixture(fixtures.MonkeyPatch(path, {**BUILT_IN, "seats": seats}))
         super().setUp()
 
-    def test_the_scheduler_requests_its_groups_beside_those_of_nova(self) -> None:
+    def test_the_groups_of_a_plugin_are_requested_beside_the_groups_of_nova(self) -> None:
         self.start_host("one", CUSTOM_SEAT=1)
         server = self.boot(self.flavor("seated", {"our:seat": "yes"}))
         (held,) = self.held(server["id"]).values()
@@ -163,7 +163,7 @@ class TestNewBuiltIn(Cloud):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_each_built_in_is_asked_by_the_scheduler_or_says_who_requests_the_same(name: str) -> None:
+def test_each_built_in_translator_serves_the_scheduler_or_names_the_requester(name: str) -> None:
     requested_by = functions_that_request(BUILT_IN[name])
     assert (name in resource_request.scheduler_translators()) == (not requested_by)
     for function in requested_by:

@@ -55,7 +55,7 @@ def states(self: Any, context: Any, spec_obj: Any, summaries: Any) -> Any:
     return (state for state in self.states)
 
 
-def test_host_states_are_read_when_nova_asks_for_them() -> None:
+def test_host_states_are_read_when_nova_asks_for_host_states() -> None:
     manager = SimpleNamespace(calls=0, states=[SimpleNamespace(uuid="one")])
     found = scores._attach_scores(states, manager, None, objects.RequestSpec(), {})
     assert manager.calls == 1  # and not when the first host state is needed

@@ -86,7 +86,9 @@ def of_nova(specs: Properties, image: Properties) -> Request:
         ({}, {"hw_architecture": "x86_64", "hw_viommu_model": "auto"}),
     ],
 )
-def test_the_same_amounts_and_traits(specs: Properties, image: Properties) -> None:
+def test_amounts_and_traits_are_equal_to_a_query_of_nova(
+    specs: Properties, image: Properties
+) -> None:
     flavor = Flavor(name="f", vcpus=2, memory_mb=512, root_gb=5, extra_specs=specs)
     server = ServerRequest(flavor=flavor, image=Image("i", image))
     (query,) = server_queries(

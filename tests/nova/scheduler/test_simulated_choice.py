@@ -262,7 +262,7 @@ def select(manager_of_nova: Any, name: str, server: str) -> tuple[str, Allocatio
         "boring=2,cpu=0",
     ],
 )
-def test_the_same_choice(empty: Empty, text: str) -> None:
+def test_a_simulated_scheduler_chooses_the_host_that_nova_chooses(empty: Empty, text: str) -> None:
     rng = random.Random(f"{SEED} {text}")
     made_once.copy_to_placement(empty.rows)
     states = draw_states(rng)

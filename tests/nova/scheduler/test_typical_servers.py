@@ -13,7 +13,7 @@ def nova_objects() -> None:
     objects.register_all()
 
 
-def test_only_the_unsuffixed_group_avoids_the_nodes_of_others() -> None:
+def test_only_the_unsuffixed_group_avoids_the_numa_nodes() -> None:
     request = utils.ResourceRequest()
     own = request.get_request_group(None)
     own.resources, own.forbidden_traits = {"VCPU": 2}, {"CUSTOM_OLD"}

@@ -63,7 +63,7 @@ class TestScoring(Weighed):
         self.configure(resource_provider_scoring="boring", **{MULTIPLIER: -1.0})
         assert self.chosen(self.tier("gold", "100")) == "gpu"
 
-    def test_a_server_that_asks_for_the_gpu_gets_it(self) -> None:
+    def test_a_server_that_requests_the_gpu_gets_the_gpu(self) -> None:
         self.configure(resource_provider_scoring="boring")
         assert self.chosen(self.flavor("gpu", {"resources:CUSTOM_GPU": "1"})) == "gpu"
 
@@ -198,7 +198,7 @@ def test_a_misspelt_name_is_said_at_the_start(
 
 
 class TestOneRequest(Weighed):
-    def test_each_server_sees_what_the_ones_before_it_took(self) -> None:
+    def test_each_server_sees_the_claims_of_earlier_servers(self) -> None:
         # big has 600 shares, small 400; free before each server, and 1 - 100 / free:
         #   600 400  5/6   3/4  big     500 400  4/5  3/4  big     400 400  equal: the first
         #   then one has 300: the other, and both have 300 left
@@ -207,7 +207,7 @@ class TestOneRequest(Weighed):
         hosts = self.boot_many(self.tier("gold", "100"), 4)
         assert sorted(hosts) == ["big", "big", "big", "small"]
 
-    def test_with_a_single_host_nobody_weighs(self) -> None:
+    def test_a_single_host_is_not_weighed(self) -> None:
         self.start_host("one", **{SHARES: 800})
         with reading_is_an_error():
             assert self.boot_many(self.tier("gold", "100"), 2) == ["one", "one"]

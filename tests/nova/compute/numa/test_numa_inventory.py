@@ -69,7 +69,7 @@ class TestTree(Hosts):
             "COMPUTE_NODE"
         }
 
-    def test_one_node_and_four(self) -> None:
+    def test_a_host_with_a_single_node_and_a_host_with_four_nodes(self) -> None:
         self.nodes(True)
         self.start_host("one", nodes=1)
         assert self.tree.totals("one") == {
@@ -154,7 +154,7 @@ class TestTree(Hosts):
             self.start_host("one")
         assert self.tree.totals("one")["one_NUMA1"] == {"VCPU": 3}  # 4, 5 and 6
 
-    def test_what_plugins_report(self) -> None:
+    def test_inventories_that_plugins_report(self) -> None:
         def report(of: Host, options: InventoryOptions) -> list[ResourceProvider]:
             slots = {"CUSTOM_SLOT": Inventory(total=3, max_unit=3)}
             node = f"{of.name}_NUMA1"
@@ -189,7 +189,7 @@ class TestRatios(Hosts):
             if name in records
         ]
 
-    def test_those_set_through_the_api_are_kept(self) -> None:
+    def test_ratios_set_through_the_api_are_kept(self) -> None:
         self.start_host("one")
         self.set_ratio("one", "VCPU", 3.0)
         self.set_ratio("one", "MEMORY_MB", 1.25)
@@ -270,7 +270,7 @@ class TestOption(Hosts):
             }
             assert custom == marks  # nothing is left for Nova's own driver
 
-    def test_outside_of_a_start_the_root_keeps_its_own(self) -> None:
+    def test_outside_of_a_start_the_root_keeps_the_inventory(self) -> None:
         self.start_host("one")
         before = self.tree.inventories("one")
         self.nodes(True)
@@ -328,7 +328,7 @@ class TestVanished(Hosts):
 
 
 class TestOthers(Hosts):
-    def test_gpus_stay_where_they_are(self) -> None:
+    def test_gpus_keep_the_parent_provider(self) -> None:
         self.flags(enabled_mdev_types=["nvidia-11"], group="devices")
         gpus = fakelibvirt.HostPCIDevicesInfo(num_pci=0, num_pfs=0, num_vfs=0, num_mdevcap=1)
         self.start_compute("one", host_info=hardware(2), pci_info=gpus)
@@ -339,7 +339,7 @@ class TestOthers(Hosts):
         assert self.tree.parents("one")[gpu] == "one"
         assert self.tree.inventories("one")[gpu] == before
 
-    def test_the_child_of_an_agent_stays_where_it_is(self) -> None:
+    def test_the_child_of_an_agent_keeps_the_parent_provider(self) -> None:
         root = self.start_host("one")
         agent = "5f5a0a4e-0000-4000-8000-000000000002"
         body = {"name": "one:agent", "uuid": agent, "parent_provider_uuid": root}

@@ -42,7 +42,7 @@ class TestBoot(NumaComputes):
         assert {*one, *other} == {("one", 0), ("one", 1)}
         assert len(self.where(self.booted(PINNED | TWO, vcpus=2))) == 2
 
-    def test_unequal_nodes_fit_in_one_way(self) -> None:
+    def test_unequal_nodes_fit_in_a_single_order(self) -> None:
         """Three CPUs of one node are taken, so the node with three vCPUs is the other."""
         ((_, taken),) = self.where(self.booted(PINNED, vcpus=3))
         found = self.where(self.booted(PINNED | ONE_AND_THREE, vcpus=4))
@@ -72,7 +72,7 @@ class TestBoot(NumaComputes):
             assert page_sizes(server) == sizes
         assert self.where(self.booted({"hw:mem_page_size": "any"}, vcpus=1))
 
-    def test_any_pages_until_there_are_none(self) -> None:
+    def test_any_pages_until_no_pages_are_left(self) -> None:
         """Four servers of 512 MiB per node; Nova alone would not leave the large pages."""
         flavor = self.flavor("any", {"hw:mem_page_size": "any"})
         servers = [self.boot(flavor)["id"] for _ in range(4)]
@@ -163,7 +163,7 @@ class TestRetry(NumaComputes):
         assert {host for host, _ in self.where(server)} == {"one", "two"} - {first}
         assert all(not cell.pinned_cpus for cell in cells_of(first).values())
 
-    def test_a_host_has_to_report_after_its_start(self) -> None:
+    def test_a_host_that_missed_the_report_at_the_start_gets_no_server(self) -> None:
         self.start_host("one")
         with placement_away():
             self.restart("one")
@@ -176,7 +176,7 @@ class TestRetry(NumaComputes):
 
 
 class TestUpgrade(NumaComputes):
-    def test_hosts_that_do_not_report_their_nodes(self) -> None:
+    def test_hosts_that_do_not_report_numa_nodes(self) -> None:
         self.flags(group="compute", enable_numa_reporting_to_placement=None)
         self.start_host("old")
         unequal = self.flavor("unequal", PINNED | ONE_AND_THREE, vcpus=4, disk_gb=1)
@@ -236,7 +236,7 @@ class TestAway(Moves):
 
 
 class TestLiveMigration(LibvirtMigrationMixin, Moves):
-    def test_there_and_back(self) -> None:
+    def test_a_live_migration_and_the_way_back(self) -> None:
         one, two = self.computes["one"], self.computes["two"]
         self.boot_on("two", self.flavor("other", PINNED, vcpus=2))
         for self.src, self.dest, name in ((one, two, "two"), (two, one, "one")):

@@ -92,7 +92,7 @@ class TestAtRest(Moves):
         self._run_periodics()
         assert self.tree.generations("one") == before
 
-    def test_servers_without_nodes_are_arranged_so_that_all_fit(self) -> None:
+    def test_servers_without_nodes_are_arranged_until_all_servers_fit(self) -> None:
         self.start_host("one")
         servers = [
             self.boot_on("one", self.flavor(f"f{number}", vcpus=vcpus))
@@ -127,7 +127,7 @@ class TestAtRest(Moves):
         assert self.tree.inventories("one") == before
         assert self.held(first) == self.on_node(0, VCPU=3)
 
-    def test_what_was_claimed_while_novas_own_driver_ran(self) -> None:
+    def test_claims_while_the_driver_of_nova_ran(self) -> None:
         self.nodes(True)
         self.start_host("one")
         self.flags(compute_driver="libvirt.LibvirtDriver")
@@ -163,7 +163,7 @@ class TestDoesNotFit(Moves):
 
 
 class TestShares(Moves):
-    def test_with_nodes_in_one_restart(self) -> None:
+    def test_shares_and_nodes_in_a_single_restart(self) -> None:
         self.start_host("one")
         gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
         wide = self.boot_on("one", self.flavor("wide", {**TWO_NODES, MULTIPLIER: "12.5"}, vcpus=2))
@@ -199,7 +199,7 @@ class TestShares(Moves):
         assert found.keys() == {"one_NUMA0", "one_NUMA1"}
         assert count_reshapes(self, "one") == 0
 
-    def test_what_does_not_fit_is_named_by_node(self) -> None:
+    def test_a_server_without_room_for_shares_is_named_with_the_node(self) -> None:
         self.start_host("one")
         self.boot_on("one", self.flavor("wide", {**TWO_NODES, MULTIPLIER: "60"}, vcpus=2))
         gold = self.boot_on("one", self.tier("gold", "100", vcpus=2))
@@ -251,7 +251,7 @@ class TestOnTheWay(Moves):
             f"{host}_NUMA1_PAGES_4": {"MEMORY_MB": 256},
         }
 
-    def test_a_resize_that_waits_for_its_user(self) -> None:
+    def test_an_unconfirmed_resize(self) -> None:
         self.begin("one", "two")
         server, migration = self.start_resize()
         assert self.switch("one", "two") == 2
@@ -262,7 +262,7 @@ class TestOnTheWay(Moves):
         assert self.held(server) == self.on_node(cell, PCPU=2)
         assert self.held(migration) == {}
 
-    def test_a_resize_on_one_host(self) -> None:
+    def test_a_resize_on_a_single_host(self) -> None:
         self.flags(allow_resize_to_same_host=True)
         self.begin("one")
         server, migration = self.start_resize()

@@ -92,7 +92,7 @@ def unchanged(instance: Any, flavor: Any, requests: Any) -> list[Any]:
     return [requests]
 
 
-def test_a_server_that_is_worse_off_than_its_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_worse_off_than_the_twin_fails_the_life(monkeypatch: pytest.MonkeyPatch) -> None:
     """nova-compute refuses a cold migration, as it would without the policy of the flavor."""
     monkeypatch.setattr(numa_pinning, "_with_policies", unchanged)
     story = Story()
@@ -110,7 +110,7 @@ def test_a_server_that_is_worse_off_than_its_twin(monkeypatch: pytest.MonkeyPatc
     assert "VERIFY_RESIZE" in story.failure
 
 
-def test_what_a_guest_holds() -> None:
+def test_the_allocations_of_a_guest() -> None:
     """Two nodes with 3 vCPUs each, the first of each shared; a CPU for the emulator threads.
 
     Of shares 2 x 2.5 = 5; the weight is 6 x 2.5 = 15.

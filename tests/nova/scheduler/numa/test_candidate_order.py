@@ -19,7 +19,7 @@ from tests.nova.scheduler.reporting_hosts import ONE, TWO, ReportingHosts
 class TestMatrix(ReportingHosts):
     """Spec: "Optionally configured NUMA resources"."""
 
-    def test_who_may_be_where(self) -> None:
+    def test_hosts_where_aware_and_agnostic_servers_may_run(self) -> None:
         aware, agnostic = self.flavor("aware", TWO, vcpus=2), self.flavor("agnostic")
         for host, value, of_aware, of_agnostic in (
             ("unset", None, "ACTIVE", "ACTIVE"),
@@ -33,7 +33,7 @@ class TestMatrix(ReportingHosts):
 
 
 class TestBoot(ReportingHosts):
-    def test_a_server_without_disk_holds_its_nodes(self) -> None:
+    def test_a_server_without_disk_has_allocations_on_nodes(self) -> None:
         self.start_host("one")
         with no_bad_query():
             server = self.boot(self.flavor("two", TWO, vcpus=4))
@@ -43,7 +43,7 @@ class TestBoot(ReportingHosts):
             for pages, amounts in (("", {"VCPU": 2}), ("_PAGES_4", {"MEMORY_MB": 256}))
         }
 
-    def test_one_with_disk(self) -> None:
+    def test_a_server_with_disk(self) -> None:
         self.start_host("one")
         flavor = self._create_flavor(
             vcpu=2, memory_mb=512, disk=1, ephemeral=0, extra_spec={"hw:mem_page_size": "large"}
@@ -77,7 +77,7 @@ class TestBoot(ReportingHosts):
 
 
 class TestMany(ReportingHosts):
-    def test_each_server_of_a_request_goes_where_there_is_room(self) -> None:
+    def test_each_server_of_a_request_goes_to_a_node_with_room(self) -> None:
         # 8 CPUs on two nodes take four servers of 2; each node has room for two of them
         self.start_host("one")
         server = self._build_server(flavor_id=self.flavor("half", ONE, vcpus=2), networks="none")

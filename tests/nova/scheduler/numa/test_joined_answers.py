@@ -105,7 +105,7 @@ class TestJoined(ReportingHosts):
         for specs, host in (({}, "off"), (ONE, "on")):
             assert self.candidates(specs, disk_gb=most + 1)[0] == {host, "pool"}
 
-    def test_a_host_that_could_only_put_two_nodes_on_one_is_left_out(self) -> None:
+    def test_a_host_with_room_for_two_guest_nodes_on_a_single_host_node_is_left_out(self) -> None:
         self.start_host("one")
         self.boot(self.flavor("most", ONE, vcpus=4))
         own = {"resources1:CUSTOM_VCPU_SHARES": "1"}
@@ -177,7 +177,7 @@ class TestFailure(ReportingHosts):
         assert not failing or asked[path] >= max(failing)
         return asked["/allocation_candidates"]
 
-    def test_placement_away_for_one_of_the_queries(self) -> None:
+    def test_placement_away_for_either_query(self) -> None:
         """Without the first answer there is no host; without the second there is this one."""
         self.start_host("one")
         two = self.flavor("two", TWO, vcpus=2)
@@ -185,7 +185,7 @@ class TestFailure(ReportingHosts):
         assert self.boot_with_failures(two, {2}, "ACTIVE") == 3  # once more
         assert self.boot_with_failures(two, {2, 3}, "ACTIVE") == 3
 
-    def test_a_host_whose_report_does_not_tell_the_cells(self) -> None:
+    def test_a_host_without_reported_cells_is_left_out(self) -> None:
         """Of a nova-compute with an older cpu-tiers; a start reports the host again."""
         self.start_host("one")
         node = self._get_provider_uuid_by_name("one_NUMA1")

@@ -20,7 +20,7 @@ from cpu_tiers.nova.scheduler.numa import next_candidate
 from tests.nova.scheduler.reporting_hosts import ONE, ReportingHosts
 
 
-def test_a_claim_whose_answer_was_lost_is_no_error() -> None:
+def test_a_claim_with_a_lost_answer_is_no_error() -> None:
     """Placement has the server's allocations, so Nova refuses a further claim by an exception."""
     claimed: list[str] = []
 
@@ -131,7 +131,7 @@ class TestNextCandidate(ReportingHosts):
         response = self.placement.put(f"/allocations/{consumer}", body, version="1.28")
         assert response.status == 204, response.body
 
-    def test_a_race_for_a_node_is_followed_by_the_other_node(self) -> None:
+    def test_a_race_for_a_node_is_followed_by_the_second_node(self) -> None:
         self.start_host("two")
         races = iter([self.take])
         claimed = self.before_claims(lambda wanted: next(races, lambda _: None)(wanted))
@@ -163,7 +163,7 @@ class TestNextCandidate(ReportingHosts):
             self.where(server)
         assert len(claimed) == 3
 
-    def test_a_refused_node_is_followed_by_the_other_node(self) -> None:
+    def test_a_refused_node_is_followed_by_the_second_node(self) -> None:
         self.start_host("two")
         self.start_host("three")
         test = claims.Claim._claim_test
@@ -221,7 +221,7 @@ class TestNextCandidate(ReportingHosts):
             usages = self.placement.get(f"/resource_providers/{uuid}/usages").body["usages"]
             assert not usages.get("VCPU")
 
-    def test_few_attempts_are_left_to_other_hosts(self) -> None:
+    def test_few_attempts_are_left_to_further_hosts(self) -> None:
         self.flags(max_attempts=2, group="scheduler")
         self.start_host("two")
         test = claims.Claim._claim_test

@@ -79,7 +79,7 @@ def test_a_node_without_devices_is_best(empty: Empty, pair: tuple[int, int]) -> 
 
 
 @pytest.mark.parametrize("policy", ["preferred", "socket"])
-def test_a_server_that_requests_a_device_is_near_it(
+def test_a_server_that_requests_a_device_is_on_the_node_of_the_device(
     empty: Empty, pair: tuple[int, int], policy: str
 ) -> None:
     one, _ = pair
@@ -147,7 +147,7 @@ def test_each_server_of_a_request_with_devices(empty: Empty, pair: tuple[int, in
     assert cells(chosen) == [(other,), (other,), (one,)]
 
 
-def test_the_alternate_on_the_same_host(empty: Empty) -> None:
+def test_the_alternate_node_leaves_the_device_free(empty: Empty) -> None:
     """nova-compute refuses the first choice: the device is still left to others."""
     for with_device, others in ((0, {1, 2}), (1, {0, 2}), (2, {0, 1})):
         (selections,) = choose(empty, host([0, 1, 2], {with_device: 1}), server(2))

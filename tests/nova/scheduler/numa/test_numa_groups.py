@@ -56,7 +56,7 @@ def test_a_copy_is_changed_separately() -> None:
     assert resources(original) == {None: SIZES}
 
 
-def test_a_host_without_nodes_is_told_by_its_root() -> None:
+def test_a_host_without_nodes_is_told_by_the_root() -> None:
     made = numa_groups.to_fallback(request({None: {**SIZES, "DISK_GB": 1}}))
     assert resources(made) == {None: {**SIZES, "DISK_GB": 1}}
     assert made._root_forbidden == {"CUSTOM_NUMA_NODES_1", NO_NUMA_TRAIT}

@@ -217,7 +217,7 @@ def test_thread_policies_are_the_roots() -> None:
     assert second == elsewhere(f"&resources=PCPU:8,MEMORY_MB:8192{required}")
 
 
-def test_traits_of_devices_stay_with_them() -> None:
+def test_traits_of_devices_stay_with_the_devices() -> None:
     specs = {**TWO, "resources:VGPU": "1", "trait:CUSTOM_NVIDIA_11": "required"}
     specs["trait:HW_CPU_X86_AVX2"] = "required"
     first, second = queries(spec(specs))
@@ -250,7 +250,7 @@ def in_aggregates() -> dict[str, Any]:
     return {"requested_destination": destination}
 
 
-def test_aggregates_are_those_of_the_root() -> None:
+def test_aggregates_are_on_the_root() -> None:
     members = f"&member_of=in:{AZ}&member_of=!in:{OTHER}"
     assert queries(spec(TWO, **in_aggregates())) == [
         on_nodes(TWO_NODES + members + ISOLATE),
@@ -309,11 +309,11 @@ def test_shares_are_divided() -> None:
     )
 
 
-def test_no_shares_where_the_cloud_does_not_ask_for_them() -> None:
+def test_no_shares_where_the_cloud_requests_no_shares() -> None:
     assert queries(spec({**TWO, MULTIPLIER: "100"}))[0] == on_nodes(TWO_NODES + ISOLATE)
 
 
-def test_servers_without_nodes_stay_away_from_them() -> None:
+def test_servers_without_nodes_avoid_numa_nodes() -> None:
     assert queries(spec({})) == [plain(ON_A_HOST)]
     assert queries(spec({}, disk_gb=20)) == [plain(f"{ON_A_HOST},DISK_GB:20")]
     assert queries(spec({}, **forced())) == [plain(f"{ON_A_HOST}&in_tree={HOST_UUID}")]
@@ -370,6 +370,6 @@ def test_the_request_spec_is_not_changed() -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_gets_no_host(specs: dict[str, str], reason: str) -> None:
+def test_a_contradicting_flavor_gets_no_host(specs: dict[str, str], reason: str) -> None:
     with pytest.raises(exception.NoValidHost, match=reason):
         requests_of(spec(specs))

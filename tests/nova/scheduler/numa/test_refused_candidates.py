@@ -111,7 +111,7 @@ def test_a_host_that_a_server_was_placed_on_gets_the_candidates_with_room_back()
     assert host.allocation_candidates == [FAR]
 
 
-def test_another_host_keeps_its_candidates() -> None:
+def test_a_second_host_keeps_the_candidates() -> None:
     filters, host = Filters(), state()
     for index in range(3):
         assert filters.sort(None, WITH_DEVICES, [host], index) == [host]

@@ -41,18 +41,18 @@ NODES = (
         NODES,
     ],
 )
-def test_a_query_is_read_as_it_was_written(text: str) -> None:
+def test_a_query_read_equals_the_query_written(text: str) -> None:
     read = read_query(f"limit=1000&{text}")
     assert (read.query.to_query_string(), read.others) == (text, "")
 
 
-def test_what_only_nova_requests_is_kept() -> None:
+def test_parameters_that_only_nova_sends_are_kept() -> None:
     read = read_query("resources=VCPU:2&member_of=%21in%3Aa%2Cb&in_future=c&limit=9")
     assert read.query.to_query_string() == "resources=VCPU:2"
     assert read.others == "&member_of=!in:a,b&in_future=c"
 
 
-def test_numa_nodes_are_told_and_their_anchor_is_not() -> None:
+def test_numa_nodes_are_named_and_the_anchor_is_not() -> None:
     nodes = (
         "resources=CUSTOM_NUMA_SERVER:1&resources_PROC1=VCPU:1&root_required=CUSTOM_NUMA_NODES_3"
     )
@@ -157,7 +157,7 @@ class TestFault(Cloud):
         specs["resources:CUSTOM_GPU"] = "9"
         assert self.fault(**specs) == "No valid host was found. "
 
-    def test_placement_fails_once_the_first_answer_is_there(self) -> None:
+    def test_placement_fails_after_the_first_answer(self) -> None:
         get, asked = SchedulerReportClient.get, []
 
         def busy(client: Any, url: str, *args: Any, **kwargs: Any) -> Any:
@@ -205,7 +205,7 @@ class TestDedicated(Cloud):
         self.restart_scheduler(name_lacking_constraints=True)
         self.check_faults()
 
-    def test_there_is_no_second_query(self) -> None:
+    def test_no_second_query_for_pcpu(self) -> None:
         self.flags(disable_fallback_pcpu_query=True, group="workarounds")
         self.restart_scheduler(name_lacking_constraints=True)
         assert self.ends_in(8, "ERROR").endswith("without one of these: 8 PCPU")
