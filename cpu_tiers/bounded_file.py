@@ -2,9 +2,9 @@
 
 All threads and all processes of a service write the same file, and none waits for another: the
 kernel appends a line as a whole. A writer that sees a part of another's line begins with a line
-break, so that an empty line may stand between two documents. Only a full file needs a lock, so
-that it takes its other name once. A writer that does not get the lock appends its line to the
-full file.
+break, so that an empty line may stand between two documents. Only a full file needs a lock: the
+lock keeps two writers from renaming the file twice. A writer that does not get the lock appends
+its line to the full file.
 """
 
 import fcntl

@@ -354,7 +354,7 @@ def _can_serve(group: RequestGroup, traits: frozenset[str], left: Amounts) -> bo
 def _in_subtrees(binding: PortBinding, tree: HostTree) -> bool:
     """Tell whether the providers of each same_subtree are in one subtree.
 
-    In a subtree, one provider is an ancestor of all other providers.
+    A subtree has a provider that is an ancestor of all the rest.
     """
     for same in binding.port.request.same_subtree:
         providers = {binding.providers[suffix] for suffix in same.suffixes}

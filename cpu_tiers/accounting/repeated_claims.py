@@ -2,8 +2,8 @@
 
 A claim takes an allocation candidate, and a candidate stays the same while its providers have
 room: Placement looks at the smallest and the largest amount and the step size of a resource class
-for each claim alone. So one answer of Placement decides how many claims fit. Hosts are independent
-of each other, except for sharing providers, such as a storage pool. Pure.
+for each claim alone. So a single answer of Placement gives the number of claims with room. Hosts
+are independent of each other, except for sharing providers, such as a storage pool. Pure.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ class HostRoom(NamedTuple):
 
 
 class CloudRoom(NamedTuple):
-    """The servers that a cloud takes.
+    """The servers with room in a cloud.
 
     :param more: the number of servers; less than the sum of the hosts if a sharing provider ends.
     :param hosts: the hosts with candidates, by the uuid of the root provider.

@@ -275,7 +275,7 @@ def _exchange(tableau: list[list[float]], number: int, column: int) -> None:
 def _proved(
     packages: Sequence[Mapping[Row, int]], room: Mapping[Row, int], prices: Mapping[Row, float]
 ) -> int:
-    """Return the bound that prices prove.
+    """Return the bound proven by prices.
 
     If each package costs at least 1 at these prices, the number of packages is at most the price
     of all room.

@@ -1,4 +1,4 @@
-"""``[filter_scheduler]``: what nova-scheduler requests of Placement, and how it weighs hosts."""
+"""``[filter_scheduler]``: requests of nova-scheduler to Placement, and weights of hosts."""
 
 from oslo_config import cfg
 

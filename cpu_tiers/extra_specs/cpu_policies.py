@@ -1,4 +1,4 @@
-"""The policies for the CPUs of a server: which vCPUs are dedicated, and who shares their cores.
+"""The policies for the CPUs of a server: dedicated and shared vCPUs, and sibling threads.
 
 * The CPU policy: dedicated, shared or mixed vCPUs. Spec: use-pcpu-vcpu-in-one-instance,
   "Instance CPU policy matrix" and "Create mixed instance via resources:PCPU and resources:VCPU";

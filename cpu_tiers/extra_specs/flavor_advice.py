@@ -76,7 +76,7 @@ def misspelt_keys(flavor: Flavor) -> Iterator[Fault]:
 def idle_keys(flavor: Flavor, nodes: Sequence[GuestNode]) -> Iterator[Fault]:
     """Yield a fault for each key that describes a node which servers of a flavor do not have.
 
-    Nova accepts such keys, and they have no effect.
+    Nova accepts and ignores these keys.
 
     :param nodes: the nodes of a server of the flavor; none if the server has no NUMA topology.
     """

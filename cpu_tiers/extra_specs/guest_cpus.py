@@ -242,7 +242,7 @@ def _dedicated(
     nodes: tuple[GuestNode, ...] | None,
     every: CpuSet,
 ) -> CpuSet | None:
-    """Return the dedicated vCPUs, or ``None`` if other faults leave them unknown.
+    """Return the dedicated vCPUs, or ``None`` if faults leave the number unknown.
 
     :param nodes: ``None`` if the NUMA nodes have faults.
     :raises InvalidInput: a mask has a fault.

@@ -19,7 +19,7 @@ emulator threads get any remaining CPU, except with ``isolate``.
 
 The memory of a guest with a page size or with dedicated CPUs is never overcommitted. Any other
 guest may have as much memory as the host cell has, whether other guests use this memory or not.
-These are the rules of Nova.
+The rules are Nova's.
 """
 
 from __future__ import annotations

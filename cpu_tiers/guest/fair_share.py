@@ -179,8 +179,8 @@ def find_short(wanted: Mapping[int, int], stores: Mapping[Store, int]) -> frozen
     """Return the sets that want more than the sum of all their stores: a minimum cut.
 
     The result is empty if each set can get the wanted amount. The algorithm is that of Ford and
-    Fulkerson, with the shortest path to each store with an unused amount. CPUs that belong to the
-    same sets form one store.
+    Fulkerson, with the shortest path to each store with an unused amount. CPUs in identical
+    sets form one store.
 
     :param wanted: the amount that each set wants, by its number.
     :param stores: the amount in each store.

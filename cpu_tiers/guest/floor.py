@@ -163,7 +163,7 @@ def _rivals(
     cpus: frozenset[int],
     level: _Level,
 ) -> Counter[Fraction]:
-    """Return the threads of these cgroups that may run on the CPUs."""
+    """Return the threads of the cgroups with access to the CPUs."""
     alike = Counter(
         (member.weight, shares[name], _number(member, cpus)) for name, member in members.items()
     )

@@ -107,8 +107,8 @@ def tier_of_amounts(allocations: Iterable[Mapping[str, int]], tiers: Iterable[Ti
     """Return the name of the tier that the allocations of a server belong to.
 
     A tier with a name is the tier of each server that has the VCPU_SHARES which the tier claims
-    for the server's number of VCPU. Without VCPU_SHARES there is no tier: the server has none, has
-    only dedicated vCPUs, or its cloud does not request VCPU_SHARES.
+    for the server's number of VCPU. A server without VCPU_SHARES has no tier: the server has none,
+    has only dedicated vCPUs, or its cloud does not request VCPU_SHARES.
 
     :param allocations: the amounts of each provider.
     """

@@ -3,8 +3,8 @@
 A reporter is a callable that takes a :class:`Host` and
 :class:`InventoryOptions` and returns
 :class:`~cpu_tiers.model.inventory.ResourceProvider` values. The root provider
-has the name of the host and no parent; every other provider names its parent.
-A reporter changes none of its arguments, does no I/O and reads no configuration.
+has the name of the host and no parent; all child providers name a parent. A reporter changes none
+of its arguments, does no I/O and reads no configuration.
 
 * Providers of equal name are merged: the merged provider has the traits and
   the inventories of both. If two reporters report the same resource class of

@@ -7,7 +7,7 @@ with neutron-lib, so that Neutron and cpu-tiers write the same tree::
       compute1:Open vSwitch agent             packet rates
         compute1:Open vSwitch agent:br-ex     bandwidth, CUSTOM_PHYSNET_…
 
-Source: ``neutron_lib.placement`` 5.0.1, and what Neutron 29 does with it.
+Source: ``neutron_lib.placement`` 5.0.1, and its use by Neutron 29.
 """
 
 from collections.abc import Collection, Iterable, Mapping

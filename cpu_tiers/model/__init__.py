@@ -1,1 +1,1 @@
-"""The values that all other packages work with: frozen, without I/O or configuration."""
+"""The values of all packages: frozen, without I/O or configuration."""

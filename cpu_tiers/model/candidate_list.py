@@ -1,7 +1,7 @@
 """The list of allocation candidates that the openstack client prints.
 
 Source: ``openstack allocation candidate list -f json`` of osc-placement. The column ``traits``
-needs microversion 1.17; the other columns are the same for each microversion. Pure.
+needs microversion 1.17; the other columns do not depend on the microversion. Pure.
 """
 
 import re
@@ -31,7 +31,7 @@ def read_candidate_list(body: Sequence[object], *, where: str) -> CandidatesAnsw
     """Return the answer of Placement that the list was made from, as far as the list has it.
 
     The list does not say which provider is the root provider of a host. So each candidate must
-    have a single provider, which is the host.
+    have a single provider, the host.
 
     :param where: the name of the document in an error message.
     :raises InvalidInput: with every fault and its place.

@@ -123,7 +123,7 @@ class CandidatesAnswer:
     def usable(self) -> "CandidatesAnswer":
         """Return the answer without the candidates on which no guest can be placed.
 
-        Hosts that have no other candidates are left out, too.
+        A host without further candidates is left out, too.
         """
         requests = tuple(request for request in self.allocation_requests if request.is_usable)
         unusable = self._roots_of(self.allocation_requests) - self._roots_of(requests)

@@ -51,6 +51,6 @@ class HostTopology:
         return sum(cell.memory_kb for cell in self.cells) // 1024
 
     def with_only(self, cpus: Collection[int]) -> Self:
-        """Return the topology with only some of the CPUs, such as those that are online."""
+        """Return the topology with only some of the CPUs, for example the online CPUs."""
         cells = (replace(c, cpus=CpuSet(c.cpus.intersection(cpus))) for c in self.cells)
         return replace(self, cells=tuple(cells))

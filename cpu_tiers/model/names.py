@@ -195,6 +195,6 @@ def similar(name: str, names: Iterable[str]) -> str | None:
 
 
 def advice(name: str, names: Iterable[str], otherwise: str) -> str:
-    """Return the advice for an unknown name: the name that was probably meant, and other names."""
+    """Return the advice for an unknown name: the most similar name, and further names."""
     meant = similar(name, names)
     return f"did you mean {meant}? {otherwise}" if meant else otherwise

@@ -1,4 +1,4 @@
-"""Request groups, and the query for allocation candidates that they make.
+"""Request groups, and their query for allocation candidates.
 
 Source: Placement API reference, ``GET /allocation_candidates``, microversion 1.36,
 and 1.39 for groups with ``any_of``. The names in a group consist of letters, digits,
@@ -60,7 +60,7 @@ class RequestGroup(NamedTuple):
 
 
 class SameSubtree(NamedTuple):
-    """Request groups whose providers must be in the same subtree.
+    """Request groups with providers in a common subtree.
 
     One of these providers is the top of the subtree.
 

@@ -33,7 +33,7 @@ _POSITIVE = re.compile(r"0*[1-9][0-9]{0,9}")
 
 
 def equal_flavor(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Flavor:
-    """Return a flavor of the same guest that Nova accepts.
+    """Return a flavor that Nova accepts, for an equal guest.
 
     Nova's ``hardware.numa_get_constraints`` refuses three kinds of flavors of the specs:
 
@@ -42,7 +42,7 @@ def equal_flavor(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Fl
       ``hw:cpu_dedicated_mask``, too,
     * ``hw:numa_cpus.N`` without ``hw:numa_mem.N``; the memory is divided evenly.
 
-    Every other flavor is returned unchanged.
+    All remaining flavors are returned unchanged.
 
     :raises nova.exception.InvalidRequest: a flavor with amounts contradicts itself or the image.
     """

@@ -14,7 +14,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryNotes:
-    """What Nova's ``ResourceRequest`` does not have; a copy of the request has a value of its own.
+    """The values missing in Nova's ``ResourceRequest``; a copy of the request has its own value.
 
     :param names: the custom names to create before the query is sent, as URLs of Placement.
     :param ports: the suffixes of the groups of ports that Placement would not understand.
@@ -45,7 +45,7 @@ class SearchNotes:
 
 @dataclass(slots=True, kw_only=True)
 class HostNotes:
-    """What Nova's ``HostState`` does not have.
+    """The values missing in Nova's ``HostState``.
 
     :param scores: the scores of all hosts of the request; ``None`` if Placement was not asked, or
         if another function than Nova's made the host state.

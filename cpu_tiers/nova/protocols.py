@@ -29,7 +29,7 @@ class ResourceRequest(Protocol):
 
 
 class HostState(Protocol):
-    """Nova's ``HostState``: a host as nova-scheduler knows it."""
+    """Nova's ``HostState``: a host as known to nova-scheduler."""
 
     uuid: str
     host: str

@@ -38,7 +38,8 @@ class SeamMismatch(CpuTiersError):
 class Seam:
     """A function of Nova, and what cpu-tiers does in its wrapper around the function.
 
-    ``docs/reference/seams.toml`` says why, and what would end it.
+    ``docs/reference/seams.toml`` has the reason, and the change of Nova that would end the
+    wrapper.
 
     :param module: the module with the function, such as ``nova.scheduler.utils``.
     :param path: the qualified name of the function in the module, such as
@@ -98,7 +99,7 @@ class _Wrapper:
         setattr(owner, name, kinds[0](take_steps) if kinds else take_steps)
 
     def take(self, seams: Iterable[Seam]) -> None:
-        """Take the steps of these seams from now on, and no others."""
+        """Take only the steps of the given seams from now on."""
         self.seams = tuple(sorted(seams, key=lambda seam: seam.place))
         call = self._original
         for seam in reversed(self.seams):

@@ -1,9 +1,9 @@
 """Bandwidth: from the ports of a server to request groups.
 
-Neutron decides what a port requests: bandwidth, packet rates, or only a trait. Each
-request becomes a group of its own, for a single provider. As in Nova, the suffix of a
-group is the id of the port or of the port's group. Spec:
-bandwidth-resource-provider, "Resource request in the port"; decision D7.
+Neutron decides the request of a port: bandwidth, packet rates, or only a trait. Each request
+becomes a group of its own, for a single provider. As in Nova, the suffix of a group is the id of
+the port or of the port's group. Spec: bandwidth-resource-provider, "Resource request in the port";
+decision D7.
 """
 
 from collections.abc import Iterable

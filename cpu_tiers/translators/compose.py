@@ -69,8 +69,8 @@ def _with_novas_policy(own: OwnGroups, query: CandidateQuery) -> CandidateQuery:
     """Return the query with ``group_policy=none`` where Nova assumes this policy.
 
     nova.scheduler.utils.resources_from_request_spec assumes ``none`` if at most one of several
-    groups with a suffix is the flavor's own: the other groups belong to ports, whose owner
-    cannot set a policy.
+    groups with a suffix is the flavor's own: the remaining groups belong to ports, and the owner
+    of a port cannot set a policy.
     """
     if query.group_policy is not None or len(query.groups) == 1:
         return query
@@ -82,9 +82,8 @@ def _with_novas_policy(own: OwnGroups, query: CandidateQuery) -> CandidateQuery:
 def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> frozenset[str]:
     """Return the traits of the unsuffixed group that the root provider must have.
 
-    These are all traits if the group requests only disk and shares. If the group
-    requests other resources, these are the traits that only hosts have: other traits
-    may describe a device.
+    These are all traits if the group requests only disk and shares. If the group requests other
+    resources, only traits of hosts are meant: other traits may describe a device.
 
     :param traits: the traits of the group.
     :param resources: the resource classes of the group.

@@ -152,7 +152,7 @@ def _clean(query: CandidateQuery, groups: Iterable[RequestGroup]) -> CandidateQu
     A group without resources must be in a same-subtree parameter beside a group with resources,
     and a same-subtree parameter names groups of the query. Traits of the unsuffixed group without
     resources become traits of the root provider, and aggregates go to the first other group.
-    Without another group, the unsuffixed group keeps its aggregates and its sets of traits; such a
+    Without another group, the unsuffixed group keeps its aggregates and its sets of traits; the
     query is not sent.
     """
     groups = tuple(groups)

@@ -1,7 +1,7 @@
 """Image traits: from ``trait:NAME=required`` of an image to the unsuffixed group.
 
 As in Nova ("image properties": ``traits_required``), an image can only require traits:
-it cannot forbid a trait, and it has no suffixed groups.
+images have no forbidden traits and no suffixed groups.
 """
 
 from collections.abc import Iterable

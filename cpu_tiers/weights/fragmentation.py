@@ -1,7 +1,7 @@
 """Sorts the candidates of a host by how many of its NUMA nodes they leave fragmented.
 
-Nova claims the first candidate of the host that it has chosen. Spec:
-numa-topology-with-rps, the note on ``group_policy``. Pure.
+Nova claims the first candidate of the chosen host. Spec: numa-topology-with-rps, the note on
+``group_policy``. Pure.
 """
 
 from __future__ import annotations

@@ -164,9 +164,9 @@ class HostReport:
         """Give tree and allocations our name of VCPU_SHARES, and in the end the name they had.
 
         Placement refuses to remove a resource class that servers hold, and Nova reshapes only
-        where allocations move. So a host that has the other name goes on to report it, until
-        ``reshape rename``. In between, everything in nova-compute sees our name. Providers that
-        are new in the end, such as NUMA nodes, get the name of the host, too.
+        where allocations move. So a host with the other name goes on to report the other name,
+        until ``reshape rename``. In between, everything in nova-compute sees our name. Providers
+        that are new in the end, such as NUMA nodes, get the name of the host, too.
         """
         if not any(OTHER_SHARES in data.inventory for data in self.providers):
             yield

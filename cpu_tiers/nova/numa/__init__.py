@@ -1,1 +1,1 @@
-"""What nova-scheduler and nova-compute know of NUMA nodes; imported where an option needs it."""
+"""What nova-scheduler and nova-compute know of NUMA nodes; imported only for NUMA nodes."""

@@ -86,7 +86,7 @@ def _give_back_oversold(
 
 
 class _Claim:
-    """A claim that Placement has granted.
+    """A claim granted by Placement.
 
     :param client: Nova's ``SchedulerReportClient``.
     :param before: the amounts of the consumer before the claim.

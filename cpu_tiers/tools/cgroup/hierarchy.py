@@ -62,7 +62,7 @@ class Hierarchy:
         return guest_path if guest_path != path else None
 
     def path_of(self, membership: str) -> str:
-        """Return the path of the cgroup of a process or a thread; empty text if it has none.
+        """Return the path of the cgroup of a process or a thread; empty text without a cgroup.
 
         :param membership: the content of ``/proc/PID/cgroup`` or ``/proc/PID/task/TID/cgroup``.
         """

@@ -125,7 +125,7 @@ def _beside(files: Files, hierarchy: Hierarchy, guests: Collection[str]) -> dict
 def _limits(
     files: Files, hierarchy: Hierarchy, paths: Iterable[str]
 ) -> tuple[dict[str, tuple[int, int]], set[str]]:
-    """Return the quotas of these cgroups that have a quota, and those with ``cpu.idle``."""
+    """Return the quotas of the given cgroups, and the cgroups with ``cpu.idle``."""
     quotas, idle = {}, set()
     for path in paths:
         with files.noted(hierarchy.folder(path)):

@@ -1,1 +1,1 @@
-"""The commands that read a cloud, or predict what it does."""
+"""The commands that read a cloud, or predict its answers."""

@@ -205,7 +205,7 @@ def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _A
 
 
 class CloudShow(NovaConfCommand, ListCommand):
-    """Show what of each host is sold, to which tiers, and what is left.
+    """Show the sold and the free amounts of each host, and the tiers of the servers.
 
     The command asks Placement, and changes nothing. The text has the sums of the cloud, the
     providers of which more is allocated than the capacity, and the hosts with the least left.
@@ -262,7 +262,7 @@ class CloudShow(NovaConfCommand, ListCommand):
         return rows_of(cloud, groups if kind else None)
 
     def _rooms(self, conf: cfg.ConfigOpts, given: _Arguments) -> list[TierRoom]:
-        """Return how many more servers of each tier fit; nothing if there are no flavors."""
+        """Return how many more servers of each tier fit; nothing without flavors."""
         if self.wants_embedded:  # has no Nova beside it
             return []
         with ProgressLine("asking for the room of each tier"):

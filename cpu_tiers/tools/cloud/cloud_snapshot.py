@@ -1,4 +1,4 @@
-"""``cpu-tiers cloud snapshot``: a whole cloud in one file."""
+"""``cpu-tiers cloud snapshot``: a whole cloud in a file."""
 
 import json
 import logging

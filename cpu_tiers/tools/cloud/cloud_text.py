@@ -139,7 +139,7 @@ def _print_rest(console: Console, count: int, *, show_all: bool) -> None:
 
 
 def _table(*columns: str) -> Table:
-    """Return a table whose first column has texts, and whose other columns have numbers."""
+    """Return a table with texts in the first column and numbers in all others."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=True)
     first, *others = columns
     table.add_column(Text(first), overflow="fold")

@@ -54,7 +54,7 @@ class Explain(NovaConfCommand, ShowCommand):
 
     The command asks Placement for the candidates of the request that nova-scheduler makes, and
     again without each constraint alone: a resource class, a trait, a port, a NUMA node of the
-    server. It changes nothing. Exit status: 0 if there are candidates, 3 if there are none.
+    server. It changes nothing. Exit status: 0 with candidates, 3 without.
 
     With --decisions, the command shows what nova-scheduler decided about a server at the time.
     """
@@ -153,7 +153,7 @@ def _without(explanation: Explanation) -> str:
 
 
 def _nearest(hosts: Iterable[tuple[str, HostReason]], *, show_all: bool) -> str:
-    """Return the hosts that lack least."""
+    """Return the hosts with the fewest lacking resources."""
     lines = [wrapped(f"{host} {_reason(reason)}", indent="  ") for host, reason in hosts]
     lines = shortened(lines, show_all=show_all)
     return "\n".join(["Hosts without candidates that lack least:", *lines]) if lines else ""

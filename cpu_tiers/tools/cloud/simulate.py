@@ -51,7 +51,7 @@ class SimulatedRequests(NamedTuple):
 def read_requests(
     parsed_args: Namespace, conf: cfg.ConfigOpts, snapshot: Snapshot, tiers: Sequence[Tier]
 ) -> SimulatedRequests:
-    """Read or draw the requests; log flavors that are left out, because they have faults.
+    """Read or draw the requests; log the flavors with faults, which are left out.
 
     :raises InvalidInput: with every fault of the arguments and of the table, or with those of
         the flavors if no flavor is left.

@@ -175,7 +175,7 @@ class _Function:
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register the options that :func:`check_host_traits` reads."""
+    """Register the options for :func:`check_host_traits`."""
     for module in (filter_scheduler, compute):
         conf.register_opts(module.OPTIONS, group=module.GROUP)
 

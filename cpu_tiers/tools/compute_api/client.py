@@ -1,7 +1,7 @@
 """Requests to the APIs of Nova, Glance and Neutron, and checks of their answers.
 
-Source: Compute API guide, "Pagination": the key ``<objects>_links`` says that there is another
-page, which begins after the object of the parameter ``marker``.
+Source: Compute API guide, "Pagination": the key ``<objects>_links`` announces a further page,
+which begins after the object of the parameter ``marker``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ class ComputeApiUnavailable(CpuTiersError):
 
 
 class NotFoundThere(ComputeApiUnavailable):
-    """The service answers 404: it has no such object, or no such path."""
+    """The service answers 404: the object or the path does not exist."""
 
 
 class Api(NamedTuple):

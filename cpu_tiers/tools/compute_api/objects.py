@@ -91,7 +91,7 @@ class ReadServer(NamedTuple):
 
 
 def read_server(services: Services, server: str, where: str) -> ReadServer:
-    """Return a server by its id or its name. It takes two to four requests.
+    """Return a server by its id or its name. The search takes two to four requests.
 
     :param where: the argument that has the name, for an error.
     :raises InvalidInput: Nova has no such server, or several with this name.

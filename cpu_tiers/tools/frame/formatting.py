@@ -98,8 +98,8 @@ def _plain(value: object) -> Any:
 class _Formats:
     """The formats of a command.
 
-    They are entry points of cpu-tiers: they must not appear in other programs that use cliff, such
-    as the openstack client.
+    The formats are entry points of cpu-tiers: the formats must not appear in the openstack client
+    or another program with cliff.
 
     :cvar formats: the end of the name of the entry point group.
     :cvar default_format: the format without ``-f``.
@@ -126,7 +126,7 @@ class ShowCommand(_Formats, ShowOne):
 
 
 class ListCommand(_Formats, Lister):
-    """A command that shows a list, with tables that fit the terminal."""
+    """A command with a list, whose tables fit the terminal."""
 
     formats = "list"
 

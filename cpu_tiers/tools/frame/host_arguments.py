@@ -54,7 +54,7 @@ def is_remote(uri: str) -> bool:
 
 
 def check_local(uri: str) -> None:
-    """Check that libvirt is on this machine, whose cgroups a command reads.
+    """Check that libvirt is local: a command reads the cgroups of the local machine.
 
     :raises InvalidInput: the URI is of another machine.
     """

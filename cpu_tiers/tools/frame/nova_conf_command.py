@@ -246,7 +246,7 @@ class NovaConfCommand(Command):
     ) -> Iterator[PlacementClient]:
         """Yield a client of Placement, which sends nothing until a method is called.
 
-        The arguments are those of :func:`~cpu_tiers.tools.placement.session.placement_client`.
+        The arguments are passed to :func:`~cpu_tiers.tools.placement.session.placement_client`.
 
         :raises PlacementMisconfigured: the section ``[placement]`` is missing or incomplete.
         """

@@ -1,7 +1,7 @@
 """Files in folders of other users, for the commands that may run as root.
 
 Writing follows no link of another user, and replaces a link in place of its target. Reading
-accepts only files that no other user could have put there.
+accepts a file only if no other user could have written the file.
 """
 
 import os
@@ -80,7 +80,7 @@ def check_owner(path: str, users: Collection[int]) -> None:
 def _opened(path: Path, check: Callable[[os.stat_result], None]) -> int:
     """Return a descriptor of a file or a folder, after a check of each part of its path.
 
-    The parts are opened one by one: nobody can exchange a part after its check.
+    Each part is opened in its turn: nobody can exchange a part after its check.
 
     :param path: an absolute path.
     :param check: gets the status of each folder and link on the way, and of the file.

@@ -67,7 +67,7 @@ def masked(text: str) -> str:
 
 
 class MaskingStream:
-    """A text stream that replaces secrets; everything else is left to the stream below."""
+    """A text stream without secrets; everything else is left to the stream below."""
 
     def __init__(self, stream: TextIO) -> None:
         """Keep the stream below."""

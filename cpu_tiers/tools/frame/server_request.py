@@ -147,7 +147,7 @@ def queries_of(
 ) -> ServerQueries:
     """Return the queries that nova-scheduler sends for a server.
 
-    All commands ask this function, so that they answer for the same request.
+    All commands call this function, so all answers are for an equal request.
 
     :param member_of: sets of aggregates; the host must be in an aggregate of each set.
     :raises InvalidInput: with every fault of flavor, image and ports.

@@ -92,9 +92,9 @@ def _fitting(names: Sequence[str], rows: Sequence[Row], limit: int | None) -> Se
 
 
 def _shared(least: Sequence[int], natural: Sequence[int], spare: int) -> list[int]:
-    """Return the widths of columns: the least ones, and a share of what is spare.
+    """Return the widths of columns: the least widths, and a share of the spare width.
 
-    The columns that need the least get what they need first.
+    The narrowest columns get their full width first.
     """
     widths = list(least)
     waiting = sorted(range(len(least)), key=lambda number: natural[number] - least[number])

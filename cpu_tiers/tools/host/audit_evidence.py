@@ -78,7 +78,7 @@ def gather(
 def promised_occupancy(
     host: Host, conf: cfg.ConfigOpts, domains: Iterable[Domain], default_weight: int
 ) -> Occupancy:
-    """Return a host whose guests have the weights that they must have.
+    """Return a host with the due weight of each guest.
 
     :param default_weight: the weight that the kernel gives a new cgroup.
     :raises InvalidInput: nova.conf does not fit the host, or a guest does not.
@@ -148,7 +148,7 @@ def _stopped(domains: Iterable[Domain], cgroups: HostCgroups) -> Iterator[Findin
 def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
     """Add a finding for each running guest without a visible process.
 
-    A guest that has ended since libvirt listed it is only logged.
+    A guest that has ended since the list of libvirt is only logged.
     """
     running = {domain.name for domain in read_domains(uri)}
     for domain in missing:

@@ -1,7 +1,7 @@
 """A small HTTP server that answers Prometheus, in a thread beside the command.
 
 asyncio serves all clients in a single thread. The number of clients, the time of each and the
-length of a request are bounded: a client that sends a byte now and then is cut off.
+length of a request are bounded: a slow client is cut off.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Address(NamedTuple):
 
 
 class MetricsServer:
-    """The server: a socket that listens, and the application that makes the answers.
+    """The server: a listening socket, and the application for the answers.
 
     :param application: a WSGI application.
     """
@@ -116,7 +116,7 @@ class MetricsServer:
 
 
 def _environ(request: str) -> dict[str, str]:
-    """Return what prometheus_client reads of a request, as WSGI names it.
+    """Return the parts of a request for prometheus_client, by their names in WSGI.
 
     :raises ValueError: the request is no HTTP.
     """

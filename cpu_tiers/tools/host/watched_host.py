@@ -233,8 +233,8 @@ class WatchedHost:
     def _next(self, uuid: str, guest: WatchedGuest) -> WatchedGuest | None:
         """Return a guest with the time since its last reading, or ``None`` if it has ended.
 
-        A guest that was started again, or that has other vCPUs than before, has ended as well:
-        it appears as a new guest.
+        A restarted guest, or a guest with changed vCPUs, has ended as well: the guest appears as
+        new.
         """
         now, times = self._clock(), read_cpu_times(self._files, {uuid: guest.cgroup})
         spent = between({uuid: guest.times}, times).get(uuid)

@@ -1,1 +1,1 @@
-"""Requests over HTTP: which requests are repeated, and which redirects are followed."""
+"""Requests over HTTP: the repeated requests and the followed redirects."""

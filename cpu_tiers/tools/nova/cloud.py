@@ -140,7 +140,7 @@ def connect(files: Sequence[str]) -> Iterator[Cloud]:
 
 
 def _accepts_connections(connect_to_database: Callable[[], object]) -> None:
-    """Check that a database accepts connections.
+    """Check the connection to a database.
 
     :param connect_to_database: a function of Nova that returns the engine of the database.
     :raises NovaUnavailable: it does not answer in time, as if a firewall drops the packets.

@@ -23,7 +23,7 @@ class NovaMissing(CpuTiersError):
 class NovaCommand(NovaConfCommand):
     """A command that queries Nova and Placement, both with the options in nova.conf.
 
-    The openstack client has a session for Placement. Nova's database is that of nova.conf.
+    The openstack client has a session for Placement. Nova's database comes from nova.conf.
     """
 
     needs_nova_conf = True

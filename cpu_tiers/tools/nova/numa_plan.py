@@ -3,7 +3,7 @@
 ``reshape plan`` tells what the driver does at its next start. Allocations are read from Placement.
 If the control plane is down except for the database, as in a fast-forward upgrade, allocations are
 computed from Nova's database, which tells the servers on the host or on their way, and their
-flavors. Such a plan is compared with Placement before it is carried out.
+flavors. The plan is compared with Placement before its execution.
 """
 
 from functools import partial

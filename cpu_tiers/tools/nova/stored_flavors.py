@@ -172,7 +172,7 @@ def to_flavor(data: Mapping[str, Any]) -> Flavor:
 
 
 def past_servers(cell: RequestContext, faults: FaultList) -> Iterator[PastServer]:
-    """Yield the servers of a cell v2 that exist, that are deleted, and that are archived.
+    """Yield the existing, the deleted and the archived servers of a cell v2.
 
     The flavor is the last flavor of the server.
 

@@ -183,7 +183,7 @@ def findings_by_kind() -> alt.TopLevelMixin:
 
 
 def short_by_tier(tiers: list[str]) -> alt.TopLevelMixin:
-    """Return a mark for each measured guest: the part of its owed floor that it did not get."""
+    """Return a mark for each measured guest: the missing part of its owed floor."""
     return _layers(
         alt.Chart(alt.NamedData(name="floors"))
         .transform_filter("datum.short !== null")

@@ -22,7 +22,7 @@ from cpu_tiers.tools.simulation.sold import (
 
 
 class AuditFinding(NamedTuple):
-    """A finding of ``host audit``, which may have fixed what it found."""
+    """A finding of ``host audit``, perhaps fixed by ``host audit --fix``."""
 
     kind: str
     where: str

@@ -31,7 +31,7 @@ Row = Mapping[str, str | int | float | bool | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLink:
-    """A text that leads to a place of the same page.
+    """A text with a link to a place within the page.
 
     :param to: the ``id`` of a section, or the key of a choice.
     """

@@ -1,4 +1,4 @@
-"""The page of a simulation: which policy takes which servers, over time, by flavor and by tier."""
+"""The page of a simulation: the servers taken by each policy, over time, by flavor and tier."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ def simulation_page(
 def _sections_of_parts(
     policies: list[str], datasets: Mapping[str, Sequence[Row]]
 ) -> Iterator[PageSection]:
-    """Yield the sections with bars, those that have bars."""
+    """Yield the sections with bars."""
     refused = [
         _bars(policies, name, f"Refused servers of each {name.removesuffix('s')}", datasets[name])
         for name in ("tiers", "flavors")

@@ -53,7 +53,7 @@ def claim(
 
 
 def add(client: PlacementClient, host: PlacementHost, additions: Iterable[Addition]) -> None:
-    """Give consumers of a host their additions: all in one request, or none.
+    """Give consumers of a host their additions: all in a single request, or nothing.
 
     The write is repeated while other clients write the providers, but not if a consumer holds
     something else by now, because the additions must be computed anew.

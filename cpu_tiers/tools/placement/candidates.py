@@ -2,7 +2,7 @@
 
 Each answer has the provider summaries of whole trees, so a few requests tell the free amounts of
 all hosts. A survey writes nothing, and asks each query only once. All commands ask a survey for
-the candidates of a server, so that they answer for the same queries.
+the candidates of a server, so all answers are for equal queries.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,7 @@ class CandidateSurvey:
     """
 
     def __init__(self, client: PlacementClient, queries: Iterable[CandidateQuery]) -> None:
-        """Find the names that Placement does not know: no host has what they name."""
+        """Find the names unknown to Placement: no host has an unknown class or trait."""
         self._client = client
         self._answers: dict[str, CandidatesAnswer] = {}
         self.summaries: dict[str, Mapping[str, Any]] = {}
@@ -102,7 +102,7 @@ class CandidateSurvey:
         """Return the names of all compute hosts by the uuid of the root provider, sorted by name.
 
         If no provider has the trait ``COMPUTE_NODE``, each root provider with CPUs or memory
-        that is not shared is a host. This is so for hosts that no nova-compute reports.
+        that is not shared is a host. Only nova-compute writes the trait.
 
         :param candidates: hosts that have candidates, whatever their traits.
         """
@@ -165,7 +165,7 @@ class CandidateSurvey:
         return self._answers[key]
 
     def _without_absent_names(self, query: CandidateQuery) -> CandidateQuery | None:
-        """Return a query that Placement understands; ``None`` if no host can have a candidate."""
+        """Return a query with known names; ``None`` if no host can have a candidate."""
         absent = self._absent_traits
         required = query.root_required.union(*(group.required for group in query.groups))
         any_of = [names - absent for group in query.groups for names in group.any_of]

@@ -64,7 +64,7 @@ class PlacementClient:
 
     @property
     def share_names(self) -> ShareNames:
-        """Return which of the providers that were read have the other name of VCPU_SHARES."""
+        """Return the providers read so far that have the other name of VCPU_SHARES."""
         return self._exchange.share_names
 
     # Queries

@@ -1,4 +1,4 @@
-"""Reads providers of a cloud as a cloud in memory: all of them, or some hosts.
+"""Reads providers of a cloud as a cloud in memory: all providers, or some hosts.
 
 Provider summaries tell the use and the traits of a provider, but neither the limits of a single
 claim (``min_unit``, ``max_unit``, ``step_size``) nor the aggregates.

@@ -62,7 +62,7 @@ class ClaimsResult:
 
 @dataclass(kw_only=True)
 class ConcurrentClaims:
-    """Rounds of claims of one unit each, at the same time, for the same provider.
+    """Rounds of simultaneous claims, each of a single unit, for a shared provider.
 
     :param claimers: the number of claims of a round, 2 or more.
     :param claim: writes the allocations of a consumer, which is new to Placement.

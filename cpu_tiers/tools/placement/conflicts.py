@@ -6,7 +6,7 @@ after 20 milliseconds. So after a conflict only the provider or the consumer of 
 again, right before the write (:func:`write_again`). If its data are not what they were, the whole
 operation starts again (:func:`with_fresh_reads`).
 
-The pauses are random, so that two clients that conflict with each other do not meet again.
+The pauses are random, so that two clients in conflict do not meet again.
 
 A write to a consumer that exists is not sent again without a read if its answer is lost
 (:meth:`~cpu_tiers.tools.placement.client.PlacementClient.set_consumers`): the operation starts
@@ -14,8 +14,8 @@ again in the same way.
 
 Some Placements grant claims at the same time although their sum exceeds the capacity (decision
 D89). A client with ``gives_back_oversold`` therefore reads the providers again after each claim.
-The last claim reads the sum of all claims, so no excess stays unseen. Each client that sees the
-excess waits for a random time and looks again before it gives back, so that not all clients do.
+The last claim reads the sum of all claims, so no excess stays unseen. Each client with an excess
+waits for a random time and looks again, so that not all clients give their claim back.
 """
 
 import itertools
@@ -159,7 +159,7 @@ def set_consumers(client: PlacementClient, *changes: Change) -> None:
 
 
 def _look(client: PlacementClient, changes: Sequence[Change]) -> list[Excess]:
-    """Return the excesses of the classes that the changes add; none if they cannot be read."""
+    """Return the excesses of the added classes; no excess if Placement does not answer."""
     try:
         return list(_excesses(client, changes))
     except PlacementError as error:
@@ -178,7 +178,7 @@ def _excesses(client: PlacementClient, changes: Sequence[Change]) -> Iterator[Ex
 
 
 def _give_back(client: PlacementClient, changes: Sequence[Change]) -> bool:
-    """Write the consumers as they were; tell whether Placement has done so for certain."""
+    """Write the former allocations of the consumers; tell whether the write was confirmed."""
     before, after = ([change[n].allocations for change in changes] for n in (0, 1))
     fault: object = None
     for _ in range(_TRIES):

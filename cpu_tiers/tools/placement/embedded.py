@@ -131,7 +131,7 @@ def _config(directory: Path, cleanup: ExitStack) -> cfg.ConfigOpts:
 
 
 def _one_request_at_a_time(app: WsgiApp) -> WsgiApp:
-    """Return an application that serves requests one by one.
+    """Return an application that serves one request at a time.
 
     SQLite does not make a second writer wait, but fails with "database is locked".
     """

@@ -149,7 +149,7 @@ def read_room(
 
 
 def count_more(client: PlacementClient, flavors: Sequence[ServerQueries]) -> list[CloudRoom]:
-    """Return what :func:`read_room` returns, but without the hosts that have no room.
+    """Return the result of :func:`read_room`, but without the hosts without room.
 
     It takes a request for each query of a flavor, and a few more.
 

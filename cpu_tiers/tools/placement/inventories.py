@@ -1,4 +1,4 @@
-"""The inventories of compute hosts in Placement: what hosts report, and what is oversold."""
+"""The inventories of compute hosts in Placement: reported amounts and oversold providers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -79,7 +79,7 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostShares:
-    """The shares of a host and of all providers below it, and what is allocated too much there.
+    """The shares of a host and of its child providers, and the excess of allocations there.
 
     :param capacity: ``None`` if the host reports no shares.
     :param held: the shares that each consumer holds, by the uuid of the

@@ -166,7 +166,7 @@ def _transact(
     find_relocations: FindRelocations,
     progress: Progress,
 ) -> None:
-    """Write the transaction; after a conflict, with the consumers that the root has by then."""
+    """Write the transaction; after a conflict, with the consumers of the root at that time."""
 
     def write() -> None:
         progress.send(planned.in_one)

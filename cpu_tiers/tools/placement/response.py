@@ -195,7 +195,7 @@ def _consumer_type(response: PlacementResponse, body: dict[str, object]) -> str:
     """Return the consumer type.
 
     Placement calls the type of consumers that were written before microversion 1.38
-    ``unknown``. Most of these consumers are servers, so ``INSTANCE`` is returned.
+    ``unknown``. Most old consumers are servers, so ``INSTANCE`` is returned.
     """
     if body.get("consumer_type", "unknown") == "unknown":
         return INSTANCE
@@ -206,7 +206,7 @@ class ShareNames:
     """The name of VCPU_SHARES in the answers of Placement, and in what is written to Placement.
 
     Everything above the requests knows one name, :data:`cpu_tiers.model.names.VCPU_SHARES`. A
-    provider keeps the other name of VCPU_SHARES, if it has it, until ``reshape rename``
+    provider with the other name of VCPU_SHARES keeps the name until ``reshape rename``
     (:mod:`~cpu_tiers.tools.placement.share_rename`).
 
     :ivar others: the uuids of the providers that have the other name.
@@ -230,7 +230,7 @@ class ShareNames:
         return content.replace(_OTHER, _OURS)
 
     def written(self, path: str, body: Any) -> Any:
-        """Return a body to write, in which each provider has the name that it had when read."""
+        """Return a body to write, in which each provider keeps its name of VCPU_SHARES."""
         return self._written(body, _provider_of(path)) if self.others else body
 
     def _written(self, body: Any, provider: str) -> Any:

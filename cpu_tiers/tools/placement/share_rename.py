@@ -27,8 +27,8 @@ def plan_rename(client: PlacementClient, host: str) -> tuple[Change, ...]:
 def rename_shares(client: PlacementClient, host: str) -> tuple[Change, ...]:
     """Give the providers of a host our name of VCPU_SHARES; return the changes.
 
-    A second run changes nothing. What the consumers hold of other hosts, in a move, stays as it
-    is.
+    A second run changes nothing. Allocations of the consumers on other hosts, in a move, stay
+    unchanged.
 
     :raises ProviderNotFound: Placement does not know the host.
     :raises UnknownNames: the os-resource-classes of Placement does not contain our name.

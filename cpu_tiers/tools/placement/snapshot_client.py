@@ -29,7 +29,7 @@ class NotInSnapshot(PlacementError):
 
 
 class SnapshotClient(PlacementClient):
-    """A client that has the methods of :class:`PlacementClient` that read a cloud.
+    """A client with the reading methods of :class:`PlacementClient`.
 
     Generations are 0, since nothing can be written.
 
@@ -147,7 +147,7 @@ class SnapshotClient(PlacementClient):
 
 
 class _NoRequests(Exchange):
-    """An exchange that refuses all requests."""
+    """An exchange that refuses each request."""
 
     def __init__(self) -> None:
         """Need no transport."""

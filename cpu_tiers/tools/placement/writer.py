@@ -81,9 +81,8 @@ class Writer:
     def _count(self, provider: str, read: int, written: int) -> None:
         """Keep the generation of a write, if no other client has written since the read.
 
-        Each write adds 1 to the generation. If others have written, the inventories may have
-        changed since they were read, and the traits as well, so that the next write must be
-        refused and read them again.
+        Each write adds 1 to the generation. After a write of another client, inventories and
+        traits may have changed since the read, so the next write must be refused and read again.
         """
         if written == read + 1 == self._traits[provider] + 1 == self._inventories[provider] + 1:
             self._inventories[provider] = self._traits[provider] = written

@@ -1,4 +1,4 @@
-"""A cloud in memory: which hosts have room for a server, and what a claim leaves.
+"""A cloud in memory: the hosts with room for a server, and the room left by a claim.
 
 :class:`SimulatedCloud` answers queries as Placement does, for thousands of requests a minute::
 

@@ -114,7 +114,7 @@ class SimulatedCloud:
 
     @property
     def moment(self) -> int:
-        """Return the moment that is now: the number of changes so far."""
+        """Return the present moment: the number of changes so far."""
         return len(self._changes)
 
     def changes(self, moment: int) -> Sequence[CloudChange]:
@@ -122,7 +122,7 @@ class SimulatedCloud:
         return self._changes[moment:]
 
     def root_of(self, uuid: str) -> str | None:
-        """Return the root provider of a provider; ``None`` if there is no such provider."""
+        """Return the root provider of a provider; ``None`` for an unknown provider."""
         provider = self._providers.get(uuid)
         return None if provider is None else provider.root
 

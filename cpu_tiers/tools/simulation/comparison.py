@@ -37,7 +37,7 @@ class Spread(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The policies by what they refuse.
+    """The policies, compared by the refused servers.
 
     :param measure: what is compared, :data:`CORE_HOURS` or :data:`SERVERS`.
     :param refused: the refused part of the requests, from 0 to 1, by policy.
@@ -51,13 +51,13 @@ class Comparison(NamedTuple):
 
     @property
     def best(self) -> str:
-        """Return the policy that refuses the least, the first of equal ones."""
+        """Return the first policy with the fewest refused servers."""
         return min(self.refused, key=lambda policy: self.refused[policy].mean)
 
     def is_clear(self, policy: str) -> bool:
         """Tell whether a policy refuses more than the best by more than the spread of the seeds.
 
-        It does so with each seed, and there are enough seeds.
+        The policy must do so with each seed, and the seeds must be enough.
         """
         return self.seeds >= ENOUGH_SEEDS and self.behind[policy].least > 0
 

@@ -101,7 +101,7 @@ def tier_floors(
 
 
 class _Pools:
-    """The pools of CPUs of a host: one for each provider of VCPU.
+    """The pools of CPUs of a host: a pool for each provider of VCPU.
 
     A host of more CPUs than Linux can have, such as the host of a fake driver, has no floors.
     """

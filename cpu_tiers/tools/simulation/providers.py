@@ -171,7 +171,7 @@ class Solution(NamedTuple):
 
 
 class HostProviders:
-    """The providers that can serve a server on a host: its tree, and what other trees share.
+    """The providers for a server on a host: the tree of the host, and sharing providers.
 
     :ivar root: the uuid of the root provider, which stands for the host.
     :ivar stocks: the inventories of all providers.

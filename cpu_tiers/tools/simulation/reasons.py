@@ -106,7 +106,7 @@ class Reasons:
         return self._alone[state]
 
     def of(self, root: str) -> HostReason:
-        """Return why a host has no candidate; no constraints for a host that has one."""
+        """Return why a host has no candidate; no constraints for a host with a candidate."""
         host = self._hosts_by_root[root]
         state = self._state(host)
         if state not in self._known:

@@ -108,7 +108,7 @@ def _number(where: str, text: str | None) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastServer:
-    """A server that exists or existed.
+    """A present or past server.
 
     :param ended: ``None`` for a server that exists.
     """

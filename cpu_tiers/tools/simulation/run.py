@@ -110,7 +110,7 @@ def simulate(
 
 
 class _Stream:
-    """The servers that arrive and depart.
+    """The arriving and departing servers.
 
     :ivar running: the servers that are there now, by the number of the request.
     """
@@ -133,7 +133,7 @@ class _Stream:
         self.core_hours = _CoreHours(arrivals)
 
     def take(self, number: int, arrival: Arrival) -> bool:
-        """Let a server arrive after all departures up to then; tell whether it got a host."""
+        """Let a server arrive after all earlier departures; tell whether it got a host."""
         self._depart(arrival.time)
         demand = self._demands[arrival.flavor]
         choice = self._scheduler.choose(demand)

@@ -1,7 +1,7 @@
 """The scores of hosts under a policy, kept up to date while the cloud changes.
 
-The formulas are those of :class:`~cpu_tiers.weights.Forest`, which nova-scheduler runs. Only
-hosts that have changed are read again. Pure.
+The formulas are taken from :class:`~cpu_tiers.weights.Forest`, as in nova-scheduler. Only hosts
+that have changed are read again. Pure.
 """
 
 from __future__ import annotations

@@ -264,9 +264,9 @@ def _provider_json(provider: CloudProvider) -> dict[str, object]:
 def masked(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with other names and ids; equal names stay equal everywhere.
 
-    A masked snapshot simulates the same: amounts, resource classes, traits, and the extra specs
-    that decide about hosts are kept. Hosts, aggregates, consumers and flavors are numbered in the
-    order of the snapshot.
+    A masked snapshot gives equal simulations: amounts, resource classes, traits, and the extra
+    specs that decide about hosts are kept. Hosts, aggregates, consumers and flavors are numbered
+    in the order of the snapshot.
     """
     providers = snapshot.providers
     ids = _ids(1, (provider.uuid for provider in providers))

@@ -36,7 +36,7 @@ NOTHING = TierSale(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoldAmount:
-    """A resource class of a provider, with what is sold of it.
+    """A resource class of a provider, with the sold amount.
 
     :param host: the name of the root provider.
     :param tiers: by the name of the tier; the amounts add up to ``used``.
@@ -68,7 +68,7 @@ class SoldPart(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SoldCloud:
-    """A cloud with what is sold of it.
+    """A cloud with the sold amounts.
 
     :param amounts: sorted by host, provider and resource class; each host's root comes first.
     :param parts: what each consumer has, in the same order.
@@ -262,7 +262,7 @@ def _added(sales: Iterable[tuple[str, TierSale]]) -> dict[str, TierSale]:
 
 
 def class_order(names: Iterable[str]) -> list[str]:
-    """Return resource classes in the order in which they are shown, each of them once."""
+    """Return resource classes in the order of the table, each class once."""
     given = frozenset(names)
     return [
         *(name for name in FIRST_CLASSES if name in given),

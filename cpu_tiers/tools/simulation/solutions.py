@@ -213,7 +213,7 @@ class Solver:
         return tuple(self._joined(options, (), {}, stocks))
 
     def each(self, stocks: Sequence[Stock]) -> Iterator[Solution]:
-        """Yield the candidates on a host one by one, for who needs the first of them."""
+        """Yield the candidates on a host, for a caller that needs only the first candidates."""
         options = self._options(stocks)
         if options is not None:
             yield from self._joined(options, (), {}, stocks)

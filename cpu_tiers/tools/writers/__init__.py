@@ -1,1 +1,1 @@
-"""The commands that write to Placement."""
+"""The commands with writes to Placement."""

@@ -39,7 +39,7 @@ CHANGE_COLUMNS = ("provider", "what", "before", "after")
 
 
 class _InventoryCommand(NovaConfCommand, ListCommand):
-    """The arguments of both commands, and the provider tree that they describe."""
+    """The arguments of both commands, and the described provider tree."""
 
     needs_nova_conf = True
 

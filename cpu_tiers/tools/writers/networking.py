@@ -38,7 +38,7 @@ LOG = logging.getLogger(__name__)
 
 
 class _NetworkingCommand(NovaConfCommand, ListCommand):
-    """The arguments of both commands, and the provider trees that they describe."""
+    """The arguments of both commands, and the described provider trees."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -129,7 +129,7 @@ class NetworkingSync(_NetworkingCommand):
 def _sync(
     client: PlacementClient, trees: Sequence[ProviderTree], progress: ProgressLine
 ) -> list[NetworkingChanges]:
-    """Write one tree after the other; an error also lists the changes of the earlier trees."""
+    """Write the trees in their order; an error also lists the changes of the earlier trees."""
     results: list[NetworkingChanges] = []
     for number, tree in enumerate(trees):
         progress.tell_number("hosts", number, len(trees))

@@ -1,4 +1,4 @@
-"""``cpu-tiers reshape``: plans the reshape that a restart of nova-compute makes, or makes it."""
+"""``cpu-tiers reshape``: plans or carries out the reshape of a restart of nova-compute."""
 
 import json
 import logging
@@ -117,9 +117,9 @@ class ReshapePlan(NovaCommand, ListCommand):
 class ReshapeApply(NovaConfCommand, ListCommand):
     """Carry out a plan that `reshape plan` has saved, in one transaction.
 
-    Stop nova-compute before, and start it afterwards; it then finds its NUMA nodes and
-    allocations complete. If the allocations of servers have changed since the plan was
-    made, the command names these servers and writes nothing. A second run changes nothing.
+    Stop nova-compute before, and start it afterwards; nova-compute then finds the NUMA nodes and
+    the allocations complete. If the allocations of servers have changed since the plan was made,
+    the command names these servers and writes nothing. A second run changes nothing.
     """
 
     needs_nova_conf = True

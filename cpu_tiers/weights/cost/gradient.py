@@ -208,7 +208,7 @@ class Gradient:
         return self._losses[root].index(least)
 
     def claim(self, root: str, allocations: Allocations) -> None:
-        """Subtract the allocations of a server; the host needs new candidates then."""
+        """Subtract the allocations of a server; afterwards the host needs new candidates."""
         self._states.claim(root, allocations)
         self._outcomes.pop(root, None)
         self._least.pop(root, None)

@@ -1,8 +1,8 @@
 """The shapes of servers, and the shapes that are typical for a cloud.
 
 The shape of a server is the amounts and traits that its request groups ask for: servers of the
-same flavor have equal shapes. A scheduler counts the requests that it has seen. Old requests fade
-out, and rare requests are dropped, so the counter stays small. Pure.
+same flavor have equal shapes. A scheduler counts its requests. Old requests fade out, and rare
+requests are dropped, so the counter stays small. Pure.
 """
 
 from collections import Counter
@@ -59,7 +59,7 @@ class GroupShape(NamedTuple):
 
 
 class ServerShape(NamedTuple):
-    """What decides which hosts have room for a server.
+    """The parts of a request that decide whether a host has room.
 
     :param anywhere: the amounts of the unsuffixed group, each from any provider of the host.
     :param groups: the suffixed groups with resources, each with the number of equal groups.
@@ -97,7 +97,7 @@ class ServerShape(NamedTuple):
 
     @property
     def traits(self) -> frozenset[str]:
-        """All traits that decide which providers may serve the groups."""
+        """All required and forbidden traits of the groups."""
         named = self.avoided
         for group, _ in self.groups:
             named = named.union(group.required, group.forbidden, *group.any_of)

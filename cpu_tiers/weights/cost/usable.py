@@ -1,7 +1,7 @@
 """How much of the free amounts of a host a server of a certain shape could use.
 
-States of hosts are numbers, so that only hosts that have changed since the last request cost time.
-Pure; an object belongs to one scheduler and may be shared by its threads.
+States of hosts are numbers, so only changed hosts cost time in a request. Pure; an object belongs
+to one scheduler and may be shared by its threads.
 """
 
 import math
@@ -147,8 +147,8 @@ class Providers:
 class UsablePart:
     """How much of a resource class of hosts servers of a shape could use.
 
-    The amount is 0 if a host has no room for one such server. Else the amount is the sum of what
-    is free on each provider that could serve one of the groups that request the class.
+    The amount is 0 if a host has no room for one such server. Else the amount is the sum of the
+    free amounts of all providers that could serve a group with the class.
 
     :ivar shape: of the servers.
     :ivar name: of the resource class.

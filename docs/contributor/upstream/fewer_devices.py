@@ -59,7 +59,7 @@ def claimed(policy: str) -> list[str] | None:
 
 
 def main() -> int:
-    """Print what is claimed with each policy; return 1 if it is not what the server requests."""
+    """Print the claim of each policy; return 1 if a claim differs from the request."""
     objects.register_all()
     status = 0
     for policy in ("preferred", "legacy", "required"):

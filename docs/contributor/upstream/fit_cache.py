@@ -1,4 +1,4 @@
-"""Show that ``numa_fit_instance_to_host`` takes one guest cell for another.
+"""Show that ``numa_fit_instance_to_host`` confuses guest cells.
 
 Needs an environment with Nova::
 

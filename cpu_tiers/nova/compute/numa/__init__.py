@@ -1,1 +1,1 @@
-"""The NUMA nodes of a host in Placement; a host that reports its nodes imports it."""
+"""The NUMA nodes of a host in Placement; a host that reports NUMA nodes imports the package."""

@@ -1,1 +1,1 @@
-"""Why a server gets its host, or no host; the options for reasons import it."""
+"""Why a server gets its host, or no host; imported only with the options for reasons."""

@@ -1,4 +1,4 @@
-"""A decision of nova-scheduler: what a server requested, and what was said of each host.
+"""A decision of nova-scheduler: the request of a server, and the answers about each host.
 
 The document is JSON; docs/admin/decision-record.rst describes the keys.
 """
@@ -21,7 +21,7 @@ def named(hosts: Sequence[Any]) -> dict[str, Any]:
 
 @dataclass(slots=True, kw_only=True)
 class Round:
-    """What filters, weighers and Placement said of the hosts for one server.
+    """The answers of filters, weighers and Placement about the hosts for a server.
 
     :param filters: for each filter, its name, the hosts it removed and how many it left.
     :param weights: for the best hosts, the weight and its parts by weigher.
@@ -34,7 +34,7 @@ class Round:
     claims: list[dict[str, Any]] = field(default_factory=list)
 
     def add_filter(self, name: str, before: Sequence[Any], after: Sequence[Any]) -> None:
-        """Note which hosts a filter removed."""
+        """Note the hosts removed by a filter."""
         removed: Sequence[Any] = ()
         if len(after) < len(before):
             left = {id(host) for host in after}

@@ -34,7 +34,7 @@ _RECORD = Beside("record of a decision", seconds=1.0)
 def _record(
     original: Function, self: Any, context: RequestContext, *args: Any, **kwargs: Any
 ) -> Any:
-    """Write the decision when it is made, or when there is none."""
+    """Write the decision, also a decision without a host."""
     spec_obj = kwargs.get("spec_obj")
     if not isinstance(spec_obj, objects.RequestSpec):
         return original(self, context, *args, **kwargs)  # of an old nova-conductor
@@ -109,7 +109,7 @@ def _note_filters(
 
 
 class _Filter:
-    """A filter of Nova that notes which hosts it removes."""
+    """A filter of Nova that notes the removed hosts."""
 
     def __init__(self, original: Any, own: Round) -> None:
         self._original, self._round = original, own

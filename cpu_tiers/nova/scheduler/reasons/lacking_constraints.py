@@ -74,7 +74,7 @@ def _name_constraints(
 
 
 def is_empty(answer: Any) -> bool:
-    """Tell whether Placement has answered that there are no candidates."""
+    """Tell whether Placement has answered without any candidate."""
     # None is a failed connection (Nova's safe_connect), (None, None, None) a refusal.
     return answer is not None and answer[0] is not None and not answer[0]
 

@@ -160,7 +160,7 @@ def _outside(evidence: Evidence, domain: Domain) -> Iterator[str]:
 
 
 def _changed(evidence: Evidence, domain: Domain, cgroup: GuestCgroup) -> Iterator[str]:
-    """Yield vCPUs that may run on other CPUs than the XML says."""
+    """Yield vCPUs with a CPU set that differs from the XML."""
     # The numbers differ if a vCPU was plugged in after the XML was read.
     if len(cgroup.vcpus) != len(domain.vcpu_sets):
         return

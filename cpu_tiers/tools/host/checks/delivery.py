@@ -136,7 +136,7 @@ def check_load(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _culprits(others: Iterable[BusyProcess], cpus: CpuSet) -> Iterator[Finding]:
-    """Yield the busiest processes that may run on these CPUs."""
+    """Yield the busiest processes with access to the given CPUs."""
     for process in [one for one in others if one.cpus & cpus][:_MOST]:
         text = (
             f"process {process.name!r} in cgroup {process.cgroup} used {process.used:.2f} CPUs,"
@@ -150,7 +150,7 @@ def _where(process: BusyProcess) -> str:
 
 
 def _cpus(evidence: Evidence, domains: Iterable[Domain]) -> CpuSet:
-    """Return the host CPUs on which vCPUs of these guests may run."""
+    """Return the host CPUs of all vCPUs of the guests."""
     sets = {cpus for domain in domains for cpus in domain.vcpu_sets}
     return CpuSet(cpu for cpus in sets for cpu in evidence.host.present(cpus))
 
