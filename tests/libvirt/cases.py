@@ -58,6 +58,16 @@ def _mixed(asleep: frozenset[int]) -> tuple[Contestant, ...]:
 
 
 SPEC = Contest(title="the spec's six guests on one CPU", contestants=_tiers(1, _ONE))
+PROMISED = {
+    "gold-1": 36.4,  # 100 of 275
+    "silver-1": 18.2,
+    "silver-2": 18.2,
+    "bronze-1": 9.1,
+    "bronze-2": 9.1,
+    "bronze-3": 9.1,
+}
+"""How many percent of CPU 0 the spec promises to each of the six guests."""
+
 ASLEEP = Contest(
     title="the same, Gold sleeps",
     contestants=(_server("gold-1", asleep=_ONE), *SPEC.contestants[1:]),

@@ -71,6 +71,11 @@ def delivered(
     return [dict(window.cpus) for window in windows]
 
 
+def percent(cpus: Mapping[str, float]) -> dict[str, float]:
+    """Return the part that each has of what all had, however much others took of the machine."""
+    return {name: 100 * amount / sum(cpus.values()) for name, amount in cpus.items()}
+
+
 def contest_windows(
     connection: libvirt.virConnect,
     folder: Path,

@@ -1,41 +1,29 @@
 """The kernel gives guests the promised CPU time: contests of docs/contributor/measured.rst."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import libvirt
 import pytest
 
 from tests.draws import in_turn
-from tests.libvirt.cases import ASLEEP, EMULATOR, LIGHT, PINNED, SPEC, VCPUS, WHOLE_CPU
+from tests.libvirt.cases import (
+    ASLEEP,
+    EMULATOR,
+    LIGHT,
+    PINNED,
+    PROMISED,
+    SPEC,
+    VCPUS,
+    WHOLE_CPU,
+)
 from tests.libvirt.cgroup import default_weight, version
-from tests.libvirt.contest import delivered
-from tests.libvirt.contest_v2 import delivered_v2
+from tests.libvirt.contest import delivered, percent
 from tests.libvirt.contestants import Contest
-
-PROMISED = {
-    "gold-1": 36.4,  # 100 of 275
-    "silver-1": 18.2,
-    "silver-2": 18.2,
-    "bronze-1": 9.1,
-    "bronze-2": 9.1,
-    "bronze-3": 9.1,
-}
-
-
-def percent(cpus: Mapping[str, float]) -> dict[str, float]:
-    """Return the part that each has of what all had, however much others took of the machine."""
-    return {name: 100 * amount / sum(cpus.values()) for name, amount in cpus.items()}
 
 
 def test_the_specs_six_guests(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
-    (had,) = delivered(hypervisor, tmp_path, SPEC, seconds=20)
-    assert percent(had) == pytest.approx(PROMISED, abs=1)
-
-
-def test_the_specs_six_guests_on_cgroup_v2(hypervisor: libvirt.virConnect, tmp_path: Path) -> None:
-    (had,) = delivered_v2(hypervisor, tmp_path, SPEC, seconds=20)
+    (had,) = delivered(hypervisor, tmp_path, SPEC, seconds=10)
     assert percent(had) == pytest.approx(PROMISED, abs=1)
 
 
@@ -55,7 +43,7 @@ def test_the_model_predicts_the_kernel(
 ) -> None:
     if contest in (WHOLE_CPU, PINNED) and not os.sched_getaffinity(0) >= {0, 1}:
         pytest.skip("it takes two CPUs")
-    (had,) = delivered(hypervisor, tmp_path, contest, seconds=20)
+    (had,) = delivered(hypervisor, tmp_path, contest, seconds=10)
     fair, floors = contest.fair(default_weight()), contest.floors(default_weight())
     assert percent(had) == pytest.approx(percent(fair), abs=points)
     # Other programs of the machine take a part of both CPUs.
