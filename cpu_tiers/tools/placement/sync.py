@@ -61,16 +61,21 @@ def _refuse_a_second_root(client: PlacementClient, name: str) -> None:
 
     :raises ProviderMismatch: there is such a host.
     """
+    for other in alike_roots(client, name):
+        raise ProviderMismatch(
+            f"Placement has no provider {name}, and has {other}: if this is the same"
+            f" host, give --hostname {other}; if not, create the provider first with"
+            f" openstack resource provider create {name}",
+            provider=other,
+        )
+
+
+def alike_roots(client: PlacementClient, name: str) -> list[str]:
+    """Return the root providers that have the short or the fully qualified name of a host."""
     wanted = name.lower().split(".")
-    for other in client.providers():
-        labels = other.name.lower().split(".")
-        if other.parent_uuid is None and labels[: len(wanted)] == wanted[: len(labels)]:
-            raise ProviderMismatch(
-                f"Placement has no provider {name}, and has {other.name}: if this is the same"
-                f" host, give --hostname {other.name}; if not, create the provider first with"
-                f" openstack resource provider create {name}",
-                provider=other.name,
-            )
+    roots = (other.name for other in client.providers() if other.parent_uuid is None)
+    labels = ((root, root.lower().split(".")) for root in roots)
+    return [root for root, of in labels if of[: len(wanted)] == wanted[: len(of)]]
 
 
 def changes_of(planned: Iterable[Step]) -> tuple[Change, ...]:

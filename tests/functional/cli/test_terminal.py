@@ -139,6 +139,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "flavor_pair": ("flavor pair FLAVOR -f table", "flavor pair WRONG"),
     "flavor_show": ("flavor show FLAVOR",),
     "host_audit": ("host audit --connect test:///nowhere",),
+    "host_pressure": ("--placement embedded host pressure LONG --set CPU",),
     "host_show": ("host show --capabilities CAPABILITIES --domain DOMAIN",),
     "host_watch": ("host watch --connect test:///nowhere",),
     "inventory_show": (

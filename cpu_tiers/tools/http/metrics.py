@@ -1,0 +1,46 @@
+"""The metrics that a program shows to Prometheus."""
+
+import math
+import re
+from collections.abc import Sequence
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from cpu_tiers.errors import InvalidInput, printable
+from cpu_tiers.in_time import in_time
+
+_SECONDS = 10.0
+_MOST_BYTES = 2**24
+
+
+def read_metrics(url: str, names: Sequence[str]) -> tuple[float, ...]:
+    """Return the values of metrics without labels.
+
+    :raises InvalidInput: no answer in time, or an answer without one of the metrics.
+    """
+    try:
+        text = in_time(lambda: _read(url), _SECONDS)
+        values = tuple(_value(text, name) for name in names)
+    except (HTTPError, OSError, ValueError) as error:
+        given = f"no metrics: {printable(str(error))}"
+        allowed = "give the URL of the metrics of cpu-tiers host watch on this host"
+        raise InvalidInput.of(url, given, allowed) from error
+    return values
+
+
+def _read(url: str) -> str:
+    with (
+        urllib3.PoolManager(timeout=_SECONDS, retries=False) as pool,
+        pool.request("GET", url, redirect=False, preload_content=False) as answer,
+    ):
+        if answer.status != 200:
+            raise ValueError(f"HTTP {answer.status}")
+        return answer.read(_MOST_BYTES, decode_content=True).decode()
+
+
+def _value(text: str, name: str) -> float:
+    match = re.search(rf"^{re.escape(name)} (\S+)", text, re.MULTILINE)
+    if match is None or not math.isfinite(value := float(match[1])):
+        raise ValueError(f"the answer has no {name}")
+    return value
