@@ -55,23 +55,22 @@ def heat_map(classes: list[str], hosts: int) -> alt.TopLevelMixin:
         strokeWidth=alt.when("datum.over").then(alt.value(2.5)).otherwise(alt.value(1)),
         description="about:N",
     )
-    light = alt.when(_IS_DARK).then(alt.value("white"))
-    numbers = base.mark_text(fontSize=16 if few else 11, dy=9 if few else 0).encode(
-        text="label:N", color=light.otherwise(alt.value("black"))
-    )
-    layers = [cells, numbers.properties(description="")]
+    color = alt.when(_IS_DARK).then(alt.value("white")).otherwise(alt.value("black"))
+    numbers = base.mark_text(fontSize=16 if few else 11, dy=9 if few else 0)
+    labels = numbers.encode(text="label:N", color=color).properties(description="")
     if few:
-        names = base.mark_text(dy=-10, limit=190).encode(
-            text="host:N", color=light.otherwise(alt.value("black"))
-        )
-        layers.append(names)
-    else:
-        # Each row has the name of its first host on the left.
-        names = base.transform_filter("datum.column == 0").mark_text(
-            align="right", dx=-18, limit=180
-        )
-        layers.append(names.encode(text="host:N", x=alt.X("column:O").axis(None)))
-    return alt.layer(*layers).add_params(selected).properties(height=alt.Step(54 if few else 19))
+        names = base.mark_text(dy=-10, limit=190).encode(text="host:N", color=color)
+    else:  # each row has the name of its first host on the left
+        firsts = base.transform_filter("datum.column == 0")
+        names = firsts.mark_text(align="right", dx=-18, limit=180).encode(text="host:N")
+    layers = alt.layer(cells, labels, names).add_params(selected)
+    return layers.properties(height=alt.Step(54 if few else 19))
+
+
+def _rows(dataset: str, name: str, order: list[str] | None, label_limit: int = 260) -> alt.Chart:
+    """Return a chart with a row for each name in a field of a data set."""
+    names = alt.Y(f"{name}:N").sort(order).title(None).axis(labelLimit=label_limit)
+    return alt.Chart(alt.NamedData(name=dataset)).encode(y=names)
 
 
 def _layers(*charts: alt.Chart) -> alt.TopLevelMixin:
@@ -105,16 +104,10 @@ def shades(count: int) -> list[str]:
 
 def sold_by_tier(classes: list[str], tiers: list[str]) -> alt.TopLevelMixin:
     """Return a bar for each resource class, with the part that each tier has."""
-    base = alt.Chart(alt.NamedData(name="sold")).encode(
-        y=alt.Y("class:N").sort(classes).title(None).axis(labelLimit=260),
-        x=alt.X("part:Q")
-        .stack("zero")
-        .title("part of the capacity")
-        .axis(format="%")
-        .scale(domain=[0, 1]),
+    part = alt.X("part:Q").stack("zero").title("part of the capacity").axis(format="%")
+    bars = (_rows("sold", "class", classes).mark_bar(stroke="white")).encode(
+        x=part.scale(domain=[0, 1]),
         order="order:Q",
-    )
-    bars = base.mark_bar(stroke="white").encode(
         color=_tier_colors(tiers),
         tooltip=[
             alt.Tooltip("class:N"),
@@ -128,23 +121,19 @@ def sold_by_tier(classes: list[str], tiers: list[str]) -> alt.TopLevelMixin:
 
 def consumers_by_tier(tiers: list[str]) -> alt.TopLevelMixin:
     """Return a bar for each tier, with the number of its consumers."""
-    base = alt.Chart(alt.NamedData(name="consumers")).encode(
-        y=alt.Y("tier:N").sort(tiers).title(None).axis(labelLimit=260),
-        x=alt.X("consumers:Q").title("consumers").axis(tickMinStep=1, tickCount=10),
-    )
-    bars = base.mark_bar(stroke="black", strokeWidth=0.5).encode(
-        color=_tier_colors(tiers).legend(None)
-    )
+    count = alt.X("consumers:Q").title("consumers").axis(tickMinStep=1, tickCount=10)
+    base = _rows("consumers", "tier", tiers).encode(x=count)
+    bars = base.mark_bar(stroke="black", strokeWidth=0.5)
+    numbers = base.mark_text(align="left", dx=4)
     return _layers(
-        bars, base.mark_text(align="left", dx=4).encode(text=alt.Text("consumers:Q", format=","))
+        bars.encode(color=_tier_colors(tiers).legend(None)),
+        numbers.encode(text=alt.Text("consumers:Q", format=",")),
     )
 
 
 def amounts_of_host() -> alt.TopLevelMixin:
     """Return a bar for each resource class of each provider of a host."""
-    base = alt.Chart(alt.NamedData(name="amounts")).encode(
-        y=alt.Y("name:N").sort(None).title(None).axis(labelLimit=420)
-    )
+    base = _rows("amounts", "name", None, label_limit=420)
     whole = base.mark_bar(color=_PALE).encode(x=alt.X(datum=1))
     bars = base.mark_bar(color="#575d6d").encode(
         x=alt.X("part:Q").title("used part of the capacity").axis(format="%")
@@ -157,9 +146,7 @@ def amounts_of_host() -> alt.TopLevelMixin:
 
 def guests_of_host(tiers: list[str]) -> alt.TopLevelMixin:
     """Return a bar for each consumer of a host: its VCPU and PCPU, and its floor."""
-    base = alt.Chart(alt.NamedData(name="guests")).encode(
-        y=alt.Y("label:N").sort(None).title(None).axis(labelLimit=380)
-    )
+    base = _rows("guests", "label", None, label_limit=380)
     bars = base.mark_bar(stroke="black", strokeWidth=0.5).encode(
         x=alt.X("cpus:Q").title("VCPU and PCPU; a mark is the floor in CPUs").axis(tickMinStep=1),
         color=_tier_colors(tiers).legend(None),
@@ -203,8 +190,6 @@ def short_by_tier(tiers: list[str]) -> alt.TopLevelMixin:
 
 
 _LONGEST: Final = 44
-_MARKS = "bar: {}; upright mark: floor"
-_MARKS_OF_MEASUREMENT = "; dotted frame: wanted; black line: delivered"
 
 
 def draw_host(kind: str, host: str, guests: Sequence[Row]) -> bytes:
@@ -227,12 +212,12 @@ def chart(host: str, guests: Sequence[Row]) -> Any:
     count = Counter(str(guest["tier"]) for guest in guests)
     labels = {tier: f"{tier} ({_count(number, 'guest')})" for tier, number in count.items()}
     rows = [_row(number, guest, labels[str(guest["tier"])]) for number, guest in enumerate(guests)]
-    what = "CPU of each guest while all vCPUs want to run"
-    marks = _MARKS.format("fair share")
+    about = ["CPU of each guest while all vCPUs want to run"]
+    about += ["bar: fair share; upright mark: floor"]
     if is_measured:
-        what = "CPU that each guest wanted, was owed and got"
-        marks = _MARKS.format("owed") + _MARKS_OF_MEASUREMENT
-    title = alt.Title(_short(host), subtitle=[what, marks], anchor="start", fontSize=15)
+        about = ["CPU that each guest wanted, was owed and got"]
+        about += ["bar: owed; upright mark: floor; dotted frame: wanted; black line: delivered"]
+    title = alt.Title(_short(host), subtitle=about, anchor="start", fontSize=15)
     if not guests:
         empty = alt.Chart(alt.InlineData(values=[{}])).mark_text(text="no guests on this host")
         return empty.properties(title=title, width=560, height=60)
@@ -262,19 +247,11 @@ def _bars(base: Any, tiers: Sequence[str]) -> Any:
     """Return the bars; a higher tier has a lighter color, and no tier has none."""
     colors = shades(sum(not tier.startswith(NO_TIER) for tier in tiers))
     colors += ["white"] * (len(tiers) - len(colors))
-    color = alt.Color("tier:N").scale(domain=tiers, range=colors)
-    legend = alt.Legend(
-        title=None,
-        orient="bottom",
-        columns=3,
-        labelLimit=300,
-        symbolStrokeColor="black",
-        symbolStrokeWidth=0.6,
-    )
-    return base.mark_bar(stroke="black", strokeWidth=0.6).encode(
-        x=alt.X("bar:Q").title("host CPUs"),
-        color=color.legend(legend),
-    )
+    legend = alt.Legend(title=None, orient="bottom", columns=3, labelLimit=300)
+    legend.symbolStrokeColor, legend.symbolStrokeWidth = "black", 0.6
+    color = alt.Color("tier:N").scale(domain=tiers, range=colors).legend(legend)
+    bars = base.mark_bar(stroke="black", strokeWidth=0.6)
+    return bars.encode(x=alt.X("bar:Q").title("host CPUs"), color=color)
 
 
 def _row(number: int, guest: Row, tier: str) -> dict[str, Any]:

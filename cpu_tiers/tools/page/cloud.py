@@ -15,6 +15,7 @@ from cpu_tiers.tools.page.document import (
 )
 from cpu_tiers.tools.simulation.sold import (
     NOTHING,
+    ClassSum,
     SoldCloud,
     TierRoom,
     class_sums,
@@ -42,19 +43,25 @@ def cloud_page(
     :param groups: the names of the hosts of each group.
     """
     data = CloudData(cloud, tiers, reports, server_names)
+    disabled = f" Disabled: {len(cloud.disabled):,}." if cloud.disabled else ""
+    over = f"{len(cloud.excesses):,}" if cloud.excesses else "nothing"
+    texts = [
+        source,
+        f"Hosts with CPUs: {len(cloud.hosts):,}.{disabled} Consumers: {len(cloud.tiers):,}."
+        f" Over the capacity: {over}.",
+    ]
+    if cloud.domain:
+        texts.append(f"Hosts are named without {cloud.domain}.")
+    if data.has_many_consumers:
+        texts.append(
+            f"With more than {MOST_CONSUMERS:,} consumers, the page does not list each of them:"
+            " the consumers of a tier on a host are together."
+        )
     return Page(
         title="The CPUs of the cloud",
-        texts=[
-            source,
-            f"Hosts with CPUs: {len(cloud.hosts):,}."
-            + (f" Disabled: {len(cloud.disabled):,}." if cloud.disabled else "")
-            + f" Consumers: {len(cloud.tiers):,}. Over the capacity:"
-            + (f" {len(cloud.excesses):,}." if cloud.excesses else " nothing."),
-            *_left_out(cloud, data),
-        ],
+        texts=texts,
         sections=[
-            *_sections(cloud, data),
-            *_more(rooms),
+            *_sections(cloud, data, rooms),
             *_groups(cloud, data, groups or {}),
             _audits(data, reports),
             _hosts(cloud, data),
@@ -74,18 +81,10 @@ def cloud_page(
     )
 
 
-def _left_out(cloud: SoldCloud, data: CloudData) -> Iterator[str]:
-    """Yield a paragraph about what the page leaves out."""
-    if cloud.domain:
-        yield f"Hosts are named without {cloud.domain}."
-    if data.has_many_consumers:
-        yield (
-            f"With more than {MOST_CONSUMERS:,} consumers, the page does not list each of them:"
-            " the consumers of a tier on a host are together."
-        )
-
-
-def _sections(cloud: SoldCloud, data: CloudData) -> Iterator[PageSection]:
+def _sections(
+    cloud: SoldCloud, data: CloudData, rooms: Sequence[TierRoom]
+) -> Iterator[PageSection]:
+    """Yield the sections about the cloud as a whole, those that have content."""
     if cloud.hosts:
         chart = PageChart(
             title="What is left of each host, in percent",
@@ -95,19 +94,16 @@ def _sections(cloud: SoldCloud, data: CloudData) -> Iterator[PageSection]:
             chart=charts.heat_map(data.classes, len(cloud.hosts)),
         )
         yield PageSection(key="left", title="Hosts at a glance", parts=[chart])
-    over: list[Sequence[Cell]] = []
-    for a in cloud.excesses:
-        provider = cloud.short_name(a.host, a.provider)
-        over.append((_link(data, a.host), provider, a.resource_class, a.capacity, a.used))
-    if over:
+    if cloud.excesses:
         columns = ("host", "provider", "class", "capacity", "used")
-        table = PageTable(title="Providers over their capacity", columns=columns, rows=over)
+        rows: list[Sequence[Cell]] = []
+        for a in cloud.excesses:
+            provider = cloud.short_name(a.host, a.provider)
+            rows.append((_link(data, a.host), provider, a.resource_class, a.capacity, a.used))
+        table = PageTable(title="Providers over their capacity", columns=columns, rows=rows)
         yield PageSection(key="over", title="Over the capacity", parts=[table])
     if cloud.tiers:
-        yield PageSection(key="sold", title="Sold", parts=[*_sold(cloud, data)])
-
-
-def _more(rooms: Sequence[TierRoom]) -> Iterator[PageSection]:
+        yield PageSection(key="sold", title="Sold", parts=_sold(cloud, data))
     if rooms:
         table = PageTable(
             title="How many more servers of each tier fit",
@@ -122,42 +118,43 @@ def _groups(
     cloud: SoldCloud, data: CloudData, groups: Mapping[str, frozenset[str]]
 ) -> Iterator[PageSection]:
     if groups:
-        table = PageTable(
-            title="What is left of each group of hosts",
-            columns=("group", "hosts", "disabled", *data.classes),
-            rows=[
-                (
-                    name,
-                    len(groups[name]),
-                    len(groups[name] & cloud.disabled),
-                    *(percent(sums[each].left) if each in sums else "" for each in data.classes),
-                )
-                for name, sums in group_sums(cloud.amounts, groups).items()
-            ],
-        )
+        rows: list[Sequence[Cell]] = []
+        for name, sums in group_sums(cloud.amounts, groups).items():
+            hosts, disabled = len(groups[name]), len(groups[name] & cloud.disabled)
+            rows.append((name, hosts, disabled, *_left(data, sums)))
+        columns = ("group", "hosts", "disabled", *data.classes)
+        title = "What is left of each group of hosts"
+        table = PageTable(title=title, columns=columns, rows=rows)
         yield PageSection(key="groups", title="Groups of hosts", parts=[table])
 
 
-def _sold(cloud: SoldCloud, data: CloudData) -> Iterator[PageChart | PageTable]:
+def _left(data: CloudData, sums: Mapping[str, ClassSum]) -> list[str]:
+    """Return what is left of each resource class, in percent."""
+    return [percent(sums[name].left) if name in sums else "" for name in data.classes]
+
+
+def _sold(cloud: SoldCloud, data: CloudData) -> list[PageChart | PageTable]:
     sums = class_sums(cloud.amounts)
-    yield PageChart(
-        title="Sold of each resource class, by tier",
-        summary="The bar is the part of the capacity that each tier has; the rest is left.",
-        chart=charts.sold_by_tier(list(sums), data.tiers),
-    )
-    yield PageChart(
-        title="Consumers by tier",
-        summary="A consumer is a server. A migration is a further consumer until it ends.",
-        chart=charts.consumers_by_tier(data.tiers),
-    )
-    yield PageTable(
-        title="Amounts",
-        columns=("class", "capacity", "used", *data.tiers),
-        rows=[
-            (name, s.capacity, s.used, *(s.tiers.get(t, NOTHING).used for t in data.tiers))
-            for name, s in sums.items()
-        ],
-    )
+    return [
+        PageChart(
+            title="Sold of each resource class, by tier",
+            summary="The bar is the part of the capacity that each tier has; the rest is left.",
+            chart=charts.sold_by_tier(list(sums), data.tiers),
+        ),
+        PageChart(
+            title="Consumers by tier",
+            summary="A consumer is a server. A migration is a further consumer until it ends.",
+            chart=charts.consumers_by_tier(data.tiers),
+        ),
+        PageTable(
+            title="Amounts",
+            columns=("class", "capacity", "used", *data.tiers),
+            rows=[
+                (name, s.capacity, s.used, *(s.tiers.get(t, NOTHING).used for t in data.tiers))
+                for name, s in sums.items()
+            ],
+        ),
+    ]
 
 
 def _audits(data: CloudData, reports: Collection[AuditedHost]) -> PageSection:
@@ -194,25 +191,13 @@ def _hosts(cloud: SoldCloud, data: CloudData) -> PageSection:
     rows: list[Sequence[Cell]] = []
     for host, sums in data.sums.items():
         over = sum(of_class.over for of_class in sums.values())
-        percents = (percent(sums[name].left) if name in sums else "" for name in data.classes)
         marks = ["disabled"] * (host in cloud.disabled) + ["over its capacity"] * bool(over)
-        rows.append((_link(data, host), ", ".join(marks), *percents))
-    others = [host for host in data.keys if host not in data.sums]
-    tables = [
-        PageTable(
-            title="What is left of each host, the least first",
-            columns=("host", "", *data.classes),
-            rows=rows,
-        )
-    ]
-    if others:
-        tables.append(
-            PageTable(
-                title="Other providers, without CPUs",
-                columns=("provider",),
-                rows=[(_link(data, host),) for host in others],
-            )
-        )
+        rows.append((_link(data, host), ", ".join(marks), *_left(data, sums)))
+    title, columns = "What is left of each host, the least first", ("host", "", *data.classes)
+    tables = [PageTable(title=title, columns=columns, rows=rows)]
+    if others := [(_link(data, host),) for host in data.keys if host not in data.sums]:
+        title = "Other providers, without CPUs"
+        tables.append(PageTable(title=title, columns=("provider",), rows=others))
     return PageSection(key="hosts", title="Hosts", parts=tables)
 
 

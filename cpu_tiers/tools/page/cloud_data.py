@@ -84,6 +84,8 @@ _OF_GUESTS = {VCPU: "vcpu", VCPU_SHARES: "shares", PCPU: "pcpu", MEMORY_MB: "mem
 class CloudData:
     """A cloud as data of a page.
 
+    The parameters are those of :func:`~cpu_tiers.tools.page.cloud.cloud_page`.
+
     :ivar sums: of the hosts with CPUs, the hosts with the greatest need first.
     :ivar keys: the key of each host's choice, by the name of the root provider.
     :ivar classes: the resource classes of the hosts with CPUs.
@@ -97,41 +99,33 @@ class CloudData:
         reports: Collection[AuditedHost],
         server_names: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep the cloud.
-
-        :param tiers: the names of the tiers, the best first.
-        :param reports: what audits say of hosts.
-        :param server_names: the names of servers by their ids.
-        """
-        self._cloud = cloud
+        self._cloud, self._reports, self._names = cloud, reports, server_names or {}
         self.short_name = cloud.short_name
-        self._reports = reports
-        self._names = server_names or {}
         self.sums = host_sums(amount for amount in cloud.amounts if amount.host in cloud.hosts)
         names = sorted({amount.host for amount in cloud.amounts})
         self.keys = {name: f"host-{number}" for number, name in enumerate(names, start=1)}
         self.classes = class_order(name for sums in self.sums.values() for name in sums)
         self._tier_of = cloud.tiers
         present = set(self._tier_of.values())
-        named = [name for name in tiers if name in present]
-        self.tiers = [*named, *sorted(present.difference(named))]
+        self.tiers = [*filter(present.__contains__, tiers), *sorted(present.difference(tiers))]
 
     def cells(self) -> Iterator[Mapping[str, str | int | float | None]]:
         """Yield the cells of the heat map: for each host and resource class what is left."""
         across = self.columns()
-        for number, host in enumerate(sorted(self.sums)):
+        for number, (host, sums) in enumerate(sorted(self.sums.items())):
+            is_disabled = host in self._cloud.disabled
             place: Mapping[str, str | int] = {
-                "host": self._cloud.short_name(host),
+                "host": self.short_name(host),
                 "key": f"#{self.keys[host]}",
-                "disabled": int(host in self._cloud.disabled),
+                "disabled": int(is_disabled),
                 "row": number // across,
                 "column": number % across,
             }
-            over = sum(of_class.over for of_class in self.sums[host].values())
-            least = least_left(self.sums[host], default=math.nan)
-            named = f"{host}, disabled" if host in self._cloud.disabled else host
+            over = sum(of_class.over for of_class in sums.values())
+            least = least_left(sums, default=math.nan)
+            named = f"{host}, disabled" if is_disabled else host
             yield {**place, **_cell(LEAST, None if math.isnan(least) else least, over, named)}
-            for name, of_class in self.sums[host].items():
+            for name, of_class in sums.items():
                 yield {**place, **_cell(name, of_class.left, of_class.over, named)}
 
     @property
@@ -164,15 +158,14 @@ class CloudData:
     def amounts(self) -> Iterator[Mapping[str, str | int | float | None]]:
         """Yield the resource classes of the providers of each host."""
         for amount in self._cloud.amounts:
-            has_capacity = amount.capacity > 0
-            used = amount.used / amount.capacity if has_capacity else float(amount.is_over)
+            provider = self.short_name(amount.host, amount.provider)
+            whole = amount.capacity
             yield {
                 "choice": self.keys[amount.host],
-                "name": f"{self._cloud.short_name(amount.host, amount.provider)}:"
-                f" {amount.resource_class}",
-                "capacity": amount.capacity,
+                "name": f"{provider}: {amount.resource_class}",
+                "capacity": whole,
                 "used": amount.used,
-                "part": used,
+                "part": amount.used / whole if whole > 0 else float(amount.is_over),
                 "label": f"{'! ' if amount.is_over else ''}{amount.used:,} of {amount.capacity:,}",
             }
 
@@ -215,12 +208,10 @@ class CloudData:
     def findings(self) -> Iterator[Mapping[str, str]]:
         """Yield the findings that are not fixed."""
         for report in sorted(self._reports, key=lambda report: report.host):
-            for finding in report.findings:
-                if not finding.fixed:
-                    texts = {
-                        key: getattr(finding, key) for key in ("kind", "where", "found", "do")
-                    }
-                    yield {"choice": self.keys[report.host], "host": report.host, **texts}
+            place = {"choice": self.keys[report.host], "host": report.host}
+            for kind, where, found, do, fixed in report.findings:
+                if not fixed:
+                    yield {**place, "kind": kind, "where": where, "found": found, "do": do}
 
     def floors(self) -> Iterator[Mapping[str, str | float | None]]:
         """Yield the promises of measured guests, and the part that they did not get."""
@@ -248,12 +239,11 @@ def _cell(name: str, left: float | None, over: int, host: str) -> Mapping[str, s
 
 def _measured(guest: GuestFigures | None) -> Mapping[str, str | float | None]:
     """Return the fields of a guest that a metric may have."""
-    if guest is None:
-        return {"guest": None, "floor": None, "short": None}
+    name, floor, short = (guest.name, guest.floor, guest.short) if guest else (None, None, None)
     return {
-        "guest": guest.name,
-        "floor": None if guest.floor is None else round(guest.floor, 3),
-        "short": None if guest.short is None else percent(guest.short),
+        "guest": name,
+        "floor": None if floor is None else round(floor, 3),
+        "short": None if short is None else percent(short),
     }
 
 

@@ -16,6 +16,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib.resources import files
 from typing import Any
 
 import altair
@@ -139,23 +140,19 @@ class Page:
             lstrip_blocks=True,
             finalize=_shown,
         )
-        source = environment.loader
-        assert source is not None, "given above"  # noqa: S101  # narrows the type
-        own, _, _ = source.get_source(environment, "page.js")
-        style, _, _ = source.get_source(environment, "page.css")
-        scripts = [_script(text) for text in (_vega(), own)]
+        own, style = (
+            files(__package__).joinpath(f"page.{kind}").read_text() for kind in ("js", "css")
+        )
+        # This defines vegaEmbed, of the newest Vega that vl-convert has.
+        vega = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # wrong in their stub
+        scripts = [_script(text) for text in (vega, own)]
+        datasets = {name: _packed(rows) for name, rows in self.datasets.items()}
         return environment.get_template("page.html").render(
             page=self,
             style=Markup(style),  # noqa: S704  # it is ours
             scripts=scripts,
             policy=_policy(scripts),
-            data=_compressed(
-                {
-                    "charts": charts,
-                    "datasets": {name: _packed(rows) for name, rows in self.datasets.items()},
-                    "choices": self.choices,
-                }
-            ),
+            data=_compressed({"charts": charts, "datasets": datasets, "choices": self.choices}),
         )
 
 
@@ -163,12 +160,6 @@ def _packed(rows: Sequence[Row]) -> Mapping[str, object]:
     """Return rows with the names of their fields only once."""
     fields = list(rows[0]) if rows else []
     return {"fields": fields, "rows": [[row[name] for name in fields] for row in rows]}
-
-
-def _vega() -> str:
-    """Return the JavaScript that defines ``vegaEmbed``, of the newest Vega that vl-convert has."""
-    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # wrong in their stub
-    return bundle
 
 
 def _script(text: str) -> Markup:
@@ -210,6 +201,4 @@ def _shown(value: object) -> object:
         return f"{value:g}"
     if isinstance(value, int):
         return f"{value:,}"
-    if isinstance(value, Markup):
-        return value
-    return printable(value) if isinstance(value, str) else value
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -49,7 +49,10 @@ def simulation_page(
         ],
         datasets={
             "course": list(_course(results)),
-            "seeds": list(_seeds(results)),
+            "seeds": [
+                {**fields, "servers": sum(outcome.refused.values())}
+                for fields, outcome in _outcomes(results)
+            ],
             **datasets,
         },
     )
@@ -121,11 +124,6 @@ def _stranded(results: Results) -> Iterator[Row]:
             yield {**fields, "label": name, "part": part}
 
 
-def _seeds(results: Results) -> Iterator[Row]:
-    for fields, outcome in _outcomes(results):
-        yield {**fields, "servers": sum(outcome.refused.values())}
-
-
 def _color(policies: list[str]) -> alt.Color:
     colors = [_COLORS[number % len(_COLORS)] for number in range(len(policies))]
     return (
@@ -136,18 +134,17 @@ def _color(policies: list[str]) -> alt.Color:
 
 
 def _over_time(policies: list[str]) -> list[PageChart]:
-    titles = {
-        "refused": ("Refused servers", "servers that found no host so far"),
-        "running": ("Running servers", "servers that are on a host"),
-        "empty": ("Empty hosts", "hosts of which nothing is allocated"),
-    }
     return [
         PageChart(
             title=title,
             summary=f"For each policy, the number of {what}, by the number of the request.",
             chart=_lines(policies, kind, what),
         )
-        for kind, (title, what) in titles.items()
+        for kind, title, what in (
+            ("refused", "Refused servers", "servers that found no host so far"),
+            ("running", "Running servers", "servers that are on a host"),
+            ("empty", "Empty hosts", "hosts of which nothing is allocated"),
+        )
     ]
 
 
