@@ -157,3 +157,17 @@ class FaultList:
             # Conflicts stay conflicts for callers that tell ConflictingExtraSpecs apart.
             kind = self._kinds.pop() if len(self._kinds) == 1 else InvalidInput
             raise kind(dict.fromkeys(self.faults))
+
+
+def read_each(reader: Callable[[str], _Value], texts: Iterable[str]) -> tuple[_Value, ...]:
+    """Return the results of a reader for some texts, such as the values of an argument.
+
+    :raises InvalidInput: with the faults of all texts.
+    """
+    faults = FaultList()
+    values = []
+    for text in texts:
+        with faults:
+            values.append(reader(text))
+    faults.raise_if_any()
+    return tuple(values)

@@ -213,8 +213,8 @@ class CloudShow(NovaConfCommand, ListCommand):
     provider is over its capacity, 3 if a provider is.
     """
 
-    formats = "cloud"
-    default_format = "text"
+    formatter_namespace = "cpu_tiers.formatter.cloud"
+    formatter_default = "text"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the source, the tiers and the page."""

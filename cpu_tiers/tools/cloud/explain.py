@@ -59,8 +59,8 @@ class Explain(NovaConfCommand, ShowCommand):
     With --decisions, the command shows what nova-scheduler decided about a server at the time.
     """
 
-    formats = "explain"
-    default_format = "text"
+    formatter_namespace = "cpu_tiers.formatter.explain"
+    formatter_default = "text"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the server and the length of lists."""

@@ -27,8 +27,8 @@ class FlavorPair(NovaConfCommand, ListCommand):
     """
 
     all_help = "all flavors of the cloud: ask Nova with the credentials in [placement]"
-    formats = "pair"
-    default_format = "text"
+    formatter_namespace = "cpu_tiers.formatter.pair"
+    formatter_default = "text"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavors."""

@@ -189,8 +189,8 @@ class Simulate(NovaConfCommand, ListCommand):
     """
 
     all_help = "show all flavors of which servers were refused, and all faults of a refusal"
-    formats = "simulation"
-    default_format = "text"
+    formatter_namespace = "cpu_tiers.formatter.simulation"
+    formatter_default = "text"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the cloud, the requests and the policies."""

@@ -42,7 +42,6 @@ class CpuTiersApp(App):
     """CPU performance tiers for OpenStack Nova."""
 
     def __init__(self) -> None:
-        """Find the commands by their entry points."""
         # stevedore logs a plugin that cannot be loaded; cpu_tiers.extensions raises an error,
         # which would appear twice.
         logging.getLogger("stevedore").setLevel(logging.CRITICAL)

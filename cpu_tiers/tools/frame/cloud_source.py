@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.errors import FaultList, InvalidInput, read_each
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import advice
 from cpu_tiers.model.port import Port
@@ -76,16 +76,13 @@ def read_or_find_ports(texts: Iterable[str], services: Open) -> tuple[Port, ...]
     :raises InvalidInput: with the faults of all ports.
     :raises ComputeApiUnavailable: Neutron does not answer.
     """
-    faults = FaultList()
-    ports = []
-    for text in texts:
-        with faults:
-            if is_file(text):
-                ports.append(read_port(text))
-            else:
-                ports.append(_port(find(services(), PORT, text, "--port"), f"port {text}"))
-    faults.raise_if_any()
-    return tuple(ports)
+
+    def read(text: str) -> Port:
+        if is_file(text):
+            return read_port(text)
+        return _port(find(services(), PORT, text, "--port"), f"port {text}")
+
+    return read_each(read, texts)
 
 
 def find_flavors(services: Services, names: Sequence[str]) -> list[Flavor]:
@@ -122,32 +119,26 @@ def find_server(services: Services, name: str, server: ServerRequest) -> ServerR
     """
     found = read_server(services, name, "--server")
     where = f"server {found.name}"
-    flavor: Mapping[str, Any] = found.flavor
+    image, flavor = server.image, found.flavor
     if found.image is None:  # the root disk is a volume
         flavor = {**flavor, "disk": 0}
-    return server._replace(
-        flavor=flavor_of(flavor, where),
-        image=server.image or (None if found.image is None else _image(found.image, where)),
-        ports=server.ports or tuple(_port(port, where) for port in found.ports),
-    )
+    elif image is None:
+        image = _image(found.image, where)
+    ports = server.ports or tuple(_port(port, where) for port in found.ports)
+    return server._replace(flavor=flavor_of(flavor, where), image=image, ports=ports)
 
 
-def server_ids(texts: Iterable[str], services: Open) -> list[str]:
+def server_ids(texts: Iterable[str], services: Open) -> tuple[str, ...]:
     """Return the ids of servers with names or ids. A uuid is an id, for which nobody is asked.
 
     :raises InvalidInput: with all names that no server has, or several servers have.
     :raises ComputeApiUnavailable: Nova does not answer.
     """
-    faults = FaultList()
-    ids = []
-    for text in texts:
-        if _is_uuid(text):
-            ids.append(text)
-            continue
-        with faults:
-            ids.append(find(services(), SERVER, text, "--server")["id"])
-    faults.raise_if_any()
-    return ids
+
+    def read(text: str) -> str:
+        return text if _is_uuid(text) else str(find(services(), SERVER, text, "--server")["id"])
+
+    return read_each(read, texts)
 
 
 def aggregate_uuids(
@@ -164,8 +155,7 @@ def aggregate_uuids(
     faults = FaultList()
     for name in names:
         if name not in uuids:
-            otherwise = "openstack aggregate list shows the aggregates"
-            hint = advice(name, uuids, otherwise)
+            hint = advice(name, uuids, "openstack aggregate list shows the aggregates")
             faults.add("--aggregate", f"{name}: Nova has no such aggregate", hint)
     faults.raise_if_any()
     return tuple(frozenset(uuids.get(text, text) for text in texts) for texts in wanted)
@@ -229,7 +219,6 @@ class CloudSource:
         placement: Callable[[], AbstractContextManager[PlacementClient]],
         snapshot_path: str | None,
     ) -> None:
-        """Read the snapshot; the cloud is asked later."""
         self._services, self._placement, self._path = services, placement, snapshot_path
         self.snapshot = None if snapshot_path is None else read_snapshot(snapshot_path)
 
@@ -257,11 +246,9 @@ class CloudSource:
 
         :raises PlacementMisconfigured: nova.conf has no complete section ``[placement]``.
         """
-        return (
-            self._placement()
-            if self.snapshot is None
-            else nullcontext(SnapshotClient(self.snapshot))
-        )
+        if self.snapshot is None:
+            return self._placement()
+        return nullcontext(SnapshotClient(self.snapshot))
 
     def flavors_named(self, names: Sequence[str]) -> list[Flavor]:
         """Return the flavors with these names, or in the cloud with these ids.

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TextIO
+from typing import Any, TextIO
 
 from cliff.columns import FormattableColumn
 from cliff.formatters.base import ListFormatter, SingleFormatter
@@ -25,7 +25,6 @@ class FormattedValue(FormattableColumn[Any]):
     """
 
     def __init__(self, value: Any, show: Callable[[Any], str]) -> None:
-        """Keep the value and the function."""
         super().__init__(value)
         self._show = show
 
@@ -95,40 +94,22 @@ def _plain(value: object) -> Any:
     return value.machine_readable() if isinstance(value, FormattableColumn) else value
 
 
-class _Formats:
-    """The formats of a command.
+class ShowCommand(ShowOne):
+    """A command that shows a single object, in the same formats as lists.
 
     The formats are entry points of cpu-tiers: the formats must not appear in the openstack client
     or another program with cliff.
-
-    :cvar formats: the end of the name of the entry point group.
-    :cvar default_format: the format without ``-f``.
     """
 
-    formats: ClassVar[str]
-    default_format: ClassVar[str] = "table"
-
-    @property
-    def formatter_namespace(self) -> str:
-        """Return the entry point group of the formatters."""
-        return f"cpu_tiers.formatter.{self.formats}"
-
-    @property
-    def formatter_default(self) -> str:
-        """Return the format without ``-f``."""
-        return self.default_format
+    formatter_namespace = "cpu_tiers.formatter.show"
+    formatter_default = "table"
 
 
-class ShowCommand(_Formats, ShowOne):
-    """A command that shows a single object, in the same formats as lists."""
-
-    formats = "show"
-
-
-class ListCommand(_Formats, Lister):
+class ListCommand(Lister):
     """A command with a list, whose tables fit the terminal."""
 
-    formats = "list"
+    formatter_namespace = "cpu_tiers.formatter.list"
+    formatter_default = "table"
 
     def produce_output(
         self, parsed_args: Namespace, column_names: Sequence[str], data: Rows

@@ -10,7 +10,7 @@ from fractions import Fraction
 from oslo_config import cfg
 
 from cpu_tiers.conf.read import inventory_options
-from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.errors import FaultList, InvalidInput, read_each
 from cpu_tiers.guest.contenders import Contender
 from cpu_tiers.guest.occupancy import MACHINES, Occupancy
 from cpu_tiers.inventory import Host, InventoryOptions
@@ -77,11 +77,9 @@ def seconds_from(least: int) -> Callable[[str], float]:
 
 def read_topology(parsed_args: Namespace) -> HostTopology:
     """Return the topology of the host in the file or of the libvirt in the arguments."""
-    if parsed_args.connect:
-        return parse_capabilities(
-            read_capabilities(parsed_args.connect), where=parsed_args.connect
-        )
-    return parse_capabilities(read_bytes(parsed_args.capabilities), where=parsed_args.capabilities)
+    where = parsed_args.connect or parsed_args.capabilities
+    xml = read_capabilities(where) if parsed_args.connect else read_bytes(where)
+    return parse_capabilities(xml, where=where)
 
 
 def add_occupancy_arguments(parser: ArgumentParser) -> None:
@@ -176,12 +174,9 @@ def _services(texts: list[str], cpus: CpuSet) -> dict[str, Contender]:
 
 def _domains(parsed_args: Namespace) -> tuple[Domain, ...]:
     if not parsed_args.connect:
-        faults, domains = FaultList(), list[Domain]()
-        for path in parsed_args.domain:
-            with faults:
-                domains.append(parse_domain(read_bytes(path), where=path))
-        faults.raise_if_any()
-        return tuple(domains)
+        return read_each(
+            lambda path: parse_domain(read_bytes(path), where=path), parsed_args.domain
+        )
     return tuple(
         replace(parse_domain(guest.xml, where=f"domain {guest.name}"), weight=guest.shares)
         for guest in read_domains(parsed_args.connect)

@@ -70,7 +70,6 @@ class MaskingStream:
     """A text stream without secrets; everything else is left to the stream below."""
 
     def __init__(self, stream: TextIO) -> None:
-        """Keep the stream below."""
         self._stream = stream
 
     def write(self, text: str) -> int:

@@ -85,30 +85,24 @@ def _fitting(names: Sequence[str], rows: Sequence[Row], limit: int | None) -> Se
     spare = limit - sum(least) - _BORDERS * len(names) - 1
     if spare < 0:
         return None
-    widths = _shared(least, natural, spare)
-    return [
-        [_wrapped(value, width) for value, width in zip(row, widths, strict=True)] for row in rows
-    ]
-
-
-def _shared(least: Sequence[int], natural: Sequence[int], spare: int) -> list[int]:
-    """Return the widths of columns: the least widths, and a share of the spare width.
-
-    The narrowest columns get their full width first.
-    """
+    # Each column gets a share of the spare width; the columns that need the least get it first.
     widths = list(least)
     waiting = sorted(range(len(least)), key=lambda number: natural[number] - least[number])
     for place, number in enumerate(waiting):
         share = min(natural[number] - least[number], spare // (len(waiting) - place))
         widths[number] += share
         spare -= share
-    return widths
+    return [
+        [
+            "\n".join(_wrapped(value, width)) if isinstance(value, str) else value
+            for value, width in zip(row, widths, strict=True)
+        ]
+        for row in rows
+    ]
 
 
-def _wrapped(value: Any, width: int) -> Any:
-    if not isinstance(value, str):
-        return value
-    return "\n".join(part for line in value.split("\n") for part in wrapped_lines(line, width))
+def _wrapped(text: str, width: int) -> list[str]:
+    return [part for line in text.split("\n") for part in wrapped_lines(line, width)]
 
 
 def _fields(names: Sequence[str], values: Row, limit: int) -> str:
@@ -124,7 +118,7 @@ def _fields(names: Sequence[str], values: Row, limit: int) -> str:
 
 
 def _field(name: str, value: str, indent: int, limit: int) -> Iterator[str]:
-    lines = [part for line in value.split("\n") for part in wrapped_lines(line, limit - indent)]
+    lines = _wrapped(value, limit - indent)
     if width_of(name) + 2 > indent:
         yield name
     else:

@@ -13,9 +13,8 @@ import sys
 import textwrap
 import threading
 from argparse import Action, ArgumentParser, HelpFormatter
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class WrappingStream(io.TextIOBase):
     """
 
     def __init__(self, stream: TextIO) -> None:
-        """Keep the stream of the terminal."""
+        self.fileno, self.isatty = stream.fileno, stream.isatty  # type: ignore[method-assign]
         self._stream = stream
         self._waiting = ""
         from rich.console import Console  # takes time, and a pipe needs none
@@ -98,27 +97,13 @@ class WrappingStream(io.TextIOBase):
         if not self._stream.closed:  # Python flushes this stream, too, when nobody refers to it
             self._stream.flush()
 
-    def fileno(self) -> int:
-        """Return the file descriptor of the terminal."""
-        return self._stream.fileno()
-
-    def isatty(self) -> bool:
-        """Tell whether the stream is a terminal."""
-        return self._stream.isatty()
-
     def _print(self, line: str, end: str) -> None:
+        width = terminal_columns(self._stream) or 80
+        if width_of(line) > width:
+            # All lines are narrower by the two spaces that all but the first get.
+            line = "\n  ".join(wrapped_lines(line, max(3, width - 2)))
         # By the console, so that a progress line stays below.
-        text = "\n".join(_hanging(line, terminal_columns(self._stream) or 80))
-        self.console.print(text, end=end, soft_wrap=True, markup=False, emoji=False)
-
-
-def _hanging(line: str, width: int) -> list[str]:
-    """Return the lines of a line, all but the first with two more spaces."""
-    if width_of(line) <= width:
-        return [line]
-    # All lines are narrower by the two spaces that all but the first get.
-    first, *others = wrapped_lines(line, max(3, width - 2))
-    return [first, *(f"  {other}" for other in others)]
+        self.console.print(line, end=end, soft_wrap=True, markup=False, emoji=False)
 
 
 @contextmanager
@@ -203,25 +188,20 @@ class _FittingLines(HelpFormatter):
         lines = text.strip("\n").split("\n")
         if max(map(len, lines)) <= self._width:
             return text
-        return "\n".join(_packed(lines, self._width)) + "\n\n"
+        # A shorter indent, and as many options in a line as fit.
+        packed = lines[:1]
+        for line in map(str.strip, lines[1:]):
+            if len(packed[-1]) + len(line) < self._width:
+                packed[-1] += f" {line}"
+            else:
+                packed.append(f"{_INDENT}{line}")
+        return "\n".join(packed) + "\n\n"
 
     def _format_action_invocation(self, action: Action) -> str:
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
         metavar = self._get_default_metavar_for_optional(action)
         return f"{', '.join(action.option_strings)} {self._format_args(action, metavar)}"
-
-
-def _packed(lines: Iterable[str], width: int) -> list[str]:
-    """Return the lines of a usage with a shorter indent, and with as many options as fit."""
-    first, *others = lines
-    packed = [first]
-    for line in map(str.strip, others):
-        if len(packed[-1]) + len(line) < width:
-            packed[-1] += f" {line}"
-        else:
-            packed.append(f"{_INDENT}{line}")
-    return packed
 
 
 SILENT_SECONDS = 2.0
@@ -238,29 +218,19 @@ class ProgressLine:
     """
 
     def __init__(self, text: str) -> None:
-        """Keep the text; nothing is shown before the context is entered."""
-        self._text = text
-        self._line: Line | None = None
-        self._timer: threading.Timer | None = None
+        self._line = _line(text) if sys.stderr.isatty() else None
 
     def __enter__(self) -> ProgressLine:
         """Start the clock."""
-        if sys.stderr.isatty():
-            self._line = _line()
-            self._line.add_task(self._text)
+        if self._line:
             self._timer = threading.Timer(SILENT_SECONDS, self._line.start)
             self._timer.daemon = True
             self._timer.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove the line."""
-        if self._line and self._timer:
+        if self._line:
             self._timer.cancel()
             self._timer.join()
             self._line.stop()
@@ -278,14 +248,14 @@ class ProgressLine:
         self.tell(f"{what}: {done} of {total}")
 
 
-def _line() -> Line:
+def _line(text: str) -> Line:
     # The imports take time, and a pipe needs no line.
     from rich.console import Console
     from rich.progress import Progress as Line
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
-    return Line(
+    line = Line(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
         TimeElapsedColumn(),
@@ -294,3 +264,5 @@ def _line() -> Line:
         redirect_stdout=False,
         redirect_stderr=False,
     )
+    line.add_task(text)
+    return line

@@ -69,7 +69,7 @@ class _InventoryCommand(NovaConfCommand, ListCommand):
 class InventoryShow(_InventoryCommand):
     """Show the provider tree of a host; nothing is written."""
 
-    formats = "inventory"
+    formatter_namespace = "cpu_tiers.formatter.inventory"
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Build the tree, and list its providers."""

@@ -71,7 +71,7 @@ def test_a_server() -> None:
 
 def test_ids_of_servers() -> None:
     uuid = "4C0F0B8E-7d4f-4b0e-9d0e-2f6f7b1f9a01"
-    assert server_ids([uuid], nobody) == [uuid]
+    assert server_ids([uuid], nobody) == (uuid,)
     cloud = {
         ("compute", f"/servers/detail?all_tenants=1&name=%5E{name}%24"): {"servers": servers}
         for name, servers in {
@@ -80,7 +80,7 @@ def test_ids_of_servers() -> None:
             "no": [],
         }.items()
     }
-    assert server_ids(["web", uuid], Catalog(cloud).services) == ["1", uuid]
+    assert server_ids(["web", uuid], Catalog(cloud).services) == ("1", uuid)
     with pytest.raises(InvalidInput) as raised:
         server_ids(["web", "db", "no"], Catalog(cloud).services)
     first, second = str(raised.value).splitlines()

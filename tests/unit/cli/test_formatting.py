@@ -23,7 +23,7 @@ def test_an_object_as_csv_has_a_line_for_each_field() -> None:
 
 def test_the_formats_are_not_shared_with_programs_of_other_distributions() -> None:
     group = "cpu_tiers.formatter.show"
-    assert FlavorShow.formatter_namespace.fget(FlavorShow) == group  # type: ignore[attr-defined]
+    assert FlavorShow.formatter_namespace == group
     assert entry_points(group=group)["csv"].load() is SingleObjectCsv
 
 
