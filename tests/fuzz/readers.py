@@ -42,7 +42,7 @@ from cpu_tiers.tools.cgroup.measurement import load_between, read_load
 from cpu_tiers.tools.cgroup.nova_compute import find_config
 from cpu_tiers.tools.cgroup.processes import read_cpu_times
 from cpu_tiers.tools.cloud.cloud_show import read_audit_file
-from cpu_tiers.tools.compute_api.objects import read_flavors as read_flavors_of_nova
+from cpu_tiers.tools.compute_api import read_flavors as read_flavors_of_nova
 from cpu_tiers.tools.frame.app import main
 from cpu_tiers.tools.frame.documents import read_flavors, read_image, read_json, read_port
 from cpu_tiers.tools.frame.server_arguments import read_tiers

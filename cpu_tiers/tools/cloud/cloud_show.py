@@ -20,8 +20,7 @@ from cpu_tiers.errors import CpuTiersError, FaultList, InvalidInput
 from cpu_tiers.guest.tier import Tier
 from cpu_tiers.tools.cloud.capacity import tier_rooms
 from cpu_tiers.tools.cloud.cloud_text import excess_names, rows_of
-from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable
-from cpu_tiers.tools.compute_api.objects import read_aggregates, read_server_names
+from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_aggregates, read_server_names
 from cpu_tiers.tools.frame.cloud_source import CloudSource, moment
 from cpu_tiers.tools.frame.documents import read_bytes, read_json
 from cpu_tiers.tools.frame.formatting import ListCommand

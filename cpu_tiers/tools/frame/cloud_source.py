@@ -15,7 +15,7 @@ from cpu_tiers.errors import FaultList, InvalidInput, read_each
 from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import advice
 from cpu_tiers.model.port import Port
-from cpu_tiers.tools.compute_api.objects import (
+from cpu_tiers.tools.compute_api import (
     IMAGE,
     PORT,
     SERVER,

@@ -16,7 +16,7 @@ from cpu_tiers.model.network_agent import (
     reports_resources,
 )
 from cpu_tiers.placement.errors import Interrupted, PlacementError
-from cpu_tiers.tools.compute_api.objects import read_agents
+from cpu_tiers.tools.compute_api import read_agents
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import (
@@ -99,7 +99,6 @@ class NetworkingShow(_NetworkingCommand):
     """Show the providers that Neutron's agents have under their hosts, without writing."""
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Build the trees, and list their providers."""
         trees = self.trees(parsed_args, self.nova_conf())
         providers = (p for tree in trees for p in tree.providers[1:])
         columns = ("uuid", "name", "parent", "inventories", "traits")
@@ -112,15 +111,15 @@ class NetworkingSync(_NetworkingCommand):
     snapshot_refusal = WRITES
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Build the trees, and write the differences."""
         conf = self.nova_conf()
         trees = self.trees(parsed_args, conf)
         with ProgressLine("asking Placement") as progress, self.placement(conf) as client:
             results = _sync(client, trees, progress)
             changes = [change for result in results for change in result.changes]
             warn_of_excesses(client, changes)
-        for kept in (device for result in results for device in result.kept):
-            LOG.warning("%s", kept)
+        for result in results:
+            for kept in result.kept:
+                LOG.warning("%s", kept)
         if not changes:
             LOG.info("Placement is up to date: nothing was changed.")
         return CHANGE_COLUMNS, change_rows(changes)
@@ -142,10 +141,7 @@ def _sync(
 
 
 def _read_agents(path: str) -> tuple[NetworkAgent, ...]:
-    """Return the agent of a file, or the agents of all chassis in the file.
-
-    :raises InvalidInput: with the faults of the file.
-    """
+    """Return the agent of a file, or the agents of all chassis in the file."""
     document = read_json(path)
     if is_chassis_table(document):
         return read_chassis(document, where=path)

@@ -16,8 +16,7 @@ from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 
 from cpu_tiers.placement.errors import PlacementMisconfigured
-from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable
-from cpu_tiers.tools.compute_api.objects import SERVER, find
+from cpu_tiers.tools.compute_api import SERVER, ComputeApiUnavailable, find
 from cpu_tiers.tools.http.services import Services, services_of_client
 from cpu_tiers.tools.placement.session import placement_client
 from tests.functional.cli.fork_server import ForkServer

@@ -11,8 +11,7 @@ from nova.api.validation.extra_specs import validators
 
 from cpu_tiers.extra_specs.flavor_advice import KEYS, misspelt_keys
 from cpu_tiers.model.flavor import Flavor
-from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable
-from cpu_tiers.tools.compute_api.objects import read_flavors
+from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_flavors
 from cpu_tiers.tools.http.services import Services
 from tests.nova.cloud import Cloud
 
@@ -39,7 +38,7 @@ class TestFlavors(Cloud):
 
     def test_all_flavors_with_extra_specs_page_by_page(self) -> None:
         identifier = self.flavor("hidden", {"hw:cpu_policy": "shared"})
-        with mock.patch("cpu_tiers.tools.compute_api.objects.PAGE", 2):
+        with mock.patch("cpu_tiers.tools.compute_api.PAGE", 2):
             flavors = {flavor["name"]: flavor for flavor in read_flavors(self.nova())}
         listed = self.api.api_get("/flavors/detail?is_public=None").body["flavors"]
         assert len(listed) > 4

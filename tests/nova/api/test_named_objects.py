@@ -13,7 +13,7 @@ import fixtures
 import requests
 from keystoneauth1.session import Session
 
-from cpu_tiers.tools.compute_api.objects import read_server_names
+from cpu_tiers.tools.compute_api import read_server_names
 from cpu_tiers.tools.frame import app
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from tests.nova.cloud import SHARES, Cloud

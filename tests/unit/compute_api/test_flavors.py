@@ -7,8 +7,7 @@ import pytest
 from keystoneauth1.exceptions import BadGateway, ClientException, ConnectFailure
 from requests import JSONDecodeError
 
-from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable
-from cpu_tiers.tools.compute_api.objects import read_flavors
+from cpu_tiers.tools.compute_api import ComputeApiUnavailable, read_flavors
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import Services
 

@@ -3,8 +3,14 @@
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable, ObjectKind
-from cpu_tiers.tools.compute_api.objects import IMAGE, PORT, SERVER, find
+from cpu_tiers.tools.compute_api import (
+    IMAGE,
+    PORT,
+    SERVER,
+    ComputeApiUnavailable,
+    ObjectKind,
+    find,
+)
 from tests.unit.compute_api.catalog import Catalog
 
 ONE, TWO = {"id": "1", "name": "web"}, {"id": "2", "name": "web"}

@@ -4,8 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable
-from cpu_tiers.tools.compute_api.objects import ReadServer, read_server, read_server_names
+from cpu_tiers.tools.compute_api import (
+    ComputeApiUnavailable,
+    ReadServer,
+    read_server,
+    read_server_names,
+)
 from tests.unit.compute_api.catalog import Catalog
 
 UUID = "5c0b2c1e-0f5a-4a52-9a3f-0c2a3fb4a0a1"

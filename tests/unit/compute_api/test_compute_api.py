@@ -8,8 +8,7 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import EndpointNotFound
 from keystoneauth1.session import Session
 
-from cpu_tiers.tools.compute_api.client import ComputeApiUnavailable, get, part
-from cpu_tiers.tools.compute_api.objects import PORT
+from cpu_tiers.tools.compute_api import PORT, ComputeApiUnavailable, get, part
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import OPENSTACK_CLIENT, Services
 from tests.unit.placement.scripted import answer

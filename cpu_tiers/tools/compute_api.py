@@ -1,0 +1,310 @@
+"""Servers, images, ports, flavors, host aggregates and agents of a cloud, over HTTP.
+
+Needs no Nova in the same Python.
+
+Source: API references of Nova, Glance and Neutron; Compute API guide, "Pagination": the key
+``<objects>_links`` announces a further page, which begins after the object of the parameter
+``marker``.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.exceptions import ClientException, NotFound
+from requests import JSONDecodeError
+from requests.exceptions import ContentDecodingError
+
+from cpu_tiers.errors import CpuTiersError, InvalidInput, printable
+from cpu_tiers.model.document import claims_json
+from cpu_tiers.tools.http.retries import may_pass, retry_after_of, retrying
+from cpu_tiers.tools.http.services import Services, tls_fault
+
+Document = Mapping[str, Any]
+
+
+class ComputeApiUnavailable(CpuTiersError):
+    """An API does not answer, refuses, or its answer has another form."""
+
+
+class NotFoundThere(ComputeApiUnavailable):
+    """The service answers 404: the object or the path does not exist."""
+
+
+class ObjectKind(NamedTuple):
+    """A kind of objects of an API.
+
+    :param service: the name of the service for messages.
+    :param service_type: the type of the service in the catalog of Keystone.
+    :param noun: the word for an object with its article, such as ``a server``.
+    :param path: the path before the id of an object.
+    :param list_path: the path of the list.
+    :param is_wrapped: whether an answer with one object has the object under the kind's name.
+    """
+
+    service: str
+    service_type: str
+    noun: str
+    path: str
+    list_path: str
+    microversion: str | None = None
+    is_wrapped: bool = True
+
+    @property
+    def name(self) -> str:
+        """Return the word for an object, such as ``server``."""
+        return self.noun.partition(" ")[2]
+
+    @property
+    def plural(self) -> str:
+        """Return the key of an answer with several objects."""
+        return f"{self.name}s"
+
+    def path_of(self, object_id: str) -> str:
+        """Return the path of the object with an id."""
+        return f"{self.path}/{quote(object_id, safe='', errors='replace')}"
+
+
+_NOVA, _GLANCE, _NEUTRON = ("Nova's API", "compute"), ("Glance", "image"), ("Neutron", "network")
+
+# 2.47 is the first microversion whose servers have their flavor with its extra specs, 2.61 the
+# first whose flavors have their extra specs, and 2.41 the first whose aggregates have the uuids
+# that they have in Placement.
+SERVER = ObjectKind(*_NOVA, "a server", "/servers", "/servers/detail", "2.47")
+IMAGE = ObjectKind(*_GLANCE, "an image", "/v2/images", "/v2/images", is_wrapped=False)
+PORT = ObjectKind(*_NEUTRON, "a port", "/v2.0/ports", "/v2.0/ports")
+_SERVER_NAME = ObjectKind(*_NOVA, "a server", "/servers", "/servers")
+_FLAVOR = ObjectKind(*_NOVA, "a flavor", "/flavors", "/flavors/detail", "2.61")
+_AGGREGATE = ObjectKind(*_NOVA, "an aggregate", "/os-aggregates", "/os-aggregates", "2.41")
+_AGENT = ObjectKind(*_NEUTRON, "an agent", "/v2.0/agents", "/v2.0/agents")
+
+PAGE = 1000  # the default of [api] max_limit, so that Nova does not shorten the pages
+
+
+def get(services: Services, kind: ObjectKind, path: str) -> Document:
+    """Return the JSON object with which a service answers a GET.
+
+    :raises NotFoundThere: the service has no such object.
+    :raises ComputeApiUnavailable: the service does not answer, or the answer is no JSON object.
+    """
+    repeat = retrying(services.retry_policy, may_pass, retry_after_of)
+    try:
+        body = repeat(_json, services.adapter(kind.service_type), path, kind.microversion)
+    except (ClientException, OSError, RecursionError) as error:
+        # An OSError is an error of requests, or says that there is no file of certificates.
+        kind_of_error = NotFoundThere if isinstance(error, NotFound) else ComputeApiUnavailable
+        reason = tls_fault(error, services.settings) or (
+            f"{printable(str(error)[:300]) or type(error).__name__}; check"
+            f" {services.settings.credentials}, and the endpoint of the service"
+            f" {kind.service_type}"
+        )
+        things = kind.plural if _is_list(kind, path) else kind.noun
+        raise kind_of_error(
+            f"GET {path}: {kind.service} cannot be asked for {things}: {reason}"
+        ) from error
+    if not isinstance(body, dict):
+        raise _other_form(kind, path)
+    return body
+
+
+def _json(adapter: Adapter, path: str, microversion: str | None) -> Any:
+    """Return the decoded JSON of an answer.
+
+    :raises ContentDecodingError: the body is cut off. ``may_pass`` takes this error for an error
+        after which a repeated request may succeed, and ``JSONDecodeError`` for one after which it
+        cannot.
+    """
+    answer = adapter.get(path, microversion=microversion)
+    try:
+        return answer.json()
+    except JSONDecodeError as error:
+        if claims_json(answer.headers.get("Content-Type", "")):
+            raise ContentDecodingError(str(error)) from error
+        raise
+
+
+def part(body: object, key: str, type_: type[Any], kind: ObjectKind, path: str) -> Any:
+    """Return ``body[key]``, checked to be of a type.
+
+    :param kind, path: of the request, for an error.
+    :raises ComputeApiUnavailable: the key is missing, or its value has another type.
+    """
+    if isinstance(body, Mapping) and isinstance(body.get(key), type_):
+        return body[key]
+    raise _other_form(kind, path)
+
+
+def _other_form(kind: ObjectKind, path: str) -> ComputeApiUnavailable:
+    form = f"a list of {kind.plural}" if _is_list(kind, path) else kind.noun
+    return ComputeApiUnavailable(
+        f"GET {path}: the answer is not {form}; check the endpoint of the service"
+        f" {kind.service_type} in the catalog of Keystone"
+    )
+
+
+def _is_list(kind: ObjectKind, path: str) -> bool:
+    return path.partition("?")[0] == kind.list_path
+
+
+def _read_object(services: Services, kind: ObjectKind, object_id: str) -> Document:
+    """Return the object with an id; the errors are those of :func:`get`."""
+    path = kind.path_of(object_id)
+    answer = get(services, kind, path)
+    document: Document = part(answer, kind.name, dict, kind, path) if kind.is_wrapped else answer
+    part(document, "id", str, kind, path)
+    return document
+
+
+def _read_list(
+    services: Services, kind: ObjectKind, parameters: Mapping[str, object]
+) -> Iterator[Document]:
+    """Yield the objects of a list, each with an id, page by page.
+
+    The address in the link to the next page is not followed, because it may be of another host.
+    """
+    marker = None
+    while True:
+        query = {**parameters, **({"marker": marker} if marker else {})}
+        # JSON can have half of a surrogate pair, which no request can.
+        path = f"{kind.list_path}?{urlencode(query, errors='replace')}"
+        body = get(services, kind, path)
+        last = None
+        for each in part(body, kind.plural, list, kind, path):
+            last = part(each, "id", str, kind, path)
+            yield each
+        if f"{kind.plural}_links" not in body or last in (None, marker):
+            return
+        marker = last
+
+
+def find(services: Services, kind: ObjectKind, name: str, where: str) -> Document:
+    """Return the object with an id, or else the only object with a name.
+
+    :param kind: ``SERVER``, ``IMAGE`` or ``PORT``.
+    :param where: the argument that has the name, for an error.
+    :raises InvalidInput: there is no such object, or several have the name.
+    :raises ComputeApiUnavailable: the service does not answer.
+    """
+    # The path /servers/.. is the path of another object, and /servers/detail that of the list.
+    if name.strip(".") and f"{kind.path}/{name}" != kind.list_path:
+        with suppress(NotFoundThere):
+            return _read_object(services, kind, name)
+    filters, option = {"name": name}, ""
+    if kind is SERVER:
+        # Nova compares the name with a regular expression; all_tenants needs an administrator.
+        filters = {"all_tenants": "1", "name": f"^{re.escape(name)}$"}
+        option = " --all-projects"
+    named = [each for each in _read_list(services, kind, filters) if each.get("name") == name]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise InvalidInput.of(
+            where,
+            f"{name}: {kind.service} has {len(named)} {kind.plural} with this name",
+            f"give one of the ids: {', '.join(each['id'] for each in named)}",
+        )
+    raise InvalidInput.of(
+        where,
+        f"{name}: {kind.service} has no {kind.name} with this name or id",
+        f"openstack {kind.name} list{option} shows the {kind.plural}",
+    )
+
+
+class ReadServer(NamedTuple):
+    """A server with what decides about its request.
+
+    :param name: the name of the server.
+    :param flavor: the flavor that is embedded in the server: ``original_name``, ``vcpus``,
+        ``ram``, ``disk``, ``ephemeral``, ``swap`` and ``extra_specs``.
+    :param image: the image as Glance returns it; ``None`` for a server that was created from a
+        volume.
+    :param ports: the ports as Neutron returns them.
+    """
+
+    name: str
+    flavor: Document
+    image: Document | None
+    ports: tuple[Document, ...]
+
+
+def read_server(services: Services, server: str, where: str) -> ReadServer:
+    """Return a server by its id or its name. The search takes two to four requests.
+
+    :param where: the argument that has the name, for an error.
+    :raises InvalidInput: Nova has no such server, or several with this name.
+    :raises ComputeApiUnavailable: a service does not answer, or Glance has no such image.
+    """
+    document, path = find(services, SERVER, server, where), f"{SERVER.path}/{server}"
+    image = document.get("image")
+    image_id = part(image, "id", str, SERVER, path) if image else None
+    return ReadServer(
+        name=part(document, "name", str, SERVER, path),
+        flavor=part(document, "flavor", dict, SERVER, path),
+        image=_read_object(services, IMAGE, image_id) if image_id else None,
+        ports=tuple(_read_list(services, PORT, {"device_id": document["id"]})),
+    )
+
+
+def read_server_names(services: Services) -> dict[str, str]:
+    """Return the names of all servers of the cloud by their ids, with a request for 1,000 servers.
+
+    :raises ComputeApiUnavailable: Nova does not answer, or the user is no administrator.
+    """
+    servers = _read_list(services, _SERVER_NAME, {"all_tenants": "1", "limit": PAGE})
+    return {
+        server["id"]: server["name"] for server in servers if isinstance(server.get("name"), str)
+    }
+
+
+def read_flavors(services: Services) -> Iterator[Document]:
+    """Yield every flavor with its ``extra_specs``, public or not, page by page.
+
+    Nova lists flavors that are not public only for an administrator. Where a policy keeps
+    ``extra_specs`` out of the list, each flavor costs a request.
+
+    :raises ComputeApiUnavailable: Nova does not answer with a list of flavors.
+    """
+    parameters = {"is_public": "None", "limit": PAGE, "sort_key": "flavorid"}
+    for flavor in _read_list(services, _FLAVOR, parameters):
+        path, answer = _FLAVOR.list_path, flavor
+        if "extra_specs" not in flavor:
+            path = f"{_FLAVOR.path_of(flavor['id'])}/os-extra_specs"
+            answer = get(services, _FLAVOR, path)
+        yield {**flavor, "extra_specs": part(answer, "extra_specs", dict, _FLAVOR, path)}
+
+
+class HostAggregate(NamedTuple):
+    """A host aggregate.
+
+    :param zone: the availability zone that the aggregate makes of its hosts; ``None`` for none.
+    """
+
+    uuid: str
+    name: str
+    zone: str | None
+
+
+def read_aggregates(services: Services) -> list[HostAggregate]:
+    """Return all host aggregates, with one request.
+
+    :raises ComputeApiUnavailable: Nova does not answer, or the user is no administrator.
+    """
+    path = _AGGREGATE.list_path
+    answer = get(services, _AGGREGATE, path)
+    aggregates = []
+    for each in part(answer, _AGGREGATE.plural, list, _AGGREGATE, path):
+        uuid, name = (part(each, key, str, _AGGREGATE, path) for key in ("uuid", "name"))
+        zone = each.get("availability_zone")
+        aggregates.append(HostAggregate(uuid, name, zone if isinstance(zone, str) else None))
+    return aggregates
+
+
+def read_agents(services: Services, host: str) -> tuple[Document, ...]:
+    """Return the agents of a host. Neutron shows agents only to administrators.
+
+    :raises ComputeApiUnavailable: Neutron does not answer.
+    """
+    return tuple(_read_list(services, _AGENT, {"host": host}))
