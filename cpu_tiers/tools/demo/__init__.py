@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from uuid import uuid4
 
@@ -45,22 +45,15 @@ _DATA = files(__package__) / "data"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoServer:
-    """A server on a host.
+    """A server, and its host; the host is empty if Placement has no candidate.
 
     :param scores: the scores of all candidate hosts, by host name.
     """
 
     name: str
     flavor: Flavor
-    host: str
-    scores: Mapping[str, HostScore]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedServer:
-    """A server for which Placement has no allocation candidate."""
-
-    name: str
+    host: str = ""
+    scores: Mapping[str, HostScore] = field(default_factory=dict)
 
 
 def gpu_reporter(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
@@ -74,10 +67,9 @@ def gpu_reporter(host: Host, options: InventoryOptions) -> Iterable[ResourceProv
 
 
 class DemoCloud:
-    """The hosts of the demo in a Placement service."""
+    """The hosts of the demo in a Placement service, which is empty before."""
 
     def __init__(self, client: PlacementClient) -> None:
-        """Report every host to an empty Placement."""
         with as_file(_DATA) as data:
             self.conf = read_config([str(data / "nova.conf")])
             # Of the spec cpu-performance-service-levels.
@@ -106,19 +98,19 @@ class DemoCloud:
         query_shares = self.conf.filter_scheduler.query_placement_for_vcpu_shares
         return translate(ServerRequest(flavor=flavor, query_vcpu_shares=query_shares))
 
-    def fill(self) -> Iterator[DemoServer | RefusedServer]:
+    def fill(self) -> Iterator[DemoServer]:
         """Start a server of each tier in turn, until no server of any tier fits."""
         tiers = list(TIERS)
         count = dict.fromkeys(TIERS, 0)
         while tiers:
             for tier in tuple(tiers):
                 count[tier] += 1
-                outcome = self._start(f"{tier}-{count[tier]}", self.flavors[tier])
-                if isinstance(outcome, RefusedServer):
+                server = self._start(f"{tier}-{count[tier]}", self.flavors[tier])
+                if not server.host:
                     tiers.remove(tier)
-                yield outcome
+                yield server
 
-    def _start(self, name: str, flavor: Flavor) -> DemoServer | RefusedServer:
+    def _start(self, name: str, flavor: Flavor) -> DemoServer:
         query = self.query(flavor)
         answer = self._client.candidates(query)
         scoring = SCORINGS[self.conf.filter_scheduler.resource_provider_scoring]
@@ -126,7 +118,7 @@ class DemoCloud:
             answer.provider_summaries, query.resources(), query.required_traits(), scoring=scoring
         )
         if not answer.allocation_requests:
-            return RefusedServer(name=name)
+            return DemoServer(name=name, flavor=flavor)
 
         def score(request: AllocationRequest) -> float:
             return forest.score(next(iter(request.allocations)))
@@ -160,10 +152,9 @@ _BESIDE_BAR = 44
 
 
 class DemoReport:
-    """Prints the steps of the demo."""
+    """Prints the steps of the demo to a console."""
 
     def __init__(self, console: Console) -> None:
-        """Print to ``console``."""
         self._console = console
 
     def hosts(self, cloud: DemoCloud) -> None:
@@ -194,21 +185,20 @@ class DemoReport:
             self._console.print(Text(f"  {name:7}", _STYLES[name]), f"{key}={value}")
             self._note(f"        {cloud.query(flavor).to_query_string()}")
 
-    def placements(self, cloud: DemoCloud, outcomes: Sequence[DemoServer | RefusedServer]) -> None:
+    def placements(self, cloud: DemoCloud, servers: Sequence[DemoServer]) -> None:
         """Show the chosen host of each server, and the scores of all candidates."""
         scoring = cloud.conf.filter_scheduler.resource_provider_scoring
         self._step(
             3, f"Placement returns candidates, and the weigher ({scoring}) chooses the best host"
         )
-        first = next(outcome for outcome in outcomes if isinstance(outcome, DemoServer))
-        self._why(first)
+        self._why(servers[0])
         table = _table("server", "goes to", *cloud.hosts)
-        for outcome in outcomes:
-            if isinstance(outcome, RefusedServer):
-                table.add_row(_name(outcome.name), Text("Placement says no", "red"))
-                continue
-            scores = (_score(outcome, host) for host in cloud.hosts)
-            table.add_row(_name(outcome.name), outcome.host, *scores)
+        for server in servers:
+            name = Text(server.name, _STYLES[server.flavor.name])
+            if server.host:
+                table.add_row(name, server.host, *(_score(server, host) for host in cloud.hosts))
+            else:
+                table.add_row(name, Text("Placement says no", "red"))
         self._console.print(table)
         self._note("The score of each candidate. A dash: the host has too little left.")
 
@@ -224,11 +214,9 @@ class DemoReport:
     def guests(self, cloud: DemoCloud, servers: Iterable[DemoServer]) -> None:
         """Show the allocated and the free resources of each host, and the CPU of each server."""
         self._step(4, "When every server wants to run, the kernel divides the CPUs by weight")
-        by_host: dict[str, dict[str, Flavor]] = {name: {} for name in cloud.hosts}
-        for server in servers:
-            by_host[server.host][server.name] = server.flavor
         self._console.print(_usages(cloud))
-        for host, flavors in by_host.items():
+        for host in cloud.hosts:
+            flavors = {server.name: server.flavor for server in servers if server.host == host}
             self._console.print(Text(f"\n{host}", "bold"))
             self._console.print(_entitlements(cloud, host, flavors, self._bar))
 
@@ -240,7 +228,7 @@ class DemoReport:
         return bar.append(empty * (cells - len(bar)), "dim")
 
     def domain(self, cloud: DemoCloud, server: DemoServer) -> None:
-        """Show the libvirt domain of a server."""
+        """Show the libvirt domain of a server on a host."""
         self._step(5, f"The libvirt domain of {server.name}")
         host, options = cloud.hosts[server.host], inventory_options(cloud.conf)
         guest = Guest(
@@ -286,12 +274,11 @@ def _entitlements(
     )
     table = _table("server", "weight", "of its vCPU", "CPUs", "of the host")
     for name in sorted(fair, key=lambda name: (-fair[name], name)):
-        granted = float(fair[name])
-        share = granted / flavors[name].vcpus
-        weight = str(weights[name])
+        granted, style = float(fair[name]), _STYLES[flavors[name].name]
+        filled = bar(granted / flavors[name].vcpus, style)
         of_host = f"{granted / len(cpus):.1%}"
-        filled = bar(share, _STYLES[flavors[name].name])
-        table.add_row(_name(name), weight, filled, f"{granted:.2f}", of_host)
+        weight = str(weights[name])
+        table.add_row(Text(name, style), weight, filled, f"{granted:.2f}", of_host)
     return table
 
 
@@ -301,17 +288,10 @@ def _score(server: DemoServer, host: str) -> Text:
     return Text(f"{server.scores[host].score:.3f}", "bold" if host == server.host else "")
 
 
-def _name(server: str) -> Text:
-    tier = next(tier for tier in TIERS if server.startswith(tier))
-    return Text(server, _STYLES[tier])
-
-
 def _table(*columns: str) -> Table:
     table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "left"
     for column in table.columns:
-        column.overflow = "fold"
+        column.justify, column.overflow = "left", "fold"
     return table
 
 
@@ -323,14 +303,12 @@ class Demo(Command):
     """
 
     def take_action(self, parsed_args: Namespace) -> None:
-        """Report the hosts, claim resources for servers until none fits, and show each step."""
         report = DemoReport(Console(highlight=False))
         with embedded_placement() as client:
             cloud = DemoCloud(client)
             report.hosts(cloud)
             report.flavors(cloud)
-            outcomes = list(cloud.fill())
-            report.placements(cloud, outcomes)
-            servers = [outcome for outcome in outcomes if not isinstance(outcome, RefusedServer)]
+            servers = list(cloud.fill())
+            report.placements(cloud, servers)
             report.guests(cloud, servers)
             report.domain(cloud, servers[0])

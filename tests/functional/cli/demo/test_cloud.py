@@ -1,7 +1,7 @@
 """The cloud of the demo on a real Placement."""
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.tools.demo import DemoCloud, DemoServer, RefusedServer
+from cpu_tiers.tools.demo import DemoCloud
 from cpu_tiers.tools.placement.client import PlacementClient
 
 SHARES = {"gold": 100, "silver": 50, "bronze": 25}
@@ -9,11 +9,8 @@ SHARES = {"gold": 100, "silver": 50, "bronze": 25}
 
 def test_the_hosts_are_filled_until_no_tier_fits(embedded: PlacementClient) -> None:
     cloud = DemoCloud(embedded)
-    outcomes = list(cloud.fill())
-    servers = [outcome for outcome in outcomes if isinstance(outcome, DemoServer)]
-    refused = [
-        outcome.name.split("-")[0] for outcome in outcomes if isinstance(outcome, RefusedServer)
-    ]
+    servers = list(cloud.fill())
+    refused = [server.flavor.name for server in servers if not server.host]
     assert sorted(refused) == sorted(SHARES)  # each tier once, and never asked for again
     for host in cloud.hosts:
         usage = cloud.usage(host)
@@ -29,7 +26,7 @@ def test_the_hosts_are_filled_until_no_tier_fits(embedded: PlacementClient) -> N
 
 
 def test_the_weigher_decides(embedded: PlacementClient) -> None:
-    for outcome in DemoCloud(embedded).fill():
-        if isinstance(outcome, DemoServer):
-            best = max(score.score for score in outcome.scores.values())
-            assert outcome.scores[outcome.host].score == best
+    for server in DemoCloud(embedded).fill():
+        if server.host:
+            best = max(score.score for score in server.scores.values())
+            assert server.scores[server.host].score == best
