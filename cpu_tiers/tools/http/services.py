@@ -8,8 +8,8 @@ administrator, or in a request to Keystone the password, along.
 
 import ssl
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -78,27 +78,22 @@ def refuse_other_hosts(session: requests.Session) -> None:
     """Let all requests of a session raise :class:`RedirectRefused` instead of going elsewhere."""
 
     def check(response: requests.Response, *_: Any, **__: Any) -> None:
-        location = response.headers.get("Location")
-        if location and 300 <= response.status_code < 400:
-            _check(session, response, location)
+        url, location = response.url, response.headers.get("Location")
+        if not location or not 300 <= response.status_code < 400:
+            return
+        is_there = False
+        with suppress(ValueError):  # the location is no URL
+            target = urljoin(url, location)
+            # requests' own check of a redirect
+            is_there = not session.should_strip_auth(url, target)  # type: ignore[no-untyped-call]
+        if not is_there:
+            response.close()  # requests would do so later, and later does not come
+            raise RedirectRefused(
+                f"{url} redirects to {location[:200]!a}, which is another host, port or scheme;"
+                " the redirect is not followed, because the request has credentials"
+            )
 
     session.hooks["response"].append(check)
-
-
-def _check(session: requests.Session, response: requests.Response, location: str) -> None:
-    try:
-        target = urljoin(response.url, location)
-        elsewhere = session.should_strip_auth(  # type: ignore[no-untyped-call]  # requests' own
-            response.url, target
-        )
-    except ValueError:  # the location is no URL
-        elsewhere = True
-    if elsewhere:
-        response.close()  # requests would do so later, and later does not come
-        raise RedirectRefused(
-            f"{response.url} redirects to {location[:200]!a}, which is another host, port or"
-            " scheme; the redirect is not followed, because the request has credentials"
-        )
 
 
 def tls_fault(error: BaseException, settings: Settings) -> str | None:
@@ -117,7 +112,9 @@ def tls_fault(error: BaseException, settings: Settings) -> str | None:
     if reason is None:
         return None
     urls = (getattr(getattr(cause, "request", None), "url", None) for cause in causes)
-    address = _address(next(filter(None, urls), "the service"))
+    url = next(filter(None, urls), "the service")
+    parts = urlsplit(url)
+    address = f"{parts.scheme}://{parts.netloc}" if parts.netloc else url
     if not isinstance(reason, ssl.SSLCertVerificationError):
         words = printable(reason.strerror or reason.reason or str(reason))
         return f"TLS with {address} fails: {words}; check {settings.certificates}"
@@ -143,12 +140,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
             ]
 
 
-def _address(url: str) -> str:
-    """Return the scheme, the host and the port of a URL."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else url
-
-
 def services_of_client(session: Session, region: Any) -> Services:
     """Return the services of the cloud that a user of the openstack client has chosen.
 
@@ -157,16 +148,16 @@ def services_of_client(session: Session, region: Any) -> Services:
     :param region: ``openstack.config.cloud_region.CloudRegion``. clouds.yaml can have settings for
         each service, such as ``placement_endpoint_override``.
     """
+
+    def adapter(service_type: str) -> Adapter:
+        return Adapter(
+            session=session,
+            service_type=region.get_service_type(service_type),
+            service_name=region.get_service_name(service_type),
+            interface=region.get_interface(service_type),
+            region_name=region.get_region_name(service_type),
+            endpoint_override=region.get_endpoint(service_type),
+        )
+
     refuse_other_hosts(session.session)
-    return Services(adapter=partial(_adapter, session, region), settings=OPENSTACK_CLIENT)
-
-
-def _adapter(session: Session, region: Any, service_type: str) -> Adapter:
-    return Adapter(
-        session=session,
-        service_type=region.get_service_type(service_type),
-        service_name=region.get_service_name(service_type),
-        interface=region.get_interface(service_type),
-        region_name=region.get_region_name(service_type),
-        endpoint_override=region.get_endpoint(service_type),
-    )
+    return Services(adapter=adapter, settings=OPENSTACK_CLIENT)

@@ -3,6 +3,7 @@
 import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from cpu_tiers.accounting.holdings import Portion, ProviderName
@@ -35,7 +36,6 @@ class AllocationHeal(NovaCommand, ListCommand):
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the mode and for the hosts or servers."""
         mode = parser.add_mutually_exclusive_group(required=True)
         mode.add_argument(
             "--plan", action="store_true", help="list the missing resources without writing"
@@ -64,7 +64,6 @@ class AllocationHeal(NovaCommand, ListCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Heal host by host."""
         rows: list[tuple[object, ...]] = []
         reporting_hosts = requesting_ports = 0
         with ProgressLine("asking Nova") as progress, self.clients() as (cloud, client):
@@ -96,24 +95,24 @@ class AllocationHeal(NovaCommand, ListCommand):
                 "it reports no shares",
                 "configure the host to report shares first: see the guide for compute hosts",
             )
-        self._log_shares(plan, parsed_args)
-        limits = [verdict for verdict in ports.verdicts if verdict.shortfall.limit]
-        refused = [str(verdict.shortfall.fault(verdict.owner.name)) for verdict in limits]
-        self.status = self.status or int(bool(refused))
-        for refusal in shortened(refused, show_all=parsed_args.all):
-            LOG.error("%s", refusal)
-        healed = len(ports.verdicts) - len(limits)
-        if parsed_args.apply and healed:
-            LOG.info("%s: %d ports healed", plan.host, healed)
-
-    def _log_shares(self, plan: "HealPlan", parsed_args: Namespace) -> None:
         for refusal in shortened(refusals([plan]), show_all=parsed_args.all):
             LOG.error("%s", refusal)
         if not plan.fits:
-            self.status = 1
             LOG.error("%s: nothing is written", plan.host)
         elif parsed_args.apply and plan.additions:
             LOG.info("%s: %d consumers healed", plan.host, len(plan.additions))
+        refused = [
+            str(verdict.shortfall.fault(verdict.owner.name))
+            for verdict in ports.verdicts
+            if verdict.shortfall.limit
+        ]
+        for refusal in shortened(refused, show_all=parsed_args.all):
+            LOG.error("%s", refusal)
+        healed = len(ports.verdicts) - len(refused)
+        if parsed_args.apply and healed:
+            LOG.info("%s: %d ports healed", plan.host, healed)
+        if refused or not plan.fits:
+            self.status = 1
 
 
 def _heal(
@@ -149,19 +148,10 @@ def _compute_nodes(cloud: "Cloud", parsed_args: Namespace) -> Iterator["ComputeN
 
     if not parsed_args.host and not parsed_args.server:
         yield from all_compute_nodes(cloud)
-        return
-    named = [
-        *(
-            compute_node
-            for host in parsed_args.host
-            for compute_node in compute_nodes_of_host(cloud, host)
-        ),
-        *(
-            compute_node
-            for uuid in parsed_args.server
-            for compute_node in compute_nodes_of_server(cloud, uuid)
-        ),
-    ]
+    named = chain(
+        *(compute_nodes_of_host(cloud, host) for host in parsed_args.host),
+        *(compute_nodes_of_server(cloud, uuid) for uuid in parsed_args.server),
+    )
     yield from {compute_node.uuid: compute_node for compute_node in named}.values()
 
 
@@ -181,25 +171,18 @@ def row_of(
 
     :param limit: why the resources do not fit; empty if they fit.
     """
-    return (
-        *(host, consumer, owner and owner.server, owner and owner.name),
-        owner and owner.flavor.name,
-        FormattedValue(dict(adds), _lines),
-        not limit,
-        limit,
-        FormattedValue(goes_to.to_json(), _lines_of_providers),
-    )
+    of_owner = (owner.server, owner.name, owner.flavor.name) if owner else (None, None, None)
+    providers = FormattedValue(goes_to.to_json(), _lines_of_providers)
+    lines = FormattedValue(dict(adds), lambda amounts: "\n".join(_texts(amounts)))
+    return (host, consumer, *of_owner, lines, not limit, limit, providers)
 
 
-def _lines(resources: Mapping[str, int]) -> str:
-    return "\n".join(f"{name} {amount}" for name, amount in resources.items())
+def _texts(amounts: Mapping[str, int]) -> list[str]:
+    return [f"{name} {amount}" for name, amount in amounts.items()]
 
 
 def _lines_of_providers(resources: Mapping[str, Mapping[str, int]]) -> str:
-    return "\n".join(
-        f"{provider}: {', '.join(f'{name} {amount}' for name, amount in amounts.items())}"
-        for provider, amounts in resources.items()
-    )
+    return "\n".join(f"{name}: {', '.join(_texts(each))}" for name, each in resources.items())
 
 
 def shortfall_rows(plans: Iterable["HealPlan"]) -> list[tuple[object, ...]]:

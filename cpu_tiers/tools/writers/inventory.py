@@ -72,7 +72,6 @@ class InventoryShow(_InventoryCommand):
     formatter_namespace = "cpu_tiers.formatter.inventory"
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Build the tree, and list its providers."""
         conf = self.nova_conf()
         columns = ("name", "parent", "inventories", "traits")
         if parsed_args.formatter == PROVIDER_YAML:
@@ -88,7 +87,6 @@ class InventorySync(_InventoryCommand):
     snapshot_refusal = WRITES
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Build the tree, and write the differences."""
         conf = self.nova_conf()
         tree = self.tree(parsed_args, conf)
         with ProgressLine("asking Placement"), self.placement(conf) as client:

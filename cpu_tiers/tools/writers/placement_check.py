@@ -28,7 +28,6 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
     snapshot_refusal = WRITES
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the size of the check."""
         parser.add_argument(
             "--claimers",
             type=_number(2, 64),
@@ -45,7 +44,6 @@ class PlacementCheck(NovaConfCommand, ShowCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        """Send the claims, and show the result."""
         with (
             ProgressLine(f"claiming in {parsed_args.rounds} rounds"),
             self.placement(self.nova_conf(), connections=parsed_args.claimers) as client,

@@ -52,14 +52,12 @@ class ReshapePlan(NovaCommand, ListCommand):
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the host and the plan."""
         parser.add_argument(
             "--host", required=True, help="host, named as in `openstack compute service list`"
         )
         add_plan_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Make the plan with the functions that the driver uses at its start."""
         conf = self.nova_conf()
         if wants_moves(parsed_args, conf):
             plan = self._moves(parsed_args, conf)
@@ -82,13 +80,21 @@ class ReshapePlan(NovaCommand, ListCommand):
 
             multiplier = conf.libvirt.vcpu_share_multiplier
             overhead = conf.libvirt.emulator_overhead_percent
-            compute_nodes = compute_nodes_of_host(cloud, parsed_args.host)
             plans = [
                 plan_reshape(client, compute_node, multiplier, overhead)
-                for compute_node in compute_nodes
+                for compute_node in compute_nodes_of_host(cloud, parsed_args.host)
             ]
         for plan in plans:
-            _log_shares(plan, multiplier)
+            if not plan.shares:
+                LOG.info("%s has no VCPU inventory, so it would report no shares", plan.host)
+            for provider, inventories in plan.shares.items():
+                LOG.info(
+                    "%s: vcpu_share_multiplier %d gives %d shares, of which %d can be claimed",
+                    provider,
+                    multiplier,
+                    inventories[VCPU_SHARES].total,
+                    inventories[VCPU_SHARES].capacity,
+                )
         return plans
 
     def _moves(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> "MovePlan":
@@ -126,14 +132,12 @@ class ReshapeApply(NovaConfCommand, ListCommand):
     snapshot_refusal = WRITES
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the plan and the host's capabilities."""
         parser.add_argument(
             "plan", metavar="PLAN.json", help="file that `reshape plan --save` has written"
         )
         add_capabilities_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Write the differences and list them."""
         conf = self.nova_conf()
         document = read_json(parsed_args.plan, "give a file of `reshape plan --save`")
         plan = read_plan(document, where=parsed_args.plan)
@@ -164,12 +168,10 @@ class ReshapeRename(NovaConfCommand, ListCommand):
     snapshot_refusal = WRITES
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the host."""
         parser.add_argument("--host", required=True, help="host, named as its root provider")
         parser.add_argument("--dry-run", action="store_true", help="write nothing")
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Write the new name and list the changes."""
         conf = self.nova_conf()
         if not conf.libvirt.report_vcpu_shares:
             raise InvalidInput.of(
@@ -191,19 +193,6 @@ def _compute_node(cloud: "Cloud", host: str) -> "ComputeNode":
 
     # With libvirt a host has exactly one compute node.
     return compute_nodes_of_host(cloud, host)[0]
-
-
-def _log_shares(plan: "HealPlan", multiplier: int) -> None:
-    if not plan.shares:
-        LOG.info("%s has no VCPU inventory, so it would report no shares", plan.host)
-    for provider, inventories in plan.shares.items():
-        LOG.info(
-            "%s: vcpu_share_multiplier %d gives %d shares, of which %d can be claimed",
-            provider,
-            multiplier,
-            inventories[VCPU_SHARES].total,
-            inventories[VCPU_SHARES].capacity,
-        )
 
 
 _OPTION = "[compute] enable_numa_reporting_to_placement"
