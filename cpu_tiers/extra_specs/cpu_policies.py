@@ -142,8 +142,6 @@ def _refuse_own_amounts(flavor: Flavor, policy: CpuPolicy, own: OwnGroups) -> No
     """Refuse amounts of VCPU and PCPU beside a policy, which says the same in another way.
 
     An amount of 0 is allowed for a class that the policy does not claim.
-
-    :raises ConflictingExtraSpecs: there are such amounts.
     """
     faults = FaultList()
     for name in (VCPU, PCPU):
@@ -226,8 +224,9 @@ def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
     """
     faults = FaultList()
     specs = flavor.extra_specs
-    released = faults.read(_choice, flavor, specs, EMULATOR_RELEASED_KEY, EMULATOR_POLICIES)
-    spec = faults.read(_choice, flavor, specs, EMULATOR_SPEC_KEY, EMULATOR_POLICIES)
+    released, spec = (
+        faults.read(_choice, flavor, specs, key, EMULATOR_POLICIES) for key in EMULATOR_KEYS
+    )
     faults.raise_if_any()
     # Both keys with equal values are accepted: they do not contradict each other.
     if released and spec and released != spec:
@@ -258,10 +257,7 @@ def choices(
 def _choice(
     source: Flavor | Image, texts: Mapping[str, str], key: str, words: tuple[_Word, ...]
 ) -> _Word | None:
-    """Return a value of the flavor or the image, or ``None`` if it is not set.
-
-    :raises InvalidInput: the value is not in ``words``.
-    """
+    """Return a value of the flavor or the image, which is one of some words, or ``None``."""
     text = texts.get(key)
     for word in words:  # the word of the list has the Literal type that the caller declares
         if word == text:

@@ -158,10 +158,7 @@ def _sets_emulator_threads(flavor: Flavor) -> bool:
 
 
 def _check_policies(flavor: Flavor, requested: _Request) -> None:
-    """Refuse keys that need dedicated vCPUs in a server without, and a mask without effect.
-
-    :raises InvalidInput: there are such keys.
-    """
+    """Refuse keys that need dedicated vCPUs in a server without, and a mask without effect."""
     if requested.cpus is None:
         return
     policy = requested.cpus.policy
@@ -197,10 +194,7 @@ def _has_topology(flavor: Flavor, image: Image | None, requested: _Request) -> b
 def _with_topology(
     flavor: Flavor, image: Image | None, requested: _Request, guest: GuestCpus
 ) -> GuestCpus:
-    """Return the guest with its NUMA nodes and its dedicated vCPUs.
-
-    :raises InvalidInput: with the faults of nodes and masks.
-    """
+    """Return the guest with its NUMA nodes and its dedicated vCPUs."""
     faults = FaultList()
     every = _every(flavor)
     # As in Nova, dedicated vCPUs, pages and persistent memory need a topology of at least 1 node.
@@ -245,7 +239,6 @@ def _dedicated(
     """Return the dedicated vCPUs, or ``None`` if faults leave the number unknown.
 
     :param nodes: ``None`` if the NUMA nodes have faults.
-    :raises InvalidInput: a mask has a fault.
     """
     if requested.cpus is None:
         # Of the policies, only mixed has a mask.
@@ -268,11 +261,9 @@ def _realtime(
     dedicated: CpuSet | None,
     every: CpuSet,
 ) -> CpuSet:
-    """Return the real-time vCPUs.
+    """Return the real-time vCPUs, which are dedicated and leave a vCPU for emulator threads.
 
     :param dedicated: ``None`` if the dedicated vCPUs are unknown.
-    :raises InvalidInput: some of them are not dedicated, or no vCPU is left to run
-        the emulator threads.
     """
     if requested.realtime is False:
         return _NO_CPU

@@ -71,21 +71,14 @@ def node_count(flavor: Flavor, image: Image | None) -> int | None:
     :raises InvalidInput: the number is not a whole number from 1.
     :raises ConflictingExtraSpecs: flavor and image both set the number.
     """
-    settings = [
-        _Setting(source.spec(key), texts[key])
-        for source, key, texts in (
-            (flavor, NODES, flavor.extra_specs),
-            (image, IMAGE_NODES, properties(image)),
-        )
-        if source is not None and key in texts
-    ]
-    if len(settings) == 2:
-        raise _from_both(flavor, NODES, IMAGE_NODES)
-    for where, text in settings:
-        if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-            raise InvalidInput.of(where, f"got {text!r}", "give a whole number from 1 to 999999")
-        return int(text)
-    return None
+    text, where = flavor.extra_specs.get(NODES), flavor.spec(NODES)
+    if image is not None and IMAGE_NODES in image.properties:
+        if text is not None:
+            raise _from_both(flavor, NODES, IMAGE_NODES)
+        text, where = image.properties[IMAGE_NODES], image.spec(IMAGE_NODES)
+    if text is not None and not re.fullmatch(r"[1-9][0-9]{0,5}", text):
+        raise InvalidInput.of(where, f"got {text!r}", "give a whole number from 1 to 999999")
+    return None if text is None else int(text)
 
 
 def guest_nodes(
@@ -135,10 +128,7 @@ def _from_both(flavor: Flavor, key: str, image_key: str) -> InvalidInput:
 
 
 def _listed(flavor: Flavor, image: Image | None, key: str, image_key: str) -> list[_Setting]:
-    """Return the values of ``key.0``, ``key.1`` and so on, from flavor or image.
-
-    :raises ConflictingExtraSpecs: flavor and image both have such keys.
-    """
+    """Return the values of ``key.0``, ``key.1`` and so on, from flavor or image, not from both."""
     of_flavor = _numbered(flavor, flavor.extra_specs, key)
     of_image = [] if image is None else _numbered(image, image.properties, image_key)
     if of_flavor and of_image:
@@ -259,12 +249,9 @@ def page_size(flavor: Flavor, image: Image | None) -> PageSize | None:
         leave the choice to the image.
     """
     faults = FaultList()
-    of_flavor = flavor.extra_specs.get(PAGE_SIZE)
-    size = (
-        None
-        if of_flavor is None
-        else faults.read(_parse_page_size, of_flavor, flavor.spec(PAGE_SIZE))
-    )
+    size, of_flavor = None, flavor.extra_specs.get(PAGE_SIZE)
+    if of_flavor is not None:
+        size = faults.read(_parse_page_size, of_flavor, flavor.spec(PAGE_SIZE))
     if image is not None and IMAGE_PAGE_SIZE in image.properties:
         of_image = image.properties[IMAGE_PAGE_SIZE]
         if not faults.faults and size not in ("any", "large"):

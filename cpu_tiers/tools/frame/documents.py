@@ -100,14 +100,12 @@ def port_of(document: Mapping[str, Any], path: str) -> Port:
     if not isinstance(port_id, str) or not port_id.strip():
         raise InvalidInput.of(path, f"the id is {port_id!r}", "give the output of port show")
     faults = FaultList()
-    request: object = None
-    profile: object = None
-    with faults:
-        request = _json_in(f"port {port_id}, resource_request", document.get("resource_request"))
-    with faults:
-        profile = _json_in(f"port {port_id}, binding_profile", document.get("binding_profile"))
-        if not isinstance(profile or {}, Mapping):
-            faults.add(f"port {port_id}, binding_profile", f"got {profile!r}", "give an object")
+    request, profile = (
+        faults.read(_json_in, f"port {port_id}, {key}", document.get(key))
+        for key in ("resource_request", "binding_profile")
+    )
+    if not isinstance(profile or {}, Mapping):
+        faults.add(f"port {port_id}, binding_profile", f"got {profile!r}", "give an object")
     faults.raise_if_any()
     return Port(id=port_id, resource_request=request, binding_profile=cast(Any, profile) or {})
 
@@ -276,9 +274,8 @@ def flavor_of(document: Mapping[str, Any], where: str, check: Check = no_check) 
     sizes = {field: document.get(key, default) for key, (field, default) in _SIZES.items()}
     if sizes["swap_mb"] == "":  # Older clients, and Nova before microversion 2.75, give no 0.
         sizes["swap_mb"] = 0
-    extra_specs: dict[str, str] = {}
-    with faults:
-        extra_specs = texts(f"flavor {name}", _parsed(document.get("properties", {})))
+    properties = _parsed(document.get("properties", {}))
+    extra_specs = faults.read(texts, f"flavor {name}", properties) or {}
     with faults:
         flavor = Flavor(name=name, **sizes, extra_specs=extra_specs)
     if faults.faults:
