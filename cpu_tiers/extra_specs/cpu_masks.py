@@ -4,6 +4,9 @@ As in Nova, the real-time mask of the image overrides the real-time mask of the
 flavor. Spec: use-pcpu-vcpu-in-one-instance, "Set dedicated CPU bit-mask",
 "Affect over real-time vCPUs" and "Create mixed instance via resources:PCPU and
 resources:VCPU". Pure.
+
+A mask must name some of the vCPUs of the server (``every``), and no other vCPU; a function that
+reads another mask raises InvalidInput.
 """
 
 from collections.abc import Sequence
@@ -44,10 +47,8 @@ def mixed_mask(flavor: Flavor, image: Image | None, every: CpuSet, *, realtime: 
     A mixed server has either a dedicated mask or a real-time mask. A real-time
     mask makes its vCPUs dedicated.
 
-    :param every: all vCPUs of the server.
     :param realtime: whether the server has real-time vCPUs.
-    :raises InvalidInput: the mask is malformed, or all vCPUs or no vCPUs are
-        dedicated.
+    :raises InvalidInput: all vCPUs are dedicated.
     :raises ConflictingExtraSpecs: both masks are set, or neither mask is set.
     """
     has_mask = DEDICATED_MASK in flavor.extra_specs
@@ -67,22 +68,12 @@ def mixed_mask(flavor: Flavor, image: Image | None, every: CpuSet, *, realtime: 
 
 
 def dedicated_mask(flavor: Flavor, every: CpuSet) -> CpuSet:
-    """Return the vCPUs of the dedicated mask of a flavor that has such a mask.
-
-    :param every: all vCPUs of the server.
-    :raises InvalidInput: the mask is malformed, is empty, or names a vCPU that the
-        server does not have.
-    """
+    """Return the vCPUs of the dedicated mask of a flavor that has such a mask."""
     return _mask(flavor, DEDICATED_MASK, flavor.extra_specs[DEDICATED_MASK], every)
 
 
 def realtime_mask(flavor: Flavor, image: Image | None, every: CpuSet) -> CpuSet:
-    """Return the vCPUs of the real-time mask, or all vCPUs if there is no such mask.
-
-    :param every: all vCPUs of the server.
-    :raises InvalidInput: the mask is malformed, is empty, or names a vCPU that the
-        server does not have.
-    """
+    """Return the vCPUs of the real-time mask, or all vCPUs if there is no such mask."""
     if image is not None and IMAGE_REALTIME_MASK in image.properties:
         return _mask(image, IMAGE_REALTIME_MASK, image.properties[IMAGE_REALTIME_MASK], every)
     text = flavor.extra_specs.get(REALTIME_MASK)

@@ -10,7 +10,9 @@
   the spec and the key that Nova released are read. Spec: libvirt-emulator-threads-policy; decision
   D5.
 
-As in Nova, an image property has the name of the extra spec with ``_``. Pure.
+As in Nova, an image property has the name of the extra spec with ``_``. The functions raise
+InvalidInput for an unknown policy, and ConflictingExtraSpecs if flavor and image, two keys, or a
+policy and a trait contradict each other. Pure.
 """
 
 from __future__ import annotations
@@ -72,11 +74,7 @@ class RequestedPolicy(NamedTuple):
 
 
 def cpu_policy(flavor: Flavor, image: Image | None) -> CpuPolicy | None:
-    """Return the policy of the spec's matrix; ``None`` if flavor and image have none.
-
-    :raises InvalidInput: an unknown policy.
-    :raises ConflictingExtraSpecs: flavor and image contradict each other.
-    """
+    """Return the policy of the spec's matrix; ``None`` if flavor and image have none."""
     of_flavor, of_image = choices(flavor, POLICY, image, IMAGE_POLICY, _POLICIES)
     if image is not None and (of_flavor, of_image) in _CONFLICTS:
         raise ConflictingExtraSpecs.of(
@@ -157,12 +155,9 @@ def _refuse_own_amounts(flavor: Flavor, policy: CpuPolicy, own: OwnGroups) -> No
 
 
 def thread_policy(flavor: Flavor, image: Image | None, own: OwnGroups) -> ThreadPolicy | None:
-    """Return the thread policy.
+    """Return the thread policy of extra spec or image property, or of a trait.
 
     :param own: the flavor's own groups.
-    :raises InvalidInput: an unknown policy.
-    :raises ConflictingExtraSpecs: flavor and image, or policy and trait,
-        contradict each other.
     """
     faults = FaultList()
     policy = faults.read(thread_policy_by_key, flavor, image)
@@ -179,11 +174,7 @@ def thread_policy(flavor: Flavor, image: Image | None, own: OwnGroups) -> Thread
 
 
 def thread_policy_by_key(flavor: Flavor, image: Image | None) -> ThreadPolicy | None:
-    """Return the policy of extra spec or image property, without regard to traits.
-
-    :raises InvalidInput: an unknown policy.
-    :raises ConflictingExtraSpecs: flavor and image contradict each other.
-    """
+    """Return the policy of extra spec or image property, without regard to traits."""
     of_flavor, of_image = choices(
         flavor, THREAD_POLICY, image, IMAGE_THREAD_POLICY, _THREAD_POLICIES
     )
@@ -217,11 +208,7 @@ def _thread_policy_by_trait(
 
 
 def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
-    """Return the policy, or ``None`` if neither key is set.
-
-    :raises InvalidInput: an unknown policy.
-    :raises ConflictingExtraSpecs: the two keys have different values.
-    """
+    """Return the policy, or ``None`` if neither key is set."""
     faults = FaultList()
     specs = flavor.extra_specs
     released, spec = (

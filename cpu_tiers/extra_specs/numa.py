@@ -2,10 +2,10 @@
 
 Nova's keys are ``hw:numa_nodes``, ``hw:numa_cpus.N`` and ``hw:numa_mem.N``, and the
 image properties of the same names with ``_``. A key may be set by the flavor or by
-the image, not by both. If only ``hw:numa_cpus.N`` is set, the memory is divided
-evenly, as in an example of the spec numa-topology-with-rps; Nova demands both
-keys. Nova reads ``hw:mem_page_size`` of the flavor. If the flavor says ``any`` or
-``large``, the image may choose with ``hw_mem_page_size``. Pure.
+the image, and not by both (ConflictingExtraSpecs). If only ``hw:numa_cpus.N`` is set, the memory
+is divided evenly, as in an example of the spec numa-topology-with-rps; Nova demands both keys.
+Nova reads ``hw:mem_page_size`` of the flavor. If the flavor says ``any`` or ``large``, the image
+may choose with ``hw_mem_page_size``. Pure.
 """
 
 from __future__ import annotations
@@ -66,11 +66,7 @@ def has_cpus_only(flavor: Flavor, image: Image | None) -> bool:
 
 
 def node_count(flavor: Flavor, image: Image | None) -> int | None:
-    """Return the number of nodes, or ``None`` if neither flavor nor image set it.
-
-    :raises InvalidInput: the number is not a whole number from 1.
-    :raises ConflictingExtraSpecs: flavor and image both set the number.
-    """
+    """Return the number of nodes, or ``None`` if neither flavor nor image set it."""
     text, where = flavor.extra_specs.get(NODES), flavor.spec(NODES)
     if image is not None and IMAGE_NODES in image.properties:
         if text is not None:
@@ -91,7 +87,6 @@ def guest_nodes(
     :param every: all vCPUs of the server.
     :raises InvalidInput: with every fault of the keys; or the CPUs or the memory of the nodes
         do not add up to the flavor.
-    :raises ConflictingExtraSpecs: flavor and image both describe the nodes.
     """
     faults = FaultList()
     cpus = faults.read(_listed, flavor, image, CPUS, IMAGE_CPUS) or []

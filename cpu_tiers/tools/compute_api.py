@@ -1,6 +1,7 @@
 """Servers, images, ports, flavors, host aggregates and agents of a cloud, over HTTP.
 
-Needs no Nova in the same Python.
+Needs no Nova in the same Python. A function raises :class:`ComputeApiUnavailable` if a service
+refuses, for example because the user is no administrator, or answers no objects of the kind.
 
 Source: API references of Nova, Glance and Neutron; Compute API guide, "Pagination": the key
 ``<objects>_links`` announces a further page, which begins after the object of the parameter
@@ -88,7 +89,6 @@ def get(services: Services, kind: ObjectKind, path: str) -> Document:
     """Return the JSON object with which a service answers a GET.
 
     :raises NotFoundThere: the service has no such object.
-    :raises ComputeApiUnavailable: the service does not answer, or the answer is no JSON object.
     """
     repeat = retrying(services.retry_policy, may_pass, retry_after_of)
     try:
@@ -186,7 +186,6 @@ def find(services: Services, kind: ObjectKind, name: str, where: str) -> Documen
     :param kind: ``SERVER``, ``IMAGE`` or ``PORT``.
     :param where: the argument that has the name, for an error.
     :raises InvalidInput: there is no such object, or several have the name.
-    :raises ComputeApiUnavailable: the service does not answer.
     """
     # The path /servers/.. is the path of another object, and /servers/detail that of the list.
     if name.strip(".") and f"{kind.path}/{name}" != kind.list_path:
@@ -235,7 +234,6 @@ def read_server(services: Services, server: str, where: str) -> ReadServer:
 
     :param where: the argument that has the name, for an error.
     :raises InvalidInput: Nova has no such server, or several with this name.
-    :raises ComputeApiUnavailable: a service does not answer, or Glance has no such image.
     """
     document, path = find(services, SERVER, server, where), f"{SERVER.path}/{server}"
     image = document.get("image")
@@ -249,10 +247,7 @@ def read_server(services: Services, server: str, where: str) -> ReadServer:
 
 
 def read_server_names(services: Services) -> dict[str, str]:
-    """Return the names of all servers of the cloud by their ids, with a request for 1,000 servers.
-
-    :raises ComputeApiUnavailable: Nova does not answer, or the user is no administrator.
-    """
+    """Return the names of all servers of the cloud by their ids; a request has 1,000 servers."""
     servers = _read_list(services, _SERVER_NAME, {"all_tenants": "1", "limit": PAGE})
     return {
         server["id"]: server["name"] for server in servers if isinstance(server.get("name"), str)
@@ -264,8 +259,6 @@ def read_flavors(services: Services) -> Iterator[Document]:
 
     Nova lists flavors that are not public only for an administrator. Where a policy keeps
     ``extra_specs`` out of the list, each flavor costs a request.
-
-    :raises ComputeApiUnavailable: Nova does not answer with a list of flavors.
     """
     parameters = {"is_public": "None", "limit": PAGE, "sort_key": "flavorid"}
     for flavor in _read_list(services, _FLAVOR, parameters):
@@ -288,10 +281,7 @@ class HostAggregate(NamedTuple):
 
 
 def read_aggregates(services: Services) -> list[HostAggregate]:
-    """Return all host aggregates, with one request.
-
-    :raises ComputeApiUnavailable: Nova does not answer, or the user is no administrator.
-    """
+    """Return all host aggregates, with one request."""
     path = _AGGREGATE.list_path
     answer = get(services, _AGGREGATE, path)
     aggregates = []
@@ -303,8 +293,5 @@ def read_aggregates(services: Services) -> list[HostAggregate]:
 
 
 def read_agents(services: Services, host: str) -> tuple[Document, ...]:
-    """Return the agents of a host. Neutron shows agents only to administrators.
-
-    :raises ComputeApiUnavailable: Neutron does not answer.
-    """
+    """Return the agents of a host. Neutron shows agents only to administrators."""
     return tuple(_read_list(services, _AGENT, {"host": host}))

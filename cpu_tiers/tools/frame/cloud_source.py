@@ -1,6 +1,9 @@
 """The cloud that a command asks, or a snapshot in its place: flavors, servers and what has a name.
 
-A text that is the path of a file is read as the output of the openstack client.
+A text that is the path of a file is read as the output of the openstack client. A function that
+asks for names raises :class:`~cpu_tiers.errors.InvalidInput` with all names that no object has, or
+several objects have, and with the faults of the objects; and
+:class:`~cpu_tiers.tools.compute_api.ComputeApiUnavailable` if a service does not answer.
 """
 
 import logging
@@ -60,22 +63,14 @@ def is_file(text: str) -> bool:
 
 
 def read_or_find_image(text: str, services: Open) -> Image:
-    """Return the image in a file, or the image of Glance with a name or an id.
-
-    :raises InvalidInput: there is no such file, or no such image; with every fault of an image.
-    :raises ComputeApiUnavailable: Glance does not answer.
-    """
+    """Return the image in a file, or the image of Glance with a name or an id."""
     if is_file(text):
         return read_image(text)
     return _image(find(services(), IMAGE, text, "--image"), f"image {text}")
 
 
 def read_or_find_ports(texts: Iterable[str], services: Open) -> tuple[Port, ...]:
-    """Return the ports in files, or the ports of Neutron with names or ids.
-
-    :raises InvalidInput: with the faults of all ports.
-    :raises ComputeApiUnavailable: Neutron does not answer.
-    """
+    """Return the ports in files, or the ports of Neutron with names or ids."""
 
     def read(text: str) -> Port:
         if is_file(text):
@@ -86,11 +81,7 @@ def read_or_find_ports(texts: Iterable[str], services: Open) -> tuple[Port, ...]
 
 
 def find_flavors(services: Services, names: Sequence[str]) -> list[Flavor]:
-    """Return the flavors of the cloud with these names or ids; Nova is asked once.
-
-    :raises InvalidInput: with all flavors that Nova does not have, and with the faults of flavors.
-    :raises ComputeApiUnavailable: Nova does not answer.
-    """
+    """Return the flavors of the cloud with these names or ids; Nova is asked once."""
     flavors = list(read_flavors(services))
     by_key = {str(each["id"]): each for each in flavors}
     by_key |= {str(each.get("name")): each for each in flavors}  # the name goes first
@@ -114,8 +105,6 @@ def find_server(services: Services, name: str, server: ServerRequest) -> ServerR
     :param name: the name or the id of the server.
     :param server: the request that the other arguments describe. An image or ports of the
         arguments replace those of the server.
-    :raises InvalidInput: Nova has no such server, or several.
-    :raises ComputeApiUnavailable: Nova, Glance or Neutron does not answer.
     """
     found = read_server(services, name, "--server")
     where = f"server {found.name}"
@@ -129,11 +118,7 @@ def find_server(services: Services, name: str, server: ServerRequest) -> ServerR
 
 
 def server_ids(texts: Iterable[str], services: Open) -> tuple[str, ...]:
-    """Return the ids of servers with names or ids. A uuid is an id, for which nobody is asked.
-
-    :raises InvalidInput: with all names that no server has, or several servers have.
-    :raises ComputeApiUnavailable: Nova does not answer.
-    """
+    """Return the ids of servers with names or ids. A uuid is an id, for which nobody is asked."""
 
     def read(text: str) -> str:
         return text if _is_uuid(text) else str(find(services(), SERVER, text, "--server")["id"])
@@ -144,11 +129,7 @@ def server_ids(texts: Iterable[str], services: Open) -> tuple[str, ...]:
 def aggregate_uuids(
     arguments: Iterable[Iterable[str]], services: Open
 ) -> tuple[frozenset[str], ...]:
-    """Return the uuids of aggregates with names or uuids. Nobody is asked for a uuid.
-
-    :raises InvalidInput: with all names that no aggregate has.
-    :raises ComputeApiUnavailable: Nova does not answer.
-    """
+    """Return the uuids of aggregates with names or uuids. Nobody is asked for a uuid."""
     wanted = tuple(map(frozenset, arguments))
     names = sorted(name for name in frozenset().union(*wanted) if not _is_uuid(name))
     uuids = {each.name: each.uuid for each in read_aggregates(services())} if names else {}
@@ -251,11 +232,7 @@ class CloudSource:
         return nullcontext(SnapshotClient(self.snapshot))
 
     def flavors_named(self, names: Sequence[str]) -> list[Flavor]:
-        """Return the flavors with these names, or in the cloud with these ids.
-
-        :raises InvalidInput: there is no such flavor.
-        :raises ComputeApiUnavailable: Nova does not answer.
-        """
+        """Return the flavors with these names, or in the cloud with these ids."""
         if self.snapshot is None:
             return find_flavors(self._services(), names)
         flavors = {flavor.name: flavor for flavor in reversed(self._flavors_of_snapshot())}
@@ -272,7 +249,6 @@ class CloudSource:
 
         :param faults: collects the faults of flavors that Nova has; these flavors are left out.
         :param check: returns further faults of a flavor.
-        :raises ComputeApiUnavailable: Nova does not answer.
         """
         if self.snapshot is not None:
             yield from self._flavors_of_snapshot()

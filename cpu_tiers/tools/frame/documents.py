@@ -3,6 +3,8 @@
 The commands take the output of ``openstack image show -f json`` and ``openstack port show
 -f json``, and the body of ``GET /allocation_candidates``; flavors as ``openstack flavor show``,
 ``openstack flavor list --long`` and Nova's API have them. The path ``-`` is standard input.
+A function that returns a flavor, an image or a port raises :class:`~cpu_tiers.errors.InvalidInput`
+with every fault of the document. ``path`` or ``where`` is the name of the document in an error.
 """
 
 import re
@@ -55,19 +57,12 @@ def read_json(path: str, allowed: str = "give the output of -f json") -> Any:
 
 
 def read_image(path: str) -> Image:
-    """Return the image in the output of ``openstack image show -f json``.
-
-    :raises InvalidInput: with every fault of the document.
-    """
+    """Return the image in the output of ``openstack image show -f json``."""
     return image_of(read_object(path, "openstack image show IMAGE -f json"), path)
 
 
 def image_of(document: Mapping[str, Any], path: str) -> Image:
-    """Return the image in a document with the keys of ``openstack image show``.
-
-    :param path: the name of the document in an error.
-    :raises InvalidInput: with every fault of the document.
-    """
+    """Return the image in a document with the keys of ``openstack image show``."""
     name = name_of(path, document)
     where = f"image {name}"
     if "properties" not in document:
@@ -84,18 +79,12 @@ def read_port(path: str) -> Port:
 
     Neutron shows ``resource_request`` only to administrators. Without it the port
     requests no resources.
-
-    :raises InvalidInput: with every fault of the document.
     """
     return port_of(read_object(path, "openstack port show PORT -f json"), path)
 
 
 def port_of(document: Mapping[str, Any], path: str) -> Port:
-    """Return the port in a document with the keys of ``openstack port show``.
-
-    :param path: the name of the document in an error.
-    :raises InvalidInput: with every fault of the document.
-    """
+    """Return the port in a document with the keys of ``openstack port show``."""
     port_id = document.get("id")
     if not isinstance(port_id, str) or not port_id.strip():
         raise InvalidInput.of(path, f"the id is {port_id!r}", "give the output of port show")
@@ -218,10 +207,7 @@ def no_check(_flavor: Flavor) -> Iterable[Fault]:
 
 
 def read_flavor(path: str) -> Flavor:
-    """Return the flavor in the output of ``openstack flavor show -f json``.
-
-    :raises InvalidInput: with every fault of the document.
-    """
+    """Return the flavor in the output of ``openstack flavor show -f json``."""
     return flavor_of(read_object(path, _SHOW), path)
 
 
@@ -263,10 +249,8 @@ def _from_row(where: str, row: object, check: Check) -> Flavor:
 def flavor_of(document: Mapping[str, Any], where: str, check: Check = no_check) -> Flavor:
     """Return the flavor in the output of ``openstack flavor show``, or in Nova's API.
 
-    :param where: the name of the document in an error.
     :param check: returns further faults of a flavor. If a size is out of range, the error has the
         faults that do not depend on the size, too.
-    :raises InvalidInput: with every fault of the document.
     """
     document = _shown(document, where)
     name = name_of(where, document)
