@@ -45,7 +45,6 @@ class InvalidInput(CpuTiersError):
     """
 
     def __init__(self, faults: Iterable[Fault]) -> None:
-        """Keep the faults, and make the message: a line for each fault."""
         self.faults = tuple(faults)
         lines = list(map(str, self.faults[:_MOST_LINES]))
         if self.more:
@@ -106,7 +105,6 @@ class FaultList:
     """
 
     def __init__(self) -> None:
-        """Start without faults."""
         self.faults: list[Fault] = []
         self._kinds: set[type[InvalidInput]] = set()
 

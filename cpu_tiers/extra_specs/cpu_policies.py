@@ -211,9 +211,8 @@ def emulator_threads_policy(flavor: Flavor) -> EmulatorThreadsPolicy | None:
     """Return the policy, or ``None`` if neither key is set."""
     faults = FaultList()
     specs = flavor.extra_specs
-    released, spec = (
-        faults.read(_choice, flavor, specs, key, EMULATOR_POLICIES) for key in EMULATOR_KEYS
-    )
+    released = faults.read(_choice, flavor, specs, EMULATOR_RELEASED_KEY, EMULATOR_POLICIES)
+    spec = faults.read(_choice, flavor, specs, EMULATOR_SPEC_KEY, EMULATOR_POLICIES)
     faults.raise_if_any()
     # Both keys with equal values are accepted: they do not contradict each other.
     if released and spec and released != spec:

@@ -212,7 +212,6 @@ class CloudSource:
         """Return the services of the cloud.
 
         :raises InvalidInput: there is a snapshot in place of the cloud.
-        :raises PlacementMisconfigured: nova.conf has no complete section ``[placement]``.
         """
         if self._path is not None:
             raise InvalidInput.of(
@@ -223,10 +222,7 @@ class CloudSource:
         return self._services()
 
     def placement(self) -> AbstractContextManager[PlacementClient]:
-        """Open a client of Placement, or of the snapshot.
-
-        :raises PlacementMisconfigured: nova.conf has no complete section ``[placement]``.
-        """
+        """Open a client of Placement, or of the snapshot."""
         if self.snapshot is None:
             return self._placement()
         return nullcontext(SnapshotClient(self.snapshot))

@@ -3,7 +3,8 @@
 A command has two front doors: the program ``cpu-tiers``, and the openstack client, which finds
 the same class by :mod:`cpu_tiers.tools.frame.openstack_plugin`. Only the session and the place of
 ``--config-file`` differ. What reads nova.conf and asks services is imported when a command needs
-it, so that a command without them, and the help of every command, starts soon.
+it, so that a command without them, and the help of every command, starts soon. A section
+``[placement]`` that is missing or incomplete is an error, PlacementMisconfigured, only then.
 """
 
 from __future__ import annotations
@@ -226,7 +227,6 @@ class NovaConfCommand(Command):
 
         :param conf: the configuration whose section ``[placement]`` has the credentials. The
             openstack client has credentials of its own.
-        :raises PlacementMisconfigured: the section is missing or incomplete.
         """
         if self.is_in_openstack_client:
             return cast("Services", self._client_manager.cpu_tiers)
@@ -247,8 +247,6 @@ class NovaConfCommand(Command):
         """Yield a client of Placement, which sends nothing until a method is called.
 
         The arguments are passed to :func:`~cpu_tiers.tools.placement.session.placement_client`.
-
-        :raises PlacementMisconfigured: the section ``[placement]`` is missing or incomplete.
         """
         from cpu_tiers.tools.placement.session import connect, placement_client
 

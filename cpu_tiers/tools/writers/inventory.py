@@ -35,8 +35,6 @@ from cpu_tiers.tools.writers.provider_yaml import warn_of_options
 
 LOG = logging.getLogger(__name__)
 
-CHANGE_COLUMNS = ("provider", "what", "before", "after")
-
 
 class _InventoryCommand(NovaConfCommand, ListCommand):
     """The arguments of both commands, and the described provider tree."""
@@ -92,9 +90,7 @@ class InventorySync(_InventoryCommand):
         with ProgressLine("asking Placement"), self.placement(conf) as client:
             changes = sync(client, tree)
             warn_of_excesses(client, changes)
-        if not changes:
-            LOG.info("Placement is up to date: nothing was changed.")
-        return CHANGE_COLUMNS, change_rows(changes)
+        return list_changes(changes)
 
 
 def _shares_only(
@@ -111,9 +107,14 @@ def _shares_only(
     return build_tree(host, options), options
 
 
-def change_rows(changes: Iterable[Change]) -> list[tuple[object, ...]]:
-    """Return a row for each change."""
-    return [(change.provider, change.what, change.before, change.after) for change in changes]
+def list_changes(
+    changes: Iterable[Change], otherwise: str = "Placement is up to date: nothing was changed."
+) -> tuple[tuple[str, ...], Iterable[object]]:
+    """Return the columns, and a row for each change; or log that there are none."""
+    rows = [(change.provider, change.what, change.before, change.after) for change in changes]
+    if not rows:
+        LOG.info("%s", otherwise)
+    return ("provider", "what", "before", "after"), rows
 
 
 def warn_of_excesses(client: PlacementClient, changes: Iterable[Change]) -> None:

@@ -27,12 +27,7 @@ from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.networking import NetworkingChanges, sync_networking
-from cpu_tiers.tools.writers.inventory import (
-    CHANGE_COLUMNS,
-    change_rows,
-    provider_row,
-    warn_of_excesses,
-)
+from cpu_tiers.tools.writers.inventory import list_changes, provider_row, warn_of_excesses
 
 LOG = logging.getLogger(__name__)
 
@@ -120,9 +115,7 @@ class NetworkingSync(_NetworkingCommand):
         for result in results:
             for kept in result.kept:
                 LOG.warning("%s", kept)
-        if not changes:
-            LOG.info("Placement is up to date: nothing was changed.")
-        return CHANGE_COLUMNS, change_rows(changes)
+        return list_changes(changes)
 
 
 def _sync(

@@ -25,7 +25,7 @@ from cpu_tiers.tools.http.metrics import read_metrics
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import alike_roots
 from cpu_tiers.tools.placement.writer import Progress, carry_out, write_traits
-from cpu_tiers.tools.writers.inventory import CHANGE_COLUMNS, change_rows
+from cpu_tiers.tools.writers.inventory import list_changes
 
 LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,6 @@ class HostPressure(NovaConfCommand, ListCommand):
     snapshot_refusal = WRITES
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the host, the trait and the watch."""
         parser.add_argument("host", metavar="HOST", help="name of the host's root provider")
         action = parser.add_mutually_exclusive_group(required=True)
         for option, text in (
@@ -79,7 +78,6 @@ class HostPressure(NovaConfCommand, ListCommand):
             )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Change the trait once, or until the command is interrupted; list the changes."""
         if parsed_args.clear_below > parsed_args.set_above:
             given, allowed = f"more than {parsed_args.set_above:g}", "give at most --set-above"
             raise InvalidInput.of("--clear-below", given, allowed)
@@ -89,9 +87,7 @@ class HostPressure(NovaConfCommand, ListCommand):
                 _Watch(client, host, parsed_args).run()
             trait = parsed_args.set or parsed_args.clear
             changes = change_trait(client, host, trait, is_set=bool(parsed_args.set))
-        if not changes:
-            LOG.info("Placement is up to date: nothing was changed.")
-        return CHANGE_COLUMNS, change_rows(changes)
+        return list_changes(changes)
 
 
 def change_trait(

@@ -29,7 +29,7 @@ from cpu_tiers.tools.nova.nova_command import NovaCommand
 from cpu_tiers.tools.placement.numa_reshape import reshape
 from cpu_tiers.tools.placement.share_rename import plan_rename, rename_shares
 from cpu_tiers.tools.writers.allocation import COLUMNS, refusals, row_of, shortfall_rows
-from cpu_tiers.tools.writers.inventory import CHANGE_COLUMNS, change_rows
+from cpu_tiers.tools.writers.inventory import list_changes
 
 if TYPE_CHECKING:
     from cpu_tiers.accounting.healing import HealPlan
@@ -150,9 +150,7 @@ class ReshapeApply(NovaConfCommand, ListCommand):
                     provider=plan.host,
                 )
             changes = reshape(client, tree, plan)
-        if not changes:
-            LOG.info("Placement is up to date: nothing was changed.")
-        return CHANGE_COLUMNS, change_rows(changes)
+        return list_changes(changes)
 
 
 class ReshapeRename(NovaConfCommand, ListCommand):
@@ -183,9 +181,7 @@ class ReshapeRename(NovaConfCommand, ListCommand):
         write = plan_rename if parsed_args.dry_run else rename_shares
         with ProgressLine("asking Placement"), self.placement(conf) as client:
             changes = write(client, parsed_args.host)
-        if not changes:
-            LOG.info("No provider of the host has the name %s.", OTHER_SHARES)
-        return CHANGE_COLUMNS, change_rows(changes)
+        return list_changes(changes, f"No provider of the host has the name {OTHER_SHARES}.")
 
 
 def _compute_node(cloud: "Cloud", host: str) -> "ComputeNode":
