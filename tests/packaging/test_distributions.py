@@ -108,7 +108,8 @@ def test_a_release_has_the_tag_the_manual_pages_and_the_components(sdist_of_a_ta
 
 
 def test_the_wheel_has_the_whole_package(wheel: dict[str, bytes]) -> None:
-    assert below(wheel, "cpu_tiers/") == files("cpu_tiers")
+    for package in ("cpu_tiers", "cpu_tiers_tempest_plugin"):
+        assert below(wheel, f"{package}/") == files(package)
     assert "py.typed" in below(wheel, "cpu_tiers/")
 
 
@@ -116,7 +117,7 @@ def test_the_wheel_puts_only_a_driver_beside_nova(wheel: dict[str, bytes]) -> No
     # An __init__ of nova or of nova.virt would hide Nova's own.
     assert set(below(wheel, "nova/")) == {"virt/cpu_tiers/__init__.py"}
     folders = {name.partition("/")[0] for name in wheel}
-    assert folders == {"cpu_tiers", "nova", "data", "dist-info"}
+    assert folders == {"cpu_tiers", "cpu_tiers_tempest_plugin", "nova", "data", "dist-info"}
 
 
 def test_the_wheel_has_the_files_for_operators(wheel: dict[str, bytes]) -> None:
@@ -145,7 +146,10 @@ def test_the_wheel_has_every_entry_point(wheel: dict[str, bytes]) -> None:
 
 
 def test_the_sdist_has_the_sources_for_build_tests_and_documents(sdist: set[str]) -> None:
-    folders = ("contrib", "cpu_tiers", "devstack", "etc", "packaging", "tests")
+    folders = (
+        *("contrib", "cpu_tiers", "cpu_tiers_tempest_plugin", "devstack", "etc", "packaging"),
+        "tests",
+    )
     wanted = {f"{folder}/{name}" for folder in folders for name in files(folder)}
     pages = {f"docs/{name}" for name in files("docs") if not name.startswith("_build/")}
     wanted |= {"tox.ini", "LICENSE", "README.md", "SECURITY.md"} | pages

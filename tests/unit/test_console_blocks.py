@@ -36,6 +36,10 @@ NOT_RUN = {
         "README.md",
         "cpu-tiers explain gold.json",
     ): "tests/functional/cli runs the commands on hosts of its own.",
+    ("docs/install/tempest.rst", "tempest list-plugins"): (
+        "tests/packaging/test_tempest.py runs the second command, after tox installed the plugin."
+    ),
+    ("docs/install/tempest.rst", "tempest run"): "tests/cloud/test_tempest.py runs it.",
     (
         "docs/cli/openstack-client.rst",
         "openstack --os-cloud production cpu tier explain",

@@ -1,0 +1,1 @@
+"""The tests that `tempest run` finds."""
