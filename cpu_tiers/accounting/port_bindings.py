@@ -22,6 +22,7 @@ from cpu_tiers.errors import Fault, FaultList, InvalidInput
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.names import interface_of
 from cpu_tiers.model.port import Port
+from cpu_tiers.model.providers import ProviderTrees
 from cpu_tiers.model.request import RequestGroup
 
 ALLOCATION = "allocation"
@@ -167,31 +168,6 @@ def parent_interfaces(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostTree:
-    """The providers of a host, by uuid.
-
-    :param root: the uuid of the root provider.
-    :param parents: the parent of each provider except the root.
-    """
-
-    root: ProviderId
-    names: Mapping[ProviderId, ProviderName]
-    parents: Mapping[ProviderId, ProviderId]
-    traits: Mapping[ProviderId, frozenset[str]]
-
-    def lineage(self, uuid: ProviderId) -> Iterator[ProviderId]:
-        """Yield a provider, its parent, and so on up to the root."""
-        yield uuid
-        while uuid in self.parents:
-            uuid = self.parents[uuid]
-            yield uuid
-
-    def name(self, uuid: ProviderId) -> ProviderName:
-        """Return the name of a provider; the uuid if the provider is not of this host."""
-        return self.names.get(uuid, ProviderName(uuid))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PortShortfall:
     """The missing resources of a port, or its providers, if Neutron does not know them.
 
@@ -231,14 +207,14 @@ class PortVerdict:
     goes_to: Portion[ProviderName]
 
     @classmethod
-    def of(cls, owner: Owner, shortfall: PortShortfall, tree: HostTree) -> Self:
+    def of(cls, owner: Owner, shortfall: PortShortfall, tree: ProviderTrees) -> Self:
         """Return the verdict on the shortfall of a port of a server."""
         serving = shortfall.binding.providers.values() if shortfall.binding else ()
         return cls(
             owner=owner,
             shortfall=shortfall,
             providers=tuple(sorted({tree.name(uuid) for uuid in serving})),
-            goes_to=shortfall.lacks.renamed(tree.name),
+            goes_to=shortfall.lacks.renamed(lambda uuid: ProviderName(tree.name(uuid))),
         )
 
     @property
@@ -263,7 +239,7 @@ class PortPlan:
 def find_port_shortfalls(
     ports: Iterable[Port],
     allocations: ById,
-    tree: HostTree,
+    tree: ProviderTrees,
     interfaces: Mapping[str, str],
     flavor_amounts: Amounts = MappingProxyType({}),
 ) -> tuple[PortShortfall, ...]:
@@ -293,7 +269,7 @@ def find_port_shortfalls(
     return tuple(shortfall for shortfall in shortfalls if shortfall is not None)
 
 
-def _check_bound(port: Port, left: ById, tree: HostTree) -> tuple[PortShortfall | None, ById]:
+def _check_bound(port: Port, left: ById, tree: ProviderTrees) -> tuple[PortShortfall | None, ById]:
     """Return the shortfall of a bound port, and the allocations that are left for other ports."""
     try:
         binding = read_binding(port)
@@ -302,7 +278,7 @@ def _check_bound(port: Port, left: ById, tree: HostTree) -> tuple[PortShortfall 
     if binding is None:
         return None, left
     shortfall = PortShortfall(port=port, binding=binding, recorded=True)
-    if strange := sorted(set(binding.providers.values()).difference(tree.names)):
+    if strange := sorted(set(binding.providers.values()).difference(tree.by_id)):
         limit = f"its profile names {', '.join(strange)}: no provider of this host"
         return replace(shortfall, limit=limit), left
     lacks = binding.portion - left
@@ -310,7 +286,7 @@ def _check_bound(port: Port, left: ById, tree: HostTree) -> tuple[PortShortfall 
 
 
 def _check_unbound(
-    port: Port, left: ById, tree: HostTree, interface: str | None
+    port: Port, left: ById, tree: ProviderTrees, interface: str | None
 ) -> tuple[PortShortfall | None, ById]:
     """Return the shortfall of a port without a profile, and the allocations that are left."""
     try:
@@ -328,11 +304,12 @@ def _check_unbound(
     return PortShortfall(port=port, binding=bindings[0]), left - bindings[0].portion
 
 
-def _possible_bindings(port: Port, left: ById, tree: HostTree) -> Iterator[PortBinding]:
+def _possible_bindings(port: Port, left: ById, tree: ProviderTrees) -> Iterator[PortBinding]:
     """Yield the bindings of a port for which the allocations that are left are enough."""
     suffixes = [group.suffix for group in port.request.groups]
+    providers = [(ProviderId(uuid), provider) for uuid, provider in tree.by_id.items()]
     fitting = [
-        [uuid for uuid in tree.names if _can_serve(group, tree.traits[uuid], left.of(uuid))]
+        [uuid for uuid, each in providers if _can_serve(group, each.traits, left.of(uuid))]
         for group in port.request.groups
     ]
     for chosen in product(*fitting):
@@ -351,7 +328,7 @@ def _can_serve(group: RequestGroup, traits: frozenset[str], left: Amounts) -> bo
     )
 
 
-def _in_subtrees(binding: PortBinding, tree: HostTree) -> bool:
+def _in_subtrees(binding: PortBinding, tree: ProviderTrees) -> bool:
     """Tell whether the providers of each same_subtree are in one subtree.
 
     A subtree has a provider that is an ancestor of all the rest.
@@ -363,16 +340,16 @@ def _in_subtrees(binding: PortBinding, tree: HostTree) -> bool:
     return True
 
 
-def is_on(binding: PortBinding, interface: str | None, tree: HostTree) -> bool:
+def is_on(binding: PortBinding, interface: str | None, tree: ProviderTrees) -> bool:
     """Tell whether all devices among the providers are on a network interface."""
     interfaces = {interface_of(tree.name(u)) for u in binding.providers.values()}
     return interface is None or interfaces <= {interface, None}
 
 
-def several(bindings: Iterable[PortBinding], tree: HostTree) -> str:
+def several(bindings: Iterable[PortBinding], tree: ProviderTrees) -> str:
     """Return the text of the limit of a port with several possible bindings."""
     places = (
-        " and ".join(sorted(tree.names[u] for u in binding.providers.values()))
+        " and ".join(sorted(tree.name(u) for u in binding.providers.values()))
         for binding in bindings
     )
     return f"it may be on {', or on '.join(sorted(set(places)))}, and nothing tells which"

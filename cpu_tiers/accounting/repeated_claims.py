@@ -7,7 +7,7 @@ are independent of each other, except for sharing providers, such as a storage p
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -83,32 +83,16 @@ def _claims_of_hosts(answer: CandidatesAnswer) -> dict[str, list[dict[Row, int]]
 
     The order of the candidates in the answer makes no difference.
     """
-    roots = frozenset(answer.hosts())
-    claims: dict[str, list[dict[Row, int]]] = {}
-    for request in answer.allocation_requests:
-        amounts = {
-            (uuid, name): amount
-            for uuid, allocation in request.allocations.items()
-            for name, amount in allocation.items()
-        }
-        host = host_of(answer, request.allocations, roots)
-        if host is not None:
-            claims.setdefault(host, []).append(amounts)
+    claims = {
+        host: [
+            {(uuid, n): a for uuid, of in request.allocations.items() for n, a in of.items()}
+            for request in requests
+        ]
+        for host, requests in sorted(answer.by_host().items())
+    }
     for of_host in claims.values():
         of_host.sort(key=lambda amounts: sorted(amounts.items()))
-    return dict(sorted(claims.items()))
-
-
-def host_of(
-    answer: CandidatesAnswer, providers: Iterable[str], hosts: frozenset[str]
-) -> str | None:
-    """Return the root provider of a candidate's host; ``None`` if only pools serve the candidate.
-
-    :param providers: the providers of the candidate.
-    :param hosts: the root providers of all hosts of the answer.
-    """
-    roots = (answer.provider_summaries[uuid]["root_provider_uuid"] for uuid in providers)
-    return next((root for root in roots if root in hosts), None)
+    return claims
 
 
 def _sharing(

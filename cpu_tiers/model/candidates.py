@@ -120,6 +120,20 @@ class CandidatesAnswer:
             )
         )
 
+    def by_host(self) -> dict[str, list[AllocationRequest]]:
+        """Return the candidates by the root provider of their host.
+
+        Candidates that only pools serve are left out.
+        """
+        hosts, candidates = frozenset(self.hosts()), dict[str, list[AllocationRequest]]()
+        for request in self.allocation_requests:
+            for uuid in request.allocations:
+                root = self.provider_summaries[uuid]["root_provider_uuid"]
+                if root in hosts:
+                    candidates.setdefault(root, []).append(request)
+                    break
+        return candidates
+
     def usable(self) -> "CandidatesAnswer":
         """Return the answer without the candidates on which no guest can be placed.
 

@@ -1,38 +1,14 @@
-"""Several providers: the root of each, and the resource classes of which too much is allocated.
+"""The resource providers of a cloud, and the trees that they make.
 
 Placement itself allocates too much if claims race on some databases (docs/admin/capacity.rst), and
 a capacity becomes smaller if an operator lowers an allocation ratio or reserves more. Pure.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cpu_tiers.model.inventory import Inventory
-
-_Id = TypeVar("_Id", bound=Hashable)
-
-
-def roots_of(parents: Mapping[_Id, _Id | None]) -> dict[_Id, _Id]:
-    """Return the root of each provider, by the ids of the providers, in the order of ``parents``.
-
-    Placement makes no cycles, but a garbled answer must not keep a program busy for ever.
-
-    :param parents: the id of the parent of each provider. A provider is a root if it has no
-        parent, or if its parent is no key; of a cycle, the last provider on the way is the root.
-    """
-    roots: dict[_Id, _Id] = {}
-    for start in parents:
-        way: dict[_Id, None] = {}
-        here = start
-        while here not in roots:
-            way[here] = None
-            parent = parents[here]
-            if parent is None or parent not in parents or parent in way:
-                roots[here] = here
-            else:
-                here = parent
-        roots |= dict.fromkeys(way, roots[here])
-    return {each: roots[each] for each in parents}
 
 
 class Excess(NamedTuple):
@@ -49,19 +25,101 @@ class Excess(NamedTuple):
         return f"{amounts} of provider {self.provider}"
 
 
-def find_excesses(
-    provider: str,
-    inventories: Mapping[str, Inventory],
-    used: Mapping[str, int],
-    classes: Iterable[str] | None = None,
-) -> Iterator[Excess]:
-    """Yield the resource classes of a provider with an excess, sorted by name.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A resource provider at a moment, as far as it was read.
 
-    :param provider: the provider's name or uuid, as it is to be shown.
+    :param parent: the uuid of the parent provider; ``None`` for a root provider.
     :param used: the allocated amounts of all consumers together, by resource class.
-    :param classes: look only at these resource classes.
     """
-    for name in sorted(used.keys() & inventories.keys()):
-        capacity = inventories[name].capacity
-        if used[name] > capacity and (classes is None or name in classes):
-            yield Excess(provider, name, used[name], capacity)
+
+    uuid: str
+    name: str
+    parent: str | None = None
+    inventories: Mapping[str, Inventory] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+    used: Mapping[str, int] = field(default_factory=dict)
+
+    def has_room(self, name: str, amount: int) -> bool:
+        """Tell whether a single claim may take an amount of a resource class."""
+        inventory = self.inventories.get(name)
+        return inventory is not None and not inventory.refusing(
+            amount, inventory.capacity - self.used.get(name, 0)
+        )
+
+    def excesses(self) -> list[Excess]:
+        """Return the resource classes with an excess, sorted by name."""
+        capacities = {name: of.capacity for name, of in sorted(self.inventories.items())}
+        return [
+            Excess(self.name, name, self.used[name], capacity)
+            for name, capacity in capacities.items()
+            if self.used.get(name, 0) > capacity
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostShares:
+    """The shares of a host and of its child providers, and the excess of allocations there.
+
+    :param capacity: ``None`` if the host reports no VCPU_SHARES.
+    :param held: the shares that each consumer holds, by the uuid of the consumer; 0 for a consumer
+        that holds only other resources of the host.
+    :param excesses: the resource classes, of any kind, with more allocated than the capacity.
+    """
+
+    capacity: int | None
+    held: Mapping[str, int]
+    excesses: tuple[Excess, ...] = ()
+
+
+class ProviderTrees:
+    """Providers with the trees that they make.
+
+    :ivar by_id: the providers by their uuid, in the given order.
+    :ivar roots: by the uuid of each provider, the uuid of its root provider. A provider is a root
+        if it has no parent, or if its parent is not among the providers; of a cycle, the last
+        provider on the way is the root. Placement makes no cycles, but a garbled answer must not
+        keep a program busy for ever.
+    """
+
+    def __init__(self, providers: Iterable[Provider]) -> None:
+        self.by_id = {provider.uuid: provider for provider in providers}
+        roots: dict[str, str] = {}
+        for start in self.by_id:
+            way: dict[str, None] = {}
+            here = start
+            while here not in roots:
+                way[here] = None
+                parent = self.by_id[here].parent
+                if parent is None or parent not in self.by_id or parent in way:
+                    roots[here] = here
+                else:
+                    here = parent
+            roots |= dict.fromkeys(way, roots[here])
+        self.roots: Mapping[str, str] = {uuid: roots[uuid] for uuid in self.by_id}
+
+    def root(self, uuid: str) -> Provider:
+        """Return the root provider of a provider."""
+        return self.by_id[self.roots[uuid]]
+
+    def trees(self) -> dict[str, list[Provider]]:
+        """Return the providers by the uuid of their root provider, each root first."""
+        trees: dict[str, list[Provider]] = {}
+        for uuid, root in self.roots.items():
+            trees.setdefault(root, [self.by_id[root]])
+            if uuid != root:
+                trees[root].append(self.by_id[uuid])
+        return trees
+
+    def lineage(self, uuid: str) -> Iterator[str]:
+        """Yield a provider, its parent, and so on up to the root."""
+        root, here = self.roots[uuid], uuid
+        yield here
+        while here != root and (parent := self.by_id[here].parent) is not None:
+            here = parent
+            yield here
+
+    def name(self, uuid: str) -> str:
+        """Return the name of a provider; the uuid if the provider is not among the providers."""
+        return self.by_id[uuid].name if uuid in self.by_id else uuid

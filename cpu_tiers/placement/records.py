@@ -1,4 +1,4 @@
-"""The records of Placement's API as values: providers, inventories, traits and consumers.
+"""The records of Placement's API as values: inventories, traits and consumers.
 
 Pure: :mod:`cpu_tiers.tools.placement.response` reads the records from responses.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName
+from cpu_tiers.accounting.holdings import Portion, ProviderId
 from cpu_tiers.model.inventory import Inventory
 
 INSTANCE = "INSTANCE"
@@ -15,15 +15,6 @@ INSTANCE = "INSTANCE"
 
 MIGRATION = "MIGRATION"
 """The consumer type of migrations, which hold the allocations of the source host."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """A resource provider; ``parent_uuid`` of a root provider is ``None``."""
-
-    uuid: ProviderId
-    name: ProviderName
-    parent_uuid: ProviderId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

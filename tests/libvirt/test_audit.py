@@ -358,7 +358,7 @@ def report(client: PlacementClient, host: str, held: dict[str, int]) -> None:
         *(
             Consumer(
                 uuid=uuid,
-                allocations=Portion({provider: {VCPU_SHARES: amount}}),
+                allocations=Portion.by_id({provider: {VCPU_SHARES: amount}}),
                 project_id="project",
                 user_id="user",
             )

@@ -20,7 +20,7 @@ from nova.context import RequestContext
 
 from cpu_tiers.in_time import Beside
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.providers import Excess, find_excesses
+from cpu_tiers.model.providers import Excess, Provider
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
 from cpu_tiers.nova.seams import Function, Seam, taking
 
@@ -140,7 +140,9 @@ class _Claim:
             used = self._read(f"{url}/usages")["usages"]
             inventories = self._read(f"{url}/inventories")["inventories"]
             by_class = {name: _inventory(inventories[name]) for name in amounts}
-            yield from find_excesses(provider, by_class, used, amounts)
+            yield from Provider(
+                uuid=provider, name=provider, inventories=by_class, used=used
+            ).excesses()
 
     def _read(self, url: str) -> Mapping[str, Any]:
         return read(self._client, self._context, url, version=_VERSION)

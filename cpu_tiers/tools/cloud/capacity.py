@@ -10,6 +10,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from cpu_tiers.accounting.repeated_claims import CloudRoom
 from cpu_tiers.errors import FaultList, InvalidInput, printable
 from cpu_tiers.extra_specs.pair import pair_faults
 from cpu_tiers.extra_specs.shares import effective_shares
@@ -33,7 +34,7 @@ from cpu_tiers.tools.frame.server_request import (
     tell_unknown_additions,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, join_names, shortened, wrapped
-from cpu_tiers.tools.placement.explanation import FlavorRoom, count_more, read_room
+from cpu_tiers.tools.placement.candidates import count_more, read_room
 from cpu_tiers.tools.simulation.sold import TierRoom
 
 LOG = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ def _flavors(parsed_args: Namespace, cloud: CloudSource) -> list[Flavor]:
     return [*flavors, *(cloud.flavors_named(parsed_args.flavor) if parsed_args.flavor else ())]
 
 
-def _hosts(room: FlavorRoom, *, show_all: bool, is_brief: bool) -> FormattedValue:
+def _hosts(room: CloudRoom, *, show_all: bool, is_brief: bool) -> FormattedValue:
     """Return the hosts; in a table, the hosts with the most servers first.
 
     :param is_brief: a table only has the number of hosts by what limits them.

@@ -275,8 +275,7 @@ class CloudShow(NovaConfCommand, ListCommand):
 
 def _read_cloud(cloud: CloudSource) -> Snapshot:
     with ProgressLine("asking Placement") as line, cloud.placement() as client:
-        providers, consumers = read_sold_cloud(client, partial(line.tell_number, "providers"))
-    return Snapshot(providers=providers, consumers=consumers)
+        return read_sold_cloud(client, partial(line.tell_number, "providers"))
 
 
 def _server_names(cloud: CloudSource) -> Mapping[str, str]:

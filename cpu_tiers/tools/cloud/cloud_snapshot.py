@@ -63,10 +63,10 @@ class CloudSnapshot(NovaConfCommand):
         with ProgressLine("asking Placement") as progress:
             with cloud.placement() as client:
                 tell = partial(progress.tell_number, "providers")
-                providers, consumers = read_whole_cloud(client, tell)
+                snapshot = read_whole_cloud(client, tell)
             progress.tell("asking Nova for flavors")
             flavors = _flavors(cloud) if has_flavors and not self.wants_embedded else ()
-        return Snapshot(providers=providers, consumers=consumers, flavors=flavors, taken=taken)
+        return replace(snapshot, flavors=flavors, taken=taken)
 
 
 def _flavors(cloud: CloudSource) -> tuple[Flavor, ...]:

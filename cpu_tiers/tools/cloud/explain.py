@@ -29,7 +29,7 @@ from cpu_tiers.tools.frame.server_request import (
     unknown_additions,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine, shortened, wrapped
-from cpu_tiers.tools.placement.explanation import Explanation, explain
+from cpu_tiers.tools.placement.candidates import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason, Lack
 from cpu_tiers.translators.server_queries import UNKNOWN
 from cpu_tiers.weights import SCORINGS, HostScore, make_forest

@@ -18,11 +18,12 @@ from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.connection import read_capabilities, read_domains, read_hostname
 from cpu_tiers.libvirt.domain import parse_domain
 from cpu_tiers.model.domain import DEFAULT_WEIGHT, Domain, HostCgroups, HostLoad
+from cpu_tiers.model.providers import HostShares
 from cpu_tiers.placement.errors import PlacementMisconfigured
 from cpu_tiers.tools.cgroup.host import read_host
 from cpu_tiers.tools.cgroup.measurement import Measurement, measure
 from cpu_tiers.tools.frame.host_arguments import host_inventories
-from cpu_tiers.tools.host.checks import Allocated, Evidence, Finding, Kind, due_weight
+from cpu_tiers.tools.host.checks import Evidence, Finding, Kind, due_weight
 from cpu_tiers.tools.placement.inventories import read_shares
 from cpu_tiers.tools.placement.session import connect
 
@@ -169,16 +170,13 @@ def _unread_guest(domain: Domain, reason: str) -> Finding:
 
 def _allocated(
     conf: cfg.ConfigOpts, name: str, unread: list[Finding], *, embedded: bool
-) -> Allocated | None:
+) -> HostShares | None:
     try:
         with (
             connect(conf, embedded=embedded) as client,
             _errors_as_findings(unread, "Placement"),
         ):
-            shares = read_shares(client, name)
-            return Allocated(
-                capacity=shares.capacity, shares=shares.held, excesses=shares.excesses
-            )
+            return read_shares(client, name)
     except PlacementMisconfigured as error:
         LOG.warning("The audit leaves out Placement: %s", str(error).partition(";")[0])
     return None

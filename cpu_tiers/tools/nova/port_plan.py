@@ -20,7 +20,6 @@ from nova.network import constants, neutron
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
 from cpu_tiers.accounting.port_bindings import (
     ALLOCATION,
-    HostTree,
     PortBinding,
     PortPlan,
     PortShortfall,
@@ -28,6 +27,7 @@ from cpu_tiers.accounting.port_bindings import (
 )
 from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.model.port import Port
+from cpu_tiers.model.providers import ProviderTrees
 from cpu_tiers.nova.consumers import ComputeNode, to_owner
 from cpu_tiers.tools.placement import port_healing
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -149,7 +149,7 @@ class HostPorts:
         """
         pending: Portion[ProviderId] = Portion()
 
-        def plan_server(tree: HostTree, server: ServerPorts) -> tuple[PortShortfall, ...]:
+        def plan_server(tree: ProviderTrees, server: ServerPorts) -> tuple[PortShortfall, ...]:
             nonlocal pending
             shortfalls = port_healing.plan_ports(client, tree, server, pending)
             if not any(shortfall.limit for shortfall in shortfalls):
@@ -161,7 +161,7 @@ class HostPorts:
     def heal(self, client: PlacementClient) -> PortPlan:
         """Allocate what the ports lack, server by server; return what they lacked."""
 
-        def heal_server(tree: HostTree, server: ServerPorts) -> tuple[PortShortfall, ...]:
+        def heal_server(tree: ProviderTrees, server: ServerPorts) -> tuple[PortShortfall, ...]:
             uuid = server.owner.server
             return port_healing.heal_ports(
                 client, tree, lambda: self._again(uuid), self._neutron.record
@@ -206,7 +206,7 @@ class HostPorts:
         return _server_ports(server, self._neutron.of_server(uuid))
 
 
-_Do = Callable[[HostTree, ServerPorts], tuple[PortShortfall, ...]]
+_Do = Callable[[ProviderTrees, ServerPorts], tuple[PortShortfall, ...]]
 _ATTRIBUTES = ["flavor", "system_metadata"]
 
 

@@ -1,23 +1,27 @@
-"""Asks Placement for the candidates of several queries, and for the state of all hosts.
+"""Asks Placement for the candidates of servers: why other hosts have none, and how many more fit.
 
 Each answer has the provider summaries of whole trees, so a few requests tell the free amounts of
 all hosts. A survey writes nothing, and asks each query only once. All commands ask a survey for
-the candidates of a server, so all answers are for equal queries.
+the candidates of a server, so all answers are for equal queries. Placement has the candidates,
+and the cloud in memory has the reasons (decision D93).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from cpu_tiers.accounting.holdings import ProviderId
-from cpu_tiers.accounting.repeated_claims import host_of
-from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
+from cpu_tiers.accounting.repeated_claims import CloudRoom, HostRoom, more_servers
+from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, SHARING, VCPU
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_traits
-from cpu_tiers.model.providers import roots_of
+from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
-from cpu_tiers.placement.records import Provider
 from cpu_tiers.tools.placement.client import PlacementClient
+from cpu_tiers.tools.placement.cloud_reader import ReadProgress, read_hosts, untold
+from cpu_tiers.tools.simulation.cloud import SimulatedCloud
+from cpu_tiers.tools.simulation.reasons import HostReason, Reasons, named, nearest
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.server_queries import ServerQueries
 
@@ -42,10 +46,7 @@ class ServerCandidates(NamedTuple):
 
     def hosts(self) -> frozenset[str]:
         """Return the root providers of the hosts that have a candidate."""
-        roots = frozenset(self.answer.hosts())
-        requests = self.answer.allocation_requests
-        hosts = (host_of(self.answer, request.allocations, roots) for request in requests)
-        return frozenset(host for host in hosts if host is not None)
+        return frozenset(self.answer.by_host())
 
 
 class CandidateSurvey:
@@ -90,13 +91,7 @@ class CandidateSurvey:
 
         :raises PlacementError: Placement does not answer a query, or refuses it.
         """
-        answers = [self._answer(query) for query in queries]
-        requests: list[AllocationRequest] = []
-        summaries: dict[str, Mapping[str, Any]] = {}
-        for answer in answers:
-            requests += answer.allocation_requests
-            summaries |= answer.provider_summaries
-        return CandidatesAnswer(allocation_requests=tuple(requests), provider_summaries=summaries)
+        return reduce(CandidatesAnswer.joined, map(self._answer, queries), _NOTHING)
 
     def host_names(self, candidates: Iterable[str] = ()) -> dict[str, str]:
         """Return the names of all compute hosts by the uuid of the root provider, sorted by name.
@@ -110,14 +105,9 @@ class CandidateSurvey:
         hosts: dict[str, str] = {provider.uuid: provider.name for provider in of_trait}
         if not hosts:
             sharing = {p.uuid for p in self._client.providers_with_trait(SHARING)}
-            trees: dict[ProviderId, list[Provider]] = {}
-            providers = {p.uuid: p for p in self._client.providers()}
-            roots = roots_of({uuid: provider.parent_uuid for uuid, provider in providers.items()})
-            for uuid, provider in providers.items():
-                trees.setdefault(roots[uuid], []).append(provider)
             hosts = {
-                root: providers[root].name
-                for root, tree in trees.items()
+                root: tree[0].name
+                for root, tree in ProviderTrees(self._client.providers()).trees().items()
                 if self._is_host(tree, is_shared=root in sharing)
             }
         for root in candidates:
@@ -185,3 +175,136 @@ class CandidateSurvey:
             ),
             root_forbidden=query.root_forbidden - absent,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The hosts of a cloud, seen from a request.
+
+    :param names: the names of all hosts by the uuid of the root provider.
+    :param answer: the usable candidates, and the state of their providers.
+    :param candidates: the root providers of the hosts with candidates.
+    :param without: the number of hosts that would have candidates without a constraint alone.
+    :param reasons: by the root provider, why each other host has no candidate. The reason has no
+        constraints if the host has got room since Placement was asked for candidates.
+    """
+
+    names: Mapping[str, str]
+    answer: CandidatesAnswer
+    candidates: frozenset[str]
+    without: Mapping[str, int]
+    reasons: Mapping[str, HostReason]
+
+    def nearest(self) -> list[tuple[str, HostReason]]:
+        """Return the names of the hosts that lack the fewest constraints, with the reason."""
+        return nearest({self.names[host]: reason for host, reason in self.reasons.items()})
+
+
+def explain(
+    client: PlacementClient, queries: ServerQueries, progress: ReadProgress = untold
+) -> Explanation:
+    """Ask Placement for the hosts with candidates for a server, and say why others have none.
+
+    It takes a request for each query, about ten more, one for each requested amount, and one for
+    each provider of the hosts without candidates that lacks an amount of a requested class.
+
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    survey = CandidateSurvey.of_servers(client, [queries])
+    server = survey.of_server(queries)
+    candidates = server.hosts()
+    names = survey.host_names(candidates)
+    others = [host for host in names if host not in candidates]
+    (reasons,) = read_reasons(client, survey, [server.queries], others, progress)
+    alone = [reasons.alone(host) for host in others]
+    return Explanation(
+        names=names,
+        answer=server.answer,
+        candidates=candidates,
+        without={
+            name: len(candidates) + sum(name in of_host for of_host in alone)
+            for name in reasons.names
+        },
+        reasons={host: reasons.of(host) for host in others},
+    )
+
+
+def read_reasons(
+    client: PlacementClient,
+    survey: CandidateSurvey,
+    servers: Sequence[Sequence[CandidateQuery]],
+    hosts: Collection[str],
+    progress: ReadProgress = untold,
+) -> list[Reasons]:
+    """Return what says why hosts have no candidates, for the queries of each of several servers.
+
+    :param hosts: the root providers of the hosts that are asked about later.
+    """
+    queries = [query for of_server in servers for query in of_server]
+    amounts = _amounts(map(cheaper, queries))
+    survey.read_state(hosts, amounts)
+    cloud = SimulatedCloud(())
+    if hosts:
+        groups = [group for query in queries for group in query.groups]
+        aggregates = {name for group in groups for names in group.member_of for name in names}
+        cloud = read_hosts(client, hosts, survey.summaries, amounts, aggregates, progress)
+    return [Reasons(cloud, of_server) for of_server in servers]
+
+
+def _amounts(queries: Iterable[CandidateQuery]) -> Mapping[str, set[int]]:
+    """Return the amounts of each group, and of all groups together, by resource class."""
+    amounts: dict[str, set[int]] = {}
+    for query in queries:
+        for resources in (query.resources(), *(group.resources for group in query.groups)):
+            for name, amount in resources.items():
+                amounts.setdefault(name, set()).add(amount)
+    return amounts
+
+
+JUST_FREED = "nothing any more: room came free meanwhile"
+
+
+def read_room(
+    client: PlacementClient, flavors: Sequence[ServerQueries], progress: ReadProgress = untold
+) -> list[CloudRoom]:
+    """Return the room for servers of each flavor, as if the other flavors got no servers.
+
+    The hosts are all hosts, by their names.
+
+    It takes a request for each query of a flavor, about ten more, one for each requested amount,
+    and one for each provider of the hosts without room that lacks an amount of a requested class.
+
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    survey = CandidateSurvey.of_servers(client, flavors)
+    servers = [survey.of_server(flavor) for flavor in flavors]
+    rooms = [more_servers(server.answer) for server in servers]
+    names = survey.host_names({host for room in rooms for host in room.hosts})
+    full = {host for host in names if any(host not in room.hosts for room in rooms)}
+    queries = [server.queries for server in servers]
+    reasons = read_reasons(client, survey, queries, full, progress)
+    return [
+        room._replace(
+            hosts={
+                name: room.hosts.get(host) or HostRoom(0, _limit(of_flavor.of(host)))
+                for host, name in names.items()
+            }
+        )
+        for room, of_flavor in zip(rooms, reasons, strict=True)
+    ]
+
+
+def count_more(client: PlacementClient, flavors: Sequence[ServerQueries]) -> list[CloudRoom]:
+    """Return the result of :func:`read_room`, but without the hosts without room.
+
+    It takes a request for each query of a flavor, and a few more.
+
+    :raises PlacementError: Placement does not answer, or refuses.
+    """
+    survey = CandidateSurvey.of_servers(client, flavors)
+    return [more_servers(survey.of_server(flavor).answer) for flavor in flavors]
+
+
+def _limit(reason: HostReason) -> str:
+    """Return what limits the servers of a host without a candidate."""
+    return ", ".join(named(*lack) for lack in reason.lacks.items()) or JUST_FREED

@@ -16,9 +16,10 @@ from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import by_each_name, is_custom
+from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import DuplicateName, UnknownNames
-from cpu_tiers.placement.records import Consumer, Inventories, Provider, Traits
+from cpu_tiers.placement.records import Consumer, Inventories, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.http.services import NOVA_CONF, Settings
 from cpu_tiers.tools.placement.exchange import Exchange, Transport

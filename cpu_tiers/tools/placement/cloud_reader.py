@@ -1,59 +1,57 @@
-"""Reads providers of a cloud as a cloud in memory: all providers, or some hosts.
+"""Reads providers of a cloud: all providers as a snapshot, or some hosts as a cloud in memory.
 
 Provider summaries tell the use and the traits of a provider, but neither the limits of a single
 claim (``min_unit``, ``max_unit``, ``step_size``) nor the aggregates.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
-from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.names import MAX_AMOUNT, SHARING
-from cpu_tiers.model.providers import roots_of
+from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.placement.errors import PlacementRefused
-from cpu_tiers.placement.records import Provider
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.providers import CloudProvider
+from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 
 ReadProgress = Callable[[int, int], None]
 """Is called with the number of providers that are read, and of all providers."""
 
-Consumers = dict[str, dict[str, dict[str, int]]]
-"""The amounts by consumer, provider and resource class."""
-
-Summaries = Mapping[str, Mapping[str, Any]]
+Names = Mapping[str, Collection[str]]
+"""The names of traits or aggregates by the uuid of the provider."""
 
 
 def untold(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-def read_whole_cloud(
-    client: PlacementClient, progress: ReadProgress
-) -> tuple[tuple[CloudProvider, ...], Consumers]:
+def read_whole_cloud(client: PlacementClient, progress: ReadProgress = untold) -> Snapshot:
     """Return the providers, and the allocations of each consumer.
 
     It takes three requests for each provider, a request for each trait that a provider has, and
     a few more. Servers may come and go meanwhile, so the allocations are not those of a single
     moment. A provider that is deleted meanwhile is left out.
     """
-    return _read_all(client, client.traits_in_use(), progress, client.aggregates)
+    traits = traits_of_providers(client, client.traits_in_use())
+    return _read(client, client.providers(), traits, client.aggregates, progress)
 
 
-def read_sold_cloud(
-    client: PlacementClient, progress: ReadProgress
-) -> tuple[tuple[CloudProvider, ...], Consumers]:
+def read_sold_cloud(client: PlacementClient, progress: ReadProgress = untold) -> Snapshot:
     """Return what :func:`read_whole_cloud` returns, with only the trait of a disabled host.
 
     It takes a request for the list of providers, another for those of disabled hosts, two
     requests for each provider with inventories and a request for each provider without.
     """
-    return _read_all(client, {DISABLED_TRAIT}, progress, lambda _: frozenset())
+    traits = traits_of_providers(client, {DISABLED_TRAIT})
+    return _read(client, client.providers(), traits, lambda _: (), progress)
+
+
+def read_tree(client: PlacementClient, root: str) -> Snapshot:
+    """Return the providers of a tree without traits, and what their consumers have of them."""
+    return _read(client, client.providers_in_tree(root), {}, lambda _: ())
 
 
 def read_empty_cloud(
@@ -66,30 +64,20 @@ def read_empty_cloud(
     :param traits: the traits that matter.
     """
     named = traits_of_providers(client, client.traits_in_use() & {*traits, SHARING})
-    records = client.providers()
-    shared = [uuid for uuid, of_provider in named.items() if SHARING in of_provider]
-    aggregates = _aggregates(client, shared)
-    states = []
-    for number, record in enumerate(records):
-        progress(number, len(records))
-        states.append(
-            CloudProvider(
-                uuid=record.uuid,
-                name=record.name,
-                parent=record.parent_uuid,
-                inventories=client.inventories(record.uuid).by_class,
-                traits=frozenset(named.get(record.uuid, ())),
-                aggregates=frozenset(aggregates.get(record.uuid, ())),
-            )
-        )
-    return SimulatedCloud(states)
+    aggregates = _aggregates(client, [uuid for uuid, of in named.items() if SHARING in of])
+    return _read(
+        client,
+        client.providers(),
+        named,
+        lambda uuid: aggregates.get(uuid, ()),
+        progress,
+        is_empty=True,
+    ).cloud()
 
 
-def traits_of_providers(
-    client: PlacementClient, names: Iterable[str]
-) -> Mapping[ProviderId, Collection[str]]:
+def traits_of_providers(client: PlacementClient, names: Iterable[str]) -> Names:
     """Return which of some traits the providers have; it takes a request for each trait."""
-    traits: dict[ProviderId, set[str]] = {}
+    traits: dict[str, set[str]] = {}
     for name in sorted(names):
         for record in client.providers_with_trait(name):
             traits.setdefault(record.uuid, set()).add(name)
@@ -97,10 +85,10 @@ def traits_of_providers(
 
 
 def _aggregates(
-    client: PlacementClient, providers: Iterable[ProviderId], others: Iterable[str] = ()
-) -> Mapping[ProviderId, Collection[str]]:
+    client: PlacementClient, providers: Iterable[str], others: Iterable[str] = ()
+) -> Names:
     """Return who is in the aggregates of some providers, and in other aggregates."""
-    aggregates: dict[ProviderId, set[str]] = {}
+    aggregates: dict[str, set[str]] = {}
     names = {name for uuid in providers for name in client.aggregates(uuid)}
     for name in sorted(names.union(others)):
         for record in client.providers_in_aggregate(name):
@@ -108,143 +96,116 @@ def _aggregates(
     return aggregates
 
 
-def _read_all(
+def _read(
     client: PlacementClient,
-    traits: Iterable[str],
-    progress: ReadProgress,
-    aggregates_of: Callable[[str], frozenset[str]],
-) -> tuple[tuple[CloudProvider, ...], Consumers]:
-    """Read the inventories and the allocations of the providers, each after its parent."""
-    records = client.providers()
-    named = traits_of_providers(client, traits)
-    states: dict[str, CloudProvider] = {}
-    consumers: Consumers = {}
-    for number, record in enumerate(_parents_first(records)):
+    records: Collection[Provider],
+    traits: Names,
+    aggregates_of: Callable[[str], Collection[str]],
+    progress: ReadProgress = untold,
+    *,
+    is_empty: bool = False,
+) -> Snapshot:
+    """Read the inventories and the allocations of providers, each after its parent.
+
+    :param is_empty: do not ask for allocations.
+    """
+    providers = ProviderTrees(records)
+    states: dict[str, Provider] = {}
+    consumers: dict[str, dict[str, dict[str, int]]] = {}
+    by_tree = sorted(
+        records, key=lambda each: [providers.name(n) for n in providers.lineage(each.uuid)][::-1]
+    )
+    for number, record in enumerate(by_tree):
         progress(number, len(records))
         uuid = record.uuid
-        if record.parent_uuid is not None and record.parent_uuid not in states:
+        if record.parent is not None and record.parent not in states:
             continue
         try:
             inventories = client.inventories(uuid).by_class
-            aggregates = aggregates_of(uuid)
+            aggregates = frozenset(aggregates_of(uuid))
             # Placement deletes no inventory of which something is allocated.
-            allocations = client.allocations(uuid) if inventories else {}
+            allocations = client.allocations(uuid) if inventories and not is_empty else {}
         except PlacementRefused as error:
             if error.status != 404:
                 raise
             continue
-        states[uuid] = CloudProvider(
-            uuid=uuid,
-            name=record.name,
-            parent=record.parent_uuid,
+        states[uuid] = replace(
+            record,
             inventories=inventories,
-            traits=frozenset(named.get(uuid, ())),
+            traits=frozenset(traits.get(uuid, ())),
             aggregates=aggregates,
         )
         for consumer, amounts in allocations.items():
             consumers.setdefault(consumer, {})[uuid] = dict(amounts)
-    return tuple(states.values()), consumers
+    return Snapshot(providers=tuple(states.values()), consumers=consumers)
 
 
-def _parents_first(records: tuple[Provider, ...]) -> Iterator[Provider]:
-    """Yield each tree by itself, each provider after its parent."""
-    children: dict[str | None, list[Provider]] = {}
-    for record in sorted(records, key=lambda record: record.name):
-        children.setdefault(record.parent_uuid, []).append(record)
-    waiting = list(reversed(children.get(None, [])))
-    while waiting:
-        record = waiting.pop()
-        yield record
-        waiting += reversed(children.get(record.uuid, []))
-
-
-class HostReader:
-    """Reads the state of hosts.
+def read_hosts(
+    client: PlacementClient,
+    hosts: Collection[str],
+    summaries: Mapping[str, Mapping[str, Any]],
+    amounts: Mapping[str, Collection[int]],
+    aggregates: Iterable[str] = (),
+    progress: ReadProgress = untold,
+) -> SimulatedCloud:
+    """Return some hosts and all sharing providers, with the trees of both.
 
     It takes a request for the list of providers and for those that share, two for each sharing
     provider, one for each amount, one for each provider that is read and has not all amounts of
-    its classes free, and three for each provider without a summary.
+    its classes free, and three for each provider without a summary. Of a provider that is deleted
+    meanwhile, the cloud has only the name.
 
+    :param hosts: the root providers of the hosts.
     :param summaries: the provider summaries of earlier answers.
-    :param classes: the resource classes that matter; inventories of others may be left out.
+    :param amounts: the amounts of each resource class that any claim may take of one provider;
+        inventories of other classes may be left out. If a single claim may take all amounts, the
+        limits of the inventory do not matter. Without amounts of a class, all are read.
     :param aggregates: the aggregates that matter beside those of sharing providers.
-    :param amounts: the amounts of each resource class that any claim may take of one provider. If
-        a single claim may take them all, the limits of the inventory do not matter.
     """
-
-    def __init__(
-        self,
-        client: PlacementClient,
-        summaries: Summaries,
-        classes: Collection[str],
-        aggregates: Iterable[str] = (),
-        amounts: Mapping[str, Collection[int]] = MappingProxyType({}),
-    ) -> None:
-        self._amounts = [(name, amount) for name in amounts for amount in sorted(amounts[name])]
-        self._with_room: dict[str, set[ProviderId]] = {}
-        self._client, self._summaries, self._classes = client, summaries, frozenset(classes)
-        self._records = {record.uuid: record for record in client.providers()}
-        self._shared = {record.uuid for record in client.providers_with_trait(SHARING)}
-        self._aggregates = _aggregates(client, self._shared, aggregates)
-
-    def cloud(self, hosts: Collection[str], progress: ReadProgress = untold) -> SimulatedCloud:
-        """Return the hosts and all sharing providers, with the trees of both.
-
-        :param hosts: the root providers of the hosts.
-        """
-        records = self._records
-        roots = roots_of({uuid: record.parent_uuid for uuid, record in records.items()})
-        wanted = {*hosts, *(roots[uuid] for uuid in self._shared)}
-        read = [record for uuid, record in records.items() if roots[uuid] in wanted]
-        for name, amount in self._amounts:
-            uuids = {each.uuid for each in self._client.providers_with_room(name, amount)}
-            self._with_room[name] = self._with_room.get(name, uuids) & uuids
-        states: list[CloudProvider] = []
-        for number, record in enumerate(sorted(read, key=lambda record: record.name)):
-            progress(number, len(read))
-            states.append(self._state(record))
-        return SimulatedCloud(states)
-
-    def _state(self, record: Provider) -> CloudProvider:
-        """Return the state of a provider; nothing of a provider that was deleted meanwhile."""
-        bare = CloudProvider(
-            uuid=record.uuid,
-            name=record.name,
-            parent=record.parent_uuid if record.parent_uuid in self._records else None,
-            aggregates=frozenset(self._aggregates.get(record.uuid, ())),
-        )
+    providers = ProviderTrees(client.providers())
+    sharing = {record.uuid for record in client.providers_with_trait(SHARING)}
+    members = _aggregates(client, sharing, aggregates)
+    wanted = {*hosts, *(providers.roots[uuid] for uuid in sharing)}
+    read = [each for uuid, each in providers.by_id.items() if providers.roots[uuid] in wanted]
+    with_room: dict[str, set[str]] = {}
+    for name in amounts:
+        for amount in sorted(amounts[name]):
+            uuids = {each.uuid for each in client.providers_with_room(name, amount)}
+            with_room[name] = with_room.get(name, uuids) & uuids
+    states = []
+    for number, record in enumerate(sorted(read, key=lambda record: record.name)):
+        progress(number, len(read))
+        bare = replace(record, aggregates=frozenset(members.get(record.uuid, ())))
         try:
-            return self._read(record, bare)
+            states.append(_state(client, bare, summaries.get(record.uuid), amounts, with_room))
         except PlacementRefused as error:
             if error.status != 404:
                 raise
-            return bare
+            states.append(bare)
+    return SimulatedCloud(states)
 
-    def _has_room(self, uuid: ProviderId, names: Iterable[str]) -> bool:
-        """Tell whether a provider has all amounts free of its classes that matter."""
-        return all(uuid in self._with_room.get(name, ()) for name in self._classes & {*names})
 
-    def _read(self, record: Provider, state: CloudProvider) -> CloudProvider:
-        summary = self._summaries.get(record.uuid)
-        if summary is None:
-            used: Mapping[str, int] = self._client.usages(record.uuid)
-            traits = self._client.traits(record.uuid).names
-            has_class = True
-        else:
-            used = {name: of["used"] for name, of in summary["resources"].items()}
-            traits = frozenset(summary["traits"])
-            has_class = not self._classes.isdisjoint(used)
-        inventories: Mapping[str, Inventory] = {}
-        if summary is not None and self._has_room(record.uuid, used):
-            inventories = {
-                name: Inventory(total=summary["resources"][name]["capacity"], max_unit=MAX_AMOUNT)
-                for name in self._classes & used.keys()
-            }
-        elif has_class:
-            inventories = self._client.inventories(record.uuid).by_class
-        return replace(
-            state,
-            inventories=inventories,
-            traits=traits,
-            used={name: used.get(name, 0) for name in inventories},
-        )
+def _state(
+    client: PlacementClient,
+    record: Provider,
+    summary: Mapping[str, Any] | None,
+    classes: Collection[str],
+    with_room: Mapping[str, Collection[str]],
+) -> Provider:
+    """Return the state of a provider, with the inventories of the classes that matter."""
+    uuid, inventories = record.uuid, dict[str, Inventory]()
+    if summary is None:
+        used: Mapping[str, int] = client.usages(uuid)
+        traits = client.traits(uuid).names
+    else:
+        used = {name: of["used"] for name, of in summary["resources"].items()}
+        traits = frozenset(summary["traits"])
+    present = [name for name in classes if name in used]
+    if summary is not None and all(uuid in with_room.get(name, ()) for name in present):
+        for name in present:
+            capacity = summary["resources"][name]["capacity"]
+            inventories[name] = Inventory(total=capacity, max_unit=MAX_AMOUNT)
+    else:
+        inventories = dict(client.inventories(uuid).by_class)
+    used = {name: used.get(name, 0) for name in inventories}
+    return replace(record, inventories=inventories, traits=traits, used=used)

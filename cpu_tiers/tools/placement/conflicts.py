@@ -29,7 +29,7 @@ from typing import TypeVar
 import tenacity
 
 from cpu_tiers.accounting.holdings import sum_portions
-from cpu_tiers.model.providers import Excess, find_excesses
+from cpu_tiers.model.providers import Excess, Provider
 from cpu_tiers.placement.errors import (
     DataChanged,
     DuplicateName,
@@ -171,10 +171,13 @@ def _look(client: PlacementClient, changes: Sequence[Change]) -> list[Excess]:
 def _excesses(client: PlacementClient, changes: Sequence[Change]) -> Iterator[Excess]:
     after = sum_portions(after.allocations for _, after in changes)
     added = after - sum_portions(before.allocations for before, _ in changes)
-    for provider, amounts in added.items():
-        used = client.usages(provider)
-        inventories = client.inventories(provider).by_class
-        yield from find_excesses(provider, inventories, used, amounts)
+    for uuid, amounts in added.items():
+        by_class = client.inventories(uuid).by_class
+        inventories = {name: by_class[name] for name in amounts if name in by_class}
+        provider = Provider(
+            uuid=uuid, name=uuid, inventories=inventories, used=client.usages(uuid)
+        )
+        yield from provider.excesses()
 
 
 def _give_back(client: PlacementClient, changes: Sequence[Change]) -> bool:

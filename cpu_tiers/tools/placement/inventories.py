@@ -1,17 +1,19 @@
 """The inventories of compute hosts in Placement: reported amounts and oversold providers."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
-from cpu_tiers.accounting.holdings import ProviderId
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, PCPU, POLICY_TRAITS, VCPU, VCPU_SHARES
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_trait
-from cpu_tiers.model.providers import Excess, find_excesses, roots_of
-from cpu_tiers.placement.records import Provider
+from cpu_tiers.model.providers import Excess, HostShares, Provider, ProviderTrees
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.cloud_reader import ReadProgress, traits_of_providers, untold
+from cpu_tiers.tools.placement.cloud_reader import (
+    ReadProgress,
+    read_tree,
+    traits_of_providers,
+    untold,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,19 +46,18 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     It takes a request for each root provider and each NUMA node, and up to sixteen more.
     Storage pools and other providers without CPUs are left out.
     """
-    providers = {provider.uuid: provider for provider in client.providers()}
-    roots = roots_of({uuid: provider.parent_uuid for uuid, provider in providers.items()})
-    nodes: dict[ProviderId, list[ProviderId]] = {}
+    providers = ProviderTrees(client.providers())
+    nodes: dict[str, list[str]] = {}
     for node in client.providers_with_trait(NODE_TRAIT):
-        nodes.setdefault(roots.get(node.uuid, node.uuid), []).append(node.uuid)
+        nodes.setdefault(providers.roots.get(node.uuid, node.uuid), []).append(node.uuid)
     declined = {provider.uuid for provider in client.providers_with_trait(NO_NUMA_TRAIT)}
     telling = {provider.uuid for provider in client.providers_with_trait(count_trait(1))}
     functions = traits_of_providers(client, (MULTIPLIER_TRAIT, *POLICY_TRAITS))
     reports = []
-    by_name = sorted(providers.values(), key=lambda provider: provider.name)
+    by_name = sorted(providers.by_id.values(), key=lambda provider: provider.name)
     for number, provider in enumerate(by_name):
-        progress(number, len(providers))
-        if provider.parent_uuid is not None:
+        progress(number, len(by_name))
+        if provider.parent is not None:
             continue
         uuids = [provider.uuid, *nodes.get(provider.uuid, ())]
         classes = {name for uuid in uuids for name in client.inventories(uuid).by_class}
@@ -77,21 +78,6 @@ def survey(client: PlacementClient, progress: ReadProgress = untold) -> tuple[Ho
     return tuple(reports)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostShares:
-    """The shares of a host and of its child providers, and the excess of allocations there.
-
-    :param capacity: ``None`` if the host reports no shares.
-    :param held: the shares that each consumer holds, by the uuid of the
-        consumer; 0 for a consumer that holds only other resources of the host.
-    :param excesses: the resource classes, of any kind, with more allocated than the capacity.
-    """
-
-    capacity: int | None
-    held: Mapping[str, int]
-    excesses: tuple[Excess, ...] = ()
-
-
 def read_shares(client: PlacementClient, host: str) -> HostShares:
     """Return the shares of a host.
 
@@ -105,17 +91,15 @@ def read_shares(client: PlacementClient, host: str) -> HostShares:
             "Placement has no provider of that name",
             "name it as Nova does: --hostname",
         )
-    capacities, held, excesses = [], Counter[str](), list[Excess]()
-    for provider in client.providers_in_tree(root.uuid):
-        inventories, used = client.inventories(provider.uuid).by_class, Counter[str]()
-        if VCPU_SHARES in inventories:
-            capacities.append(inventories[VCPU_SHARES].capacity)
-        for consumer, resources in client.allocations(provider.uuid).items():
-            held[consumer] += resources.get(VCPU_SHARES, 0)
-            used.update(resources)
-        excesses += find_excesses(provider.name, inventories, used)
+    tree = read_tree(client, root.uuid)
+    shares = [p.inventories[VCPU_SHARES] for p in tree.providers if VCPU_SHARES in p.inventories]
     return HostShares(
-        capacity=sum(capacities) if capacities else None, held=held, excesses=tuple(excesses)
+        capacity=sum(inventory.capacity for inventory in shares) if shares else None,
+        held={
+            consumer: sum(amounts.get(VCPU_SHARES, 0) for amounts in held.values())
+            for consumer, held in tree.consumers.items()
+        },
+        excesses=tuple(excess for p in tree.used_providers() for excess in p.excesses()),
     )
 
 
@@ -143,4 +127,4 @@ def _excesses(client: PlacementClient, provider: Provider) -> Iterator[Excess]:
     used = client.usages(provider.uuid)
     if any(used.values()):
         inventories = client.inventories(provider.uuid).by_class
-        yield from find_excesses(provider.name, inventories, used)
+        yield from replace(provider, inventories=inventories, used=used).excesses()

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cpu_tiers.model.inventory import ProviderTree
+from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement.errors import Interrupted, PlacementError, ProviderInUse, ProviderNotFound
-from cpu_tiers.placement.records import Provider
 from cpu_tiers.placement.steps import ABSENT, PRESENT, Change, SetInventories
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.sync import sync
@@ -126,9 +126,9 @@ def _strays(client: PlacementClient, tree: ProviderTree) -> Iterable[Provider]:
     return tuple(
         provider
         for provider in family
-        if provider.parent_uuid in agents
+        if provider.parent in agents
         and provider.name not in wanted
-        and provider.name.startswith(f"{agents[provider.parent_uuid]}:")
+        and provider.name.startswith(f"{agents[provider.parent]}:")
     )
 
 
@@ -143,7 +143,7 @@ def _with_lookalikes(client: PlacementClient, error: ProviderNotFound) -> Provid
     similar = sorted(
         provider.name
         for provider in client.providers()
-        if provider.parent_uuid is None and provider.name.split(".")[0].lower() == label
+        if provider.parent is None and provider.name.split(".")[0].lower() == label
     )
     advice = (
         f"it has {', '.join(similar)}: if this is the same host, give the agent this name"

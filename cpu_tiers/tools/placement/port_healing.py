@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
 from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.port_bindings import (
-    HostTree,
     PortBinding,
     PortShortfall,
     bind,
@@ -24,6 +23,7 @@ from cpu_tiers.errors import CpuTiersError, InvalidInput
 from cpu_tiers.extra_specs.groups import GROUP_POLICY
 from cpu_tiers.model.inventory import limit_of
 from cpu_tiers.model.port import Port
+from cpu_tiers.model.providers import ProviderTrees
 from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 from cpu_tiers.placement.errors import DataChanged, InsufficientCapacity, UnknownNames
 from cpu_tiers.placement.records import Consumer
@@ -68,22 +68,19 @@ Read = Callable[[], ServerPorts | None]
 """Reads a server and its ports; ``None`` if the server is not to be healed here any more."""
 
 
-def read_tree(client: PlacementClient, root: ProviderId) -> HostTree:
-    """Return the providers of a host.
+def read_tree(client: PlacementClient, root: ProviderId) -> ProviderTrees:
+    """Return the providers of a host with their traits.
 
     :param root: the uuid of the root provider.
     """
-    family = client.providers_in_tree(root)
-    return HostTree(
-        root=root,
-        names={provider.uuid: provider.name for provider in family},
-        parents={p.uuid: p.parent_uuid for p in family if p.parent_uuid is not None},
-        traits={provider.uuid: client.traits(provider.uuid).names for provider in family},
+    return ProviderTrees(
+        replace(provider, traits=client.traits(provider.uuid).names)
+        for provider in client.providers_in_tree(root)
     )
 
 
 def plan_ports(
-    client: PlacementClient, tree: HostTree, server: ServerPorts, pending: Portion[ProviderId]
+    client: PlacementClient, tree: ProviderTrees, server: ServerPorts, pending: Portion[ProviderId]
 ) -> tuple[PortShortfall, ...]:
     """Return the shortfalls of a server's ports, and the providers that could serve them in place.
 
@@ -96,7 +93,7 @@ def plan_ports(
 
 
 def heal_ports(
-    client: PlacementClient, tree: HostTree, read: Read, record: Record
+    client: PlacementClient, tree: ProviderTrees, read: Read, record: Record
 ) -> tuple[PortShortfall, ...]:
     """Allocate the shortfalls of :func:`plan_ports`, and write the profiles of the ports.
 
@@ -165,7 +162,7 @@ def _recorded(
 
 def _plan(
     client: PlacementClient,
-    tree: HostTree,
+    tree: ProviderTrees,
     server: ServerPorts,
     present: Consumer,
     pending: Portion[ProviderId],
@@ -219,7 +216,7 @@ def _flavor_amounts(owner: Owner) -> dict[str, int]:
 
 
 def _served(
-    client: PlacementClient, tree: HostTree, server: ServerPorts, ports: Sequence[Port]
+    client: PlacementClient, tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]
 ) -> dict[str, PortShortfall]:
     """Return a shortfall for each unserved port, from one query for all ports."""
     try:
@@ -230,7 +227,7 @@ def _served(
     return {port.id: _shortfall(port, [way[port.id] for way in ways], tree) for port in ports}
 
 
-def _shortfall(port: Port, ways: Sequence[PortBinding], tree: HostTree) -> PortShortfall:
+def _shortfall(port: Port, ways: Sequence[PortBinding], tree: ProviderTrees) -> PortShortfall:
     if not ways:
         limit = "no device of the host fits, or none has room for all that the server lacks"
         return PortShortfall(port=port, limit=limit)
@@ -240,7 +237,7 @@ def _shortfall(port: Port, ways: Sequence[PortBinding], tree: HostTree) -> PortS
 
 
 def _ways(
-    client: PlacementClient, tree: HostTree, server: ServerPorts, ports: Sequence[Port]
+    client: PlacementClient, tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]
 ) -> list[dict[str, PortBinding]]:
     """Return the ways to serve the ports on this host: a binding for each port."""
     query = _query(tree, server, ports)
@@ -255,13 +252,13 @@ def _ways(
     ]
 
 
-def _query(tree: HostTree, server: ServerPorts, ports: Sequence[Port]) -> CandidateQuery:
-    flavor = server.owner.flavor
+def _query(tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]) -> CandidateQuery:
+    flavor, root = server.owner.flavor, next(iter(tree.roots.values()))
     parts = list(translate(ServerRequest(flavor=flavor, ports=tuple(ports))))
     groups = [part for part in parts if isinstance(part, RequestGroup)]
     return CandidateQuery(
         # Placement accepts in_tree only for a group with resources.
-        groups=tuple(g._replace(in_tree=tree.root) if g.resources else g for g in groups),
+        groups=tuple(g._replace(in_tree=root) if g.resources else g for g in groups),
         # Placement demands a policy for several groups. The flavor may have none, because its
         # server was booted when the ports requested nothing.
         group_policy=flavor.extra_specs.get(GROUP_POLICY, "none"),
@@ -281,7 +278,7 @@ def _names_are_known(client: PlacementClient, query: CandidateQuery) -> bool:
 
 def _limit(
     client: PlacementClient,
-    tree: HostTree,
+    tree: ProviderTrees,
     present: Consumer,
     lacks: Portion[ProviderId],
     pending: Portion[ProviderId],
@@ -298,5 +295,5 @@ def _limit(
             held = present.allocations.of(uuid).get(name, 0)
             left = (inventory.capacity if inventory else 0) - taken + held
             if limit := limit_of(name, amount + held, inventory, left):
-                limits.append(f"{tree.names[uuid]}: {limit}")
+                limits.append(f"{tree.name(uuid)}: {limit}")
     return "; ".join(limits)

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from cpu_tiers.accounting.holdings import Amounts, Portion, ProviderId, ProviderName
+from cpu_tiers.accounting.holdings import Amounts, Portion
 from cpu_tiers.model.document import MAX_BYTES, claims_json, load_json
 from cpu_tiers.model.inventory import MAX_CAPACITY, Inventory
 from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
+from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement.errors import PlacementAnswerCutOff, PlacementAnswerInvalid
 from cpu_tiers.placement.records import (
     AMOUNTS,
     INSTANCE,
     Consumer,
     Inventories,
-    Provider,
     Traits,
     read_inventory,
 )
@@ -135,11 +135,7 @@ def read_provider(response: PlacementResponse, body: object) -> Provider:
     uuid = response.read(body, "uuid", str)
     is_root = response.read(body, "root_provider_uuid", str) == uuid
     parent = None if is_root else response.read(body, "parent_provider_uuid", str)
-    return Provider(
-        uuid=ProviderId(uuid),
-        name=ProviderName(response.read(body, "name", str)),
-        parent_uuid=None if parent is None else ProviderId(parent),
-    )
+    return Provider(uuid=uuid, name=response.read(body, "name", str), parent=parent)
 
 
 def read_inventories(response: PlacementResponse) -> Inventories:

@@ -10,17 +10,17 @@ from functools import cached_property
 import os_resource_classes
 import os_traits
 
-from cpu_tiers.accounting.holdings import Amounts, ConsumerId, ProviderId, ProviderName
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId
 from cpu_tiers.model.candidates import CandidatesAnswer
+from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.placement.errors import PlacementError
-from cpu_tiers.placement.records import Inventories, Provider, Traits
+from cpu_tiers.placement.records import Inventories, Traits
 from cpu_tiers.tools.http.retries import RetryPolicy
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.exchange import NEWEST, Exchange
 from cpu_tiers.tools.placement.response import PlacementResponse, ShareNames
 from cpu_tiers.tools.simulation.cloud import SimulatedCloud
-from cpu_tiers.tools.simulation.providers import CloudProvider
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 
 
@@ -43,7 +43,7 @@ class SnapshotClient(PlacementClient):
         self.retry_policy = RetryPolicy()
         self._exchange = _NoRequests()
         self._snapshot = snapshot
-        self._providers_by_id = {p.uuid: p for p in snapshot.providers}
+        self._providers = ProviderTrees(snapshot.used_providers())
 
     @cached_property
     def _cloud(self) -> SimulatedCloud:
@@ -59,12 +59,12 @@ class SnapshotClient(PlacementClient):
         return allocations
 
     @cached_property
-    def _records_by_trait(self) -> dict[str, list[Provider]]:
-        records: dict[str, list[Provider]] = {}
-        for provider in self._snapshot.providers:
+    def _by_trait(self) -> dict[str, list[Provider]]:
+        by_trait: dict[str, list[Provider]] = {}
+        for provider in self.providers():
             for name in provider.traits:
-                records.setdefault(name, []).append(_record(provider))
-        return records
+                by_trait.setdefault(name, []).append(provider)
+        return by_trait
 
     def candidates(self, query: CandidateQuery) -> CandidatesAnswer:
         """Return the allocation candidates for ``query``."""
@@ -74,42 +74,36 @@ class SnapshotClient(PlacementClient):
         if not wanted:
             return frozenset()
         if kind == "traits":
-            in_use = frozenset(self._records_by_trait)
+            in_use = frozenset(self._by_trait)
             return in_use if only else in_use.union(os_traits.get_traits())
-        providers = self._snapshot.providers
-        in_use = frozenset(name for provider in providers for name in provider.inventories)
+        in_use = frozenset(name for each in self.providers() for name in each.inventories)
         return in_use.union(os_resource_classes.STANDARDS)
 
     def provider(self, provider_uuid: str) -> Provider:
         """Return the provider with this uuid."""
-        return _record(self._one(provider_uuid))
+        return self._one(provider_uuid)
 
     def providers_in_tree(self, provider_uuid: str) -> tuple[Provider, ...]:
         """Return all providers in the tree of this provider."""
-        root = self._cloud.root_of(provider_uuid)
-        return tuple(p for p in self.providers() if root and self._cloud.root_of(p.uuid) == root)
+        roots = self._providers.roots
+        root = roots.get(provider_uuid)
+        return tuple(each for each in self.providers() if root and roots[each.uuid] == root)
 
     def providers(self) -> tuple[Provider, ...]:
         """Return all providers of the cloud."""
-        return tuple(map(_record, self._snapshot.providers))
+        return tuple(self._providers.by_id.values())
 
     def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
         """Return the providers with a trait."""
-        return tuple(self._records_by_trait.get(name, ()))
+        return tuple(self._by_trait.get(name, ()))
 
     def providers_in_aggregate(self, aggregate: str) -> tuple[Provider, ...]:
         """Return the providers in an aggregate."""
-        providers = self._snapshot.providers
-        return tuple(_record(each) for each in providers if aggregate in each.aggregates)
+        return tuple(each for each in self.providers() if aggregate in each.aggregates)
 
     def providers_with_room(self, name: str, amount: int) -> tuple[Provider, ...]:
         """Return the providers of which a single claim may take an amount of a resource class."""
-        return tuple(
-            _record(each)
-            for each in self._snapshot.providers
-            if (inventory := each.inventories.get(name))
-            and not inventory.refusing(amount, inventory.capacity - self.usages(each.uuid)[name])
-        )
+        return tuple(each for each in self.providers() if each.has_room(name, amount))
 
     def find_provider(self, name: str) -> Provider | None:
         """Return the provider with this name, or ``None`` if there is no such provider."""
@@ -129,18 +123,15 @@ class SnapshotClient(PlacementClient):
 
     def usages(self, provider_uuid: str) -> dict[str, int]:
         """Return the allocated amounts of a provider, by resource class."""
-        usages = dict.fromkeys(self._one(provider_uuid).inventories, 0)
-        for amounts in self.allocations(provider_uuid).values():
-            for name, amount in amounts.items():
-                usages[name] = usages.get(name, 0) + amount
-        return usages
+        provider = self._one(provider_uuid)
+        return {**dict.fromkeys(provider.inventories, 0), **provider.used}
 
     def allocations(self, provider_uuid: str) -> dict[ConsumerId, Amounts]:
         """Return the amounts that each consumer has of a provider, by the consumer's uuid."""
         return dict(self._allocations.get(self._one(provider_uuid).uuid, {}))
 
-    def _one(self, provider_uuid: str) -> CloudProvider:
-        provider = self._providers_by_id.get(provider_uuid)
+    def _one(self, provider_uuid: str) -> Provider:
+        provider = self._providers.by_id.get(provider_uuid)
         if provider is None:
             raise NotInSnapshot(f"the snapshot has no provider {provider_uuid}", status=404)
         return provider
@@ -163,12 +154,3 @@ class _NoRequests(Exchange):
             method=method,
             path=path,
         )
-
-
-def _record(provider: CloudProvider) -> Provider:
-    parent = provider.parent
-    return Provider(
-        uuid=ProviderId(provider.uuid),
-        name=ProviderName(provider.name),
-        parent_uuid=None if parent is None else ProviderId(parent),
-    )

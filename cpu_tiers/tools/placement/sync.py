@@ -17,9 +17,9 @@ from cpu_tiers.accounting.holdings import (
 )
 from cpu_tiers.model.inventory import ProviderTree
 from cpu_tiers.model.numa import is_part
+from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement.errors import ProviderMismatch
 from cpu_tiers.placement.plan import steps
-from cpu_tiers.placement.records import Provider
 from cpu_tiers.placement.steps import Change, ProviderState, State, Step, bare_tree, tree_of
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.writer import Progress, Writer, carry_out
@@ -73,7 +73,7 @@ def _refuse_a_second_root(client: PlacementClient, name: str) -> None:
 def alike_roots(client: PlacementClient, name: str) -> list[str]:
     """Return the root providers that have the short or the fully qualified name of a host."""
     wanted = name.lower().split(".")
-    roots = (other.name for other in client.providers() if other.parent_uuid is None)
+    roots = (other.name for other in client.providers() if other.parent is None)
     labels = ((root, root.lower().split(".")) for root in roots)
     return [root for root, of in labels if of[: len(wanted)] == wanted[: len(of)]]
 
@@ -115,10 +115,10 @@ def read_state(client: PlacementClient, tree: ProviderTree) -> State:
 
 
 def _read_provider(
-    client: PlacementClient, provider: Provider, names: dict[ProviderId, ProviderName]
+    client: PlacementClient, provider: Provider, names: dict[str, str]
 ) -> ProviderState:
-    parent: ProviderName | None = None
-    if (uuid := provider.parent_uuid) is not None:
+    parent: str | None = None
+    if (uuid := provider.parent) is not None:
         # A provider that ``tree`` names may be in the tree of another root.
         parent = names.get(uuid) or client.provider(uuid).name
     return ProviderState(

@@ -32,7 +32,7 @@ again::
 Pure: no I/O, no configuration, no Nova.
 """
 
+from cpu_tiers.model.providers import Provider as CloudProvider
 from cpu_tiers.tools.simulation.cloud import Allocations, ClaimRefused, Search, SimulatedCloud
-from cpu_tiers.tools.simulation.providers import CloudProvider
 
 __all__ = ["Allocations", "ClaimRefused", "CloudProvider", "Search", "SimulatedCloud"]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.candidates import AllocationRequest, CandidatesAnswer
+from cpu_tiers.model.providers import Provider
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.simulation.providers import (
-    CloudProvider,
     HostProviders,
     Shape,
     Solution,
@@ -49,7 +49,7 @@ class SimulatedCloud:
     :raises KeyError: the parent of a provider is not among the providers.
     """
 
-    def __init__(self, providers: Iterable[CloudProvider]) -> None:
+    def __init__(self, providers: Iterable[Provider]) -> None:
         self._trees = trees_of(providers)
         self._providers = {
             provider.uuid: provider for providers in self._trees.values() for provider in providers

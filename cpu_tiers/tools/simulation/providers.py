@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import ClaimUnits, Inventory
 from cpu_tiers.model.names import SHARING
-from cpu_tiers.model.providers import roots_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CloudProvider:
-    """A resource provider of a cloud at a moment.
-
-    :param parent: the uuid of the parent provider; ``None`` for a root provider.
-    :param used: the allocated amounts by resource class.
-    """
-
-    uuid: str
-    name: str
-    parent: str | None = None
-    inventories: Mapping[str, Inventory] = field(default_factory=dict)
-    traits: frozenset[str] = frozenset()
-    aggregates: frozenset[str] = frozenset()
-    used: Mapping[str, int] = field(default_factory=dict)
+from cpu_tiers.model.providers import Provider, ProviderTrees
 
 
 class Stock:
@@ -57,7 +39,7 @@ class SimulatedProvider:
 
     __slots__ = ("_summary", "root", "state", "stocks")
 
-    def __init__(self, state: CloudProvider, root: str) -> None:
+    def __init__(self, state: Provider, root: str) -> None:
         self.state = state
         self.root = root
         self.stocks = {
@@ -93,16 +75,12 @@ class SimulatedProvider:
         return self._summary
 
 
-def trees_of(states: Iterable[CloudProvider]) -> dict[str, list[SimulatedProvider]]:
+def trees_of(states: Iterable[Provider]) -> dict[str, list[SimulatedProvider]]:
     """Return the providers by the uuid of their root provider, each root first."""
-    by_uuid = {state.uuid: state for state in states}
-    roots = roots_of({uuid: state.parent for uuid, state in by_uuid.items()})
-    trees: dict[str, list[SimulatedProvider]] = {}
-    for uuid, state in by_uuid.items():
-        trees.setdefault(roots[uuid], []).append(SimulatedProvider(state, roots[uuid]))
-    for providers in trees.values():
-        providers.sort(key=lambda provider: provider.state.parent is not None)
-    return trees
+    return {
+        root: [SimulatedProvider(state, root) for state in tree]
+        for root, tree in ProviderTrees(states).trees().items()
+    }
 
 
 def are_in(aggregates: Collection[str], member_of: Iterable[Collection[str]]) -> bool:

@@ -4,7 +4,8 @@
 fault and its place. A snapshot that leaves the company is masked first. Pure.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,10 +16,9 @@ from cpu_tiers.model.document import DocumentPlace
 from cpu_tiers.model.flavor import SIZES, Flavor
 from cpu_tiers.model.inventory import MAX_RATIO, Inventory
 from cpu_tiers.model.names import with_shares_named
-from cpu_tiers.model.providers import roots_of
+from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.placement.records import inventory_json, read_inventory
 from cpu_tiers.tools.simulation.cloud import Allocations, SimulatedCloud
-from cpu_tiers.tools.simulation.providers import CloudProvider
 
 FORMAT = "cpu-tiers cloud snapshot"
 VERSION = 1
@@ -42,7 +42,7 @@ class Snapshot:
     :param taken: when the cloud was read, in UTC; ``None`` if the document does not say so.
     """
 
-    providers: tuple[CloudProvider, ...]
+    providers: tuple[Provider, ...]
     consumers: Mapping[str, Allocations]
     flavors: tuple[Flavor, ...] = ()
     is_masked: bool = False
@@ -53,13 +53,15 @@ class Snapshot:
 
         :param is_empty: leave out the allocations.
         """
-        used: dict[str, dict[str, int]] = {}
-        for allocations in () if is_empty else self.consumers.values():
+        return SimulatedCloud(self.providers if is_empty else self.used_providers())
+
+    def used_providers(self) -> Iterator[Provider]:
+        """Yield the providers with what all consumers have of them."""
+        used: dict[str, Counter[str]] = {}
+        for allocations in self.consumers.values():
             for uuid, amounts in allocations.items():
-                sums = used.setdefault(uuid, {})
-                for name, amount in amounts.items():
-                    sums[name] = sums.get(name, 0) + amount
-        return SimulatedCloud(replace(p, used=used.get(p.uuid, {})) for p in self.providers)
+                used.setdefault(uuid, Counter()).update(amounts)
+        return (replace(p, used=used.get(p.uuid, {})) for p in self.providers)
 
     def to_json(self) -> dict[str, object]:
         """Return the document."""
@@ -157,8 +159,8 @@ class _Place(DocumentPlace):
         return None
 
 
-def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[CloudProvider]:
-    states: dict[str, CloudProvider] = {}
+def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[Provider]:
+    states: dict[str, Provider] = {}
     names = set[str]()
     for number, body in enumerate(bodies):
         place = at / number
@@ -185,9 +187,9 @@ def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[CloudProvider]:
     return states.values()
 
 
-def _provider(at: _Place, body: Mapping[str, Any]) -> CloudProvider:
+def _provider(at: _Place, body: Mapping[str, Any]) -> Provider:
     parent = body.get("parent_uuid")
-    return CloudProvider(
+    return Provider(
         uuid=at.text(body, "uuid"),
         name=at.text(body, "name"),
         parent=None if parent is None else (at / "parent_uuid").of(parent, str),
@@ -215,7 +217,7 @@ def _inventory(at: _Place, body: object) -> Inventory:
 
 
 def _consumers(
-    at: _Place, bodies: Mapping[str, object], providers: Iterable[CloudProvider]
+    at: _Place, bodies: Mapping[str, object], providers: Iterable[Provider]
 ) -> Mapping[str, Allocations]:
     classes = {provider.uuid: provider.inventories for provider in providers}
     consumers = {}
@@ -248,7 +250,7 @@ def _flavors(at: _Place, bodies: Iterable[object]) -> Iterable[Flavor]:
             yield Flavor(name=name, **sizes, extra_specs=specs)
 
 
-def _provider_json(provider: CloudProvider) -> dict[str, object]:
+def _provider_json(provider: Provider) -> dict[str, object]:
     return {
         "uuid": provider.uuid,
         "name": provider.name,
@@ -303,15 +305,12 @@ def _ids(kind: int, originals: Iterable[str]) -> dict[str, str]:
     return {name: str(UUID(int=(kind << 96) + n)) for n, name in enumerate(unique, start=1)}
 
 
-def _names(providers: Iterable[CloudProvider]) -> Mapping[str, str]:
+def _names(providers: Iterable[Provider]) -> Mapping[str, str]:
     """Return the new name of each provider; a name tells the host and the number in its tree."""
-    trees: dict[str, list[str]] = {}
-    for uuid, root in roots_of({p.uuid: p.parent for p in providers}).items():
-        trees.setdefault(root, []).append(uuid)
     return {
-        uuid: f"host-{host}" + (f"-provider-{number}" if number else "")
-        for host, tree in enumerate(trees.values(), start=1)
-        for number, uuid in enumerate(tree)
+        provider.uuid: f"host-{host}" + (f"-provider-{number}" if number else "")
+        for host, tree in enumerate(ProviderTrees(providers).trees().values(), start=1)
+        for number, provider in enumerate(tree)
     }
 
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from cpu_tiers.guest.tier import Tier, tier_of_amounts
 from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, VCPU, VCPU_SHARES
-from cpu_tiers.model.providers import roots_of
-from cpu_tiers.tools.simulation.providers import CloudProvider
+from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.tools.simulation.snapshot import Snapshot
 from cpu_tiers.translators.server_queries import DISABLED_TRAIT
 
@@ -108,11 +107,19 @@ def sold_cloud(snapshot: Snapshot, tiers: Iterable[Tier]) -> SoldCloud:
 
     :param tiers: the tiers that have names.
     """
-    roots = _roots(snapshot.providers)
+    providers = ProviderTrees(snapshot.providers)
+    hosts_by_id = {uuid: providers.root(uuid).name for uuid in providers.by_id}
     ordered = sorted(
-        snapshot.providers, key=lambda p: (roots[p.uuid], p.parent is not None, p.name)
+        snapshot.providers, key=lambda p: (hosts_by_id[p.uuid], p.parent is not None, p.name)
     )
-    parts = _parts(snapshot, roots, tuple(tiers))
+    parts: dict[str, dict[str, list[SoldPart]]] = {}
+    for consumer, allocations in snapshot.consumers.items():
+        tier = tier_of_amounts(allocations.values(), tuple(tiers))
+        for uuid, held in allocations.items():
+            place = hosts_by_id[uuid], providers.name(uuid)
+            for name, amount in held.items():
+                part = SoldPart(consumer, tier, *place, name, amount)
+                parts.setdefault(uuid, {}).setdefault(name, []).append(part)
     amounts: list[SoldAmount] = []
     listed: list[SoldPart] = []
     for provider in ordered:
@@ -121,7 +128,7 @@ def sold_cloud(snapshot: Snapshot, tiers: Iterable[Tier]) -> SoldCloud:
             sold = sorted(of_provider.get(name, ()))
             inventory = provider.inventories.get(name)
             capacity = inventory.capacity if inventory else 0
-            amounts.append(_amount(roots[provider.uuid], provider, name, capacity, sold))
+            amounts.append(_amount(hosts_by_id[provider.uuid], provider, name, capacity, sold))
             listed += sold
     hosts = frozenset(a.host for a in amounts if a.resource_class in (VCPU, PCPU))
     disabled = (p.name for p in ordered if p.parent is None and DISABLED_TRAIT in p.traits)
@@ -145,30 +152,8 @@ def common_domain(names: Iterable[str]) -> str:
     return f".{'.'.join(common)}" if common and not common[-1].isdecimal() else ""
 
 
-def _roots(providers: Iterable[CloudProvider]) -> Mapping[str, str]:
-    """Return the name of the root provider of each provider, by the provider's uuid."""
-    names = {provider.uuid: provider.name for provider in providers}
-    roots = roots_of({provider.uuid: provider.parent for provider in providers})
-    return {uuid: names[root] for uuid, root in roots.items()}
-
-
-def _parts(
-    snapshot: Snapshot, roots: Mapping[str, str], tiers: tuple[Tier, ...]
-) -> Mapping[str, Mapping[str, list[SoldPart]]]:
-    """Return what the consumers have, by the provider's uuid and the resource class."""
-    names = {provider.uuid: provider.name for provider in snapshot.providers}
-    parts: dict[str, dict[str, list[SoldPart]]] = {}
-    for consumer, allocations in snapshot.consumers.items():
-        tier = tier_of_amounts(allocations.values(), tiers)
-        for uuid, held in allocations.items():
-            for name, amount in held.items():
-                part = SoldPart(consumer, tier, roots[uuid], names[uuid], name, amount)
-                parts.setdefault(uuid, {}).setdefault(name, []).append(part)
-    return parts
-
-
 def _amount(
-    host: str, provider: CloudProvider, name: str, capacity: int, parts: list[SoldPart]
+    host: str, provider: Provider, name: str, capacity: int, parts: list[SoldPart]
 ) -> SoldAmount:
     tiers = _added((part.tier, TierSale(1, part.amount)) for part in parts)
     return SoldAmount(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.port_bindings import bind, parent_interfaces, read_binding
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.port import Port
@@ -60,7 +60,9 @@ def test_ports_of_two_kinds_are_served_by_two_devices(cloud: PlacementClient) ->
     assert bindings["p1"].allocation == uuid(cloud, BR_0)
     assert bindings["p2"].allocation == uuid(cloud, ENS_5)
     assert (used(cloud, BR_0), used(cloud, ENS_5)) == (1000, 500)
-    names = {provider.uuid: provider.name for provider in cloud.providers()}
+    names = {
+        ProviderId(provider.uuid): ProviderName(provider.name) for provider in cloud.providers()
+    }
     assert parent_interfaces(["p2"], bindings, names) == {"p2": "ens5"}
     delete(cloud, SERVER)
     assert (used(cloud, BR_0), used(cloud, ENS_5)) == (0, 0)

@@ -98,7 +98,7 @@ def test_a_provider_is_read_by_the_exact_name(client: PlacementClient) -> None:
     uuid = client.create_provider("rack 1/compute+1").uuid
     found = client.find_provider("rack 1/compute+1")
     assert found is not None
-    assert (found.uuid, found.parent_uuid) == (uuid, None)
+    assert (found.uuid, found.parent) == (uuid, None)
     assert client.find_provider("rack 1") is None
 
 

@@ -33,11 +33,10 @@ def test_a_snapshot_has_the_candidates_of_placement(embedded: PlacementClient) -
         Consumer(uuid=SERVER, allocations=Portion.by_id(claimed), project_id="p", user_id="u")
     )
     seen: list[tuple[int, int]] = []
-    providers, consumers = read_whole_cloud(embedded, lambda *done: seen.append(done))
+    snapshot = read_whole_cloud(embedded, lambda *done: seen.append(done))
     assert seen == [(number, len(states)) for number in range(len(states))]
-    assert {provider.uuid: provider for provider in providers}.keys() == {s.uuid for s in states}
-    assert consumers[SERVER] == claimed
-    snapshot = Snapshot(providers=providers, consumers=consumers)
+    assert {provider.uuid for provider in snapshot.providers} == {s.uuid for s in states}
+    assert snapshot.consumers[SERVER] == claimed
     cloud = Snapshot.parse(snapshot.to_json(), where="snapshot").cloud()
     for query in queries[:4]:
         found = {identity(r) for r in cloud.candidates(query).allocation_requests}

@@ -4,8 +4,8 @@ import pytest
 
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.errors import PlacementError
+from cpu_tiers.tools.placement.candidates import Explanation, explain
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.explanation import Explanation, explain
 from cpu_tiers.tools.simulation.reasons import ClaimLimit, HostReason
 from cpu_tiers.translators import ServerRequest
 from cpu_tiers.translators.server_queries import ServerQueries, server_queries

@@ -5,7 +5,7 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.cloud_reader import HostReader, read_empty_cloud
+from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud, read_hosts
 from tests.functional.placement.providing import provide, put_into_aggregate
 
 VCPU = CandidateQuery(groups=(RequestGroup(resources={"VCPU": 1}),))
@@ -25,7 +25,7 @@ def test_only_the_requested_host_with_the_pool_of_the_host_is_read(
     survey = CandidateSurvey(client, [VCPU])
     survey.answer([VCPU])
     seen.clear()
-    cloud = HostReader(client, survey.summaries, {"VCPU", "DISK_GB"}).cloud([one])
+    cloud = read_hosts(client, [one], survey.summaries, {"VCPU": (), "DISK_GB": ()})
     assert not any(two in line for line in seen)  # only hosts that are asked for are read
     # The summary of host a tells its use and its traits; the pool has no summary.
     assert sum(f"{one}/" in line for line in seen) == 1
@@ -52,7 +52,7 @@ def test_hosts_with_room_for_all_amounts_are_not_read(
     survey.answer([VCPU])
     seen.clear()
     amounts = {"VCPU": {2, 4, 6}}
-    cloud = HostReader(client, survey.summaries, amounts, (), amounts).cloud(hosts.values())
+    cloud = read_hosts(client, list(hosts.values()), survey.summaries, amounts)
     read = {name for name, uuid in hosts.items() if any(f"{uuid}/" in line for line in seen)}
     assert read == {"small", "limited", "limited-to-one-group"}
     asked = [line for line in seen if "?resources=" in line]
@@ -73,15 +73,17 @@ def test_no_provider_has_room_of_a_class_that_placement_does_not_know(
 def test_aggregates_of_the_query(client: PlacementClient) -> None:
     one = provide(client, "a", VCPU=8)
     aggregate = put_into_aggregate(client, one)
-    (host,) = HostReader(client, {}, {"VCPU"}, [aggregate]).cloud([one]).hosts
+    (host,) = read_hosts(client, [one], {}, {"VCPU": ()}, [aggregate]).hosts
     assert host.providers[0].state.aggregates == {aggregate}
 
 
 def test_a_provider_that_is_deleted_meanwhile_has_nothing(client: PlacementClient) -> None:
     one = provide(client, "a", VCPU=8)
-    reader = HostReader(client, {}, {"VCPU"})
-    client.delete_provider(one)
-    (host,) = reader.cloud([one]).hosts
+
+    def delete(*_: object) -> None:
+        client.delete_provider(one)
+
+    (host,) = read_hosts(client, [one], {}, {"VCPU": ()}, progress=delete).hosts
     assert (host.root, host.stocks) == (one, ())
 
 

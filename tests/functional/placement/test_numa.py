@@ -151,7 +151,7 @@ def test_an_empty_host_becomes_numa_aware_and_foreign_children_stay(
     root, card = client.find_provider("cn"), client.find_provider("cn_gpu")
     assert root is not None
     assert card is not None
-    assert card.parent_uuid == root.uuid
+    assert card.parent == root.uuid
     # no longer HW_NON_NUMA
     assert client.traits(root.uuid).names == {"CUSTOM_NUMA_NODES_1", "CUSTOM_NUMA_NODES_2"}
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.accounting.repeated_claims import CloudRoom
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.errors import InsufficientCapacity
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.placement.candidates import read_room
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.explanation import FlavorRoom, read_room
 from cpu_tiers.translators import ServerRequest, fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
 from cpu_tiers.translators.server_queries import ServerQueries, server_queries
@@ -21,7 +22,7 @@ from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide, put_into_aggregate
 from tests.random_clouds.drawing import draw_hosts, draw_server
 from tests.random_clouds.largest_packing import most_packages
-from tests.random_clouds.providers import CARD, NAMES, Providers
+from tests.random_clouds.providers import CARD, NAMES, ProviderTrees
 from tests.random_clouds.queries import request_of
 
 MOST = 24
@@ -42,7 +43,7 @@ def test_random_trees_take_as_many_claims_and_no_more(embedded: PlacementClient)
 def _check_cloud(client: PlacementClient, rng: random.Random) -> int:
     """Draw a cloud, and claim as many servers of a flavor as there is room for."""
     hosts = draw_hosts(rng, "cn")
-    Providers(hosts)
+    ProviderTrees(hosts)
     request = request_of(draw_server(rng, hosts))
     queries = tuple(query for query in (translate(request), fallback(request)) if query)
     (room,) = read_room(client, [ServerQueries(queries)])
@@ -93,7 +94,7 @@ def _consumer(allocations: Mapping[str, Mapping[str, int]]) -> Consumer:
 FLAVOR = Flavor(name="gold", vcpus=2, memory_mb=1024, root_gb=10)
 
 
-def read(client: PlacementClient) -> FlavorRoom:
+def read(client: PlacementClient) -> CloudRoom:
     (room,) = read_room(client, [server_queries(ServerRequest(flavor=FLAVOR))])
     return room
 

@@ -11,9 +11,9 @@ import pytest
 from cpu_tiers.accounting.holdings import Portion
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.placement.records import Consumer
+from cpu_tiers.tools.placement.candidates import Explanation, explain, read_room
 from cpu_tiers.tools.placement.client import PlacementClient
-from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud, read_whole_cloud, untold
-from cpu_tiers.tools.placement.explanation import Explanation, explain, read_room
+from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud, read_whole_cloud
 from cpu_tiers.tools.placement.inventories import read_excesses, survey
 from cpu_tiers.tools.placement.snapshot_client import NotInSnapshot, SnapshotClient
 from cpu_tiers.tools.simulation import SimulatedCloud
@@ -26,7 +26,7 @@ from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide
 from tests.random_clouds.drawing import draw_hosts, draw_server
-from tests.random_clouds.providers import CARD, NAMES, Providers
+from tests.random_clouds.providers import CARD, NAMES, ProviderTrees
 from tests.random_clouds.queries import request_of
 from tests.random_clouds.states import draw_state, write_state
 
@@ -52,7 +52,7 @@ def check_cloud(client: PlacementClient, rng: random.Random, *, is_flat: bool) -
         request = ServerRequest(flavor=FLAVOR)
     else:
         hosts = draw_hosts(rng, "cn")
-        Providers(hosts)
+        ProviderTrees(hosts)
         request = request_of(draw_server(rng, hosts))
     second = fallback(request)
     queries = ServerQueries((translate(request),), (second,) if second else ())
@@ -76,7 +76,7 @@ def empty_cloud(client: PlacementClient) -> SimulatedCloud:
 
 def snapshot_of(client: PlacementClient) -> Snapshot:
     """Return a snapshot that has gone through its file."""
-    providers, _ = read_whole_cloud(client, untold)
+    providers = read_whole_cloud(client).providers
     # The allocations of a random cloud are those of a consumer that only the database knows.
     usages = {p.uuid: client.usages(p.uuid) for p in providers}
     used = {u: {name: n for name, n in usage.items() if n} for u, usage in usages.items()}
@@ -124,8 +124,7 @@ def test_each_read_of_a_provider(embedded: PlacementClient) -> None:
             user_id="u",
         )
     )
-    providers, consumers = read_whole_cloud(embedded, untold)
-    client = SnapshotClient(Snapshot(providers=providers, consumers=consumers))
+    client = SnapshotClient(read_whole_cloud(embedded))
     for each in (client, embedded):
         assert each.provider(host).name == "one"
         assert [p.name for p in each.providers_in_tree(host)] == ["one"]

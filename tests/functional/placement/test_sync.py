@@ -123,7 +123,7 @@ def test_a_plan_lists_the_changes_of_the_sync(client: PlacementClient, seen: lis
 def test_children_come_under_the_parents(client: PlacementClient) -> None:
     sync(client, NUMA)
     root = uuid_of(client, "compute1")
-    parents = {p.name: p.parent_uuid for p in client.providers_in_tree(root)}
+    parents = {p.name: p.parent for p in client.providers_in_tree(root)}
     assert parents == {
         "compute1": None,
         "compute1_NUMA0": root,
@@ -175,7 +175,7 @@ def test_foreign_classes_and_traits_stay(client: PlacementClient) -> None:
     by_class = client.inventories(uuid).by_class
     assert {name: by_class[name] for name in foreign} == foreign
     assert client.traits(uuid).names == {"CUSTOM_RACK_7", "HW_NUMA_ROOT"}
-    assert client.provider(gpu.uuid).parent_uuid == uuid
+    assert client.provider(gpu.uuid).parent == uuid
 
 
 def test_a_managed_class_that_the_tree_lacks_goes(client: PlacementClient) -> None:

@@ -4,26 +4,25 @@ from typing import Any
 
 import pytest
 
-from cpu_tiers.accounting.holdings import Portion, ProviderId, ProviderName
-from cpu_tiers.accounting.port_bindings import HostTree, find_port_shortfalls
+from cpu_tiers.accounting.holdings import Portion, ProviderId
+from cpu_tiers.accounting.port_bindings import find_port_shortfalls
 from cpu_tiers.model.port import Port
+from cpu_tiers.model.providers import Provider, ProviderTrees
 
 HOST, AGENT, A, B = (ProviderId(uuid) for uuid in ("host", "agent", "a", "b"))
-TREE = HostTree(
-    root=HOST,
-    names={
-        HOST: ProviderName("c1"),
-        AGENT: ProviderName("c1:ovs"),
-        A: ProviderName("c1:ovs:br-a"),
-        B: ProviderName("c1:ovs:br-b"),
-    },
-    parents={AGENT: HOST, A: AGENT, B: AGENT},
-    traits={
-        HOST: frozenset(),
-        AGENT: frozenset({"CUSTOM_NORMAL"}),
-        A: frozenset({"CUSTOM_NORMAL", "CUSTOM_NET"}),
-        B: frozenset({"CUSTOM_NORMAL", "CUSTOM_NET", "CUSTOM_OLD"}),
-    },
+NORMAL = frozenset({"CUSTOM_NORMAL"})
+TREE = ProviderTrees(
+    [
+        Provider(uuid=HOST, name="c1"),
+        Provider(uuid=AGENT, name="c1:ovs", parent=HOST, traits=NORMAL),
+        Provider(uuid=A, name="c1:ovs:br-a", parent=AGENT, traits=NORMAL | {"CUSTOM_NET"}),
+        Provider(
+            uuid=B,
+            name="c1:ovs:br-b",
+            parent=AGENT,
+            traits=NORMAL | {"CUSTOM_NET", "CUSTOM_OLD"},
+        ),
+    ]
 )
 
 

@@ -1,27 +1,46 @@
 """The root of each provider, and the resource classes of which too much is allocated."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from cpu_tiers.model.inventory import Inventory
-from cpu_tiers.model.providers import Excess, find_excesses, roots_of
+from cpu_tiers.model.providers import Excess, Provider, ProviderTrees
+
+
+def providers(parents: Mapping[str, str | None]) -> ProviderTrees:
+    return ProviderTrees(
+        Provider(uuid=u, name=f"name of {u}", parent=p) for u, p in parents.items()
+    )
 
 
 def test_the_root_is_above_all_parents() -> None:
-    parents = {"pages": "node", "node": "host", "host": None, "pool": None}
-    assert roots_of(parents) == {"pages": "host", "node": "host", "host": "host", "pool": "pool"}
+    cloud = providers({"pages": "node", "node": "host", "host": None, "pool": None})
+    roots = {"pages": "host", "node": "host", "host": "host", "pool": "pool"}
+    assert cloud.roots == roots
+    assert cloud.root("pages").name == "name of host"
+    trees = {root: [each.uuid for each in tree] for root, tree in cloud.trees().items()}
+    assert trees == {"host": ["host", "pages", "node"], "pool": ["pool"]}
+    assert list(cloud.lineage("pages")) == ["pages", "node", "host"]
 
 
 def test_a_parent_that_is_not_listed_ends_the_way() -> None:
-    assert roots_of({"pages": "node", "node": "elsewhere"}) == {"pages": "node", "node": "node"}
+    cloud = providers({"pages": "node", "node": "elsewhere"})
+    assert cloud.roots == {"pages": "node", "node": "node"}
+    assert list(cloud.lineage("pages")) == ["pages", "node"]
+    assert (cloud.name("pages"), cloud.name("elsewhere")) == ("name of pages", "elsewhere")
 
 
 def test_a_cycle_of_parents_ends() -> None:
-    assert roots_of({"a": "b", "b": "c", "c": "a"}) == {"a": "c", "b": "c", "c": "c"}
-    assert roots_of({"a": "a", "b": "a"}) == {"a": "a", "b": "a"}
+    cloud = providers({"a": "b", "b": "c", "c": "a"})
+    assert cloud.roots == {"a": "c", "b": "c", "c": "c"}
+    assert list(cloud.lineage("a")) == ["a", "b", "c"]
+    assert providers({"a": "a", "b": "a"}).roots == {"a": "a", "b": "a"}
 
 
 def test_a_long_chain() -> None:
-    assert set(roots_of({n: n - 1 if n else None for n in range(100_000)}).values()) == {0}
+    chain = {str(n): str(n - 1) if n else None for n in range(100_000)}
+    assert set(providers(chain).roots.values()) == {"0"}
 
 
 INVENTORIES = {
@@ -32,24 +51,34 @@ INVENTORIES = {
 
 
 @pytest.mark.parametrize(
-    ("used", "classes", "excesses"),
+    ("used", "excesses"),
     [
-        pytest.param({"VCPU": 12, "MEMORY_MB": 1024}, None, [], id="full is no excess"),
-        pytest.param({"VCPU": 13}, None, [Excess("c", "VCPU", 13, 12)], id="13 of 12"),
-        pytest.param({"VCPU": 13}, {"MEMORY_MB"}, [], id="another class than the given"),
-        pytest.param({"PCPU": 1}, None, [], id="a class without an inventory"),
+        pytest.param({"VCPU": 12, "MEMORY_MB": 1024}, [], id="full is no excess"),
+        pytest.param({"VCPU": 13}, [Excess("c", "VCPU", 13, 12)], id="13 of 12"),
+        pytest.param({"PCPU": 1}, [], id="a class without an inventory"),
         pytest.param(
             {"VCPU": 99, "MEMORY_MB": 1025},
-            None,
             [Excess("c", "MEMORY_MB", 1025, 1024), Excess("c", "VCPU", 99, 12)],
             id="two classes, by name",
         ),
     ],
 )
-def test_find_excesses(
-    used: dict[str, int], classes: set[str] | None, excesses: list[Excess]
-) -> None:
-    assert list(find_excesses("c", INVENTORIES, used, classes)) == excesses
+def test_excesses(used: dict[str, int], excesses: list[Excess]) -> None:
+    assert Provider(uuid="u", name="c", inventories=INVENTORIES, used=used).excesses() == excesses
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "has_room"),
+    [
+        pytest.param("VCPU", 5, True, id="5 of 12 - 7"),
+        pytest.param("VCPU", 6, False, id="6 of 12 - 7"),
+        pytest.param("MEMORY_MB", 1025, False, id="more than max_unit"),
+        pytest.param("PCPU", 1, False, id="a class without an inventory"),
+    ],
+)
+def test_room(name: str, amount: int, has_room: bool) -> None:
+    provider = Provider(uuid="u", name="c", inventories=INVENTORIES, used={"VCPU": 7})
+    assert provider.has_room(name, amount) == has_room
 
 
 def test_the_text() -> None:

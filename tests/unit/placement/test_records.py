@@ -50,7 +50,7 @@ def test_the_parent_of_a_provider(parent: str | None, root: str, expected: str |
         "parent_provider_uuid": parent,
     }
     play = Play(version("1.39"), answer(200, item))
-    assert play.client().provider("x").parent_uuid == expected
+    assert play.client().provider("x").parent == expected
 
 
 def test_an_inventory_is_written_with_placements_fields_only() -> None:

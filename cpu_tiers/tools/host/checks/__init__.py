@@ -12,13 +12,12 @@ from cpu_tiers.tools.host.checks.delivery import (
     deliveries,
     wanted_cpus,
 )
-from cpu_tiers.tools.host.checks.evidence import Allocated, Evidence, due_weight
+from cpu_tiers.tools.host.checks.evidence import Evidence, due_weight
 from cpu_tiers.tools.host.checks.finding import Finding, Kind
 from cpu_tiers.tools.host.checks.weights import check_claims, check_controls, check_weights
 
 __all__ = [
     "TOLERANCE",
-    "Allocated",
     "Delivery",
     "Evidence",
     "Finding",

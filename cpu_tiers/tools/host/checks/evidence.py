@@ -7,23 +7,7 @@ from cpu_tiers.guest.occupancy import Occupancy
 from cpu_tiers.guest.tier import flavor_shares, has_novas_old_default
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import CpuTime, Domain, GuestCgroup, HostCgroups, HostLoad
-from cpu_tiers.model.providers import Excess
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allocated:
-    """The allocations of a host in Placement.
-
-    :param capacity: the capacity of the inventory; ``None`` if the host reports no VCPU_SHARES.
-    :param shares: the allocated amount by the uuid of the consumer, for all consumers that have
-        an allocation on the host; 0 for a consumer with allocations of other classes only.
-    :param excesses: the resource classes of the host's providers with more allocated than the
-        capacity.
-    """
-
-    capacity: int | None
-    shares: Mapping[str, int]
-    excesses: tuple[Excess, ...] = ()
+from cpu_tiers.model.providers import HostShares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +28,7 @@ class Evidence:
     host: Occupancy
     dedicated_cpus: CpuSet
     cgroups: HostCgroups | None = None
-    allocated: Allocated | None = None
+    allocated: HostShares | None = None
     spent: Mapping[str, tuple[CpuTime, ...]] = field(default_factory=dict)
     load: HostLoad = field(default_factory=HostLoad)
     seconds: float = 0.0

@@ -115,7 +115,7 @@ def check_claims(evidence: Evidence) -> Iterator[Finding]:
         dedicated = [evidence.is_dedicated(cpus) for cpus in domain.vcpu_sets]
         shared_cpus = CpuSet() if dedicated and all(dedicated) else host.shared_cpus
         requested = requested_amounts(domain, shared_cpus)[VCPU_SHARES]
-        allocation = allocated.shares.get(domain.uuid or "")
+        allocation = allocated.held.get(domain.uuid or "")
         if requested != (allocation or 0):
             amount = "nothing on this host" if allocation is None else str(allocation)
             text = f"it requests {requested} {VCPU_SHARES}, and {amount} is allocated to it"

@@ -15,7 +15,8 @@ from cpu_tiers.model.domain import (
     HostLoad,
     Version,
 )
-from cpu_tiers.tools.host.checks import Allocated, Evidence, Finding, audit, due_weight
+from cpu_tiers.model.providers import HostShares
+from cpu_tiers.tools.host.checks import Evidence, Finding, audit, due_weight
 
 SHARED, DEDICATED = CpuSet({0, 1}), CpuSet({2, 3})
 
@@ -68,7 +69,7 @@ def cgroups(
 def evidence(
     *domains: Domain,
     found: HostCgroups | None = None,
-    allocated: Allocated | None = None,
+    allocated: HostShares | None = None,
     spent: Mapping[str, tuple[CpuTime, ...]] | None = None,
     dedicated: CpuSet = DEDICATED,
     load: HostLoad | None = None,

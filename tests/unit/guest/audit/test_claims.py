@@ -3,8 +3,7 @@ import pytest
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.model.providers import Excess
-from cpu_tiers.tools.host.checks import Allocated
+from cpu_tiers.model.providers import Excess, HostShares
 from tests.unit.guest.audit.hosts import SHARED, evidence, guest, summary
 
 GOLD = guest("gold", 200, SHARED, SHARED, multiplier="100")
@@ -30,7 +29,7 @@ PINNED = guest("pinned", 100, CpuSet({2}), multiplier="100")
     ],
 )
 def test_claims(domain: Domain, held: dict[str, int], found: tuple[int, str] | None) -> None:
-    host = evidence(domain, allocated=Allocated(capacity=800, shares=held))
+    host = evidence(domain, allocated=HostShares(capacity=800, held=held))
     expected = []
     if found is not None:
         text = f"it requests {found[0]} {VCPU_SHARES}, and {found[1]} is allocated to it"
@@ -40,18 +39,18 @@ def test_claims(domain: Domain, held: dict[str, int], found: tuple[int, str] | N
 
 def test_a_pinned_guest_where_nova_conf_has_neither_set() -> None:
     pinned = guest("pinned", 100, CpuSet({0}), multiplier="100")
-    allocated = Allocated(capacity=800, shares={"pinned-uuid": 0})
+    allocated = HostShares(capacity=800, held={"pinned-uuid": 0})
     assert summary(evidence(pinned, allocated=allocated, dedicated=CpuSet(range(4)))) == []
 
 
 def test_a_host_that_reports_no_shares_is_not_judged() -> None:
-    assert summary(evidence(GOLD, allocated=Allocated(capacity=None, shares={}))) == []
+    assert summary(evidence(GOLD, allocated=HostShares(capacity=None, held={}))) == []
 
 
 def test_allocations_beyond_the_capacity_are_reported() -> None:
     """Also on a host that reports no shares."""
     excesses = (Excess("compute1", "VCPU", 13, 12),)
-    allocated = Allocated(capacity=None, shares={}, excesses=excesses)
+    allocated = HostShares(capacity=None, held={}, excesses=excesses)
     assert summary(evidence(GOLD, allocated=allocated)) == [
         ("overcommitted", "provider compute1", "13 VCPU are allocated, of 12")
     ]
