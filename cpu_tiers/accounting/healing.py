@@ -129,15 +129,15 @@ def _whole_additions(
     root, *nodes = tree.providers
     whole = {shortfall.consumer: shortfall for shortfall in shortfalls}
     amounts = {consumer: shortfall.resources for consumer, shortfall in whole.items()}
-    assignment = assign_to_nodes(tree, amounts if nodes else {}, residents, used)
+    relocations, unplaced = assign_to_nodes(tree, amounts if nodes else {}, residents, used)
     reasons: dict[ConsumerId, list[str]] = {}
-    for part in assignment.unplaced:
+    for part in unplaced:
         reasons.setdefault(part.consumer, []).append(part.why)
     without_node = (
         Addition(shortfall=whole[c], goes_to=Portion(), limits={root.name: "; ".join(reason)})
         for c, reason in reasons.items()
     )
-    on_nodes = {r.consumer: r.resources for r in assignment.relocations}
+    on_nodes = {r.consumer: r.resources for r in relocations}
     by_provider: dict[ProviderName, list[Shortfall]] = {}
     for consumer, shortfall in whole.items():
         if consumer in reasons:

@@ -68,26 +68,6 @@ class Shortfall:
         return self.resources.get(VCPU_SHARES, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """Whether a provider has room for a shortfall.
-
-    :param limit: the reason why there is no room; empty if there is room.
-    """
-
-    shortfall: Shortfall
-    limit: str
-
-    def fault(self, provider: str) -> Fault:
-        """Return the message for a shortfall without room."""
-        owner = self.shortfall.owner
-        return Fault(
-            where=f"{owner.name}, flavor {owner.flavor.name}",
-            given=f"asks {provider} for {self.limit}",
-            allowed="move it to another host or resize it",
-        )
-
-
 def missing_shares(
     amounts: Mapping[ConsumerId, Amounts], owners: Mapping[ConsumerId, Owner]
 ) -> tuple[Shortfall, ...]:
@@ -136,33 +116,6 @@ def lacks_shares(amounts: Amounts) -> bool:
     return VCPU in amounts and VCPU_SHARES not in amounts
 
 
-def check_rooms(
-    inventories: Mapping[P, Mapping[str, Inventory]],
-    used: Portion[P],
-    shortfalls: Mapping[P, Iterable[Shortfall]],
-) -> dict[P, tuple[Verdict, ...]]:
-    """Return a verdict for each shortfall of each provider.
-
-    The smallest shortfall of a provider gets its room first, so that as few servers as
-    possible are refused.
-
-    :param inventories: that the providers have, or are going to have; a provider that is not
-        here has none.
-    :param used: what all consumers hold.
-    """
-    verdicts: dict[P, list[Verdict]] = {}
-    for provider, of_provider in shortfalls.items():
-        stock, taken = inventories.get(provider, {}), used.of(provider)
-        left = {name: i.capacity - taken.get(name, 0) for name, i in stock.items()}
-        verdicts[provider] = []
-        for shortfall in sorted(of_provider, key=lambda s: (s.shares, s.consumer)):
-            limit = limits_of(shortfall.resources, stock, left)
-            if not limit:
-                left |= {name: left[name] - n for name, n in shortfall.resources.items()}
-            verdicts[provider].append(Verdict(shortfall=shortfall, limit=limit))
-    return {provider: tuple(of_provider) for provider, of_provider in verdicts.items()}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
     """The amounts to add to the allocations of a consumer.
@@ -180,8 +133,13 @@ class Addition:
     @property
     def faults(self) -> tuple[Fault, ...]:
         """Return the message for each provider that has no room."""
+        owner = self.shortfall.owner
         return tuple(
-            Verdict(shortfall=self.shortfall, limit=limit).fault(provider)
+            Fault(
+                where=f"{owner.name}, flavor {owner.flavor.name}",
+                given=f"asks {provider} for {limit}",
+                allowed="move it to another host or resize it",
+            )
             for provider, limit in self.limits.items()
         )
 
@@ -215,19 +173,30 @@ def additions_of(
     used: Portion[ProviderName],
     shortfalls: Mapping[ProviderName, Iterable[Shortfall]],
 ) -> tuple[Addition, ...]:
-    """Return the additions by consumer, from shortfalls by provider, with the limits."""
+    """Return the additions by consumer, from shortfalls by provider, with the limits.
+
+    The smallest shortfall of a provider gets its room first, so that as few servers as
+    possible are refused.
+
+    :param inventories: that the providers have, or are going to have; a provider that is not
+        here has none.
+    :param used: what all consumers hold.
+    """
     additions: dict[ConsumerId, Addition] = {}
-    for provider, verdicts in check_rooms(inventories, used, shortfalls).items():
-        for verdict in verdicts:
-            shortfall = verdict.shortfall
-            before = additions.get(
-                shortfall.consumer, Addition(shortfall=shortfall, goes_to=Portion())
-            )
+    for provider, of_provider in shortfalls.items():
+        stock, taken = inventories.get(provider, {}), used.of(provider)
+        left = {name: i.capacity - taken.get(name, 0) for name, i in stock.items()}
+        for shortfall in sorted(of_provider, key=lambda s: (s.shares, s.consumer)):
+            limit = limits_of(shortfall.resources, stock, left)
+            if not limit:
+                left |= {name: left[name] - n for name, n in shortfall.resources.items()}
+            nothing = Addition(shortfall=shortfall, goes_to=Portion())
+            before = additions.get(shortfall.consumer, nothing)
             goes_to = before.goes_to + Portion({provider: shortfall.resources})
             additions[shortfall.consumer] = Addition(
                 shortfall=replace(shortfall, resources=goes_to.total),
                 goes_to=goes_to,
-                limits={**before.limits, **({provider: verdict.limit} if verdict.limit else {})},
+                limits={**before.limits, **({provider: limit} if limit else {})},
             )
     return tuple(additions.values())
 

@@ -85,14 +85,14 @@ def plan_moves(
     added = Holdings({consumer: addition.goes_to for consumer, addition in additions.items()})
     going = {consumer: (on_root + added).of(consumer)[root] for consumer in on_root}
     used = on_nodes.total + added.total.without(root)
-    assignment = assign_to_nodes(tree, going, residents, used)
+    relocations, unplaced = assign_to_nodes(tree, going, residents, used)
     return MovePlan(
         host=root,
         consumers=tuple(sorted(of_root)),
         residents=residents,
         additions=additions,
-        relocations=() if assignment.unplaced else assignment.relocations,
-        unplaced=assignment.unplaced,
+        relocations=() if unplaced else relocations,
+        unplaced=unplaced,
     )
 
 

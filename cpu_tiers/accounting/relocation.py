@@ -120,14 +120,6 @@ class UnplacedPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeAssignment:
-    """The relocations of the consumers that fit, each whole, and the parts that do not fit."""
-
-    relocations: tuple[Relocation, ...]
-    unplaced: tuple[UnplacedPart, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
     """A part of a consumer, to be moved to one node."""
 
@@ -150,10 +142,10 @@ def relocate(
 
     :raises ServersDoNotFit: with every server for which no node has room.
     """
-    assignment = assign_to_nodes(tree, of_root, residents, used)
-    if assignment.unplaced:
-        raise ServersDoNotFit(part.fault for part in assignment.unplaced)
-    return assignment.relocations
+    relocations, unplaced = assign_to_nodes(tree, of_root, residents, used)
+    if unplaced:
+        raise ServersDoNotFit(part.fault for part in unplaced)
+    return relocations
 
 
 def assign_to_nodes(
@@ -161,8 +153,10 @@ def assign_to_nodes(
     of_root: Mapping[ConsumerId, Amounts],
     residents: Mapping[ConsumerId, Resident],
     used: Portion[ProviderName] = _NOTHING,
-) -> NodeAssignment:
+) -> tuple[tuple[Relocation, ...], tuple[UnplacedPart, ...]]:
     """Assign consumers to NUMA nodes, as far as the nodes have room.
+
+    Returns the relocations of the consumers that fit, each whole, and the parts that do not fit.
 
     :param tree: the provider tree of the host as it is going to be.
     :param of_root: what each consumer holds of the root, or is going to hold.
@@ -174,10 +168,8 @@ def assign_to_nodes(
     moves = _moves(of_root, residents, moving, page_sizes(tree))
     places, unplaced = _place(moves, read_nodes(tree, used))
     homeless = {part.consumer for part in unplaced}
-    return NodeAssignment(
-        relocations=tuple(r for r in _relocations(moves, places) if r.consumer not in homeless),
-        unplaced=tuple(unplaced),
-    )
+    fitting = (r for r in _relocations(moves, places) if r.consumer not in homeless)
+    return tuple(fitting), tuple(unplaced)
 
 
 def _moves(

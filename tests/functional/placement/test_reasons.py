@@ -25,7 +25,7 @@ from cpu_tiers.translators.constraints import constraints, without
 from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.random_clouds.drawing import draw_hosts, draw_server
-from tests.random_clouds.providers import CARD, NAMES, ProviderTrees, placement_rows
+from tests.random_clouds.providers import CARD, NAMES, Providers, placement_rows
 from tests.random_clouds.queries import request_of
 from tests.random_clouds.states import CLASSES, TRAITS, draw_query, draw_state, write_state
 
@@ -92,7 +92,7 @@ def anchored(query: CandidateQuery) -> CandidateQuery:
 def check_nodes(client: PlacementClient, rng: random.Random) -> Counter[str]:
     """Compare hosts with NUMA nodes, pages and devices, some with limits of a claim."""
     hosts = draw_hosts(rng, "cn")
-    ProviderTrees(hosts)
+    Providers(hosts)
     with placement_rows() as rows:
         for row, (limit,) in enumerate(rows.execute("SELECT total FROM inventories").fetchall()):
             if rng.random() < 0.2:

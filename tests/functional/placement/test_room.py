@@ -22,7 +22,7 @@ from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide, put_into_aggregate
 from tests.random_clouds.drawing import draw_hosts, draw_server
 from tests.random_clouds.largest_packing import most_packages
-from tests.random_clouds.providers import CARD, NAMES, ProviderTrees
+from tests.random_clouds.providers import CARD, NAMES, Providers
 from tests.random_clouds.queries import request_of
 
 MOST = 24
@@ -43,7 +43,7 @@ def test_random_trees_take_as_many_claims_and_no_more(embedded: PlacementClient)
 def _check_cloud(client: PlacementClient, rng: random.Random) -> int:
     """Draw a cloud, and claim as many servers of a flavor as there is room for."""
     hosts = draw_hosts(rng, "cn")
-    ProviderTrees(hosts)
+    Providers(hosts)
     request = request_of(draw_server(rng, hosts))
     queries = tuple(query for query in (translate(request), fallback(request)) if query)
     (room,) = read_room(client, [ServerQueries(queries)])

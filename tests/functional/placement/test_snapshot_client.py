@@ -26,7 +26,7 @@ from tests import made_once
 from tests.draws import clouds, repeatable
 from tests.functional.placement.providing import provide
 from tests.random_clouds.drawing import draw_hosts, draw_server
-from tests.random_clouds.providers import CARD, NAMES, ProviderTrees
+from tests.random_clouds.providers import CARD, NAMES, Providers
 from tests.random_clouds.queries import request_of
 from tests.random_clouds.states import draw_state, write_state
 
@@ -52,7 +52,7 @@ def check_cloud(client: PlacementClient, rng: random.Random, *, is_flat: bool) -
         request = ServerRequest(flavor=FLAVOR)
     else:
         hosts = draw_hosts(rng, "cn")
-        ProviderTrees(hosts)
+        Providers(hosts)
         request = request_of(draw_server(rng, hosts))
     second = fallback(request)
     queries = ServerQueries((translate(request),), (second,) if second else ())

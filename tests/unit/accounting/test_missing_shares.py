@@ -6,10 +6,10 @@ import pytest
 
 from cpu_tiers.accounting.holdings import ConsumerId, Holdings, Portion, ProviderName
 from cpu_tiers.accounting.missing_shares import (
+    Addition,
     Owner,
     Shortfall,
-    Verdict,
-    check_rooms,
+    additions_of,
     divide_by_vcpu,
     missing_shares,
 )
@@ -102,17 +102,16 @@ def test_demands_are_divided_as_vcpu_is_held() -> None:
     }
 
 
-def verdicts(
+def additions(
     inventories: Mapping[str, Inventory], used: Mapping[str, int], shortfalls: Iterable[Shortfall]
-) -> tuple[Verdict, ...]:
+) -> tuple[Addition, ...]:
     one = ProviderName("one")
-    portion = Portion({one: used})
-    return check_rooms({one: inventories}, portion, {one: shortfalls})[one]
+    return additions_of({one: inventories}, Portion({one: used}), {one: shortfalls})
 
 
 def refused(shares: Inventory, used: int, *shortfalls: Shortfall) -> list[str]:
-    found = verdicts({SHARES: shares}, {"VCPU": 2, SHARES: used}, shortfalls)
-    return [verdict.fault("one").given for verdict in found if verdict.limit]
+    found = additions({SHARES: shares}, {"VCPU": 2, SHARES: used}, shortfalls)
+    return [fault.given for addition in found for fault in addition.faults]
 
 
 def test_servers_up_to_the_capacity_are_admitted() -> None:
@@ -162,9 +161,12 @@ def test_a_server_without_holdings_needs_room_for_every_class() -> None:
         {"VCPU": 2, "MEMORY_MB": 512, SHARES: 200},
         {"VCPU": 1, "VGPU": 1, SHARES: 300},
     ]
-    shortfalls = [Shortfall(consumer=C, owner=owner({}), resources=want) for want in wants]
-    assert [verdict.limit for verdict in verdicts(inventories, used, shortfalls)] == [
-        "",
-        "512 MEMORY_MB: only 0 of 1536 are left",
-        f"1 VGPU: there is no inventory of it; 300 {SHARES}: only 200 of 400 are left",
+    shortfalls = [
+        Shortfall(consumer=ConsumerId(c), owner=owner({}), resources=want)
+        for c, want in zip("abc", wants, strict=True)
+    ]
+    assert [dict(addition.limits) for addition in additions(inventories, used, shortfalls)] == [
+        {},
+        {"one": "512 MEMORY_MB: only 0 of 1536 are left"},
+        {"one": f"1 VGPU: there is no inventory of it; 300 {SHARES}: only 200 of 400 are left"},
     ]

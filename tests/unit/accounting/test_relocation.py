@@ -297,6 +297,6 @@ def test_large_pages_of_no_chosen_size_are_the_size_with_the_most_memory() -> No
 
 def test_the_placed_servers_and_the_unplaced_server_are_told_apart() -> None:
     held = {"a": resources(512, VCPU=1), "b": resources(512, VCPU=9)}  # 8 to one server
-    assignment = assign_to_nodes(TREE, by_consumer(held), {})
-    assert [relocation.consumer for relocation in assignment.relocations] == ["a"]
-    assert [part.consumer for part in assignment.unplaced] == ["b"]
+    relocations, unplaced = assign_to_nodes(TREE, by_consumer(held), {})
+    assert [relocation.consumer for relocation in relocations] == ["a"]
+    assert [part.consumer for part in unplaced] == ["b"]
