@@ -1,16 +1,11 @@
 """Seam that gives a claim back if Placement has allocated more than the capacity of a provider.
 
-Some Placements grant claims at the same time although their sum exceeds the capacity (decision
-D89). The seam reads the providers again after each claim. The last claim reads the sum of all
-claims, so no excess stays unseen. The wrapper waits for a random time and looks again before it
-gives a claim back, so that not all servers lose their claims.
+Decision D89; :mod:`cpu_tiers.model.oversold` says how a claim is given back.
 """
 
 from __future__ import annotations
 
 import logging
-import random
-import time
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -19,6 +14,7 @@ from nova import exception
 from nova.context import RequestContext
 
 from cpu_tiers.in_time import Beside
+from cpu_tiers.model import oversold
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Excess, Provider
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
@@ -29,17 +25,11 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-LONGEST_PAUSE = 0.5
-"""Seconds, at most, before the second look, and before a claim that was given back is repeated."""
-
 MOST_CLAIMS = 3
 """So many times a host is claimed before nova-scheduler claims the next host."""
 
 _LOOK = Beside("look for oversold claims", seconds=5.0)
 """Bounds the requests that only read. A write is not left alone: its claim would be in doubt."""
-
-_TRIES = 4
-"""How often the allocations are given back, as often as Nova's ``retries`` tries a claim."""
 
 _FAILED = (*NO_ANSWER, ArithmeticError)
 """Placement does not answer, or answers with other JSON, such as an infinite ratio."""
@@ -73,7 +63,7 @@ def _give_back_oversold(
     for _ in range(MOST_CLAIMS - 1):
         if not claim.is_oversold() or not claim.give_back():
             return claimed
-        _pause()
+        oversold.pause()
         try:
             claimed = original(self, context, consumer_uuid, alloc_request, *args, **kwargs)
         except exception.AllocationUpdateFailed as error:
@@ -103,6 +93,7 @@ class _Claim:
     ) -> None:
         self._client, self._context, self._server = client, context, server
         self._before = before
+        self._consumer: Mapping[str, Any] = {}
         # Nova claims nothing new of a provider of which the consumer has allocations already.
         self._added = {uuid: wanted[uuid] for uuid in wanted if uuid not in before}
 
@@ -115,10 +106,7 @@ class _Claim:
 
     def _look_twice(self) -> bool:
         try:
-            if not list(self._excesses()):
-                return False
-            _pause()
-            excesses = list(self._excesses())
+            excesses = oversold.lasting_excesses(self._excesses)
         except _FAILED as error:
             LOG.warning(
                 "It is not known whether the claim of server %s is oversold: %r",
@@ -148,33 +136,24 @@ class _Claim:
         return read(self._client, self._context, url, version=_VERSION)
 
     def give_back(self) -> bool:
-        """Write the allocations of before the claim; tell whether Placement has certainly done so.
+        """Write the allocations of before the claim; tell whether they are certainly written."""
+        after = {**self._before, **self._added}
+        fault = oversold.give_back(self._before, after, self._present, self._restore, _FAILED)
+        if fault:
+            text = fault if isinstance(fault, str) else repr(fault)
+            LOG.error(
+                "The oversold claim of server %s may not be given back: %s", self._server, text
+            )
+        return not fault
 
-        Another service may write the consumer at the same time, and an answer may be lost after
-        Placement has written, so each try reads the consumer first.
-        """
-        fault: object = None
-        for _ in range(_TRIES):
-            try:
-                now = self._client.get_allocs_for_consumer(self._context, self._server)
-                if _amounts(now) == self._before:
-                    return True
-                if _amounts(now) != {**self._before, **self._added}:
-                    fault = "another service has changed the allocations"
-                    break
-                fault = self._restore(now)
-                if not fault:
-                    return True
-            except _FAILED as error:
-                fault = repr(error)
-            _pause()
-        LOG.error("The oversold claim of server %s may not be given back: %s", self._server, fault)
-        return False
+    def _present(self) -> _Allocations:
+        self._consumer = self._client.get_allocs_for_consumer(self._context, self._server)
+        return _amounts(self._consumer)
 
-    def _restore(self, now: Mapping[str, Any]) -> str:
+    def _restore(self) -> str:
         """Send the write; return the fault, or an empty text."""
-        kept = {uuid: now["allocations"][uuid] for uuid in self._before}
-        body = {self._server: {**now, "allocations": kept}}
+        kept = {uuid: self._consumer["allocations"][uuid] for uuid in self._before}
+        body = {self._server: {**self._consumer, "allocations": kept}}
         response = self._client.post(
             "/allocations", body, version=_VERSION, global_request_id=self._context.global_id
         )
@@ -198,10 +177,6 @@ def _amounts(body: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 def _inventory(body: Mapping[str, Any]) -> Inventory:
     names = ("total", "reserved", "max_unit", "allocation_ratio")
     return Inventory(**{name: body[name] for name in names})
-
-
-def _pause() -> None:
-    time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  # no secret
 
 
 SEAMS = (

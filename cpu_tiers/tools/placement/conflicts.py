@@ -12,23 +12,20 @@ A write to a consumer that exists is not sent again without a read if its answer
 (:meth:`~cpu_tiers.tools.placement.client.PlacementClient.set_consumers`): the operation starts
 again in the same way.
 
-Some Placements grant claims at the same time although their sum exceeds the capacity (decision
-D89). A client with ``gives_back_oversold`` therefore reads the providers again after each claim.
-The last claim reads the sum of all claims, so no excess stays unseen. Each client with an excess
-waits for a random time and looks again, so that not all clients give their claim back.
+A client with ``gives_back_oversold`` reads the providers again after each claim
+(:mod:`cpu_tiers.model.oversold`).
 """
 
 import itertools
 import logging
-import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 import tenacity
 
-from cpu_tiers.accounting.holdings import sum_portions
+from cpu_tiers.accounting.holdings import Portion, ProviderId, sum_portions
+from cpu_tiers.model import oversold
 from cpu_tiers.model.providers import Excess, Provider
 from cpu_tiers.placement.errors import (
     DataChanged,
@@ -48,12 +45,6 @@ T = TypeVar("T")
 G = TypeVar("G", int, int | None)
 
 _LONGEST_PAUSE_SECONDS = 1.0
-
-LONGEST_PAUSE = 0.5
-"""Seconds, at most, before the second look, and before a claim that was given back is repeated."""
-
-_TRIES = 4
-"""How often the allocations are given back while other clients write at the same time."""
 
 Change = tuple[Consumer, Consumer]
 """A consumer as it was read, and the same consumer as it is to be written."""
@@ -147,11 +138,8 @@ def set_consumers(client: PlacementClient, *changes: Change) -> None:
     if not client.gives_back_oversold:
         return
     excesses = _look(client, changes)
-    if excesses:
-        _pause()
-        excesses = _look(client, changes)
     if excesses and _give_back(client, changes):
-        _pause()
+        oversold.pause()
         raise OversoldClaim(
             f"Placement has allocated {', '.join(map(str, excesses))}, more than the capacity; the"
             " allocations are given back. Run the command again, and cpu-tiers placement check"
@@ -161,7 +149,7 @@ def set_consumers(client: PlacementClient, *changes: Change) -> None:
 def _look(client: PlacementClient, changes: Sequence[Change]) -> list[Excess]:
     """Return the excesses of the added classes; no excess if Placement does not answer."""
     try:
-        return list(_excesses(client, changes))
+        return oversold.lasting_excesses(lambda: _excesses(client, changes))
     except PlacementError as error:
         names = ", ".join(after.uuid for _, after in changes)
         LOG.warning("It is not known whether the claim of %s is oversold: %s", names, error)
@@ -183,27 +171,18 @@ def _excesses(client: PlacementClient, changes: Sequence[Change]) -> Iterator[Ex
 def _give_back(client: PlacementClient, changes: Sequence[Change]) -> bool:
     """Write the former allocations of the consumers; tell whether the write was confirmed."""
     before, after = ([change[n].allocations for change in changes] for n in (0, 1))
-    fault: object = None
-    for _ in range(_TRIES):
-        try:
-            present = [client.consumer(change[1].uuid) for change in changes]
-            now = [consumer.allocations for consumer in present]
-            if now == before:
-                return True  # only the answer was lost
-            if now != after:
-                fault = "another client has changed the allocations"
-                break
-            client.set_consumers(
-                *(replace(c, allocations=had) for c, had in zip(present, before, strict=True))
-            )
-            return True
-        except PlacementError as error:
-            fault = error
-            _pause()
-    names = ", ".join(change[1].uuid for change in changes)
-    LOG.error("The oversold allocations of %s may not be given back: %s", names, fault)
-    return False
+    present: list[Consumer] = []
 
+    def read() -> list[Portion[ProviderId]]:
+        present[:] = [client.consumer(change[1].uuid) for change in changes]
+        return [consumer.allocations for consumer in present]
 
-def _pause() -> None:
-    time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  # no secret
+    def write() -> None:
+        restored = zip(present, before, strict=True)
+        client.set_consumers(*(replace(now, allocations=had) for now, had in restored))
+
+    fault = oversold.give_back(before, after, read, write, PlacementError)
+    if fault:
+        names = ", ".join(change[1].uuid for change in changes)
+        LOG.error("The oversold allocations of %s may not be given back: %s", names, fault)
+    return not fault

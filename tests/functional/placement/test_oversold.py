@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cpu_tiers.accounting.holdings import Portion
+from cpu_tiers.model import oversold
 from cpu_tiers.model.candidates import AllocationRequest
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Excess
@@ -24,7 +25,7 @@ Faults = list[tuple[str, str]]
 @pytest.fixture
 def host(client: PlacementClient, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return a host of 8 units, for a client that gives back."""
-    monkeypatch.setattr(conflicts, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(oversold, "LONGEST_PAUSE", 0.0)
     client.gives_back_oversold = True
     uuid = client.create_provider("compute1").uuid
     by_class = {"NUMA_THREAD": Inventory(total=8, max_unit=8)}

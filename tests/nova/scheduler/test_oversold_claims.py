@@ -15,6 +15,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from nova import exception
 from nova.scheduler.client import report
 
+from cpu_tiers.model import oversold
 from cpu_tiers.nova.scheduler import oversold_claims
 from tests.nova.computes import WEIGHER, Computes
 from tests.nova.kinds import Kind
@@ -119,7 +120,7 @@ def another_writes(placement: Placement) -> Any:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oversold_claims, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(oversold, "LONGEST_PAUSE", 0.0)
 
 
 def test_a_claim_that_fits_costs_three_reads() -> None:
