@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from oslo_config import cfg
 
@@ -120,15 +120,8 @@ _OTHERS = {ZONE: "default zone", AGGREGATE: "no aggregate"}
 HostGroups = Mapping[str, frozenset[str]]
 """The names of the hosts of each group."""
 
-
-def add_group_argument(parser: ArgumentParser) -> None:
-    """Add the argument."""
-    parser.add_argument(
-        "--group-by",
-        choices=(ZONE, AGGREGATE),
-        help="also show what is left of each availability zone or host aggregate, for which Nova's"
-        " API is asked; a snapshot has only the uuids of aggregates",
-    )
+_Given = tuple[Sequence[Tier], Sequence[AuditedHost], CloudSource]
+"""The tiers, the audits of hosts and the cloud of the arguments."""
 
 
 def read_host_groups(cloud: CloudSource, kind: str) -> HostGroups:
@@ -175,16 +168,8 @@ OVER = 3
 """The exit status if more is allocated of a resource class of a provider than the capacity."""
 
 
-class _Arguments(NamedTuple):
-    """What the arguments say."""
-
-    tiers: Sequence[Tier]
-    reports: Sequence[AuditedHost]
-    cloud: CloudSource
-
-
-def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _Arguments:
-    """Read the files.
+def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _Given:
+    """Return the tiers, the audits of hosts and the cloud.
 
     :raises InvalidInput: with the faults of all arguments.
     """
@@ -200,7 +185,7 @@ def _read(parsed_args: Namespace, cloud_source: Callable[[], CloudSource]) -> _A
     cloud = faults.read(cloud_source)
     faults.raise_if_any()
     assert cloud is not None, "a fault was raised"  # noqa: S101  # narrows the type
-    return _Arguments(tiers, [report for report in reports if report], cloud)
+    return tiers, [report for report in reports if report], cloud
 
 
 class CloudShow(NovaConfCommand, ListCommand):
@@ -238,20 +223,26 @@ class CloudShow(NovaConfCommand, ListCommand):
             help="show servers on the page with their names, for which Nova's API is asked",
         )
         add_tier_argument(parser)
-        add_group_argument(parser)
+        parser.add_argument(
+            "--group-by",
+            choices=(ZONE, AGGREGATE),
+            help="also show what is left of each availability zone or host aggregate, for which"
+            " Nova's API is asked; a snapshot has only the uuids of aggregates",
+        )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Read the cloud, write the page, and list the amounts."""
         conf = self.nova_conf()
         given = _read(parsed_args, partial(self.cloud_source, parsed_args, conf))
+        tiers, _, source = given
         kind = parsed_args.group_by
-        named = read_host_groups(given.cloud, kind) if kind else {}  # it may be refused
-        cloud = sold_cloud(given.cloud.snapshot or _read_cloud(given.cloud), given.tiers)
+        named = read_host_groups(source, kind) if kind else {}  # it may be refused
+        cloud = sold_cloud(source.snapshot or _read_cloud(source), tiers)
         groups = groups_of(cloud.hosts, named, kind) if kind else {}
         is_text = parsed_args.formatter == self.formatter_default
-        rooms = self._rooms(conf, given) if is_text or parsed_args.html else []
+        rooms = self._rooms(conf, source, tiers) if is_text or parsed_args.html else []
         if parsed_args.html:
-            names = _server_names(given.cloud) if parsed_args.names else {}
+            names = _server_names(source) if parsed_args.names else {}
             _write(parsed_args.html, cloud, given, names, rooms, groups)
         self.status = OVER if cloud.excesses else 0
         if self.status and not is_text:
@@ -260,14 +251,16 @@ class CloudShow(NovaConfCommand, ListCommand):
         parsed_args.cloud, parsed_args.rooms, parsed_args.groups = cloud, rooms, groups
         return rows_of(cloud, groups if kind else None)
 
-    def _rooms(self, conf: cfg.ConfigOpts, given: _Arguments) -> list[TierRoom]:
+    def _rooms(
+        self, conf: cfg.ConfigOpts, cloud: CloudSource, tiers: Sequence[Tier]
+    ) -> list[TierRoom]:
         """Return how many more servers of each tier fit; nothing without flavors."""
         if self.wants_embedded:  # has no Nova beside it
             return []
         with ProgressLine("asking for the room of each tier"):
             try:
-                self.find_tiers(conf, given.cloud)
-                return tier_rooms(given.cloud, conf, given.tiers)
+                self.find_tiers(conf, cloud)
+                return tier_rooms(cloud, conf, tiers)
             except CpuTiersError as error:  # the rest of the answer is complete
                 LOG.warning("How many more servers of each tier fit is left out: %s", error)
                 return []
@@ -291,24 +284,23 @@ def _server_names(cloud: CloudSource) -> Mapping[str, str]:
 def _write(
     path: str,
     cloud: SoldCloud,
-    given: _Arguments,
+    given: _Given,
     server_names: Mapping[str, str],
     rooms: Sequence[TierRoom],
     groups: HostGroups,
 ) -> None:
+    tiers, reports, read_from = given
     faults = FaultList()
-    for host in sorted(
-        {report.host for report in given.reports} - {a.host for a in cloud.amounts}
-    ):
+    for host in sorted({report.host for report in reports} - {a.host for a in cloud.amounts}):
         allowed = "name the file after a host of the cloud, such as compute-1.json"
         faults.add("--audit", f"the cloud has no host {host}", allowed)
     faults.raise_if_any()
     from cpu_tiers.tools.page.cloud import cloud_page
 
     source = f"Placement, asked at {moment(datetime.now(UTC))}."
-    if snapshot := given.cloud.snapshot:
+    if snapshot := read_from.snapshot:
         time = f" of {moment(snapshot.taken)}" if snapshot.taken else ""
-        source = f"The snapshot {given.cloud.name}{time}."
-    tiers = [tier.name for tier in given.tiers]
-    page = cloud_page(cloud, tiers, given.reports, source, server_names, rooms, groups)
+        source = f"The snapshot {read_from.name}{time}."
+    names = [tier.name for tier in tiers]
+    page = cloud_page(cloud, names, reports, source, server_names, rooms, groups)
     write_output(path, page.html().encode(), private=True)  # a page has names of a cloud

@@ -88,7 +88,12 @@ class ConcurrentClaims:
         """
         granted = [self._round() for _ in range(rounds)]
         if max(granted) < self.capacity:
-            raise _inconclusive(max(granted), self.capacity, self.failures)
+            reason = f"; the first failed claim: {self.failures[0]}" if self.failures else ""
+            raise PlacementError(
+                f"the check has no result: Placement granted at most {max(granted)} of"
+                f" {self.capacity} units, so too few claims succeeded to tell whether Placement"
+                f" grants too many{reason}"
+            )
         return ClaimsResult(
             rounds=rounds,
             oversold_rounds=sum(amount > self.capacity for amount in granted),
@@ -169,11 +174,3 @@ def _remove(client: PlacementClient, provider: ProviderId, consumers: list[Consu
             for consumer in consumers:
                 client.delete_allocations(consumer.uuid)
             client.delete_provider(provider)
-
-
-def _inconclusive(granted: int, capacity: int, failures: list[PlacementError]) -> PlacementError:
-    reason = f"; the first failed claim: {failures[0]}" if failures else ""
-    return PlacementError(
-        f"the check has no result: Placement granted at most {granted} of {capacity} units, so"
-        f" too few claims succeeded to tell whether Placement grants too many{reason}"
-    )

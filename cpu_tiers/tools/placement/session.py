@@ -110,23 +110,20 @@ def opened_services(conf: cfg.ConfigOpts) -> Iterator[Services]:
     placement = load_adapter(conf)
 
     def adapter(service_type: str) -> Adapter:
-        return placement if service_type == SERVICE_TYPE else _beside(placement, service_type)
+        if service_type == SERVICE_TYPE:
+            return placement
+        return Adapter(
+            session=placement.session,
+            auth=placement.auth,
+            service_type=service_type,
+            interface=placement.interface,
+            region_name=placement.region_name,
+        )
 
     try:
         yield Services(adapter=adapter)
     finally:
         placement.session.session.close()
-
-
-def _beside(placement: Adapter, service_type: str) -> Adapter:
-    """Return an adapter for another service, with the credentials of Placement's adapter."""
-    return Adapter(
-        session=placement.session,
-        auth=placement.auth,
-        service_type=service_type,
-        interface=placement.interface,
-        region_name=placement.region_name,
-    )
 
 
 def load_adapter(conf: cfg.ConfigOpts) -> Adapter:
