@@ -24,7 +24,7 @@ from cpu_tiers.tools.frame.cloud_source import (
 from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, add_snapshot_argument
+from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
@@ -50,12 +50,13 @@ class Capacity(NovaConfCommand, ListCommand):
     larger if they share a provider, such as a storage pool.
     """
 
+    takes_snapshot = True
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavors and the length of lists."""
         add_flavors_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
-        add_snapshot_argument(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Ask Placement, and list the flavors."""

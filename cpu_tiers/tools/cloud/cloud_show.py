@@ -26,11 +26,7 @@ from cpu_tiers.tools.frame.documents import read_bytes, read_json
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.server_arguments import (
-    add_snapshot_argument,
-    add_tier_argument,
-    read_tiers,
-)
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.page.cloud_data import AuditedHost, AuditFinding, GuestFigures
 from cpu_tiers.tools.placement.cloud_reader import read_sold_cloud
@@ -200,9 +196,10 @@ class CloudShow(NovaConfCommand, ListCommand):
     formatter_namespace = "cpu_tiers.formatter.cloud"
     formatter_default = "text"
 
+    takes_snapshot = True
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the source, the tiers and the page."""
-        add_snapshot_argument(parser)
         parser.add_argument(
             "--html",
             metavar="FILE",

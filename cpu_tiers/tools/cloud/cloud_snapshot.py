@@ -12,7 +12,6 @@ from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.tools.frame.cloud_source import CloudSource, warn_of_left_out_flavors
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.server_arguments import add_snapshot_argument
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.cloud_reader import read_whole_cloud
 from cpu_tiers.tools.simulation.snapshot import Snapshot, masked
@@ -26,6 +25,8 @@ class CloudSnapshot(NovaConfCommand):
     The command asks Placement and Nova, and changes nothing. Only the user may read the file.
     """
 
+    takes_snapshot = True
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the file and for the names in it."""
         parser.add_argument("file", metavar="FILE", help="path of the file to write")
@@ -38,7 +39,6 @@ class CloudSnapshot(NovaConfCommand):
         parser.add_argument(
             "--no-flavors", action="store_true", help="ask only Placement, and not Nova"
         )
-        add_snapshot_argument(parser)
 
     def take_action(self, parsed_args: Namespace) -> None:
         """Read the cloud and write the file."""

@@ -17,7 +17,6 @@ from cpu_tiers.model.request import CandidateQuery
 from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import add_snapshot_argument
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
@@ -62,12 +61,13 @@ class Explain(NovaConfCommand, ShowCommand):
     formatter_namespace = "cpu_tiers.formatter.explain"
     formatter_default = "text"
 
+    takes_snapshot = True
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the server and the length of lists."""
         add_source_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
-        add_snapshot_argument(parser)
         parser.add_argument(
             "--decisions",
             metavar="FILE",

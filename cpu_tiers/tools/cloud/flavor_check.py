@@ -20,12 +20,13 @@ from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import Check, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import (
+from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
-    add_snapshot_argument,
+    queries_of,
+    request_of,
     requests_numa_nodes,
+    tell_unknown_additions,
 )
-from cpu_tiers.tools.frame.server_request import queries_of, request_of, tell_unknown_additions
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.placement.cloud_reader import read_empty_cloud
 from cpu_tiers.tools.simulation.reasons import hosts_of, never_served
@@ -56,6 +57,8 @@ class FlavorCheck(NovaConfCommand, ListCommand):
 
     all_help = "check all flavors of the cloud: ask Nova with the credentials in [placement]"
 
+    takes_snapshot = True
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavors and the checks."""
         parser.add_argument(
@@ -64,7 +67,6 @@ class FlavorCheck(NovaConfCommand, ListCommand):
             metavar="FLAVORS.json",
             help="output of `openstack flavor show -f json` or `flavor list --long -f json`",
         )
-        add_snapshot_argument(parser)
         add_numa_argument(parser, is_of_spec=True)
         parser.add_argument(
             "--hosts",

@@ -13,7 +13,7 @@ from cpu_tiers.tools.frame.cloud_source import CloudSource
 from cpu_tiers.tools.frame.documents import read_flavors
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand, TextList
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments, add_snapshot_argument
+from cpu_tiers.tools.frame.server_arguments import add_flavors_arguments
 from cpu_tiers.tools.frame.terminal import ProgressLine
 
 LOG = logging.getLogger(__name__)
@@ -30,10 +30,11 @@ class FlavorPair(NovaConfCommand, ListCommand):
     formatter_namespace = "cpu_tiers.formatter.pair"
     formatter_default = "text"
 
+    takes_snapshot = True
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the flavors."""
         add_flavors_arguments(parser)
-        add_snapshot_argument(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
         """Work out the pair of each flavor, and list the pairs that flavors lack."""

@@ -8,11 +8,11 @@ from cpu_tiers import extensions
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.frame.formatting import FormattedValue, ShowCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import add_snapshot_argument, requests_numa_nodes
 from cpu_tiers.tools.frame.server_request import (
     add_request_arguments,
     add_source_arguments,
     read_source,
+    requests_numa_nodes,
 )
 from cpu_tiers.translators import fallback, translate
 from cpu_tiers.translators.cheaper_query import cheaper
@@ -26,11 +26,12 @@ _FORMS: Mapping[str, Callable[[CandidateQuery], CandidateQuery]] = {
 class RequestShow(NovaConfCommand, ShowCommand):
     """Show the Placement query for a server of a flavor."""
 
+    takes_snapshot = True
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the server and the form of the query."""
         add_source_arguments(parser)
         add_request_arguments(parser, is_of_spec=True)
-        add_snapshot_argument(parser)
         parser.add_argument(
             "--form",
             choices=sorted(_FORMS),

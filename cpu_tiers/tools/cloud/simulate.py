@@ -22,12 +22,13 @@ from cpu_tiers.tools.frame.documents import read_bytes, read_flavors
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
 from cpu_tiers.tools.frame.safe_files import write_output
-from cpu_tiers.tools.frame.server_arguments import (
+from cpu_tiers.tools.frame.server_arguments import add_tier_argument, read_tiers
+from cpu_tiers.tools.frame.server_request import (
     add_numa_argument,
-    add_tier_argument,
-    read_tiers,
+    queries_of,
+    request_of,
+    tell_unknown_additions,
 )
-from cpu_tiers.tools.frame.server_request import queries_of, request_of, tell_unknown_additions
 from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.simulation.comparison import ENOUGH_SEEDS, compare, verdict
 from cpu_tiers.tools.simulation.policies import NOVA, WEIGHERS, Policy

@@ -15,13 +15,13 @@ from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
 from cpu_tiers.tools.frame.documents import read_json
 from cpu_tiers.tools.frame.formatting import FormattedValue, ListCommand
 from cpu_tiers.tools.frame.nova_conf_command import NovaConfCommand
-from cpu_tiers.tools.frame.server_arguments import add_snapshot_argument, requests_numa_nodes
 from cpu_tiers.tools.frame.server_request import (
     add_aggregate_argument,
     add_request_arguments,
     add_source_arguments,
     queries_of,
     read_source,
+    requests_numa_nodes,
     tell_unknown_additions,
 )
 from cpu_tiers.tools.frame.terminal import ProgressLine
@@ -44,12 +44,13 @@ class Weigh(NovaConfCommand, ListCommand):
     resource classes and the traits.
     """
 
+    takes_snapshot = True
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments for the server, its candidates and the scoring."""
         add_source_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
-        add_snapshot_argument(parser)
         parser.add_argument(
             "--candidates",
             metavar="FILE",

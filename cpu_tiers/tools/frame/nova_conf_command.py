@@ -69,6 +69,9 @@ class NovaConfCommand(Command):
     auth_required = True
     """Has the openstack client authenticate before it runs the command."""
 
+    takes_snapshot = False
+    """Whether the command reads a cloud, or a snapshot of a cloud in its place."""
+
     snapshot_refusal: str | None = None
     """Why ``--snapshot`` is refused, such as :data:`WRITES`."""
 
@@ -108,6 +111,12 @@ class NovaConfCommand(Command):
                 help="path of nova.conf, for the options of Nova and of cpu-tiers; may be"
                 " repeated"
                 + ("" if self.needs_nova_conf else " (default: the defaults of the options)"),
+            )
+        if self.takes_snapshot:
+            parser.add_argument(
+                "--snapshot",
+                metavar="FILE",
+                help="read this file of `cpu-tiers cloud snapshot` instead of Placement and Nova",
             )
         if self.snapshot_refusal:
             parser.add_argument("--snapshot", type=self._refuse_snapshot, help=SUPPRESS)

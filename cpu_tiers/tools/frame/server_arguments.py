@@ -1,18 +1,14 @@
-"""Arguments that several commands have: a server, flavors, NUMA nodes, a snapshot and tiers."""
+"""Arguments that several commands have: a server, flavors and tiers."""
 
 import re
-from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from oslo_config import cfg
-
 from cpu_tiers.errors import FaultList
-from cpu_tiers.extra_specs.numa import asks_for_nodes
 from cpu_tiers.guest.tier import Tier, multiplier_of
 from cpu_tiers.model.domain import Domain
-from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.tools.frame.documents import read_flavor, read_image
 
 if TYPE_CHECKING:
@@ -53,43 +49,6 @@ def add_flavors_arguments(parser: ArgumentParser) -> None:
         default=[],
         metavar="NAME",
         help="name or id of a flavor of the cloud; may be repeated",
-    )
-
-
-def add_numa_argument(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
-    """Add the arguments ``--numa`` and ``--no-numa``.
-
-    :param is_of_spec: the command is about the query of the spec, and not about what
-        nova-scheduler would do now.
-    """
-    unset = "request them for servers with hw:numa_nodes" if is_of_spec else "request none"
-    parser.add_argument(
-        "--numa",
-        action=BooleanOptionalAction,
-        help="request NUMA nodes from Placement or not (default: [filter_scheduler]"
-        f" query_placement_for_numa; if this is not set, {unset})",
-    )
-
-
-def requests_numa_nodes(
-    parsed_args: Namespace, options: cfg.ConfigOpts, flavor: Flavor, image: Image | None = None
-) -> bool:
-    """Tell whether the query of the spec for a server requests NUMA nodes.
-
-    :param options: the section ``[filter_scheduler]``.
-    """
-    query_numa: bool | None = options.query_placement_for_numa
-    if parsed_args.numa is not None:
-        query_numa = parsed_args.numa
-    return asks_for_nodes(flavor, image) if query_numa is None else query_numa
-
-
-def add_snapshot_argument(parser: ArgumentParser) -> None:
-    """Add the option of a command that reads a cloud."""
-    parser.add_argument(
-        "--snapshot",
-        metavar="FILE",
-        help="read this file of `cpu-tiers cloud snapshot` instead of Placement and Nova",
     )
 
 

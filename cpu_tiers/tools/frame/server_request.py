@@ -1,7 +1,7 @@
 """The arguments of a server by files or by names, and the queries of nova-scheduler for it."""
 
 import logging
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -10,8 +10,8 @@ from oslo_config import cfg
 from cpu_tiers import extensions
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.flavor_advice import divided
-from cpu_tiers.extra_specs.numa import NODES
-from cpu_tiers.model.flavor import Flavor
+from cpu_tiers.extra_specs.numa import NODES, asks_for_nodes
+from cpu_tiers.model.flavor import Flavor, Image
 from cpu_tiers.model.names import VCPU_SHARES
 from cpu_tiers.model.numa import NODE_TRAIT
 from cpu_tiers.tools.frame.cloud_source import (
@@ -21,7 +21,6 @@ from cpu_tiers.tools.frame.cloud_source import (
     read_or_find_ports,
 )
 from cpu_tiers.tools.frame.documents import read_flavor
-from cpu_tiers.tools.frame.server_arguments import add_numa_argument
 from cpu_tiers.tools.http.services import Services
 from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -64,7 +63,7 @@ def add_source_arguments(parser: ArgumentParser) -> None:
 def add_request_arguments(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
     """Add the arguments that belong to the request of a server, without its flavor.
 
-    :param is_of_spec: as for :func:`~cpu_tiers.tools.frame.server_arguments.add_numa_argument`.
+    :param is_of_spec: as for :func:`add_numa_argument`.
     """
     parser.add_argument(
         "--image",
@@ -80,6 +79,34 @@ def add_request_arguments(parser: ArgumentParser, *, is_of_spec: bool = False) -
         " port of the cloud; may be repeated",
     )
     add_numa_argument(parser, is_of_spec=is_of_spec)
+
+
+def add_numa_argument(parser: ArgumentParser, *, is_of_spec: bool = False) -> None:
+    """Add the arguments ``--numa`` and ``--no-numa``.
+
+    :param is_of_spec: the command is about the query of the spec, and not about what
+        nova-scheduler would do now.
+    """
+    unset = "request them for servers with hw:numa_nodes" if is_of_spec else "request none"
+    parser.add_argument(
+        "--numa",
+        action=BooleanOptionalAction,
+        help="request NUMA nodes from Placement or not (default: [filter_scheduler]"
+        f" query_placement_for_numa; if this is not set, {unset})",
+    )
+
+
+def requests_numa_nodes(
+    parsed_args: Namespace, options: cfg.ConfigOpts, flavor: Flavor, image: Image | None = None
+) -> bool:
+    """Tell whether the query of the spec for a server requests NUMA nodes.
+
+    :param options: the section ``[filter_scheduler]``.
+    """
+    query_numa: bool | None = options.query_placement_for_numa
+    if parsed_args.numa is not None:
+        query_numa = parsed_args.numa
+    return asks_for_nodes(flavor, image) if query_numa is None else query_numa
 
 
 def add_aggregate_argument(parser: ArgumentParser) -> None:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from cpu_tiers.accounting.repeated_claims import CloudRoom, HostRoom, more_servers
 from cpu_tiers.model.candidates import CandidatesAnswer
-from cpu_tiers.model.names import MEMORY_MB, NUMA_SERVER, PCPU, SHARING, VCPU
-from cpu_tiers.model.numa import NO_NUMA_TRAIT, NODE_TRAIT, count_traits
+from cpu_tiers.model.names import MEMORY_MB, PCPU, SHARING, VCPU
 from cpu_tiers.model.providers import Provider, ProviderTrees
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.tools.placement.client import PlacementClient
@@ -63,12 +62,9 @@ class CandidateSurvey:
         self._client = client
         self._answers: dict[str, CandidatesAnswer] = {}
         self.summaries: dict[str, Mapping[str, Any]] = {}
-        known = tuple(queries)
-        classes = frozenset({NUMA_SERVER}).union(*(query.resources() for query in known))
-        # What the form that is sent names, also of a query for fewer nodes.
-        nodes = max((len(query.groups) for query in known), default=0)
-        of_forms = count_traits(nodes) | {NODE_TRAIT, NO_NUMA_TRAIT}
-        traits = of_forms.union(*(query.named_traits() for query in known))
+        sent = [cheaper(query) for query in queries]
+        classes = frozenset[str]().union(*(query.resources() for query in sent))
+        traits = frozenset[str]().union(*(query.named_traits() for query in sent))
         self._absent_classes, self._absent_traits = client.absent_names(classes, traits)
 
     @classmethod

@@ -107,8 +107,11 @@ class PlacementClient:
         :raises UnknownNames: Placement lacks standard names, which only an upgrade of
             Placement can add.
         """
-        absent_classes = frozenset(classes) - self._known("resource_classes", bool(classes))
-        absent_traits = frozenset(traits) - self._known("traits", bool(traits))
+        absent_classes, absent_traits = frozenset(classes), frozenset(traits)
+        if classes:
+            absent_classes -= self._known("resource_classes")
+        if traits:
+            absent_traits -= self._known("traits")
         unknown = sorted(name for name in absent_classes | absent_traits if not is_custom(name))
         if unknown:
             raise UnknownNames(
@@ -120,15 +123,13 @@ class PlacementClient:
 
     def has_resource_class(self, name: str) -> bool:
         """Tell whether Placement knows a resource class."""
-        return name in self._known("resource_classes", wanted=True)
+        return name in self._known("resource_classes")
 
     def traits_in_use(self) -> frozenset[str]:
         """Return the traits of all providers."""
-        return self._known("traits", wanted=True, only="?associated=true")
+        return self._known("traits", "?associated=true")
 
-    def _known(self, kind: str, wanted: bool, only: str = "") -> frozenset[str]:
-        if not wanted:
-            return frozenset()
+    def _known(self, kind: str, only: str = "") -> frozenset[str]:
         response = self._exchange.request("GET", f"/{kind}{only}")
         names: Iterable[object] = response.read(response.body(), kind, list)
         if kind == "resource_classes":
@@ -182,7 +183,7 @@ class PlacementClient:
     def providers_with_trait(self, name: str) -> tuple[Provider, ...]:
         """Return the providers with a trait."""
         # Placement answers 400 to ?required= with a trait that it does not know.
-        if name not in self._known("traits", wanted=True):
+        if name not in self._known("traits"):
             return ()
         return self._listed(f"required={name}")
 

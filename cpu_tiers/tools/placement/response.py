@@ -183,19 +183,12 @@ def read_consumer(response: PlacementResponse, uuid: str) -> Consumer:
         generation=response.read(body, "consumer_generation", int),
         project_id=response.read(body, "project_id", str),
         user_id=response.read(body, "user_id", str),
-        consumer_type=_consumer_type(response, body),
+        # Consumers that were written before microversion 1.38 are of the type unknown. Most of
+        # them are servers.
+        consumer_type=INSTANCE
+        if body.get("consumer_type", "unknown") == "unknown"
+        else response.read(body, "consumer_type", str),
     )
-
-
-def _consumer_type(response: PlacementResponse, body: dict[str, object]) -> str:
-    """Return the consumer type.
-
-    Placement calls the type of consumers that were written before microversion 1.38
-    ``unknown``. Most old consumers are servers, so ``INSTANCE`` is returned.
-    """
-    if body.get("consumer_type", "unknown") == "unknown":
-        return INSTANCE
-    return response.read(body, "consumer_type", str)
 
 
 class ShareNames:

@@ -70,9 +70,7 @@ class SnapshotClient(PlacementClient):
         """Return the allocation candidates for ``query``."""
         return self._cloud.candidates(query)
 
-    def _known(self, kind: str, wanted: bool, only: str = "") -> frozenset[str]:
-        if not wanted:
-            return frozenset()
+    def _known(self, kind: str, only: str = "") -> frozenset[str]:
         if kind == "traits":
             in_use = frozenset(self._by_trait)
             return in_use if only else in_use.union(os_traits.get_traits())

@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 
 from cpu_tiers.conf.read import read_config
-from cpu_tiers.tools.frame.server_arguments import (
-    add_numa_argument,
-    add_server_arguments,
-    read_server,
-    requests_numa_nodes,
-)
+from cpu_tiers.tools.frame.server_arguments import add_server_arguments, read_server
+from cpu_tiers.tools.frame.server_request import add_numa_argument, requests_numa_nodes
 
 
 @pytest.mark.parametrize(
