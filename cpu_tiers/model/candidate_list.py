@@ -22,11 +22,6 @@ _INVENTORY = re.compile(r"([A-Z0-9_]{1,255})=([0-9]{1,10})/([0-9]{1,10})", re.AS
 _TRAIT = re.compile(r"([A-Z0-9_]{1,255})", re.ASCII)
 
 
-def is_candidate_list(body: object) -> bool:
-    """Tell whether decoded JSON is a list, and not the body of an answer of Placement."""
-    return isinstance(body, list)
-
-
 def read_candidate_list(body: Sequence[object], *, where: str) -> CandidatesAnswer:
     """Return the answer of Placement that the list was made from, as far as the list has it.
 

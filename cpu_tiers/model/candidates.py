@@ -111,14 +111,7 @@ class CandidatesAnswer:
 
         :param root: the uuid of the host's root provider.
         """
-        return tuple(
-            request
-            for request in self.allocation_requests
-            if any(
-                self.provider_summaries[uuid]["root_provider_uuid"] == root
-                for uuid in request.allocations
-            )
-        )
+        return tuple(self.by_host().get(root, ()))
 
     def by_host(self) -> dict[str, list[AllocationRequest]]:
         """Return the candidates by the root provider of their host.

@@ -29,7 +29,7 @@ from cpu_tiers.inventory.contract import InventoryOptions
 from cpu_tiers.inventory.networking import build_networking_trees
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.libvirt.domain import parse_domain
-from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
+from cpu_tiers.model.candidate_list import read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.domain import Domain, HostCgroups
@@ -167,7 +167,7 @@ def candidates(content: bytes) -> None:
     A list is what the openstack client prints of the body.
     """
     document = read_json(_given(content))
-    parse = read_candidate_list if is_candidate_list(document) else CandidatesAnswer.parse
+    parse = read_candidate_list if isinstance(document, list) else CandidatesAnswer.parse
     answer = parse(document, where="answer").usable()
     for scoring in SCORINGS.values():
         forest = make_forest(answer.provider_summaries, {"VCPU": 1}, ["A"], scoring=scoring)

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.conf.score_names import idle_names
-from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
+from cpu_tiers.model.candidate_list import read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known
 from cpu_tiers.tools.frame.cloud_source import aggregate_uuids
@@ -80,8 +80,9 @@ class Weigh(NovaConfCommand, ListCommand):
             only_traits=options.resource_provider_traits,
             groups=query.groups,
         )
+        by_host = answer.by_host()
         for host in answer.hosts():
-            forest.offer(host, [request.allocations for request in answer.on_host(host)])
+            forest.offer(host, [request.allocations for request in by_host.get(host, ())])
         scores = {host: forest.explain(host) for host in answer.hosts()}
         best_first = sorted(scores, key=lambda host: (-scores[host].score, names.get(host, host)))
         traits = _lines if parsed_args.all else _traits_that_count
@@ -137,7 +138,7 @@ def _in_file(
     document = read_json(where)
     answer = (
         read_candidate_list(document, where=where)
-        if is_candidate_list(document)
+        if isinstance(document, list)  # and no body of an answer
         else CandidatesAnswer.parse(document, where=where)
     )
     return ServerCandidates([query], answer.usable())

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cpu_tiers.errors import InvalidInput
-from cpu_tiers.model.candidate_list import is_candidate_list, read_candidate_list
+from cpu_tiers.model.candidate_list import read_candidate_list
 
 A, B = "a" * 8 + "-0000-4000-8000-" + "a" * 12, "b" * 8 + "-0000-4000-8000-" + "b" * 12
 
@@ -43,8 +43,6 @@ def test_hosts_with_amounts_and_traits() -> None:
 
 def test_no_candidates() -> None:
     assert read_candidate_list([], where="list").hosts() == ()
-    assert is_candidate_list([])
-    assert not is_candidate_list({})
 
 
 WITHOUT_TRAITS = {key: value for key, value in row(1).items() if key != "traits"}
