@@ -116,15 +116,18 @@ class CandidatesAnswer:
     def by_host(self) -> dict[str, list[AllocationRequest]]:
         """Return the candidates by the root provider of their host.
 
-        Candidates that only pools serve are left out.
+        Candidates that only pools serve are left out. If a host shares its disk with other hosts,
+        the CPUs and the memory of a candidate decide.
         """
         hosts, candidates = frozenset(self.hosts()), dict[str, list[AllocationRequest]]()
         for request in self.allocation_requests:
-            for uuid in request.allocations:
-                root = self.provider_summaries[uuid]["root_provider_uuid"]
-                if root in hosts:
-                    candidates.setdefault(root, []).append(request)
-                    break
+            roots = [
+                (_CPUS_AND_MEMORY.isdisjoint(amounts), root)
+                for uuid, amounts in request.allocations.items()
+                if (root := self.provider_summaries[uuid]["root_provider_uuid"]) in hosts
+            ]
+            if roots:
+                candidates.setdefault(min(roots)[1], []).append(request)
         return candidates
 
     def usable(self) -> "CandidatesAnswer":

@@ -251,6 +251,26 @@ def test_hosts_are_trees_that_a_server_can_run_on() -> None:
     assert answer.hosts() == ("host", "sharer", "memory only", "baremetal")
 
 
+def test_the_host_of_a_candidate() -> None:
+    """The disk of a host may come from a pool, or from another host that shares its disk."""
+    summaries = {
+        "host": summary("host", "VCPU MEMORY_MB"),
+        "a sharer": summary("a sharer", "VCPU DISK_GB", SHARES),
+        "pool": summary("pool", "DISK_GB", SHARES),
+    }
+    on_host, on_pool, shared = (
+        AllocationRequest(allocations={disk: {"DISK_GB": 1}, cpus: {"VCPU": 1}})
+        for disk, cpus in (("a sharer", "host"), ("pool", "host"), ("pool", "a sharer"))
+    )
+    only_disk = AllocationRequest(allocations={"pool": {"DISK_GB": 1}})
+    answer = CandidatesAnswer(
+        allocation_requests=(on_host, on_pool, shared, only_disk), provider_summaries=summaries
+    )
+    assert answer.by_host() == {"host": [on_host, on_pool], "a sharer": [shared]}
+    assert answer.on_host("host") == (on_host, on_pool)
+    assert answer.on_host("pool") == ()
+
+
 def test_a_class_that_the_summary_lacks_decides_nothing() -> None:
     # In nova-scheduler, where answers are not checked. Only Placement knows the capacity.
     body = edited(f"{CHILD}/resources", {"PCPU": {"capacity": 8, "used": 0}})
