@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -173,17 +174,14 @@ def _providers(at: _Place, bodies: Iterable[object]) -> Iterable[Provider]:
                 (place / "name").wrong(state.name, "give each provider a name of its own")
             names.add(state.name)
             states[state.uuid] = state
-    for state in states.values():
-        above, parent = {state.uuid}, state.parent
-        while parent is not None:
-            if parent not in states or parent in above or len(above) > _MOST_ABOVE:
-                allowed = "name a provider of this document that is not below the provider"
-                if parent in states and parent not in above:
-                    allowed = f"a provider has at most {_MOST_ABOVE} providers above"
-                (at / state.uuid / "parent_uuid").wrong(parent, allowed)
-                break
-            above.add(parent)
-            parent = states[parent].parent
+    trees = ProviderTrees(states.values())
+    for uuid in states:
+        way = list(islice(trees.lineage(uuid), _MOST_ABOVE + 2))
+        place = at / uuid / "parent_uuid"
+        if len(way) > _MOST_ABOVE + 1:
+            place.wrong(way[-1], f"a provider has at most {_MOST_ABOVE} providers above")
+        elif (parent := states[way[-1]].parent) is not None:
+            place.wrong(parent, "name a provider of this document that is not below the provider")
     return states.values()
 
 
