@@ -28,6 +28,7 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup, SameSubtree
 from cpu_tiers.placement.errors import DataChanged, InsufficientCapacity, UnknownNames
 from cpu_tiers.placement.records import Consumer
 from cpu_tiers.tools.placement.allocations import release
+from cpu_tiers.tools.placement.candidates import CandidateSurvey
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.conflicts import set_consumers, with_fresh_reads, write_again
 from cpu_tiers.translators.bandwidth import translate
@@ -241,10 +242,13 @@ def _ways(
 ) -> list[dict[str, PortBinding]]:
     """Return the ways to serve the ports on this host: a binding for each port."""
     query = _query(tree, server, ports)
-    if not query.resources() or not _names_are_known(client, query):
+    if not query.resources():
         return []
-    candidates = client.candidates(query).allocation_requests
-    ways = [bind(ports, candidate) for candidate in candidates]
+    try:
+        answer = CandidateSurvey(client, [query]).answer([query])
+    except UnknownNames:
+        return []
+    ways = [bind(ports, candidate) for candidate in answer.allocation_requests]
     return [
         way
         for way in ways
@@ -264,16 +268,6 @@ def _query(tree: ProviderTrees, server: ServerPorts, ports: Sequence[Port]) -> C
         group_policy=flavor.extra_specs.get(GROUP_POLICY, "none"),
         same_subtree=tuple(p.suffixes for p in parts if isinstance(p, SameSubtree)),
     )
-
-
-def _names_are_known(client: PlacementClient, query: CandidateQuery) -> bool:
-    """Tell whether Placement knows all resource classes and traits of a query."""
-    forbidden = (group.forbidden for group in query.groups)
-    traits = query.required_traits().union(*forbidden)
-    try:
-        return not any(client.absent_names(query.resources(), traits))
-    except UnknownNames:
-        return False
 
 
 def _limit(
