@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.model.names import is_custom
+from cpu_tiers.model.providers import Provider
 from cpu_tiers.placement.errors import GenerationConflict, PlacementError, PlacementUnavailable
-from cpu_tiers.placement.records import Provider
 from cpu_tiers.placement.steps import Change, SetTraits
 from cpu_tiers.tools.frame.formatting import ListCommand
 from cpu_tiers.tools.frame.host_arguments import seconds_from
@@ -196,7 +196,7 @@ def _find_host(client: PlacementClient, name: str) -> Provider:
         alike = " or ".join(alike_roots(client, name))
         allowed = f"give {alike}" if alike else "check the name, or start nova-compute there"
         raise InvalidInput.of("HOST", f"Placement has no provider {name}", allowed)
-    if provider.parent_uuid is not None:
+    if provider.parent is not None:
         given = f"{name} is a part of a host"
         raise InvalidInput.of("HOST", given, "give the name of the host's root provider")
     return provider
