@@ -15,8 +15,6 @@ InvalidInput for an unknown policy, and ConflictingExtraSpecs if flavor and imag
 policy and a trait contradict each other. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 

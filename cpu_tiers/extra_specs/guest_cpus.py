@@ -6,8 +6,6 @@ use-pcpu-vcpu-in-one-instance, libvirt-emulator-threads-policy; decisions D4 and
 D5. Pure.
 """
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import NamedTuple
 

@@ -8,8 +8,6 @@ Nova reads ``hw:mem_page_size`` of the flavor. If the flavor says ``any`` or ``l
 may choose with ``hw_mem_page_size``. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal

@@ -4,15 +4,12 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import FaultList
 from cpu_tiers.guest.tier import Tier, multiplier_of
 from cpu_tiers.model.domain import Domain
 from cpu_tiers.tools.frame.documents import read_flavor, read_image
-
-if TYPE_CHECKING:
-    from cpu_tiers.translators import ServerRequest
+from cpu_tiers.translators import ServerRequest
 
 
 def add_server_arguments(parser: ArgumentParser) -> None:
@@ -25,10 +22,8 @@ def add_server_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def read_server(parsed_args: Namespace) -> "ServerRequest":
+def read_server(parsed_args: Namespace) -> ServerRequest:
     """Return the server that the arguments describe, without ports."""
-    from cpu_tiers.translators import ServerRequest
-
     return ServerRequest(
         flavor=read_flavor(parsed_args.flavor),
         image=read_image(parsed_args.image) if parsed_args.image else None,
