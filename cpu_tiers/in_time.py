@@ -61,7 +61,6 @@ class Beside:
     def __init__(
         self, what: str, seconds: float, *, pause: float = 60.0, warning_pause: float = 60.0
     ) -> None:
-        """Begin without a pause."""
         self._what, self._seconds = what, seconds
         self._pause, self._warning_pause = pause, warning_pause
         self._resumes_at = self._warns_at = 0.0

@@ -59,7 +59,6 @@ class CpuSetReader:
     """
 
     def __init__(self, faults: FaultList) -> None:
-        """Start without a text."""
         self._faults = faults
         self._sets: dict[str, CpuSet | None] = {}
         self._room = _MAX_CPUS

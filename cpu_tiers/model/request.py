@@ -76,7 +76,6 @@ class GroupDraft:
     __slots__ = ("any_of", "forbidden", "requester_id", "required", "resources")
 
     def __init__(self) -> None:
-        """Start with an empty group."""
         self.resources: dict[str, int] = {}
         self.required: set[str] = set()
         self.forbidden: set[str] = set()

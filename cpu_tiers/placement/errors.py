@@ -193,7 +193,6 @@ class UnknownNames(PlacementError):
     """
 
     def __init__(self, message: str, *, names: Sequence[str]) -> None:
-        """Keep the names."""
         super().__init__(message)
         self.names = tuple(names)
 
@@ -205,7 +204,6 @@ class ProviderMismatch(PlacementError):
     """
 
     def __init__(self, message: str, *, provider: str) -> None:
-        """Keep the provider's name."""
         super().__init__(message)
         self.provider = provider
 
@@ -221,7 +219,6 @@ class ReportingCannotBeDisabled(PlacementError):
     """
 
     def __init__(self, message: str, *, provider: str) -> None:
-        """Keep the provider's name."""
         super().__init__(message)
         self.provider = provider
 
@@ -233,6 +230,5 @@ class ConsumerMismatch(PlacementError):
     """
 
     def __init__(self, message: str, *, consumer: str) -> None:
-        """Keep the consumer's uuid."""
         super().__init__(message)
         self.consumer = consumer

@@ -23,7 +23,6 @@ class Files:
     """
 
     def __init__(self, root: Path = Path("/")) -> None:
-        """Start with an empty list of faults."""
         self._root = root
         self._prefix = str(root).rstrip("/")
         self.faults: list[Fault] = []

@@ -28,7 +28,6 @@ class HostTotals:
     """
 
     def __init__(self) -> None:
-        """Start without any host."""
         self.hosts = 0
         self._capacity: defaultdict[str, int] = defaultdict(int)
         self._used: defaultdict[str, int] = defaultdict(int)

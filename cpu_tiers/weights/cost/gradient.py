@@ -67,7 +67,6 @@ class History:
     """
 
     def __init__(self) -> None:
-        """Start without any request."""
         self.demand = TypicalServers()
         self.room = UsableRoom(UsableAmounts(), frozenset(), ())
         self._requests = self._renewal = 0

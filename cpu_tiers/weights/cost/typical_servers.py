@@ -116,7 +116,6 @@ class TypicalServers:
     """How often servers of each shape are requested. Threads may share an object."""
 
     def __init__(self) -> None:
-        """Start without any request."""
         import threading  # at first use: only nova-scheduler counts requests
 
         self._counts: dict[ServerShape, float] = {}

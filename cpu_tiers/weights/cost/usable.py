@@ -31,7 +31,6 @@ class UsableAmounts:
     """Remembers providers, and what servers could use of hosts."""
 
     def __init__(self) -> None:
-        """Start without any host."""
         self._numbers: dict[frozenset[str], dict[FreeAmounts, int]] = {}
         self._states: list[State] = []
         self._hosts: dict[Build, dict[HostKey, Host]] = {}
