@@ -64,7 +64,6 @@ class ProviderYaml(TextList):
     def print_rows(
         self, rows: Sequence[Mapping[str, Any]], stdout: TextIO, parsed_args: Namespace
     ) -> None:
-        """Print the file."""
         stdout.write(provider_yaml(parsed_args.tree, parsed_args.options))
 
 
@@ -76,12 +75,12 @@ def provider_yaml(tree: ProviderTree, options: InventoryOptions) -> str:
     :raises InvalidInput: the host has no shared CPUs.
     """
     root = tree.providers[0].name
-    parts = [
-        (_ROOT if provider.parent is None else _NODE.format(name=_quoted(provider.name)))
-        + _shares(provider, options)
-        for provider in tree.providers
-        if VCPU_SHARES in provider.inventories
-    ]
+    parts = []
+    for provider in tree.providers:
+        if VCPU_SHARES in provider.inventories:
+            name = json.dumps(provider.name, ensure_ascii=False)
+            parts.append(_ROOT if provider.parent is None else _NODE.format(name=name))
+            parts.append(_shares(provider, options))
     if not parts:
         raise InvalidInput.of(
             f"host {root}",
@@ -89,10 +88,6 @@ def provider_yaml(tree: ProviderTree, options: InventoryOptions) -> str:
             "set [compute] cpu_shared_set in the nova.conf of the host",
         )
     return _HEAD.format(host=root) + "".join(parts)
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)
 
 
 def _shares(provider: ResourceProvider, options: InventoryOptions) -> str:
