@@ -1,6 +1,6 @@
 import pytest
 
-from cpu_tiers.errors import ConflictingExtraSpecs, Fault, FaultList, InvalidInput
+from cpu_tiers.errors import ConflictingExtraSpecs, Fault, FaultList, InvalidInput, read_each
 
 
 def fault(number: int = 0, given: str = "x") -> Fault:
@@ -53,3 +53,15 @@ def test_foreign_errors_pass() -> None:
 
 def test_no_fault_no_error() -> None:
     FaultList().raise_if_any()
+
+
+def test_each_text_is_read_and_all_faults_come_together() -> None:
+    def number(text: str) -> int:
+        if not text.isdigit():
+            raise InvalidInput.of(text, "no number", "give a number")
+        return int(text)
+
+    assert read_each(number, ["1", "2"]) == (1, 2)
+    with pytest.raises(InvalidInput) as caught:
+        read_each(number, ["a", "1", "b"])
+    assert [each.where for each in caught.value.faults] == ["a", "b"]
