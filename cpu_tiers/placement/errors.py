@@ -193,6 +193,7 @@ class UnknownNames(PlacementError):
     """
 
     def __init__(self, message: str, *, names: Sequence[str]) -> None:
+        """Keep the names."""
         super().__init__(message)
         self.names = tuple(names)
 
@@ -204,6 +205,7 @@ class ProviderMismatch(PlacementError):
     """
 
     def __init__(self, message: str, *, provider: str) -> None:
+        """Keep the provider's name."""
         super().__init__(message)
         self.provider = provider
 
@@ -219,6 +221,7 @@ class ReportingCannotBeDisabled(PlacementError):
     """
 
     def __init__(self, message: str, *, provider: str) -> None:
+        """Keep the provider's name."""
         super().__init__(message)
         self.provider = provider
 
@@ -230,5 +233,6 @@ class ConsumerMismatch(PlacementError):
     """
 
     def __init__(self, message: str, *, consumer: str) -> None:
+        """Keep the consumer's uuid."""
         super().__init__(message)
         self.consumer = consumer

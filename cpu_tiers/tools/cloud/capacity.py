@@ -53,13 +53,11 @@ class Capacity(NovaConfCommand, ListCommand):
     takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the flavors and the length of lists."""
         add_flavors_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Ask Placement, and list the flavors."""
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)

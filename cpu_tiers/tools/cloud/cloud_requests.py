@@ -24,7 +24,6 @@ class CloudRequests(NovaCommand):
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the files and for the names in them."""
         parser.add_argument("requests", metavar="REQUESTS.csv", help="file to write requests to")
         parser.add_argument("flavors", metavar="FLAVORS.json", help="file to write flavors to")
         parser.add_argument(
@@ -34,7 +33,6 @@ class CloudRequests(NovaCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> None:
-        """Read the databases and write the files."""
         faults = FaultList()
         with self.cloud() as cloud:
             # Here, because Nova may be missing, and self.cloud() says so.

@@ -28,7 +28,6 @@ class CloudSnapshot(NovaConfCommand):
     takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the file and for the names in it."""
         parser.add_argument("file", metavar="FILE", help="path of the file to write")
         parser.add_argument(
             "--mask",
@@ -41,7 +40,6 @@ class CloudSnapshot(NovaConfCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> None:
-        """Read the cloud and write the file."""
         cloud = self.cloud_source(parsed_args, self.nova_conf())
         snapshot = cloud.snapshot or self._read(cloud, has_flavors=not parsed_args.no_flavors)
         if parsed_args.no_flavors:

@@ -64,7 +64,6 @@ class Explain(NovaConfCommand, ShowCommand):
     takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the server and the length of lists."""
         add_source_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
@@ -77,7 +76,6 @@ class Explain(NovaConfCommand, ShowCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Iterable[object]]:
-        """Ask Placement, and show the explanation; or show the recorded decisions."""
         if parsed_args.decisions:
             return self._recorded(parsed_args)
         conf = self.nova_conf()

@@ -20,11 +20,9 @@ class FlavorShow(NovaConfCommand, ShowCommand):
         return ""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the flavor and the image."""
         add_server_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        """Work out the CPUs and the NUMA nodes, and show them."""
         server = read_server(parsed_args)
         guest = guest_cpus(server.flavor, server.image)
         topology = guest_topology(guest)

@@ -60,7 +60,6 @@ class FlavorCheck(NovaConfCommand, ListCommand):
     takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the flavors and the checks."""
         parser.add_argument(
             "flavor",
             nargs="*",
@@ -75,7 +74,6 @@ class FlavorCheck(NovaConfCommand, ListCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Check each flavor and list its faults."""
         if not parsed_args.flavor and not parsed_args.all:
             self._parser.error("name a file with flavors, or give --all")
         conf = self.nova_conf()

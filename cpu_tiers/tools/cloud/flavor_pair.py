@@ -33,11 +33,9 @@ class FlavorPair(NovaConfCommand, ListCommand):
     takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the flavors."""
         add_flavors_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Work out the pair of each flavor, and list the pairs that flavors lack."""
         if not (parsed_args.flavor_file or parsed_args.flavor or parsed_args.all):
             self._parser.error("name a file with flavors, or give --flavor or --all")
         cloud = self.cloud_source(parsed_args, self.nova_conf())

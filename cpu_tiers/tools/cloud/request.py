@@ -29,7 +29,6 @@ class RequestShow(NovaConfCommand, ShowCommand):
     takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the server and the form of the query."""
         add_source_arguments(parser)
         add_request_arguments(parser, is_of_spec=True)
         parser.add_argument(
@@ -41,7 +40,6 @@ class RequestShow(NovaConfCommand, ShowCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        """Translate the server into a query, and show the query."""
         conf = self.nova_conf()
         cloud = self.cloud_source(parsed_args, conf)
         self.find_tiers(conf, cloud)

@@ -194,7 +194,6 @@ class Simulate(NovaConfCommand, ListCommand):
     formatter_default = "text"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the cloud, the requests and the policies."""
         parser.add_argument(
             "snapshot", metavar="SNAPSHOT", help="file of `cpu-tiers cloud snapshot`"
         )
@@ -235,7 +234,6 @@ class Simulate(NovaConfCommand, ListCommand):
         add_numa_argument(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Run each policy with each seed."""
         if parsed_args.html:
             # Before the simulation, which may take hours.
             from cpu_tiers.tools.page.simulation import simulation_page

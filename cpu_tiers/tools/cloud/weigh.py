@@ -47,7 +47,6 @@ class Weigh(NovaConfCommand, ListCommand):
     takes_snapshot = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the server, its candidates and the scoring."""
         add_source_arguments(parser)
         add_request_arguments(parser)
         add_aggregate_argument(parser)
@@ -62,7 +61,6 @@ class Weigh(NovaConfCommand, ListCommand):
         )
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Compute the score of each host, and list the hosts."""
         if parsed_args.candidates and parsed_args.aggregate:
             self._parser.error("--aggregate is for a query: leave out --candidates")
         conf = self.nova_conf()

@@ -53,7 +53,6 @@ class HostAudit(NovaConfCommand, ListCommand):
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the host, the findings and the additional output."""
         add_local_libvirt_argument(parser)
         parser.add_argument(
             "--hostname",
@@ -91,7 +90,6 @@ class HostAudit(NovaConfCommand, ListCommand):
         add_tier_argument(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Gather the evidence, audit it, fix weights if requested, and list the findings."""
         check_local(parsed_args.connect)
         tiers = read_tiers(parsed_args)
         conf, seconds = self.nova_compute_conf(), parsed_args.interval

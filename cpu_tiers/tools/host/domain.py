@@ -35,12 +35,10 @@ class DomainShow(NovaConfCommand, ShowCommand):
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the server and the host."""
         add_server_arguments(parser)
         add_capabilities_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        """Pin the server, and build the domain."""
         guest = self._guest(parsed_args)
         xml = write_domain(guest, extensions.load(extensions.DOMAIN_XML))
         return ("flavor", "vcpus", "shares", "xml"), (

@@ -36,14 +36,12 @@ class HostShow(NovaConfCommand, ListCommand):
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the host, the tiers and the picture."""
         add_occupancy_arguments(parser)
         add_tier_argument(parser)
         parser.add_argument("--hostname", metavar="NAME", help="name of the host in the picture")
         add_picture_arguments(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], Iterable[object]]:
-        """Compute the floors and the fair shares, and list guests and tiers."""
         tiers = read_tiers(parsed_args)
         with ProgressLine("reading the guests") as progress:
             host = read_occupancy(parsed_args, self.nova_conf())

@@ -39,7 +39,6 @@ class HostWatch(NovaConfCommand):
     """
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the arguments for the host, the address, the interval and the tiers."""
         parser.add_argument(
             "--listen",
             type=Address.parse,
@@ -60,7 +59,6 @@ class HostWatch(NovaConfCommand):
         add_tier_argument(parser)
 
     def take_action(self, parsed_args: Namespace) -> None:
-        """Read the guests once in each interval, until the command is interrupted."""
         check_local(parsed_args.connect)
         tiers, conf = read_tiers(parsed_args), self.nova_compute_conf()
         host: WatchedHost
