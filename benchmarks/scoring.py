@@ -19,11 +19,14 @@ from cpu_tiers.weights import SCORINGS, Scoring, make_forest
 from cpu_tiers.weights.cost.amounts import HostTotals
 from cpu_tiers.weights.cost.gradient import History
 from cpu_tiers.weights.cost.typical_servers import ServerShape
+from cpu_tiers.weights.soft_traits import SoftTraits
 
 ROUNDS = 30
 COLD_GOAL, WARM_GOAL = 0.4, 0.05
 TYPICAL_GOALS = 1.0, 0.4
 """Of a scoring that counts typical servers: it reads the candidates of each host, too."""
+
+SEARCH_GOAL = 0.15
 
 TYPICAL = 30
 """How many flavors nova-scheduler has seen, in the history of a scoring that counts them."""
@@ -88,6 +91,23 @@ def ratios(text: str) -> Iterator[Ratio]:
         for what, took, goal in (("cold", cold, goals[0]), ("warm", warm, goals[1])):
             detail = f"{took * 1e3:.2f} ms of {loads * 1e3:.2f} ms"
             yield Ratio(what=f"{name}, {what}", ratio=took / loads, goal=goal, detail=detail)
+    yield search(text)
+
+
+def search(text: str) -> Ratio:
+    """Return the ratio of the search for soft traits, of which no host has any."""
+    avoided = SoftTraits({"PRESSURE_*": -1.0, "CUSTOM_PRESSURE_*": -1.0}, {})
+    rounds = []
+    for _ in range(ROUNDS):
+        gc.collect()
+        start = time.process_time()
+        summaries = json.loads(text)["provider_summaries"]
+        read = time.process_time()
+        assert not avoided.of_hosts(summaries)
+        rounds.append((read - start, time.process_time() - read))
+    loads, took = (min(column) for column in zip(*rounds, strict=True))
+    detail = f"{took * 1e3:.2f} ms of {loads * 1e3:.2f} ms"
+    return Ratio(what="no soft trait", ratio=took / loads, goal=SEARCH_GOAL, detail=detail)
 
 
 if __name__ == "__main__":

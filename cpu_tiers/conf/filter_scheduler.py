@@ -2,7 +2,7 @@
 
 from oslo_config import cfg
 
-from cpu_tiers.weights import SCORINGS
+from cpu_tiers.conf import weigher
 
 GROUP = "filter_scheduler"
 
@@ -205,53 +205,5 @@ of ``decision_record_file`` with ``.1`` at its end, replaces the older file of
 this name, and a new file begins. A decision takes 1 to 10 KiB.
 """,
     ),
-    cfg.FloatOpt(
-        "resource_provider_weight_multiplier",
-        default=0.0,
-        help="""
-The multiplier of the score of a host's resources and traits, beside the weights
-of other weighers. A score is a number from 0.0 to 1.0. A negative multiplier
-prefers the hosts with the lowest scores. With a multiplier of 0.0, no scores are
-computed.
-
-The metadata key ``resource_provider_weight_multiplier`` of a host aggregate
-overrides this option for the hosts of the aggregate. If a host is in several
-aggregates with different numbers, the smallest number counts.
-
-Related options:
-
-* ``[filter_scheduler] weight_classes``
-* ``[filter_scheduler] resource_provider_scoring``
-""",
-    ),
-    cfg.StrOpt(
-        "resource_provider_scoring",
-        default="literal",
-        choices=[(name, scoring.description) for name, scoring in SCORINGS.items()],
-        help="""
-How the resources and traits of a host become a score between 0.0 and 1.0.
-
-Related options:
-
-* ``[filter_scheduler] resource_provider_resources``
-* ``[filter_scheduler] resource_provider_traits``
-""",
-    ),
-    cfg.ListOpt(
-        "resource_provider_resources",
-        default=[],
-        help="""
-The resource classes that count in the score, such as ``VCPU,MEMORY_MB``. If the
-list is empty, every class of the host's providers counts.
-""",
-    ),
-    cfg.ListOpt(
-        "resource_provider_traits",
-        default=[],
-        help="""
-The traits that count in the score, such as ``HW_CPU_X86_AVX2``. If the list is
-empty, every trait of the host's providers counts. Name the traits by which your
-hosts differ: the many traits that all hosts have make the scores nearly equal.
-""",
-    ),
+    *weigher.OPTIONS,
 ]

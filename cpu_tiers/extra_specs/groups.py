@@ -2,7 +2,7 @@
 
 Nova's flavors guide describes ``resources[N]:CLASS=AMOUNT``,
 ``trait[N]:TRAIT=required|forbidden`` and ``group_policy=none|isolate``. ``N`` is a
-suffix as of Placement microversion 1.33. Pure.
+suffix as of Placement microversion 1.33. Soft traits are checked, and are in no group. Pure.
 """
 
 import functools
@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from cpu_tiers.errors import FaultList
+from cpu_tiers.extra_specs.soft_traits import check_soft_trait, is_soft
 from cpu_tiers.model.flavor import Flavor
 from cpu_tiers.model.names import (
     MAX_AMOUNT,
@@ -85,6 +86,10 @@ def _parse_spec(
             faults.add(where, "malformed key", "write resources[N]:CLASS or trait[N]:TRAIT")
         return
     kind, suffix, name = parts
+    if kind == "trait" and is_soft(value):
+        check_trait(where, name, faults)
+        check_soft_trait(where, suffix, value, faults)
+        return
     if suffix not in drafts:
         drafts[suffix] = GroupDraft()
     add = _add_resource if kind == "resources" else _add_trait
@@ -130,7 +135,7 @@ def _add_trait(where: str, name: str, value: str, draft: GroupDraft, faults: Fau
     elif value == "forbidden":
         draft.forbidden.add(name)
     else:
-        faults.add(where, f"got {value!r}", "give required or forbidden")
+        faults.add(where, f"got {value!r}", "give required, forbidden, preferred or avoided")
 
 
 def check_trait(where: str, name: str, faults: FaultList) -> None:

@@ -16,6 +16,9 @@ from cpu_tiers.weights.forest import Summary, Tree
 OURS = "resource_provider"
 """The name of the weigher of cpu-tiers, without ``_weight_multiplier`` of its option."""
 
+SOFT_TRAITS = "resource_provider_trait"
+"""The name of the part of the weigher that follows from preferred and avoided traits."""
+
 OF_NOVA: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"ram": (MEMORY_MB,), "cpu": (VCPU, PCPU), "disk": (DISK_GB,)}
 )
@@ -120,9 +123,9 @@ def other_winners(
 def _normalized(weigher: str, weights: Mapping[str, float]) -> dict[str, float]:
     """Return the weights between 0 and 1: divided by the largest, as with Nova's ``minval = 0``.
 
-    Scores are between 0 and 1 already.
+    The weights of cpu-tiers itself are not normalized.
     """
-    largest = 1.0 if weigher == OURS else max(weights.values(), default=0.0)
+    largest = 1.0 if weigher in (OURS, SOFT_TRAITS) else max(weights.values(), default=0.0)
     return {host: weight / largest if largest else 0.0 for host, weight in weights.items()}
 
 

@@ -27,5 +27,5 @@ def no_bad_query() -> Iterator[None]:
 
 
 def reading_is_an_error() -> Any:
-    """Return a context in which nobody may read provider summaries."""
-    return mock.patch("cpu_tiers.nova.scheduler.scores.Forest", side_effect=AssertionError)
+    """Return a context in which nobody may work out scores."""
+    return mock.patch("cpu_tiers.nova.scheduler.scores.make_forest", side_effect=AssertionError)

@@ -93,7 +93,14 @@ OLD_SHARES = (
     ),
     Old(
         "malformed groups",
-        {"resources:": "1", "resources:VGPU": "x", "trait:CUSTOM_A": "x", "group_policy": "x"}
+        {
+            "resources:": "1",
+            "resources:VGPU": "x",
+            "trait:CUSTOM_A": "x",
+            "trait:CUSTOM_B": "preferred:x",
+            "trait_C:CUSTOM_C": "avoided",
+            "group_policy": "x",
+        }
         | TEN,
         shares=20,
         weight="20",

@@ -9,15 +9,16 @@ scheduling (:mod:`cpu_tiers.nova.scheduler.resource_request`).
 """
 
 from nova import exception
-from nova.api.validation.extra_specs import base
+from nova.api.validation.extra_specs import base, traits
 
-from cpu_tiers.errors import InvalidInput
+from cpu_tiers.errors import FaultList, InvalidInput
 from cpu_tiers.extra_specs.cpu_policies import (
     EMULATOR_POLICIES,
     EMULATOR_RELEASED_KEY,
     EMULATOR_SPEC_KEY,
 )
 from cpu_tiers.extra_specs.shares import MAX_WEIGHT, MULTIPLIER, parse_multiplier
+from cpu_tiers.extra_specs.soft_traits import AVOIDED, PREFERRED, check_soft_trait, is_soft
 from cpu_tiers.nova.api import features
 
 
@@ -33,6 +34,57 @@ class MultiplierValidator(base.ExtraSpecValidator):
             raise exception.ValidationError(f"Validation failed; {error}") from error
 
 
+class TraitValidator(base.ExtraSpecValidator):
+    """Validator for a trait that is required, forbidden, preferred or avoided."""
+
+    def validate(self, name: str, value: str) -> None:
+        """Check the value.
+
+        :raises nova.exception.ValidationError: the value is malformed.
+        """
+        if not is_soft(value):
+            super().validate(name, value)
+            return
+        faults = FaultList()
+        suffix, _, _ = name.removeprefix("trait").partition(":")
+        check_soft_trait(f"extra spec {name}", suffix, value, faults)
+        try:
+            faults.raise_if_any()
+        except InvalidInput as error:
+            raise exception.ValidationError(f"Validation failed; {error}") from error
+
+
+def _trait_validators() -> list[base.ExtraSpecValidator]:
+    """Return validators that Nova calls in place of its own validators of traits.
+
+    Of two validators that fit, Nova calls the validator of the distribution that it has loaded
+    first, and of two with the same name, the validator that it has loaded last. The order of
+    distributions is not defined. So one validator has a name of its own, for a Nova that is loaded
+    after cpu-tiers, and the others have the names of Nova's validators, for a Nova before it.
+    """
+    names = "|".join(each.name.partition(":")[2] for each in traits.EXTRA_SPEC_VALIDATORS)
+    kinds = {"type": str, "enum": ["required", "forbidden", PREFERRED, AVOIDED]}
+    group = {"name": "group", "pattern": "([a-zA-Z0-9_-]{1,64})?"}
+    name = {"name": "name", "pattern": names.replace("{trait}", "[A-Z0-9_]+")}
+    return [
+        TraitValidator(
+            name="trait{group}:{name}",
+            description="Require, forbid, prefer or avoid a trait.",
+            value=kinds,
+            parameters=[group, name],
+        ),
+        *(
+            TraitValidator(
+                name=novas.name,
+                description=novas.description,
+                value=kinds,
+                parameters=novas.parameters,
+            )
+            for novas in traits.EXTRA_SPEC_VALIDATORS
+        ),
+    ]
+
+
 def register() -> list[base.ExtraSpecValidator]:
     """Turn on the features of nova-api and return the validators of cpu-tiers.
 
@@ -44,6 +96,7 @@ def register() -> list[base.ExtraSpecValidator]:
     """
     features.start()
     return [
+        *_trait_validators(),
         MultiplierValidator(
             name=MULTIPLIER,
             description=(

@@ -18,10 +18,10 @@ from nova import objects
 from nova.context import RequestContext
 from nova.scheduler import utils
 
-from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf import filter_scheduler, weigher
 from cpu_tiers.model.names import as_known, with_shares_named
 from cpu_tiers.nova import steps
-from cpu_tiers.nova.convert import amounts_of
+from cpu_tiers.nova.convert import amounts_of, extra_specs
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.seams import Function, Seam, taking
@@ -74,6 +74,21 @@ class RequestScores:
 
             self._worked_out(lambda: sort_candidates(self.forest, hosts, self._request_spec))
         return self.of([host.uuid for host in hosts])
+
+    def of_soft_traits(self, hosts: Sequence[Any]) -> list[float]:
+        """Return the sum of the weights of the soft traits of each host; 0 after a failure.
+
+        :param hosts: Nova's host states.
+        """
+        weights = self._worked_out(lambda: self._soft_traits) or {}
+        return [sum(weights.get(host.uuid, {}).values()) for host in hosts]
+
+    @functools.cached_property
+    def _soft_traits(self) -> Mapping[str, Mapping[str, float]]:
+        """The weights of the soft traits of the hosts that have any, by host and trait."""
+        specs = extra_specs(self._request_spec.flavor)
+        traits = weigher.request_traits(CONF[filter_scheduler.GROUP], specs)
+        return traits.of_hosts(self._summaries)
 
     @functools.cached_property
     def _counts_typical(self) -> bool:

@@ -11,12 +11,14 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import logging
 from collections.abc import Sequence
+from operator import add
 from typing import Any
 
 from nova import objects
 from nova.scheduler import utils, weights
 
-from cpu_tiers.conf import filter_scheduler
+from cpu_tiers.conf import filter_scheduler, weigher
+from cpu_tiers.conf.score_names import idle_names
 from cpu_tiers.nova import options
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
@@ -26,13 +28,17 @@ from cpu_tiers.nova.scheduler.scores import RequestScores
 LOG = logging.getLogger(__name__)
 
 MULTIPLIER = "resource_provider_weight_multiplier"
+TRAIT_MULTIPLIER = "resource_provider_trait_weight_multiplier"
 
 
 class ResourceProviderWeigher(weights.BaseHostWeigher):
-    """Weigh hosts by the score of :mod:`cpu_tiers.weights`, from 0 to 1. Higher is better."""
+    """Weigh hosts by the score of :mod:`cpu_tiers.weights` and by soft traits. Higher is better.
 
-    # Without both bounds, nova.weights.normalize stretches the scores of each request so that
-    # the worst host has 0 and the best host 1.
+    Each part of a weight has a multiplier of its own, so Nova's multiplier of the weigher is 1.
+    """
+
+    # With these bounds, nova.weights.normalize leaves every weight as it is, also beyond the
+    # bounds. Without them, it would stretch the weights of each request to 0 to 1.
     minval = 0.0
     maxval = 1.0
 
@@ -43,51 +49,59 @@ class ResourceProviderWeigher(weights.BaseHostWeigher):
 
         :raises SeamMismatch: cpu-tiers does not fit the installed Nova.
         :raises ConfigFileValueError: an option of cpu-tiers is malformed.
+        :raises InvalidInput: a trait is preferred and avoided.
         """
         options.register(filter_scheduler)
         SCHEDULER.start()
-        _warn_of_idle_names()
-
-    def weight_multiplier(self, host_state: Any) -> float:
-        """Return the multiplier from an aggregate of the host, or else from nova.conf."""
-        configured = CONF.filter_scheduler.resource_provider_weight_multiplier
-        multiplier: float = utils.get_weight_multiplier(host_state, MULTIPLIER, configured)
-        return multiplier
+        weigher.request_traits(CONF.filter_scheduler, {})
+        for line in idle_names(CONF.filter_scheduler):
+            LOG.warning("%s", line)
 
     def weigh_objects(
         self, weighed_obj_list: Sequence[Any], weight_properties: objects.RequestSpec
     ) -> list[float]:
-        """Return the scores of the hosts.
+        """Return the weights of the hosts, with their multipliers.
 
-        All scores are 0 if every multiplier is 0, if Nova did not ask Placement for
-        candidates, as in a rebuild, or if a score cannot be worked out.
+        All weights are 0 if every multiplier is 0, if Nova did not ask Placement for
+        candidates, as in a rebuild, or if a weight cannot be worked out.
         """
-        hosts = [weighed.obj for weighed in weighed_obj_list]
-        scores: RequestScores | None = host_of(hosts[0]).scores
-        if scores is None or not self._counts(hosts):
-            return [0.0] * len(hosts)
-        return scores.of_hosts(hosts)
+        return _weights([weighed.obj for weighed in weighed_obj_list])
 
     def _weigh_object(self, host_state: Any, weight_properties: objects.RequestSpec) -> float:
-        """Return the score of a host; Nova's ``BaseWeigher`` declares the method abstract."""
-        scores = host_of(host_state).scores
-        return 0.0 if scores is None else scores.of([host_state.uuid])[0]
-
-    def _counts(self, hosts: Sequence[Any]) -> bool:
-        """Tell whether the multiplier of any host differs from 0."""
-        if not CONF.filter_scheduler.resource_provider_weight_multiplier:
-            # This is every request of a cloud with the default multiplier 0.0. Hosts share
-            # their aggregates, so looking at each aggregate once costs little.
-            aggregates = {id(group): group for host in hosts for group in host.aggregates}
-            if not any(MULTIPLIER in group.metadata for group in aggregates.values()):
-                return False
-        return any(map(self.weight_multiplier, hosts))
+        """Return the weight of a host; Nova's ``BaseWeigher`` declares the method abstract."""
+        return _weights([host_state])[0]
 
 
-def _warn_of_idle_names() -> None:
-    configured = CONF.filter_scheduler
-    if configured.resource_provider_resources or configured.resource_provider_traits:
-        from cpu_tiers.conf.score_names import idle_names
+def _weights(hosts: Sequence[Any]) -> list[float]:
+    weights = [0.0] * len(hosts)
+    scores: RequestScores | None = host_of(hosts[0]).scores
+    if scores is None:
+        return weights
+    for option, values_of in (
+        (MULTIPLIER, scores.of_hosts),
+        (TRAIT_MULTIPLIER, scores.of_soft_traits),
+    ):
+        if _counts(option, hosts) and any(values := values_of(hosts)):
+            products = (
+                _multiplier(option, host) * value if value else 0.0
+                for host, value in zip(hosts, values, strict=True)
+            )
+            weights = list(map(add, weights, products))
+    return weights
 
-        for line in idle_names(configured):
-            LOG.warning("%s", line)
+
+def _multiplier(option: str, host: Any) -> float:
+    """Return the multiplier from an aggregate of the host, or else from nova.conf."""
+    multiplier: float = utils.get_weight_multiplier(host, option, CONF.filter_scheduler[option])
+    return multiplier
+
+
+def _counts(option: str, hosts: Sequence[Any]) -> bool:
+    """Tell whether the multiplier of any host differs from 0."""
+    if not CONF.filter_scheduler[option]:
+        # This is every request of a cloud with the default multiplier 0.0. Hosts share
+        # their aggregates, so looking at each aggregate once costs little.
+        aggregates = {id(group): group for host in hosts for group in host.aggregates}
+        if not any(option in group.metadata for group in aggregates.values()):
+            return False
+    return any(_multiplier(option, host) for host in hosts)

@@ -11,6 +11,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.names import as_known, is_resource_class
 from cpu_tiers.model.request import CandidateQuery
@@ -35,12 +36,14 @@ from cpu_tiers.weights import SCORINGS, HostScore, make_forest
 from cpu_tiers.weights.ranking import (
     LEFT_OUT,
     OURS,
+    SOFT_TRAITS,
     RankedHost,
     free_amounts,
     other_winners,
     rank,
     raw_weights,
 )
+from cpu_tiers.weights.soft_traits import SoftTraits
 
 LOG = logging.getLogger(__name__)
 
@@ -90,7 +93,8 @@ class Explain(NovaConfCommand, ShowCommand):
                 tell_number_of_nodes(client, conf, server, aggregates)
         tell_unknown_additions(conf)
         self.status = 0 if explanation.candidates else NO_CANDIDATES
-        ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler)
+        traits = request_traits(conf.filter_scheduler, server.flavor.extra_specs)
+        ranking = _Ranking(explanation, queries.first[0], conf.filter_scheduler, traits)
         nearest, show_all = explanation.nearest(), parsed_args.all
         unknown = [*UNKNOWN, *unknown_additions(conf), *(LEFT_OUT if ranking.rows else ())]
         return (
@@ -196,7 +200,11 @@ class _Ranking:
     """The candidate hosts in the order of nova-scheduler, with the parts of their weights."""
 
     def __init__(
-        self, explanation: Explanation, query: CandidateQuery, options: cfg.ConfigOpts
+        self,
+        explanation: Explanation,
+        query: CandidateQuery,
+        options: cfg.ConfigOpts,
+        traits: SoftTraits,
     ) -> None:
         self._names = explanation.names
         self._ranked: Sequence[RankedHost] = ()
@@ -222,7 +230,11 @@ class _Ranking:
         }
         in_use = options.resource_provider_scoring
         free = free_amounts(summaries, hosts)
-        raw = self._named({**raw_weights(free), OURS: scores.pop(in_use)})
+        weights = {**raw_weights(free), OURS: scores.pop(in_use)}
+        soft = traits.of_hosts(summaries)
+        if any(soft.values()):
+            weights[SOFT_TRAITS] = {host: sum(soft.get(host, {}).values()) for host in hosts}
+        raw = self._named(weights)
         multipliers = {name: options[f"{name}_weight_multiplier"] for name in raw}
         explained = {explanation.names[host]: forests[in_use].explain(host) for host in hosts}
         self._ranked = rank(raw, multipliers)

@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from cpu_tiers import extensions
 from cpu_tiers.conf.score_names import idle_names
+from cpu_tiers.conf.weigher import request_traits
 from cpu_tiers.model.candidate_list import read_candidate_list
 from cpu_tiers.model.candidates import CandidatesAnswer
 from cpu_tiers.model.names import as_known
@@ -41,7 +42,8 @@ class Weigh(NovaConfCommand, ListCommand):
     A score has a part for each resource class and each trait; 1.0 is the best part. The
     options resource_provider_scoring, resource_provider_resources and
     resource_provider_traits in [filter_scheduler] of nova.conf select the scoring, the
-    resource classes and the traits.
+    resource classes and the traits. Hosts with preferred traits stand before other hosts, and
+    hosts with avoided traits after them.
     """
 
     takes_snapshot = True
@@ -65,7 +67,7 @@ class Weigh(NovaConfCommand, ListCommand):
             self._parser.error("--aggregate is for a query: leave out --candidates")
         conf = self.nova_conf()
         options = conf.filter_scheduler
-        (query, *_), answer, names = self._candidates(parsed_args, conf)
+        server, ((query, *_), answer, names) = self._candidates(parsed_args, conf)
         if not answer.allocation_requests:
             LOG.info("No host has a candidate; `explain` shows why.")
         _warn_of_idle_names(options, answer)
@@ -82,34 +84,53 @@ class Weigh(NovaConfCommand, ListCommand):
         for host in answer.hosts():
             forest.offer(host, [request.allocations for request in by_host.get(host, ())])
         scores = {host: forest.explain(host) for host in answer.hosts()}
-        best_first = sorted(scores, key=lambda host: (-scores[host].score, names.get(host, host)))
-        traits = _lines if parsed_args.all else _traits_that_count
-        return ("host", "score", "resource_score", "trait_score", "resources", "traits"), [
+        traits = request_traits(options, server.flavor.extra_specs)
+        soft = traits.of_hosts(answer.provider_summaries)
+
+        def order(host: str) -> tuple[float, float, str]:
+            of_traits = sum(soft.get(host, {}).values())
+            of_traits *= options.resource_provider_trait_weight_multiplier
+            return -of_traits, -scores[host].score, names.get(host, host)
+
+        lines_of = _lines if parsed_args.all else _traits_that_count
+        return (
+            "host",
+            "score",
+            "resource_score",
+            "trait_score",
+            "resources",
+            "traits",
+            "soft_traits",
+        ), [
             (
                 names.get(host, host),
                 FormattedValue(scores[host].score, _rounded),
                 FormattedValue(scores[host].resource_score, _rounded),
                 FormattedValue(scores[host].trait_score, _rounded),
                 FormattedValue(dict(scores[host].resources), _lines),
-                FormattedValue(dict(scores[host].traits), traits),
+                FormattedValue(dict(scores[host].traits), lines_of),
+                FormattedValue(soft.get(host, {}), _lines),
             )
-            for host in best_first
+            for host in sorted(scores, key=order)
         ]
 
-    def _candidates(self, parsed_args: Namespace, conf: cfg.ConfigOpts) -> ServerCandidates:
-        """Return the candidates in the file, or the candidates of the cloud."""
+    def _candidates(
+        self, parsed_args: Namespace, conf: cfg.ConfigOpts
+    ) -> tuple[ServerRequest, ServerCandidates]:
+        """Return the server, and its candidates in the file or in the cloud."""
         cloud = self.cloud_source(parsed_args, conf)
         if not parsed_args.candidates:
             self.find_tiers(conf, cloud)
         server = read_source(parsed_args, conf, cloud)
         if parsed_args.candidates:
-            return _in_file(parsed_args, conf, server)
+            return server, _in_file(parsed_args, conf, server)
         tell_unknown_additions(conf)
         queries = queries_of(conf, server, aggregate_uuids(parsed_args.aggregate, cloud.services))
         with ProgressLine("asking Placement"), cloud.placement() as client:
             survey = CandidateSurvey.of_servers(client, [queries])
             candidates = survey.of_server(queries)
-            return candidates._replace(names=survey.host_names(candidates.answer.hosts()))
+            names = survey.host_names(candidates.answer.hosts())
+            return server, candidates._replace(names=names)
 
 
 def _warn_of_idle_names(options: cfg.ConfigOpts.GroupAttr, answer: CandidatesAnswer) -> None:

@@ -49,6 +49,17 @@ def test_the_ranking_of_a_server_with_candidates(
     assert [w["option"] for w in shown["other_winners"]] == ["ram_weight_multiplier"]
 
 
+@pytest.mark.usefixtures("hosts")
+def test_an_avoided_trait_is_a_part_of_the_weight(
+    run: Command, flavor: Command, placement_conf: Path
+) -> None:
+    path = flavor({"trait:HW_CPU_X86_AVX2": "avoided:0.5"})
+    result = run("--config-file", placement_conf, "explain", path, "-f", "json")
+    ranking = json.loads(result.stdout)["ranking"]
+    assert (ranking[0]["host"], ranking[-1]["host"]) == ("host-10", "host-11")
+    assert ranking[-1]["weighers"]["resource_provider_trait"] == -500.0  # 1000 x -0.5
+
+
 def test_a_cloud_without_hosts(run: Command, flavor: Command, placement_conf: Path) -> None:
     result = run("--config-file", placement_conf, "explain", flavor({}), status=3)
     assert result.stdout.splitlines()[0] == "Placement has no compute hosts."

@@ -163,6 +163,7 @@ def test_weigh_gives_the_host_of_the_spec_a_half(
                 "trait_score": 0.5,
                 "resources": {"VCPU": 0.5},
                 "traits": traits,
+                "soft_traits": {},
             },
             {
                 "host": b,
@@ -171,6 +172,7 @@ def test_weigh_gives_the_host_of_the_spec_a_half(
                 "trait_score": 0.5,
                 "resources": {"VCPU": 0.0},
                 "traits": traits,
+                "soft_traits": {},
             },
         ]
     table = run(*arguments).stdout
@@ -237,3 +239,21 @@ def test_placement_is_asked_where_no_file_is_given(
     assert "No host has a candidate; `explain` shows why." in result.stderr
     asked = ("weigh", path, "--candidates", "f.json", "--aggregate", "a")
     assert "--aggregate is for a query" in run(*asked, status=2).stderr
+
+
+def test_soft_traits_count_before_scores(run: Command, flavor: Command, save: Command) -> None:
+    """The scores are (1 - 1/8) / 2 and (1 - 1/4) / 2; nova.conf avoids CUSTOM_PRESSURE_IO."""
+    roomy, small, fast = (letter * 8 + "-0000-4000-8000-" + letter * 12 for letter in "abc")
+    summaries = {
+        roomy: summary(roomy, 8, "CUSTOM_PRESSURE_IO"),
+        small: summary(small, 4),
+        fast: summary(fast, 4, "CUSTOM_SSD"),
+    }
+    answer = save({"allocation_requests": [], "provider_summaries": summaries}, "answer.json")
+    path = flavor({"trait:CUSTOM_SSD": "preferred:2"})
+    rows = json.loads(run("weigh", path, "--candidates", answer, "-f", "json").stdout)
+    assert [(row["host"], row["soft_traits"]) for row in rows] == [
+        (fast, {"CUSTOM_SSD": 2.0}),
+        (small, {}),
+        (roomy, {"CUSTOM_PRESSURE_IO": -1.0}),
+    ]

@@ -1,12 +1,17 @@
 """nova-api: the extra spec is known, and its values are checked."""
 
+from collections.abc import Callable
+from itertools import permutations
+from typing import Any
+from unittest import mock
+
 import pytest
-from nova.api.validation.extra_specs import validators
+from nova.api.validation.extra_specs import traits, validators
 from nova.exception import ValidationError
 from nova.tests.functional.api.client import OpenStackApiException
 
 from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY
-from cpu_tiers.nova.api.validators import MultiplierValidator
+from cpu_tiers.nova.api.validators import MultiplierValidator, register
 from tests.nova.cloud import MULTIPLIER, Cloud
 
 
@@ -25,6 +30,42 @@ def test_the_key_for_emulator_threads() -> None:
         validators.validate(EMULATOR_SPEC_KEY, value)
     with pytest.raises(ValidationError, match="Validation failed; 'anywhere' is not one of"):
         validators.validate(EMULATOR_SPEC_KEY, "anywhere")
+
+
+def trait_validators(*registers: Callable[[], Any]) -> dict[str, Any]:
+    """Return the validators of a Nova that loads distributions in this order."""
+    return {each.name: each for register in registers for each in register()}
+
+
+@pytest.mark.parametrize("registers", list(permutations([register, traits.register])))
+@pytest.mark.parametrize("trait", ["HW_CPU_X86_AVX2", "CUSTOM_A"])
+def test_soft_traits_in_each_order_of_loading(
+    registers: tuple[Callable[[], Any], ...], trait: str
+) -> None:
+    with mock.patch.dict(validators.VALIDATORS, trait_validators(*registers), clear=True):
+        for value in (
+            "required",
+            "forbidden",
+            "preferred",
+            "avoided",
+            "avoided:2.5",
+            "preferred:0",
+        ):
+            validators.validate(f"trait:{trait}", value)
+        for value in ("required", "forbidden"):
+            validators.validate(f"trait_net-1:{trait}", value)
+        for key, value, message in (
+            (f"trait:{trait}", "yes", "is not one of: required, forbidden, preferred, avoided"),
+            (
+                f"trait:{trait}",
+                "avoided:nan",
+                f"extra spec trait:{trait}: got 'avoided:nan'; give",
+            ),
+            (f"trait1:{trait}", "preferred", "in the group '1'; leave out the suffix"),
+            ("trait:HW_NO_SUCH", "preferred", "does not appear to be a valid extra spec"),
+        ):
+            with pytest.raises(ValidationError, match=message):
+                validators.validate(key, value)
 
 
 class TestApi(Cloud):

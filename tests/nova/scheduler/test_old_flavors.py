@@ -61,7 +61,7 @@ def with_more(random: Random, case: Case) -> Case:
         "resources:VCPU_SHARES": rarely(0.03, random, "0", "100"),
         "resources:CUSTOM_FOO": rarely(0.05, random, "0", "", "1.5"),
         "resources:": rarely(0.02, random, "1"),
-        "trait:CUSTOM_T": rarely(0.05, random, "required", "x"),
+        "trait:CUSTOM_T": rarely(0.05, random, "required", "x", "avoided:x"),
         "group_policy": rarely(0.03, random, "none", "isolate", "x"),
     }
     specs = {**case.specs, **{key: value for key, value in more.items() if value is not None}}

@@ -4,16 +4,22 @@ import logging
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from unittest import mock
 
 import pytest
 from nova import objects
+from nova.scheduler import utils
 from nova.scheduler.host_manager import HostState
+from nova.scheduler.weights import HostWeightHandler
 
+from cpu_tiers.errors import InvalidInput
 from cpu_tiers.nova.notes import HostNotes
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.scores import RequestScores
-from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
+from cpu_tiers.nova.scheduler.weigher import TRAIT_MULTIPLIER, ResourceProviderWeigher
+from cpu_tiers.weights.soft_traits import SoftTraits
 from tests.nova.cloud import STOCK
+from tests.nova.computes import MULTIPLIER as MULTIPLIER_SPEC
 from tests.nova.computes import SHARES, Computes
 from tests.nova.faults import reading_is_an_error
 
@@ -195,6 +201,90 @@ def test_a_misspelt_name_is_said_at_the_start(
         "[filter_scheduler] resource_provider_traits: HW_CPU_X86_AVX22 counts for no host;"
         " did you mean HW_CPU_X86_AVX2?"
     ]
+
+
+def soft(specs: Mapping[str, str], **traits: list[str]) -> list[Any]:
+    """Return the weighed objects of hosts with these traits, for a flavor with extra specs."""
+    request = spec()
+    request.flavor.extra_specs = {**request.flavor.extra_specs, **specs}
+    scores = RequestScores(
+        {h: {**summary(h, 8), "traits": of} for h, of in traits.items()}, request
+    )
+    return weighed(*(host(name, cpu_tiers=HostNotes(scores=scores)) for name in traits))
+
+
+def test_without_soft_traits_nothing_is_worked_out() -> None:
+    """The multipliers have their defaults: 0.0 and 1000.0."""
+    weigher = ResourceProviderWeigher()
+    hosts = soft({}, one=["HW_CPU_X86_AVX2"], two=["CUSTOM_A"], three=[])
+    with (
+        reading_is_an_error(),
+        mock.patch.object(SoftTraits, "_weights_of", side_effect=AssertionError),
+        mock.patch.object(utils, "get_weight_multiplier", return_value=1000.0) as read,
+    ):
+        assert weigher.weigh_objects(hosts, None) == [0.0, 0.0, 0.0]
+    assert read.call_count == 1  # of the first host, and not of each
+
+
+def test_a_multiplier_of_0_for_soft_traits_reads_no_summary() -> None:
+    weigher = ResourceProviderWeigher()
+    hosts = soft({"trait:CUSTOM_A": "preferred"}, one=["CUSTOM_A"], two=["CUSTOM_PRESSURE_CPU"])
+    CONF.set_override(TRAIT_MULTIPLIER, 0.0, "filter_scheduler")
+    with mock.patch.object(SoftTraits, "of_hosts", side_effect=AssertionError):
+        assert weigher.weigh_objects(hosts, None) == [0.0, 0.0]
+    CONF.clear_override(TRAIT_MULTIPLIER, "filter_scheduler")
+
+
+def test_weights_of_soft_traits() -> None:
+    """Nova's own handler stretches no weight."""
+    ResourceProviderWeigher()
+    specs = {"trait:CUSTOM_A": "preferred:2.5", "trait:CUSTOM_B": "avoided:x"}
+    hosts = soft(specs, plain=[], one=["CUSTOM_A", "CUSTOM_PRESSURE_IO"], two=["CUSTOM_B"])
+    states = [each.obj for each in hosts]
+    weighers = [ResourceProviderWeigher()]
+    best = HostWeightHandler().get_weighed_objects(weighers, states, None)
+    weights = {each.obj.host: each.weight for each in best}
+    # 1000 x (2.5 - 1); the malformed extra spec counts nothing.
+    assert weights == {"one": 1500.0, "plain": 0.0, "two": 0.0}
+
+
+def test_soft_traits_are_not_requested() -> None:
+    request = spec()
+    request.flavor.extra_specs["trait:CUSTOM_A"] = "preferred:2"
+    request.flavor.extra_specs["trait:HW_CPU_X86_AVX2"] = "avoided"
+    query = utils.ResourceRequest.from_request_spec(request).to_querystring()
+    assert query == "limit=1000&resources=VCPU%3A2"
+
+
+def test_a_trait_in_both_options_stops_the_service() -> None:
+    CONF.set_override("resource_provider_preferred_traits", "PRESSURE_*", "filter_scheduler")
+    with pytest.raises(InvalidInput, match=r"PRESSURE_\* is in both; leave one out"):
+        ResourceProviderWeigher()
+    CONF.clear_override("resource_provider_preferred_traits", "filter_scheduler")
+
+
+class TestSoftTraits(Weighed):
+    """Gold requests 100 shares, and a score is half of 1 - 100 / free: no trait counts in it."""
+
+    def test_the_hosts_of_servers(self) -> None:
+        hosts = {"big": 800, "small": 400}
+        uuids = {name: self.start_host(name, **{SHARES: n}) for name, n in hosts.items()}
+        gold = self.tier("gold", "100")
+        assert self.chosen(gold) == "big"  # (1 - 100/800) / 2, (1 - 100/400) / 2
+        self._create_trait("CUSTOM_PRESSURE_CPU")
+        traits = [*self._get_provider_traits(uuids["big"]), "CUSTOM_PRESSURE_CPU"]
+        self._set_provider_traits(uuids["big"], traits)
+        assert self.chosen(gold) == "small"  # (1 - 100/700) / 2 - 1000, (1 - 100/400) / 2
+        for value in ("preferred:0", "preferred:0.001"):
+            # big (1 - 100/700) / 2, then (1 - 100/600) / 2 + 1; small (1 - 100/300) / 2
+            specs = {MULTIPLIER_SPEC: "100", "trait:CUSTOM_PRESSURE_CPU": value}
+            assert self.chosen(self.flavor(value, specs)) == "big"
+        aggregate = self.api.post_aggregate({"aggregate": {"name": "big"}})
+        self.api.add_host_to_aggregate(aggregate["id"], "big")
+        metadata = {"set_metadata": {"metadata": {TRAIT_MULTIPLIER: "0.01"}}}
+        self.api.post_aggregate_action(aggregate["id"], metadata)
+        # big (1 - 100/500) / 2 - 0.01 = 0.39, small (1 - 100/300) / 2 = 0.33
+        assert self.chosen(gold) == "big"
 
 
 class TestOneRequest(Weighed):

@@ -1,0 +1,125 @@
+"""The options of the weigher in ``[filter_scheduler]``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+
+from cpu_tiers.conf.weighted_names import WeightedNames
+from cpu_tiers.errors import FaultList
+from cpu_tiers.extra_specs.soft_traits import soft_traits
+from cpu_tiers.weights import SCORINGS
+from cpu_tiers.weights.soft_traits import SoftTraits
+
+_PREFERRED, _AVOIDED = "resource_provider_preferred_traits", "resource_provider_avoided_traits"
+
+OPTIONS = [
+    cfg.FloatOpt(
+        "resource_provider_weight_multiplier",
+        default=0.0,
+        help="""
+The multiplier of the score of a host's resources and traits, beside the weights
+of other weighers. A score is a number from 0.0 to 1.0. A negative multiplier
+prefers the hosts with the lowest scores. With a multiplier of 0.0, no scores are
+computed.
+
+The metadata key ``resource_provider_weight_multiplier`` of a host aggregate
+overrides this option for the hosts of the aggregate. If a host is in several
+aggregates with different numbers, the smallest number counts.
+
+Related options:
+
+* ``[filter_scheduler] weight_classes``
+* ``[filter_scheduler] resource_provider_scoring``
+""",
+    ),
+    cfg.StrOpt(
+        "resource_provider_scoring",
+        default="literal",
+        choices=[(name, scoring.description) for name, scoring in SCORINGS.items()],
+        help="""
+How the resources and traits of a host become a score between 0.0 and 1.0.
+
+Related options:
+
+* ``[filter_scheduler] resource_provider_resources``
+* ``[filter_scheduler] resource_provider_traits``
+""",
+    ),
+    cfg.ListOpt(
+        "resource_provider_resources",
+        default=[],
+        help="""
+The resource classes that count in the score, such as ``VCPU,MEMORY_MB``. If the
+list is empty, every class of the host's providers counts.
+""",
+    ),
+    cfg.ListOpt(
+        "resource_provider_traits",
+        default=[],
+        help="""
+The traits that count in the score, such as ``HW_CPU_X86_AVX2``. If the list is
+empty, every trait of the host's providers counts. Name the traits by which your
+hosts differ: the many traits that all hosts have make the scores nearly equal.
+""",
+    ),
+    cfg.FloatOpt(
+        "resource_provider_trait_weight_multiplier",
+        default=1000.0,
+        help="""
+The multiplier of the preferred and avoided traits of a host, beside the
+weights of other weighers: the sum of the weights of its preferred traits,
+minus the sum of the weights of its avoided traits. Without such a trait on
+any host, no weight changes.
+
+A flavor names further traits by ``trait:NAME=preferred`` and
+``trait:NAME=avoided``, with a weight by ``trait:NAME=avoided:2.5``; its
+weight of a trait counts in place of the weight in nova.conf, and
+``preferred:0`` makes the trait count nothing. A host aggregate overrides
+this option as it does ``resource_provider_weight_multiplier``.
+
+Related options:
+
+* ``[filter_scheduler] host_subset_size``: above 1, no preference is strict
+* ``[filter_scheduler] resource_provider_avoided_traits``
+* ``[filter_scheduler] resource_provider_preferred_traits``
+""",
+    ),
+    cfg.Opt(
+        "resource_provider_avoided_traits",
+        type=WeightedNames(are_prefixes=True),
+        default=["PRESSURE_*", "CUSTOM_PRESSURE_*"],
+        help="""
+Traits of hosts that servers avoid, whatever their flavor. An entry is the
+name of a trait, or the beginning of names with ``*``, and has the weight 1
+or a weight from 0 to 1000, such as ``CUSTOM_OLD=1.5``. If several entries
+are true of a trait, the full name counts, or else the longest beginning.
+""",
+    ),
+    cfg.Opt(
+        "resource_provider_preferred_traits",
+        type=WeightedNames(are_prefixes=True),
+        default=[],
+        help="""
+Traits of hosts that servers prefer, whatever their flavor, in the form of
+``resource_provider_avoided_traits``. No entry may be in both options.
+""",
+    ),
+]
+
+
+def request_traits(options: Any, extra_specs: Mapping[str, str]) -> SoftTraits:
+    """Return the preferred and the avoided traits for a server.
+
+    :param options: the values of ``[filter_scheduler]``.
+    :param extra_specs: of the flavor of the server.
+    :raises InvalidInput: a trait is in both options.
+    """
+    preferred, avoided = options[_PREFERRED], options[_AVOIDED]
+    faults = FaultList()
+    for name in preferred.keys() & avoided.keys():
+        where = f"nova.conf, [filter_scheduler] {_PREFERRED} and {_AVOIDED}"
+        faults.add(where, f"{name} is in both", "leave one out")
+    faults.raise_if_any()
+    avoided = {name: -weight for name, weight in avoided.items()}
+    return SoftTraits({**preferred, **avoided}, soft_traits(extra_specs))

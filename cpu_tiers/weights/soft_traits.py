@@ -1,0 +1,52 @@
+"""The part of a host's weight that follows from preferred and avoided traits. Pure."""
+
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+
+from cpu_tiers.weights.forest import Summary
+
+
+class SoftTraits:
+    """The preferred and the avoided traits of a request, with their weights.
+
+    :param configured: the weights by trait, or by ``PREFIX*``; below 0 for avoided traits. A name
+        counts before a prefix, and a longer prefix before a shorter prefix.
+    :param flavor: the weights by trait, which count before ``configured``.
+    """
+
+    def __init__(self, configured: Mapping[str, float], flavor: Mapping[str, float]) -> None:
+        self._weights = {**configured, **flavor}
+        prefixes = (name[:-1] for name in configured if name.endswith("*"))
+        self._prefixes = sorted(prefixes, key=len, reverse=True)
+        stems = {name.removesuffix("*") for name, weight in self._weights.items() if weight}
+        self._stems = [s for s in stems if not any(o in s for o in stems - {s})]
+
+    def of_hosts(self, summaries: Mapping[str, Summary]) -> dict[str, dict[str, float]]:
+        """Return the soft traits of each host that has any, with their weights.
+
+        A trait of several providers of a host counts once.
+
+        :param summaries: ``provider_summaries`` of Placement's answer.
+        :returns: weights above or below 0, by the uuid of the root provider and by trait.
+        """
+        hosts: dict[str, dict[str, float]] = {}
+        for summary in summaries.values() if self._stems else ():
+            # nova-scheduler runs this for every provider of a request. Mostly no host has a soft
+            # trait, and a search of the joined names is faster than a look at each name.
+            names = "\n".join(summary["traits"])
+            for stem in self._stems:
+                if stem in names:
+                    weights = self._weights_of(summary["traits"])
+                    hosts.setdefault(summary["root_provider_uuid"], {}).update(weights)
+                    break
+        return hosts
+
+    def _weights_of(self, traits: Iterable[str]) -> dict[str, float]:
+        weights = {trait: self._weight(trait) for trait in traits}
+        return dict(filter(itemgetter(1), weights.items()))
+
+    def _weight(self, trait: str) -> float:
+        if trait in self._weights:
+            return self._weights[trait]
+        longest = next(filter(trait.startswith, self._prefixes), None)
+        return 0.0 if longest is None else self._weights[f"{longest}*"]

@@ -1,0 +1,80 @@
+"""Options that are lists of names with weights."""
+
+from pathlib import Path
+
+import pytest
+
+from cpu_tiers.conf.read import read_config
+from cpu_tiers.conf.weigher import request_traits
+from cpu_tiers.conf.weighted_names import WeightedNames
+from cpu_tiers.errors import InvalidInput
+
+NUMBERS = "that is a number from 0 to 1000 without an exponent, such as 2.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [
+        ("", {}),
+        ("CUSTOM_A", {"CUSTOM_A": 1.0}),
+        ("CUSTOM_A=1.5, CUSTOM_B", {"CUSTOM_A": 1.5, "CUSTOM_B": 1.0}),
+        ("CUSTOM_A=0,CUSTOM_P_*=1000", {"CUSTOM_A": 0.0, "CUSTOM_P_*": 1000.0}),
+    ],
+)
+def test_weights(text: str, weights: dict[str, float]) -> None:
+    names = WeightedNames(are_prefixes=True)
+    assert names(text) == weights
+    assert names(text.split(",")) == weights
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        *(
+            (f"CUSTOM_A={weight}", f"entry 'CUSTOM_A={weight}' has no weight {NUMBERS}")
+            for weight in ("", "x", "-1", "nan", "inf", "1e3", "1000.5", "9" * 400, "1=2")
+        ),
+        ("CUSTOM_A,,CUSTOM_B", "entry '' has no name; write NAME or NAME=WEIGHT"),
+        ("=2", "entry '=2' has no name; write NAME or NAME=WEIGHT"),
+        ("*", "entry '*' has no name; write NAME or NAME=WEIGHT"),
+        ("A*B", "entry 'A*B' has no name; write NAME or NAME=WEIGHT"),
+        ("A=1,B,A=1", "entry 'A=1' names A a second time; leave one out"),
+        (
+            "VCPU_SHARES,CUSTOM_VCPU_SHARES=2",
+            "entry 'CUSTOM_VCPU_SHARES=2' names CUSTOM_VCPU_SHARES a second time; leave one out",
+        ),
+    ],
+)
+def test_entries_that_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match="entry") as caught:
+        WeightedNames(are_prefixes=True)(text)
+    assert str(caught.value) == reason
+
+
+def test_a_beginning_of_names_only_where_traits_are_listed() -> None:
+    with pytest.raises(ValueError, match="has no name"):
+        WeightedNames()("CUSTOM_*")
+
+
+def options_of(tmp_path: Path, lines: str) -> object:
+    (path := tmp_path / "nova.conf").write_text(f"[filter_scheduler]\n{lines}\n")
+    return read_config([str(path)]).filter_scheduler
+
+
+def test_an_error_names_the_option_and_the_entry(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        options_of(tmp_path, "resource_provider_avoided_traits = CUSTOM_A=nan")
+    (fault,) = caught.value.faults
+    assert fault.where == "nova.conf, [filter_scheduler] resource_provider_avoided_traits"
+    assert "entry 'CUSTOM_A=nan' has no weight" in fault.given
+
+
+def test_a_trait_is_not_both_preferred_and_avoided(tmp_path: Path) -> None:
+    options = options_of(tmp_path, "resource_provider_preferred_traits = PRESSURE_*, CUSTOM_A")
+    with pytest.raises(InvalidInput) as caught:
+        request_traits(options, {})
+    (fault,) = caught.value.faults
+    assert str(fault) == (
+        "nova.conf, [filter_scheduler] resource_provider_preferred_traits and"
+        " resource_provider_avoided_traits: PRESSURE_* is in both; leave one out"
+    )
