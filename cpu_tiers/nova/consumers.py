@@ -10,6 +10,7 @@ from __future__ import annotations  # Nova fills `objects` when a service starts
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from nova import exception, objects
@@ -30,11 +31,8 @@ _OVER = ("cancelled", "completed", "confirmed", "done", "error", "failed", "reve
 class ComputeNode:
     """A compute node of Nova, which is a root provider of Placement.
 
-    :param context: a request context that reaches the database of the node's
-        cell v2.
+    :param context: a request context that reaches the database of the node's cell v2.
     :param host: the name of the nova-compute service that runs the node.
-    :param name: the name of the node and of its root provider.
-    :param uuid: the uuid of the root provider.
     """
 
     context: Any
@@ -48,8 +46,7 @@ class ConsumerRecord:
     """The server and the migration to which a consumer of a host belongs.
 
     :param server: Nova's instance.
-    :param move: Nova's migration, if the server is on its way from or to this
-        host.
+    :param move: Nova's migration, if the server is on its way from or to this host.
     """
 
     consumer: ConsumerId
@@ -83,8 +80,7 @@ def find_share_shortfalls(
 ) -> tuple[Shortfall, ...]:
     """Return the missing shares of the consumers of a host.
 
-    :param amounts: what each consumer holds of all providers of the host
-        together.
+    :param amounts: what each consumer holds of all providers of the host together.
     """
     lacking = [consumer for consumer, held in amounts.items() if lacks_shares(held)]
     return missing_shares(amounts, find_owners(compute_node, lacking, amounts))
@@ -95,10 +91,8 @@ def find_owners(
 ) -> dict[ConsumerId, Owner]:
     """Return the owners of some consumers of a host.
 
-    A consumer unknown to Nova, or with a flavor unknown to Nova yet, is logged
-    and left out.
+    A consumer unknown to Nova, or with a flavor unknown to Nova yet, is logged and left out.
 
-    :param wanted: the consumers whose owners are wanted.
     :param consumers: all consumers that hold something of this host.
     """
     return owners_of(compute_node, find_consumer_records(compute_node, wanted, consumers), wanted)
@@ -112,16 +106,13 @@ def owners_of(
     """Return the owners of consumers from records that :func:`find_consumer_records` returned."""
     owners: dict[ConsumerId, Owner] = {}
     for uuid in wanted:
-        owner: Owner | None = None
         try:
-            owner = records[uuid].owner if uuid in records else None
+            if uuid in records and (owner := records[uuid].owner):
+                owners[uuid] = owner
+            else:
+                LOG.warning("Nova knows no flavor of consumer %s on %s", uuid, compute_node.name)
         except InvalidInput as error:
             LOG.warning("Flavor of consumer %s on %s: %s", uuid, compute_node.name, error)
-            continue
-        if owner is None:
-            LOG.warning("Nova knows no flavor of consumer %s on %s", uuid, compute_node.name)
-        else:
-            owners[uuid] = owner
     return owners
 
 
@@ -130,7 +121,6 @@ def find_consumer_records(
 ) -> dict[ConsumerId, ConsumerRecord]:
     """Return the server and migration of some consumers of a host, as far as Nova knows them.
 
-    :param wanted: the consumers whose records are wanted.
     :param consumers: all consumers that hold something of this host.
     """
     if not wanted:
@@ -169,22 +159,16 @@ def _arriving(
     A server holds the destination from the time when its migration has taken
     over the source. The source may be this host, too.
     """
-    moves = [
-        *moves,
-        # A server that was evacuated from this host while it was down holds this host still, and
-        # may be on its way between other hosts by now.
-        *(
-            migration
-            for server in servers
-            if server.node != compute_node.name
-            for migration in objects.MigrationList.get_by_filters(
-                compute_node.context, {"instance_uuid": server.uuid}
-            )
-        ),
-    ]
+    # A server that was evacuated from this host while it was down holds this host still, and
+    # may be on its way between other hosts by now.
+    further = (
+        objects.MigrationList.get_by_filters(compute_node.context, {"instance_uuid": server.uuid})
+        for server in servers
+        if server.node != compute_node.name
+    )
     return {
         move.instance_uuid: move
-        for move in moves
+        for move in chain(moves, *further)
         if move.status not in _OVER
         # The migration has no destination before the destination host has heard of it.
         and move.dest_node in (compute_node.name, None)

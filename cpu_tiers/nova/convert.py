@@ -37,6 +37,13 @@ def name_of(flavor: objects.Flavor) -> str:
     return name
 
 
+def with_specs(flavor: objects.Flavor, specs: dict[str, str]) -> objects.Flavor:
+    """Return a copy of Nova's flavor with other extra specs: its owner may save the flavor."""
+    changed = flavor.obj_clone()
+    changed.extra_specs = specs
+    return changed
+
+
 def to_flavor(flavor: objects.Flavor) -> Flavor:
     """Return Nova's flavor as a :class:`~cpu_tiers.model.flavor.Flavor`.
 

@@ -21,8 +21,8 @@ from cpu_tiers.extra_specs.cpu_masks import DEDICATED_MASK, REALTIME, REALTIME_M
 from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY, POLICY, emulator_threads_policy
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.extra_specs.numa import CPUS, IMAGE_CPUS, IMAGE_MEMORY, MEMORY
-from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
-from cpu_tiers.nova.seams import Function, Seam, taking
+from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image, with_specs
+from cpu_tiers.nova.seams import Function, seam
 
 LOG = logging.getLogger(__name__)
 
@@ -64,9 +64,7 @@ def equal_flavor(flavor: objects.Flavor, image: objects.ImageMeta) -> objects.Fl
         equal |= {POLICY: "mixed", DEDICATED_MASK: str(guest.dedicated)}
     if _has_cpus_only(specs, image):
         equal |= {f"{MEMORY}.{n}": str(node.memory_mb) for n, node in enumerate(guest.nodes)}
-    translated = flavor.obj_clone()  # the caller may save its flavor to the database
-    translated.extra_specs = equal
-    return translated
+    return with_specs(flavor, equal)
 
 
 def _amounts_of_both(specs: Mapping[str, str]) -> frozenset[str]:
@@ -103,30 +101,19 @@ def _translate_flavor(
         if EMULATOR_SPEC_KEY not in extra_specs(flavor):
             raise
         # Nova does not know the key, so it must not keep a server that exists from a move.
-        constraints = original(
-            equal_flavor(_without(flavor, EMULATOR_SPEC_KEY), image_meta), image_meta
-        )
+        known = {k: v for k, v in extra_specs(flavor).items() if k != EMULATOR_SPEC_KEY}
+        constraints = original(equal_flavor(with_specs(flavor, known), image_meta), image_meta)
         LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, EMULATOR_SPEC_KEY, error)
         return constraints
 
 
-def _without(flavor: objects.Flavor, key: str) -> objects.Flavor:
-    other = flavor.obj_clone()  # the caller may save its flavor to the database
-    other.extra_specs = {k: v for k, v in extra_specs(flavor).items() if k != key}
-    return other
-
-
-def _read_both_keys(original: Function, flavor: objects.Flavor) -> str | None:
-    policy: str | None
+def _read_both_keys(original: Function, flavor: objects.Flavor) -> Any:
     if EMULATOR_SPEC_KEY in extra_specs(flavor):
         try:
-            policy = emulator_threads_policy(to_flavor(flavor))
+            return emulator_threads_policy(to_flavor(flavor))
         except InvalidInput as error:
             LOG.warning("Flavor %s: %s is ignored: %s", flavor.name, EMULATOR_SPEC_KEY, error)
-        else:
-            return policy
-    policy = original(flavor)
-    return policy
+    return original(flavor)
 
 
 def _claim_masked(
@@ -139,23 +126,12 @@ def _claim_masked(
 
 
 SEAMS = (
-    Seam(
-        module="nova.virt.hardware",
-        path="numa_get_constraints",
-        parameters="flavor, image_meta",
-        wrap=taking(_translate_flavor),
-    ),
-    Seam(
-        module="nova.virt.hardware",
-        path="get_emulator_thread_policy_constraint",
-        parameters="flavor",
-        wrap=taking(_read_both_keys),
-    ),
-    Seam(
-        module="nova.scheduler.utils",
-        path="ResourceRequest._translate_pinning_policies",
-        parameters="self, flavor, image",
-        wrap=taking(_claim_masked),
+    seam("nova.virt.hardware:numa_get_constraints", "flavor, image_meta", _translate_flavor),
+    seam("nova.virt.hardware:get_emulator_thread_policy_constraint", "flavor", _read_both_keys),
+    seam(
+        "nova.scheduler.utils:ResourceRequest._translate_pinning_policies",
+        "self, flavor, image",
+        _claim_masked,
     ),
 )
 """The seams for nova-api, nova-scheduler, nova-compute and commands: flavors of the specs that

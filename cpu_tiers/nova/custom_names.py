@@ -5,7 +5,6 @@ installed translators return, are created. A trait in the extra specs of a flavo
 error, and a trait of an image is chosen by a project: both stay an error.
 """
 
-import functools
 import logging
 import re
 from collections.abc import Iterable
@@ -26,6 +25,11 @@ LOG = logging.getLogger(__name__)
 
 _OF_PORTS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 """The beginnings of the traits that Neutron gives to devices and requests for ports."""
+
+_OURS = {
+    *(MULTIPLIER_TRAIT, *POLICY_TRAITS, numa.NODE_TRAIT, numa.NO_NUMA_TRAIT),
+    *(numa.SMALL_PAGES_TRAIT, numa.LARGE_PAGES_TRAIT),
+}
 
 _CREATION = Beside("new names in Placement", seconds=5.0, pause=5.0)
 """Placement may have the names already, so a query is sent without the work in a pause."""
@@ -55,21 +59,7 @@ def _is_ours(trait: str) -> bool:
     if size:  # an image may name any number: pages have a power of two kB, 4 kB to 16 GB
         size_kb = int(size[1])
         return size_kb.bit_count() == 1 and 2**2 <= size_kb <= 2**24
-    return trait.startswith((*_OF_PORTS, numa.COUNT_TRAIT)) or trait in _our_traits()
-
-
-@functools.cache
-def _our_traits() -> frozenset[str]:
-    return frozenset(
-        {
-            MULTIPLIER_TRAIT,
-            *POLICY_TRAITS,
-            numa.NODE_TRAIT,
-            numa.NO_NUMA_TRAIT,
-            numa.SMALL_PAGES_TRAIT,
-            numa.LARGE_PAGES_TRAIT,
-        }
-    )
+    return trait in _OURS or trait.startswith((*_OF_PORTS, numa.COUNT_TRAIT))
 
 
 def _ensure_names(original: Function, self: Any, context: Any, resources: Any) -> Any:

@@ -5,23 +5,69 @@ Each service of Nova has a table of its features (``features.py`` in
 imports and installs the seams of the features that nova.conf switches on, and no other seam.
 """
 
+import dis
+import inspect
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pkgutil import resolve_name
+from typing import Any
 
 from oslo_config import cfg
 
 from cpu_tiers.conf import compute
 from cpu_tiers.nova import options, seams
-from cpu_tiers.nova.attributes import Attribute
 from cpu_tiers.nova.fingerprints import warn_of_unknown
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.seams import Seam, SeamMismatch
+from cpu_tiers.nova.seams import Seam, SeamMismatch, does_not_fit
 
 LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute that the constructor of a class of Nova sets, or a property of the class.
+
+    Verified at the start: Python raises no error if a wrapper sets what Nova does not read.
+
+    :param owner: the class, such as ``nova.scheduler.utils:ResourceRequest``.
+    :param why: what cpu-tiers does with the attribute, for the documentation.
+    :param kind: the type of the value in a new object. ``None`` if a new object would do more
+        than keep values: then only the code of the constructor is looked at.
+    :param arguments: the arguments of the constructor.
+    """
+
+    owner: str
+    name: str
+    why: str
+    kind: type | None = None
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the full name of the attribute."""
+        return f"{self.owner.replace(':', '.')}.{self.name}"
+
+    def verify(self) -> None:
+        """Check that objects of the class have the attribute, with a value of the expected type.
+
+        :raises SeamMismatch: the objects do not have it, or Nova has no such class.
+        """
+        try:
+            owner = resolve_name(self.owner)
+            if self.kind is None:
+                if not hasattr(owner, self.name) and self.name not in _assigned(owner.__init__):
+                    raise AttributeError
+                return
+            value = getattr(owner(*self.arguments), self.name)
+        except (AttributeError, ModuleNotFoundError, TypeError) as error:
+            raise SeamMismatch(does_not_fit(f"{self} does not exist")) from error
+        if not isinstance(value, self.kind):
+            expected, kind = self.kind.__name__, type(value).__name__
+            raise SeamMismatch(
+                does_not_fit(f"{self} was expected to be of type {expected}, but it is a {kind}")
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +206,15 @@ class Service:
         if needed:
             raise SeamMismatch("\n".join(needed))
         return fitting
+
+
+def _assigned(constructor: Any) -> frozenset[str]:
+    """Return the names of the attributes that a constructor assigns, of whatever object."""
+    code = getattr(inspect.unwrap(constructor), "__code__", None)
+    if code is None:  # the class has no constructor of its own
+        return frozenset()
+    instructions = dis.get_instructions(code)
+    return frozenset(each.argval for each in instructions if each.opname == "STORE_ATTR")
 
 
 def _names(features: Iterable[Feature]) -> str:

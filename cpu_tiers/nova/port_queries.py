@@ -19,7 +19,7 @@ from cpu_tiers.model.port import require, split_requirement
 from cpu_tiers.model.request import GroupDraft, RequestGroup
 from cpu_tiers.nova import custom_names, steps
 from cpu_tiers.nova.notes import note, query_of
-from cpu_tiers.nova.seams import Function, Seam
+from cpu_tiers.nova.seams import Function, seam
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import ReportClient, ResourceRequest
@@ -105,10 +105,8 @@ def in_form(
 
 SEAMS = (
     steps.candidates(_ask_in_form),
-    Seam(
-        module="nova.scheduler.client.report",
-        path="SchedulerReportClient.get",
-        parameters="self, url, version=None, global_request_id=None",
+    seam(
+        "nova.scheduler.client.report:SchedulerReportClient.get",
+        "self, url, version=None, global_request_id=None",
     ),
 )
-"""The seams around the query."""

@@ -1,7 +1,7 @@
 """Protocols: what cpu-tiers uses of classes of Nova, which have no types for mypy.
 
 For annotations only: no service imports the module. Nova names these attributes alike from release
-31 on; a service verifies the attributes that are not public (:mod:`cpu_tiers.nova.attributes`).
+31 on; a service verifies the attributes that are not public (:mod:`cpu_tiers.nova.features`).
 """
 
 from __future__ import annotations

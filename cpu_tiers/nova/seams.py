@@ -67,13 +67,29 @@ class Seam:
         return f"{self.module}.{self.path}"
 
 
-def taking(step: Function) -> Callable[[Function], Function]:
-    """Return the ``wrap`` of a :class:`Seam` that takes a step.
+def seam(
+    function: str,
+    parameters: str,
+    step: Function | None = None,
+    *,
+    other_parameters: tuple[str, ...] = (),
+    place: int = 0,
+) -> Seam:
+    """Return a :class:`Seam` whose wrapper takes a step.
 
+    :param function: such as ``nova.scheduler.utils:ResourceRequest.from_request_spec``.
     :param step: is called with what is left of the wrapper, and then the arguments of Nova's
-        function. It calls what is left, or not.
+        function. It calls what is left, or not. ``None`` for a function that is only verified.
     """
-    return functools.partial(functools.partial, step)
+    module, path = function.split(":")
+    return Seam(
+        module=module,
+        path=path,
+        parameters=parameters,
+        wrap=functools.partial(functools.partial, step) if step else None,
+        other_parameters=other_parameters,
+        place=place,
+    )
 
 
 class _Wrapper:

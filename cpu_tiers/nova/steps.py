@@ -7,19 +7,15 @@ its step with the function of this module, so the seam is imported only with its
 
 from collections.abc import Callable
 
-from cpu_tiers.nova.seams import Function, Seam, taking
+from cpu_tiers.nova.seams import Function, Seam, seam
 
 
 def _steps(function: str, parameters: str, *steps: str) -> Callable[[Function], Seam]:
-    module, path = function.split(":")
-
-    def seam(step: Function) -> Seam:
+    def of_step(step: Function) -> Seam:
         place = steps.index(step.__module__.removeprefix("cpu_tiers.nova."))
-        return Seam(
-            module=module, path=path, parameters=parameters, wrap=taking(step), place=place
-        )
+        return seam(function, parameters, step, place=place)
 
-    return seam
+    return of_step
 
 
 request = _steps(

@@ -13,9 +13,8 @@ from nova.scheduler import host_manager, utils
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.nova import options
-from cpu_tiers.nova.attributes import Attribute
 from cpu_tiers.nova.compute.features import COMPUTE
-from cpu_tiers.nova.features import Service
+from cpu_tiers.nova.features import Attribute, Service
 from cpu_tiers.nova.scheduler.features import SCHEDULER
 from cpu_tiers.nova.seams import SeamMismatch
 from tests.nova.wrapping import wrapped

@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_tiers.nova import protocols
-from cpu_tiers.nova.attributes import Attribute
+from cpu_tiers.nova.features import Attribute
 
 
 @pytest.mark.parametrize(

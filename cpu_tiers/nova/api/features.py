@@ -1,13 +1,11 @@
 """The features of cpu-tiers in nova-api."""
 
-import functools
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.seams import Seam, install, remove
+from cpu_tiers.nova.seams import Function, install, remove, seam
 
 _ADMISSION = "cpu_tiers.nova.api.flavor_admission:SEAMS"
 
@@ -40,22 +38,13 @@ def start() -> None:
         install([CONFIGURED])
 
 
-def _start_later(original: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def setup_profiler(binary: str, host: str) -> Any:
-        remove([CONFIGURED])
-        API.start()
-        return original(binary, host)
-
-    return setup_profiler
+def _start_later(original: Function, binary: str, host: str) -> Any:
+    remove([CONFIGURED])
+    API.start()
+    return original(binary, host)
 
 
-CONFIGURED = Seam(
-    module="nova.service",
-    path="setup_profiler",
-    parameters="binary, host",
-    wrap=_start_later,
-)
+CONFIGURED = seam("nova.service:setup_profiler", "binary, host", _start_later)
 """The seam for nova-api as the script ``nova-api-wsgi`` of Nova 31 and 32, which loads the
 validators before it reads nova.conf. ``wsgi_app.init_application`` calls the function after it
 has set up the log, and before it loads the application. The seam removes itself at the call."""

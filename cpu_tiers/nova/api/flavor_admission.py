@@ -11,7 +11,7 @@ from __future__ import annotations  # objects.X stands there once Nova has regis
 
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nova import exception, objects
@@ -23,7 +23,7 @@ from cpu_tiers.extra_specs.cpu_policies import EMULATOR_SPEC_KEY, POLICY, cpu_po
 from cpu_tiers.extra_specs.guest_cpus import guest_cpus
 from cpu_tiers.nova.convert import extra_specs, to_flavor, to_image
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, seam
 from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator
 from cpu_tiers.translators.broken_rules import request_faults
 from cpu_tiers.translators.contract import functions_that_request
@@ -98,76 +98,62 @@ def _refuse(faults: tuple[Fault, ...]) -> None:
         raise exception.InvalidRequest(str(InvalidInput(faults)))
 
 
-def _refuse_boot(original: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def _validate_and_build_base_options(
-        self: object,
-        context: object,
-        flavor: objects.Flavor,
-        boot_meta: Mapping[str, Any],
-        *args: object,
-        **kwargs: object,
-    ) -> Any:
-        _refuse(faults_of(flavor, _to_meta(boot_meta)))
-        return original(self, context, flavor, boot_meta, *args, **kwargs)
-
-    return _validate_and_build_base_options
+def _refuse_boot(
+    original: Function,
+    self: object,
+    context: object,
+    flavor: objects.Flavor,
+    boot_meta: Mapping[str, Any],
+    *args: object,
+    **kwargs: object,
+) -> Any:
+    _refuse(faults_of(flavor, _to_meta(boot_meta)))
+    return original(self, context, flavor, boot_meta, *args, **kwargs)
 
 
-def _refuse_resize(original: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def _validate_flavor_image_numa_pci(
-        image: Mapping[str, Any],
-        flavor: objects.Flavor,
-        validate_numa: bool = True,
-        validate_pci: bool = False,
-    ) -> None:
-        # Boot and rebuild call the function, too, but only a resize has PCI devices validated.
-        if validate_pci:
-            _refuse(faults_of(flavor, _to_meta(image)))
-        original(image, flavor, validate_numa=validate_numa, validate_pci=validate_pci)
-
-    return _validate_flavor_image_numa_pci
+def _refuse_resize(
+    original: Function,
+    image: Mapping[str, Any],
+    flavor: objects.Flavor,
+    validate_numa: bool = True,
+    validate_pci: bool = False,
+) -> None:
+    # Boot and rebuild call the function, too, but only a resize has PCI devices validated.
+    if validate_pci:
+        _refuse(faults_of(flavor, _to_meta(image)))
+    original(image, flavor, validate_numa=validate_numa, validate_pci=validate_pci)
 
 
-def _refuse_rebuild(original: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def _validate_numa_rebuild(
-        instance: objects.Instance, image: Mapping[str, Any], flavor: objects.Flavor
-    ) -> None:
-        """Nova calls the function only if the image changes."""
-        before = faults_of(flavor, instance.image_meta)
-        after = faults_of(flavor, _to_meta(image))
-        _refuse(tuple(fault for fault in after if fault not in before))
-        original(instance, image, flavor)
-
-    return _validate_numa_rebuild
+def _refuse_rebuild(
+    original: Function,
+    instance: objects.Instance,
+    image: Mapping[str, Any],
+    flavor: objects.Flavor,
+) -> None:
+    """Nova calls the function only if the image changes."""
+    before = faults_of(flavor, instance.image_meta)
+    after = faults_of(flavor, _to_meta(image))
+    _refuse(tuple(fault for fault in after if fault not in before))
+    original(instance, image, flavor)
 
 
 SEAMS = (
-    Seam(
-        module="nova.compute.api",
-        path="API._validate_and_build_base_options",
-        parameters=(
-            "self, context, flavor, boot_meta, image_href, image_id, kernel_id, ramdisk_id,"
-            " display_name, display_description, hostname, key_name, key_data, security_groups,"
-            " availability_zone, user_data, metadata, access_ip_v4, access_ip_v6,"
-            " requested_networks, config_drive, auto_disk_config, reservation_id, max_count,"
-            " supports_port_resource_request, min_comp_ver"
-        ),
-        wrap=_refuse_boot,
+    seam(
+        "nova.compute.api:API._validate_and_build_base_options",
+        "self, context, flavor, boot_meta, image_href, image_id, kernel_id, ramdisk_id,"
+        " display_name, display_description, hostname, key_name, key_data, security_groups,"
+        " availability_zone, user_data, metadata, access_ip_v4, access_ip_v6,"
+        " requested_networks, config_drive, auto_disk_config, reservation_id, max_count,"
+        " supports_port_resource_request, min_comp_ver",
+        _refuse_boot,
     ),
-    Seam(
-        module="nova.compute.api",
-        path="API._validate_flavor_image_numa_pci",
-        parameters="image, flavor, validate_numa=True, validate_pci=False",
-        wrap=_refuse_resize,
+    seam(
+        "nova.compute.api:API._validate_flavor_image_numa_pci",
+        "image, flavor, validate_numa=True, validate_pci=False",
+        _refuse_resize,
     ),
-    Seam(
-        module="nova.compute.api",
-        path="API._validate_numa_rebuild",
-        parameters="instance, image, flavor",
-        wrap=_refuse_rebuild,
+    seam(
+        "nova.compute.api:API._validate_numa_rebuild", "instance, image, flavor", _refuse_rebuild
     ),
 )
 """The seams for nova-api."""

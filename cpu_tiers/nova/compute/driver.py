@@ -135,18 +135,15 @@ class LibvirtDriver(driver.LibvirtDriver):
         coming = host.with_copied_tree()
         self._report(coming, decision, before)
         if decision.nodes:
-            from cpu_tiers.nova.compute.numa.numa_inventory import warn_of_pinned_servers
+            from cpu_tiers.nova.compute.numa import numa_inventory
 
-            warn_of_pinned_servers(host)
+            numa_inventory.warn_of_pinned_servers(host)
         if shares_inventory.plan_shares(coming, consumers.missing_shares, consumers.allocations):
             LOG.info("Servers on %s lack %s", host.name, VCPU_SHARES)
             raise exception.ReshapeNeeded()
-        if decision.nodes:
-            from cpu_tiers.nova.compute.numa.numa_inventory import allocations_to_move
-
-            if allocations_to_move(coming, consumers.allocations):
-                LOG.info("Servers on %s move to its NUMA nodes", host.name)
-                raise exception.ReshapeNeeded()
+        if decision.nodes and numa_inventory.allocations_to_move(coming, consumers.allocations):
+            LOG.info("Servers on %s move to its NUMA nodes", host.name)
+            raise exception.ReshapeNeeded()
 
     def _report(self, host: HostReport, decision: ReportDecision, before: State) -> frozenset[str]:
         """Edit the tree after Nova; return the names of the NUMA nodes and page sizes.

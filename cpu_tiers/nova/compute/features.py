@@ -6,8 +6,7 @@ cpu-tiers. The driver by itself, with every option off, gives a guest the weight
 run of the resource tracker whether the host has reported NUMA nodes or shares before.
 """
 
-from cpu_tiers.nova.attributes import Attribute
-from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
+from cpu_tiers.nova.features import CPU_POLICIES, Attribute, Feature, Service
 
 _TRACKER = "nova.compute.resource_tracker:ResourceTracker"
 _DRIVER = "nova.virt.libvirt.driver:LibvirtDriver"

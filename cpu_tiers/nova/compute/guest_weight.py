@@ -10,9 +10,7 @@ Spec: cpu-performance-service-levels, "CPU Share Management".
 
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
-import functools
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from lxml.etree import _Element
@@ -21,9 +19,9 @@ from nova import objects
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.shares import LEAST_GUEST_WEIGHT, MULTIPLIER, SHARES, domain_shares
 from cpu_tiers.libvirt.cputune import set_shares
-from cpu_tiers.nova.convert import to_flavor
+from cpu_tiers.nova.convert import to_flavor, with_specs
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, seam
 
 LOG = logging.getLogger(__name__)
 
@@ -53,33 +51,24 @@ def with_plain_shares(flavor: objects.Flavor, *, gives_least: bool) -> objects.F
             return flavor
     if specs.get(SHARES) == weight.get(SHARES):
         return flavor
-    plain = flavor.obj_clone()  # the caller's flavor is the one that Nova saves
-    plain.extra_specs = {key: v for key, v in specs.items() if key != SHARES} | weight
-    return plain
+    return with_specs(flavor, {key: v for key, v in specs.items() if key != SHARES} | weight)
 
 
-def _wrap(update_quota_xml: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(update_quota_xml)
-    def weighted(instance: objects.Instance, xml_doc: _Element) -> Any:
-        """Set the weight of a guest that migrates live, also if the guest had none."""
-        gives_least = CONF.libvirt.least_weight_without_tier
-        plain = with_plain_shares(instance.flavor, gives_least=gives_least)
-        if plain is instance.flavor:
-            return update_quota_xml(instance, xml_doc)
-        if SHARES in plain.extra_specs:
-            set_shares(xml_doc, int(plain.extra_specs[SHARES]))
-            return xml_doc
-        without_weight = instance.obj_clone()  # Nova saves the instance
-        without_weight.flavor = plain
-        return update_quota_xml(without_weight, xml_doc)
-
-    return weighted
+def _keep_weight(original: Function, instance: objects.Instance, xml_doc: _Element) -> Any:
+    """Set the weight of a guest that migrates live, also if the guest had none."""
+    gives_least = CONF.libvirt.least_weight_without_tier
+    plain = with_plain_shares(instance.flavor, gives_least=gives_least)
+    if plain is instance.flavor:
+        return original(instance, xml_doc)
+    if SHARES in plain.extra_specs:
+        set_shares(xml_doc, int(plain.extra_specs[SHARES]))
+        return xml_doc
+    without_weight = instance.obj_clone()  # Nova saves the instance
+    without_weight.flavor = plain
+    return original(without_weight, xml_doc)
 
 
-LIVE_MIGRATION = Seam(
-    module="nova.virt.libvirt.migration",
-    path="_update_quota_xml",
-    parameters="instance, xml_doc",
-    wrap=_wrap,
+LIVE_MIGRATION = seam(
+    "nova.virt.libvirt.migration:_update_quota_xml", "instance, xml_doc", _keep_weight
 )
 """Nova removes ``<shares>`` of a guest whose flavor has no ``quota:cpu_shares``."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -25,7 +24,7 @@ from cpu_tiers.model.names import OTHER_SHARES, VCPU_SHARES, with_shares_named
 from cpu_tiers.model.numa import is_part
 from cpu_tiers.nova.compute.start_refusal import MoveRefused, refusals_end_process
 from cpu_tiers.nova.consumers import ComputeNode
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, seam
 from cpu_tiers.placement.records import Inventories, Traits, read_inventory
 from cpu_tiers.placement.steps import ProviderState, State
 
@@ -211,51 +210,40 @@ def _provider(data: ProviderData, names: Mapping[str, str]) -> ProviderState:
     )
 
 
-@contextlib.contextmanager
-def _entered(run: TrackerRun) -> Iterator[None]:
+def _remember(
+    original: Function,
+    self: ResourceTracker,
+    context: RequestContext,
+    compute_node: object,
+    startup: bool,
+) -> Any:
     """Remember the run while Nova calls the driver.
 
     :raises MoveRefused: Placement has not carried out a reshape in which cpu-tiers moves
         allocations.
     """
+    run = TrackerRun(tracker=self, context=context, startup=startup)
     token = _CURRENT.set(run)
-    try:
-        yield
-    except exception.ReshapeFailed as failure:
-        if not run.edited or isinstance(failure, MoveRefused):
-            raise
-        raise MoveRefused(str(failure)) from failure
-    finally:
-        _CURRENT.reset(token)
-
-
-def _wrap(update_to_placement: Callable[..., object]) -> Callable[..., Any]:
-    @functools.wraps(update_to_placement)
-    def remembered(
-        self: ResourceTracker,
-        context: RequestContext,
-        compute_node: object,
-        startup: bool,
-    ) -> Any:
-        run = TrackerRun(tracker=self, context=context, startup=startup)
-        with refusals_end_process() if startup else contextlib.nullcontext(), _entered(run):
-            return update_to_placement(self, context, compute_node, startup)
-
-    return remembered
+    with refusals_end_process() if startup else contextlib.nullcontext():
+        try:
+            return original(self, context, compute_node, startup)
+        except exception.ReshapeFailed as failure:
+            if not run.edited or isinstance(failure, MoveRefused):
+                raise
+            raise MoveRefused(str(failure)) from failure
+        finally:
+            _CURRENT.reset(token)
 
 
 SEAMS = (
-    Seam(
-        module="nova.compute.resource_tracker",
-        path="ResourceTracker._update_to_placement",
-        parameters="self, context, compute_node, startup",
-        wrap=_wrap,
+    seam(
+        "nova.compute.resource_tracker:ResourceTracker._update_to_placement",
+        "self, context, compute_node, startup",
+        _remember,
     ),
     # Methods that the driver overrides or calls are only verified: a subclass needs no wrapper.
     *(
-        Seam(
-            module="nova.virt.libvirt.driver", path=f"LibvirtDriver.{name}", parameters=parameters
-        )
+        seam(f"nova.virt.libvirt.driver:LibvirtDriver.{name}", parameters)
         for name, parameters in (
             ("__init__", "self, virtapi, read_only=False"),
             ("update_provider_tree", "self, provider_tree, nodename, allocations=None"),

@@ -12,16 +12,15 @@ requests no amounts has no part in the allocations:
 
 from __future__ import annotations  # objects.X stands there once Nova has registered it
 
-import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nova import exception, objects
 
 from cpu_tiers.model.port import split_requirement
 from cpu_tiers.nova import port_queries
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, seam
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import ReportClient
@@ -29,56 +28,45 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-def _mark_attached(original: Callable[..., Any]) -> Callable[..., Any]:
+def _mark_attached(original: Function, cls: type, *args: Any, **kwargs: Any) -> Any:
     """Note in the request for an attached port which groups Placement would not understand.
 
     Placement answers no query without an amount.
     """
-
-    @functools.wraps(original)
-    def from_request_groups(
-        cls: type, request_groups: object, request_level_params: object, group_policy: str
-    ) -> Any:
-        request = original(cls, request_groups, request_level_params, group_policy)
-        if not any(group.resources for group in request._rg_by_id.values()):
-            raise exception.InterfaceAttachResourceAllocationFailed(
-                "The port requests only traits, and cannot be attached to a server that exists:"
-                " create the server with the port, or give the QoS policy of the port a minimum"
-                " bandwidth above 0"
-            )
-        port_queries.mark(request, request._rg_by_id)
-        return request
-
-    return from_request_groups
-
-
-def _map_all_ports(original: Callable[..., object]) -> Callable[..., Any]:
-    """Map also the groups to providers that Nova does not find in the allocations."""
-
-    @functools.wraps(original)
-    def fill_provider_mapping_based_on_allocation(
-        context: object,
-        report_client: ReportClient,
-        request_spec: objects.RequestSpec,
-        allocation: Mapping[str, Any],
-    ) -> None:
-        groups = (request_spec.maps_requested_resources and request_spec.requested_resources) or ()
-        for group in groups:
-            group.strip_zeros()  # as nova-scheduler does before its query
-        if all(_is_known_to_nova(group) for group in groups):
-            original(context, report_client, request_spec, allocation)
-            return
-        traits = _traits_of_trees(report_client, context, allocation, groups)
-        with_amounts = [group for group in groups if group.resources]
-        # Nova's own search, for the groups that it can find. The groups are the same objects.
-        objects.RequestSpec(requested_resources=with_amounts).map_requested_resources_to_providers(
-            allocation, traits
+    request = original(cls, *args, **kwargs)
+    if not any(group.resources for group in request._rg_by_id.values()):
+        raise exception.InterfaceAttachResourceAllocationFailed(
+            "The port requests only traits, and cannot be attached to a server that exists:"
+            " create the server with the port, or give the QoS policy of the port a minimum"
+            " bandwidth above 0"
         )
-        for group in groups:
-            if not group.resources:
-                group.provider_uuids = [_provider_of(group, traits)]
+    port_queries.mark(request, request._rg_by_id)
+    return request
 
-    return fill_provider_mapping_based_on_allocation
+
+def _map_all_ports(
+    original: Function,
+    context: object,
+    report_client: ReportClient,
+    request_spec: objects.RequestSpec,
+    allocation: Mapping[str, Any],
+) -> None:
+    """Map also the groups to providers that Nova does not find in the allocations."""
+    groups = (request_spec.maps_requested_resources and request_spec.requested_resources) or ()
+    for group in groups:
+        group.strip_zeros()  # as nova-scheduler does before its query
+    if all(_is_known_to_nova(group) for group in groups):
+        original(context, report_client, request_spec, allocation)
+        return
+    traits = _traits_of_trees(report_client, context, allocation, groups)
+    with_amounts = [group for group in groups if group.resources]
+    # Nova's own search, for the groups that it can find. The groups are the same objects.
+    objects.RequestSpec(requested_resources=with_amounts).map_requested_resources_to_providers(
+        allocation, traits
+    )
+    for group in groups:
+        if not group.resources:
+            group.provider_uuids = [_provider_of(group, traits)]
 
 
 def _is_known_to_nova(group: objects.RequestGroup) -> bool:
@@ -131,47 +119,40 @@ def _provider_of(group: objects.RequestGroup, traits: Mapping[str, set[str]]) ->
     return provider
 
 
-def _amounts(resources: Mapping[str, int]) -> dict[str, int]:
-    return {name: amount for name, amount in resources.items() if amount}
-
-
-def _free_amounts(original: Callable[..., object]) -> Callable[..., Any]:
+def _free_amounts(
+    original: Function,
+    self: ReportClient,
+    context: object,
+    consumer_uuid: str,
+    resources: Mapping[str, Mapping[str, Mapping[str, int]]],
+) -> None:
     """Free only what a port has allocated: nothing of a provider without an amount."""
+    amounts = {
+        uuid: {name: amount for name, amount in part["resources"].items() if amount}
+        for uuid, part in resources.items()
+    }
+    parts = {uuid: {"resources": part} for uuid, part in amounts.items() if part}
+    original(self, context, consumer_uuid, parts)
 
-    @functools.wraps(original)
-    def remove_resources_from_instance_allocation(
-        self: ReportClient, context: object, consumer_uuid: str, resources: Mapping[str, Any]
-    ) -> None:
-        amounts = {uuid: _amounts(part["resources"]) for uuid, part in resources.items()}
-        parts = {uuid: {"resources": part} for uuid, part in amounts.items() if part}
-        original(self, context, consumer_uuid, parts)
 
-    return remove_resources_from_instance_allocation
-
+_CLIENT = "nova.scheduler.client.report:SchedulerReportClient"
 
 SEAMS = (
-    Seam(
-        module="nova.scheduler.utils",
-        path="fill_provider_mapping_based_on_allocation",
-        parameters="context, report_client, request_spec, allocation",
-        wrap=_map_all_ports,
+    seam(
+        "nova.scheduler.utils:fill_provider_mapping_based_on_allocation",
+        "context, report_client, request_spec, allocation",
+        _map_all_ports,
     ),
-    Seam(
-        module="nova.scheduler.client.report",
-        path="SchedulerReportClient.remove_resources_from_instance_allocation",
-        parameters="self, context, consumer_uuid, resources",
-        wrap=_free_amounts,
+    seam(
+        f"{_CLIENT}.remove_resources_from_instance_allocation",
+        "self, context, consumer_uuid, resources",
+        _free_amounts,
     ),
-    Seam(
-        module="nova.scheduler.client.report",
-        path="SchedulerReportClient.get_providers_in_tree",
-        parameters="self, context, uuid",
-    ),
-    Seam(
-        module="nova.scheduler.utils",
-        path="ResourceRequest.from_request_groups",
-        parameters="cls, request_groups, request_level_params, group_policy",
-        wrap=_mark_attached,
+    seam(f"{_CLIENT}.get_providers_in_tree", "self, context, uuid"),
+    seam(
+        "nova.scheduler.utils:ResourceRequest.from_request_groups",
+        "cls, request_groups, request_level_params, group_policy",
+        _mark_attached,
     ),
     *port_queries.SEAMS,
 )

@@ -51,12 +51,7 @@ def has_nodes(candidate: object) -> bool:
 
 
 def places_of(mappings: object) -> Sequence[CellPlace] | None:
-    """Return the host cell and the page size of each guest cell of an allocation candidate.
-
-    :param mappings: the mappings of a candidate of :func:`with_places`.
-    :returns: ``None`` if the candidate has no NUMA nodes: the host does not report its NUMA
-        nodes, or the guest has none.
-    """
+    """Return the places in the mappings of a candidate; ``None`` if it has no NUMA nodes."""
     return mappings.places if isinstance(mappings, NodeMappings) else None
 
 
@@ -67,7 +62,8 @@ def with_places(candidate: Candidate, summaries: Summaries) -> Candidate | None:
     """
     mappings = candidate["mappings"]
     places = []
-    for number, node in enumerate(_nodes(mappings), start=1):
+    nodes = AllocationRequest(allocations={}, mappings=mappings).nodes
+    for number, node in enumerate(nodes, start=1):
         cell = cell_of(summaries[node]["traits"])
         if cell is None:
             return None
@@ -87,10 +83,8 @@ def on_interfaces(
 
     nova-compute claims a virtual function of the physical function that the group of a port is
     mapped to, by the name of its interface (``update_pci_request_with_placement_allocations`` in
-    ``nova/compute/utils.py``); Nova's scheduler does not compare the two.
-
-    :param mappings: of the candidate. If the interface of a port is not known, Nova's own request
-        is returned.
+    ``nova/compute/utils.py``); Nova's scheduler does not compare the two. If the interface of a
+    port is not known, Nova's own request is returned.
     """
     interfaces = mappings.interfaces if isinstance(mappings, NodeMappings) else {}
     return [_on_interface(request, interfaces.get(request.requester_id)) for request in requests]
@@ -104,7 +98,3 @@ def _on_interface(
     changed = request.obj_clone()  # the request belongs to the request spec, which is saved
     changed.spec = [{**spec, "parent_ifname": interface} for spec in request.spec]
     return changed
-
-
-def _nodes(mappings: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    return AllocationRequest(allocations={}, mappings=mappings).nodes

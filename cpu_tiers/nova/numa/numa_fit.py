@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova import exception, objects
 from nova.virt import hardware
@@ -24,10 +24,7 @@ from nova.virt import hardware
 from cpu_tiers.model.guest import CellPlace
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.numa.candidate_cells import on_interfaces, places_of
-from cpu_tiers.nova.seams import Function, Seam, taking
-
-if TYPE_CHECKING:
-    pass
+from cpu_tiers.nova.seams import Function, seam
 
 LOG = logging.getLogger(__name__)
 
@@ -87,8 +84,7 @@ class _Fitting:
     def on_places(self, places: Sequence[CellPlace]) -> objects.InstanceNUMATopology | None:
         """Return the guest, pinned to ``places``; ``None`` if the guest does not fit.
 
-        PCI devices and networks concern all guest cells together and are checked last,
-        as in Nova.
+        As in Nova, PCI devices and networks, which concern all guest cells, are checked last.
         """
         ids = [place.host_cell for place in places]
         cells_by_id = {cell.id: cell for cell in self.host.cells}
@@ -104,13 +100,11 @@ class _Fitting:
             if fitted is None:
                 return None
             cells += fitted.cells
-        for what, is_there in (
-            ("PCI devices", self._have_devices(cells)),
-            ("networks", self._have_networks(host_cells)),
-        ):
-            if not is_there:
-                LOG.debug("The %s of the server are not on the host cells %s", what, ids)
-                return None
+        has_devices = self._have_devices(cells)
+        if not (has_devices and self._have_networks(host_cells)):
+            what = "networks" if has_devices else "PCI devices"
+            LOG.debug("The %s of the server are not on the host cells %s", what, ids)
+            return None
         return objects.InstanceNUMATopology(
             cells=cells, emulator_threads_policy=_policy(self.guest)
         )
@@ -118,15 +112,14 @@ class _Fitting:
     def _fit_cell(
         self, number: int, host_cell: objects.NUMACell, size_kb: int | None
     ) -> objects.InstanceNUMATopology | None:
-        """Return a guest with a single guest cell, pinned to ``host_cell``.
+        """Return the guest with only the cell ``number``, pinned to ``host_cell``.
 
-        :param number: the number of the guest cell.
         :param size_kb: the size of the allocated pages; ``None`` if it is not known.
         """
         # Nova's function changes the cells of the guest, and several ways may be tried.
         cell = self.guest.cells[number].obj_clone()
         if size_kb is not None:
-            asked = (cell.pagesize if "pagesize" in cell else None) or None
+            asked = ("pagesize" in cell and cell.pagesize) or None
             if not _may_have(asked, host_cell, size_kb):
                 return None
             if asked is not None:
@@ -173,7 +166,6 @@ class _Fitting:
 
 
 def _free(stats: Any) -> int:
-    """Return the number of free devices in all pools of a host."""
     return sum(pool["count"] for pool in stats.pools)
 
 
@@ -258,24 +250,19 @@ def _devices_on_interfaces(spec_obj: objects.RequestSpec, mappings: object) -> I
 
 
 SEAMS = (
-    Seam(
-        module="nova.virt.hardware",
-        path="numa_fit_instance_to_host",
-        parameters=(
-            "host_topology, instance_topology, provider_mapping, limits=None, pci_requests=None,"
-            " pci_stats=None"
-        ),
-        wrap=taking(_constrain),
+    seam(
+        "nova.virt.hardware:numa_fit_instance_to_host",
+        "host_topology, instance_topology, provider_mapping, limits=None, pci_requests=None,"
+        " pci_stats=None",
+        _constrain,
     ),
-    Seam(
-        module="nova.virt.hardware",
-        path="_numa_cells_support_network_metadata",
-        parameters="host_topology, chosen_host_cells, network_metadata",
+    seam(
+        "nova.virt.hardware:_numa_cells_support_network_metadata",
+        "host_topology, chosen_host_cells, network_metadata",
     ),
-    Seam(
-        module="nova.pci.stats",
-        path="PciDeviceStats.apply_requests",
-        parameters="self, requests, provider_mapping, numa_cells=None",
+    seam(
+        "nova.pci.stats:PciDeviceStats.apply_requests",
+        "self, requests, provider_mapping, numa_cells=None",
     ),
 )
 """The seams for nova-scheduler and nova-compute."""

@@ -17,12 +17,7 @@ from cpu_tiers.accounting.missing_shares import Owner
 from cpu_tiers.accounting.relocation import Resident
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.extra_specs.numa import page_size
-from cpu_tiers.nova.consumers import (
-    ComputeNode,
-    ConsumerRecord,
-    find_consumer_records,
-    owners_of,
-)
+from cpu_tiers.nova.consumers import ComputeNode, ConsumerRecord, find_consumer_records, owners_of
 from cpu_tiers.nova.convert_numa import to_guest_topology, to_pinning
 
 

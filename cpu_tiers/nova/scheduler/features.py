@@ -8,8 +8,7 @@ from oslo_config import cfg
 
 from cpu_tiers.conf import filter_scheduler
 from cpu_tiers.model import names
-from cpu_tiers.nova.attributes import Attribute
-from cpu_tiers.nova.features import CPU_POLICIES, Feature, Service
+from cpu_tiers.nova.features import CPU_POLICIES, Attribute, Feature, Service
 
 _NAMES = "cpu_tiers.nova.custom_names:SEAM"
 _CLAIMS = "cpu_tiers.nova.scheduler.resource_request:CLAIMS"

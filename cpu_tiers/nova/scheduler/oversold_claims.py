@@ -18,7 +18,7 @@ from cpu_tiers.model import oversold
 from cpu_tiers.model.inventory import Inventory
 from cpu_tiers.model.providers import Excess, Provider
 from cpu_tiers.nova.no_answer import NO_ANSWER, read
-from cpu_tiers.nova.seams import Function, Seam, taking
+from cpu_tiers.nova.seams import Function, seam
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import ReportClient
@@ -108,11 +108,8 @@ class _Claim:
         try:
             excesses = oversold.lasting_excesses(self._excesses)
         except _FAILED as error:
-            LOG.warning(
-                "It is not known whether the claim of server %s is oversold: %r",
-                self._server,
-                error,
-            )
+            text = "It is not known whether the claim of server %s is oversold: %r"
+            LOG.warning(text, self._server, error)
             return False
         if excesses:
             LOG.warning(
@@ -179,26 +176,15 @@ def _inventory(body: Mapping[str, Any]) -> Inventory:
     return Inventory(**{name: body[name] for name in names})
 
 
+_CLIENT = "nova.scheduler.client.report:SchedulerReportClient"
+
 SEAMS = (
-    Seam(
-        module="nova.scheduler.client.report",
-        path="SchedulerReportClient.claim_resources",
-        parameters=(
-            "self, context, consumer_uuid, alloc_request, project_id, user_id,"
-            " allocation_request_version, consumer_generation=None"
-        ),
-        wrap=taking(_give_back_oversold),
+    seam(
+        f"{_CLIENT}.claim_resources",
+        "self, context, consumer_uuid, alloc_request, project_id, user_id,"
+        " allocation_request_version, consumer_generation=None",
+        _give_back_oversold,
     ),
-    # Called above, and not wrapped.
-    Seam(
-        module="nova.scheduler.client.report",
-        path="SchedulerReportClient.get_allocs_for_consumer",
-        parameters="self, context, consumer",
-    ),
-    Seam(
-        module="nova.scheduler.client.report",
-        path="SchedulerReportClient.post",
-        parameters="self, url, data, version=None, global_request_id=None",
-    ),
+    seam(f"{_CLIENT}.get_allocs_for_consumer", "self, context, consumer"),
+    seam(f"{_CLIENT}.post", "self, url, data, version=None, global_request_id=None"),
 )
-"""The seams for nova-scheduler."""

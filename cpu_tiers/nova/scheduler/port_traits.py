@@ -31,18 +31,10 @@ def _mark_groups(
     """Note in Nova's request which groups of ports Placement would not understand."""
     request = original(cls, request_spec, *args, **kwargs)
     with refusing(f"the ports of a server of flavor {name_of(request_spec.flavor)}"):
-        port_queries.mark(request, _suffixes(request_spec))
+        is_set = "requested_resources" in request_spec
+        groups = (is_set and request_spec.requested_resources) or ()
+        port_queries.mark(request, {group.requester_id for group in groups})
     return request
 
 
-def _suffixes(request_spec: objects.RequestSpec) -> set[str]:
-    """Return the suffixes of the groups that do not come from the flavor."""
-    requested = request_spec.requested_resources if "requested_resources" in request_spec else None
-    return {group.requester_id for group in requested or ()}
-
-
-SEAMS = (
-    steps.request(_mark_groups),
-    *port_queries.SEAMS,
-)
-"""The seams for nova-scheduler."""
+SEAMS = (steps.request(_mark_groups), *port_queries.SEAMS)

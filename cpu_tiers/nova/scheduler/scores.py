@@ -24,7 +24,7 @@ from cpu_tiers.nova import steps
 from cpu_tiers.nova.convert import amounts_of, extra_specs
 from cpu_tiers.nova.notes import host_of
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.seams import Function, Seam, taking
+from cpu_tiers.nova.seams import Function, seam
 from cpu_tiers.weights import SCORINGS, Forest, make_forest
 
 if TYPE_CHECKING:
@@ -195,12 +195,10 @@ def _claim(original: Function, self: HostState, spec_obj: objects.RequestSpec) -
 
 
 SEAMS = (
-    Seam(
-        module="nova.scheduler.manager",
-        path="SchedulerManager._get_all_host_states",
-        parameters="self, context, spec_obj, provider_summaries",
-        wrap=taking(_attach_scores),
+    seam(
+        "nova.scheduler.manager:SchedulerManager._get_all_host_states",
+        "self, context, spec_obj, provider_summaries",
+        _attach_scores,
     ),
     steps.consume(_claim),
 )
-"""The seams of the weigher."""

@@ -22,7 +22,7 @@ from nova.virt.cpu_tiers import LibvirtDriver
 from nova.virt.libvirt import driver
 
 from cpu_tiers.model.names import VCPU_SHARES
-from cpu_tiers.nova import attributes, seams
+from cpu_tiers.nova import features, seams
 from cpu_tiers.nova.scheduler.weigher import ResourceProviderWeigher
 
 
@@ -69,7 +69,7 @@ def install_no_more() -> None:
         return ()
 
     vars(seams).update(verify=nothing, install=nothing)
-    attributes.Attribute.verify = nothing  # type: ignore[assignment]  # takes any arguments
+    features.Attribute.verify = nothing  # type: ignore[assignment]  # takes any arguments
 
 
 def own_static_methods() -> None:

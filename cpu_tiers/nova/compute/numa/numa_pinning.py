@@ -21,7 +21,7 @@ from cpu_tiers.nova.convert_numa import to_guest_topology
 from cpu_tiers.nova.numa.numa_fit import SEAMS as FIT
 from cpu_tiers.nova.numa.numa_fit import Requests, Ways, allocated
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.seams import Seam
+from cpu_tiers.nova.seams import Function, seam
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import NovaTree, ResourceTracker
@@ -30,27 +30,21 @@ ServerAllocations = Mapping[str, Mapping[str, Any]]
 """The allocations of one consumer in Nova's shape, by the uuid of the provider."""
 
 
-def _pin(original: Callable[..., object]) -> Callable[..., Any]:
+def _pin(original: Function, self: ResourceTracker, *args: Any, **kwargs: Any) -> Any:
     # The wrapped functions have "allocations" at different positions, and Nova's callers name
     # some arguments and not others.
-    parameters = inspect.signature(original)
-
-    @functools.wraps(original)
-    def claim(self: ResourceTracker, *args: Any, **kwargs: Any) -> Any:
-        given = parameters.bind(self, *args, **kwargs).arguments
-        allocations = given["allocations"] or {}
-        is_unknown = allocations and self.provider_tree is None
-        if is_unknown and CONF.compute.enable_numa_reporting_to_placement:
-            raise exception.ComputeResourcesUnavailable(
-                reason="nova-compute has not reached Placement since it started, and so does not"
-                " know the NUMA nodes of which the server has allocations"
-            )
-        ways = functools.partial(_ways, self.provider_tree, given["nodename"], allocations)
-        policies = functools.partial(_with_policies, given["instance"], given.get("new_flavor"))
-        with allocated(ways, policies):
-            return original(self, *args, **kwargs)
-
-    return claim
+    given = inspect.signature(original).bind(self, *args, **kwargs).arguments
+    allocations = given["allocations"] or {}
+    is_unknown = allocations and self.provider_tree is None
+    if is_unknown and CONF.compute.enable_numa_reporting_to_placement:
+        raise exception.ComputeResourcesUnavailable(
+            reason="nova-compute has not reached Placement since it started, and so does not"
+            " know the NUMA nodes of which the server has allocations"
+        )
+    ways = functools.partial(_ways, self.provider_tree, given["nodename"], allocations)
+    policies = functools.partial(_with_policies, given["instance"], given.get("new_flavor"))
+    with allocated(ways, policies):
+        return original(self, *args, **kwargs)
 
 
 def _ways(
@@ -127,19 +121,15 @@ def _by_name(
 
 SEAMS = (
     *FIT,
-    Seam(
-        module="nova.compute.resource_tracker",
-        path="ResourceTracker.instance_claim",
-        parameters="self, context, instance, nodename, allocations, limits=None",
-        wrap=_pin,
+    seam(
+        "nova.compute.resource_tracker:ResourceTracker.instance_claim",
+        "self, context, instance, nodename, allocations, limits=None",
+        _pin,
     ),
-    Seam(
-        module="nova.compute.resource_tracker",
-        path="ResourceTracker._move_claim",
-        parameters=(
-            "self, context, instance, new_flavor, nodename, migration, allocations,"
-            " move_type=None, image_meta=None, limits=None"
-        ),
-        wrap=_pin,
+    seam(
+        "nova.compute.resource_tracker:ResourceTracker._move_claim",
+        "self, context, instance, new_flavor, nodename, migration, allocations, move_type=None,"
+        " image_meta=None, limits=None",
+        _pin,
     ),
 )

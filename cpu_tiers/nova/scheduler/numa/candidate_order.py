@@ -194,8 +194,4 @@ def _requests_devices(spec_obj: objects.RequestSpec) -> bool:
     return bool(requests and requests.requests)
 
 
-SEAMS = (
-    steps.sorted_hosts(_order),
-    steps.consume(_choose_again),
-)
-"""The seams that choose the NUMA nodes of a server among the NUMA nodes of a host."""
+SEAMS = (steps.sorted_hosts(_order), steps.consume(_choose_again))

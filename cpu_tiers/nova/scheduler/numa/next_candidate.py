@@ -18,13 +18,10 @@ from nova import exception, objects
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.numa.candidate_cells import Candidate, has_nodes
-from cpu_tiers.nova.seams import Function, Seam, taking
+from cpu_tiers.nova.seams import Function, seam
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import ReportClient
-
-if TYPE_CHECKING:
-    pass
 
 LOG = logging.getLogger(__name__)
 
@@ -36,15 +33,9 @@ LEAST_ALTERNATES = 2
 """With fewer alternates, another candidate of the selected host would leave no other host."""
 
 
-def _keep(
-    original: Function,
-    self: Any,
-    spec_obj: objects.RequestSpec,
-    host_states: Sequence[Any],
-    index: int,
-) -> Any:
+def _keep(original: Function, self: Any, spec_obj: objects.RequestSpec, *args: Any) -> Any:
     """Store the candidates of the sorted hosts for :func:`_claim_next`."""
-    hosts = original(self, spec_obj, host_states, index)
+    hosts = original(self, spec_obj, *args)
     kept = search_of(spec_obj).candidates
     for host in hosts:
         # A host state that was not made by _get_all_host_states has no candidates.
@@ -109,17 +100,8 @@ def _offer_next(
     If the servers of the request leave the host no other candidate, as far as nova-scheduler
     knows, another candidate that the host had before the claim becomes the last alternate.
     """
-    selections = original(
-        self,
-        selected_hosts,
-        spec_obj,
-        hosts,
-        index,
-        num_alts,
-        alloc_reqs_by_rp_uuid,
-        allocation_request_version,
-        selected_alloc_reqs,
-    )
+    of_hosts = alloc_reqs_by_rp_uuid, allocation_request_version, selected_alloc_reqs
+    selections = original(self, selected_hosts, spec_obj, hosts, index, num_alts, *of_hosts)
     if num_alts < LEAST_ALTERNATES or not selected_alloc_reqs:
         return selections
     for own, host, claimed in zip(selections, selected_hosts, selected_alloc_reqs, strict=True):
@@ -150,14 +132,10 @@ def _other(candidates: Sequence[Candidate], claimed: Candidate) -> Candidate | N
 SEAMS = (
     steps.sorted_hosts(_keep),
     steps.claim(_claim_next),
-    Seam(
-        module="nova.scheduler.manager",
-        path="SchedulerManager._get_alternate_hosts",
-        parameters=(
-            "self, selected_hosts, spec_obj, hosts, index, num_alts, alloc_reqs_by_rp_uuid=None,"
-            " allocation_request_version=None, selected_alloc_reqs=None"
-        ),
-        wrap=taking(_offer_next),
+    seam(
+        "nova.scheduler.manager:SchedulerManager._get_alternate_hosts",
+        "self, selected_hosts, spec_obj, hosts, index, num_alts, alloc_reqs_by_rp_uuid=None,"
+        " allocation_request_version=None, selected_alloc_reqs=None",
+        _offer_next,
     ),
 )
-"""The seams for nova-scheduler."""

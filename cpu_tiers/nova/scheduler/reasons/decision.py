@@ -5,7 +5,7 @@ The document is JSON; docs/admin/decision-record.rst describes the keys.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -89,11 +89,7 @@ class Decision:
             "flavor": self.flavor,
             "queries": self.queries,
             "candidates": self.candidates,
-            "rounds": [
-                {"server": r.server, "filters": r.filters, "weights": r.weights}
-                | {"claims": r.claims}
-                for r in self.rounds
-            ],
+            "rounds": list(map(asdict, self.rounds)),
             "selected": [
                 {"host": own[0].service_host, "alternates": [s.service_host for s in own[1:]]}
                 for own in selections

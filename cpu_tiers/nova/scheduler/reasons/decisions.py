@@ -18,13 +18,10 @@ from cpu_tiers.nova import steps
 from cpu_tiers.nova.notes import search_of
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.nova.scheduler.reasons.decision import MOST_HOSTS, Decision, Round, named
-from cpu_tiers.nova.seams import Function, Seam, taking
+from cpu_tiers.nova.seams import Function, seam
 
 if TYPE_CHECKING:
     from cpu_tiers.nova.protocols import ReportClient
-
-if TYPE_CHECKING:
-    pass
 
 LOG = logging.getLogger(__name__)
 
@@ -219,28 +216,22 @@ def _note_claim(
 
 
 SEAMS = (
-    Seam(
-        module="nova.scheduler.manager",
-        path="SchedulerManager.select_destinations",
-        parameters=(
-            "self, context, request_spec=None, filter_properties=None, spec_obj=<object object>,"
-            " instance_uuids=None, return_objects=False, return_alternates=False"
-        ),
-        wrap=taking(_record),
+    seam(
+        "nova.scheduler.manager:SchedulerManager.select_destinations",
+        "self, context, request_spec=None, filter_properties=None, spec_obj=<object object>,"
+        " instance_uuids=None, return_objects=False, return_alternates=False",
+        _record,
     ),
     steps.scheduler_request(_note_query),
-    Seam(
-        module="nova.filters",
-        path="BaseFilterHandler.get_filtered_objects",
-        parameters="self, filters, objs, spec_obj, index=0",
-        wrap=taking(_note_filters),
+    seam(
+        "nova.filters:BaseFilterHandler.get_filtered_objects",
+        "self, filters, objs, spec_obj, index=0",
+        _note_filters,
     ),
-    Seam(
-        module="nova.weights",
-        path="BaseWeightHandler.get_weighed_objects",
-        parameters="self, weighers, obj_list, weighing_properties",
-        wrap=taking(_note_weights),
+    seam(
+        "nova.weights:BaseWeightHandler.get_weighed_objects",
+        "self, weighers, obj_list, weighing_properties",
+        _note_weights,
     ),
     steps.claim(_note_claim),
 )
-"""The seams for nova-scheduler."""
