@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from cpu_tiers.model.cpu_set import CpuSet
 from cpu_tiers.model.host import HostTopology
-from cpu_tiers.model.inventory import ResourceProvider
+from cpu_tiers.model.inventory import Inventory, ResourceProvider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,16 @@ class AllocationRatio:
 
     value: float
     is_initial: bool = False
+
+    def inventory(self, total: int, reserved: int) -> Inventory:
+        """Return an inventory with this ratio, of which a server may claim the whole."""
+        return Inventory(
+            total=total,
+            reserved=reserved,
+            max_unit=total,
+            allocation_ratio=self.value,
+            ratio_is_initial=self.is_initial,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

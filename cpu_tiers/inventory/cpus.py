@@ -64,19 +64,10 @@ def vcpu_inventories(
     providers = [provider for provider in cpu_providers(host, options) if provider.cpus & shared]
     totals = [len(provider.cpus & shared) for provider in providers]
     reserved = divide_reserved(options.reserved_host_cpus, totals)
+    ratio = options.cpu_allocation_ratio
     return tuple(
-        (provider, _vcpu(total, amount, options))
+        (provider, ratio.inventory(total, amount))
         for provider, total, amount in zip(providers, totals, reserved, strict=True)
-    )
-
-
-def _vcpu(total: int, reserved: int, options: InventoryOptions) -> Inventory:
-    return Inventory(
-        total=total,
-        reserved=reserved,
-        max_unit=total,
-        allocation_ratio=options.cpu_allocation_ratio.value,
-        ratio_is_initial=options.cpu_allocation_ratio.is_initial,
     )
 
 
@@ -115,12 +106,9 @@ def check_cpu_sets(host: Host, options: InventoryOptions) -> None:
         ("[compute] cpu_shared_set", shared),
         ("[compute] cpu_dedicated_set", dedicated),
     ):
-        if cpus - present:
-            faults.add(
-                f"nova.conf, {name}",
-                f"host {host.name} has no CPU {CpuSet(cpus - present)}",
-                f"name CPUs of {present}",
-            )
+        if absent := CpuSet(cpus - present):
+            given = f"host {host.name} has no CPU {absent}"
+            faults.add(f"nova.conf, {name}", given, f"name CPUs of {present}")
     if shared & dedicated:
         faults.add(
             "nova.conf, [compute] cpu_shared_set and cpu_dedicated_set",

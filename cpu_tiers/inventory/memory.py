@@ -7,12 +7,12 @@ the base size. Spec: numa-topology-with-rps, "Memory pagesize RP".
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cpu_tiers.errors import Fault, FaultList, InvalidInput
-from cpu_tiers.inventory.contract import Host, InventoryOptions
+from cpu_tiers.inventory.contract import AllocationRatio, Host, InventoryOptions
 from cpu_tiers.model.host import HostTopology, NumaCell
-from cpu_tiers.model.inventory import Inventory, ResourceProvider, divide_reserved
+from cpu_tiers.model.inventory import ResourceProvider, divide_reserved
 from cpu_tiers.model.names import MEMORY_MB
 from cpu_tiers.model.numa import node_name, page_traits, pages_name
 
@@ -50,7 +50,8 @@ def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     """
     if options.enable_numa_reporting_to_placement:
         return _of_pages(host, options)
-    memory = _inventory(host.topology.memory_mb, options.reserved_host_memory_mb, options)
+    total, reserved = host.topology.memory_mb, options.reserved_host_memory_mb
+    memory = options.ram_allocation_ratio.inventory(total, reserved)
     return [ResourceProvider(name=host.name, inventories={MEMORY_MB: memory})]
 
 
@@ -59,33 +60,16 @@ def _of_pages(host: Host, options: InventoryOptions) -> Iterable[ResourceProvide
     for_host = _reserved_for_host(host, memory, options.reserved_host_memory_mb)
     for pages in memory:
         reserved = pages.reserved_mb + for_host.get(pages.cell, 0) * pages.is_base
+        # Huge pages are not overcommitted: a guest that has a page keeps it.
+        ratio = options.ram_allocation_ratio if pages.is_base else AllocationRatio(value=1.0)
+        memory_mb = ratio.inventory(pages.total_mb, reserved)
+        step_mb = 1 if pages.is_base else pages.step_mb
         yield ResourceProvider(
             name=pages_name(host.name, pages.cell, pages.size_kb),
             parent=node_name(host.name, pages.cell),
-            inventories={
-                MEMORY_MB: _inventory(pages.total_mb, reserved, options)
-                if pages.is_base
-                # Huge pages are not overcommitted: a guest that has a page keeps it.
-                else Inventory(
-                    total=pages.total_mb,
-                    reserved=reserved,
-                    max_unit=pages.total_mb,
-                    step_size=pages.step_mb,
-                )
-            },
+            inventories={MEMORY_MB: replace(memory_mb, step_size=step_mb)},
             traits=page_traits(pages.size_kb, smallest=pages.is_base),
         )
-
-
-def _inventory(total: int, reserved: int, options: InventoryOptions) -> Inventory:
-    """Return an inventory of base pages, the only pages that may be overcommitted."""
-    return Inventory(
-        total=total,
-        reserved=reserved,
-        max_unit=total,
-        allocation_ratio=options.ram_allocation_ratio.value,
-        ratio_is_initial=options.ram_allocation_ratio.is_initial,
-    )
 
 
 def _reserved_for_host(

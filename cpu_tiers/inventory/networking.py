@@ -30,10 +30,7 @@ from cpu_tiers.model.names import (
 from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent
 
 GUARANTEED_BW, BEST_EFFORT_BW = "CUSTOM_GUARANTEED_BW", "CUSTOM_BEST_EFFORT_BW"
-"""Traits for the kinds of ports that a device is for.
-
-Operators choose these traits; Neutron does not report them.
-"""
+"""Traits for the kinds of ports of a device: operators choose them, Neutron reports none."""
 
 TUNNELLED_DEVICE = "rp_tunnelled"
 """Default of Neutron's ``[ml2] tunnelled_network_rp_name``."""
@@ -66,14 +63,8 @@ _DRIVERS = {
     OVN_AGENT: _Driver(
         UUID("5533233b-800c-11eb-b1f4-000056b2f5b8"),
         (
-            "normal",
-            "direct",
-            "direct-physical",
-            "macvtap",
-            "vdpa",
-            "remote-managed",
-            "baremetal",
-            "virtio-forwarder",
+            *("normal", "direct", "direct-physical", "macvtap", "vdpa", "remote-managed"),
+            *("baremetal", "virtio-forwarder"),
         ),
         has_prohibited=False,
     ),
@@ -123,13 +114,12 @@ def _check_traits(
 ) -> None:
     known = set(map(interface_of, providers))
     for device, names in traits.items():
+        where = f"device {device}"
         if device not in known:
-            faults.add(f"device {device}", "no agent reports it", "name a device with bandwidth")
+            faults.add(where, "no agent reports it", "name a device with bandwidth")
         for name in sorted(names):
             if not is_trait(name):
-                faults.add(
-                    f"device {device}", f"trait {name!r}", "give a trait of os-traits, or CUSTOM_…"
-                )
+                faults.add(where, f"trait {name!r}", "give a trait of os-traits, or CUSTOM_…")
 
 
 def _providers(

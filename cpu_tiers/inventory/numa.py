@@ -30,18 +30,10 @@ def report(host: Host, options: InventoryOptions) -> Iterable[ResourceProvider]:
     if not options.enable_numa_reporting_to_placement:
         return [ResourceProvider(name=host.name, traits=names_of_trait(NO_NUMA_TRAIT))]
     nodes = cpu_providers(host, options)
-    with_cpus = sum(bool(node.cpus) for node in nodes)
-    root = ResourceProvider(
-        name=host.name, inventories={NUMA_SERVER: ANCHOR}, traits=count_traits(with_cpus)
-    )
+    count = count_traits(sum(bool(node.cpus) for node in nodes))
+    root = ResourceProvider(name=host.name, inventories={NUMA_SERVER: ANCHOR}, traits=count)
+    own = ((node, frozenset({NODE_TRAIT, f"{CELL_TRAIT}{node.cell}"})) for node in nodes)
     return [
         root,
-        *(
-            ResourceProvider(
-                name=node.name,
-                parent=node.parent,
-                traits=frozenset({NODE_TRAIT, f"{CELL_TRAIT}{node.cell}"}),
-            )
-            for node in nodes
-        ),
+        *(ResourceProvider(name=n.name, parent=n.parent, traits=traits) for n, traits in own),
     ]

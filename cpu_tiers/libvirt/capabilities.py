@@ -116,8 +116,7 @@ def _check(topology: HostTopology, where: str, faults: FaultList) -> None:
         place, sizes = f"{where}, NUMA cell {cell.id}", [pages.size_kb for pages in cell.pages]
         if len(set(sizes)) != len(sizes) or 0 in sizes:
             faults.add(place, f"pages of sizes {sizes}", "give each size once, and none of 0")
-        if not faults.faults and sum(map(len, cell.cores)) != len(
-            frozenset[int]().union(*cell.cores)
-        ):
+        of_cores = frozenset[int]().union(*cell.cores)
+        if not faults.faults and sum(map(len, cell.cores)) != len(of_cores):
             cores = ", ".join(map(str, cell.cores))
             faults.add(place, f"cores {cores}", "give all CPUs of a core the same siblings")

@@ -41,8 +41,7 @@ class RunningDomain:
 def read_capabilities(uri: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
     """Return the capabilities XML of the host behind ``uri``.
 
-    :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
-        does not answer in time.
+    :raises LibvirtUnavailable: as :func:`ask`.
     """
     text: str = ask(uri, lambda connection: connection.getCapabilities(), seconds=seconds)
     return text.encode()
@@ -57,8 +56,7 @@ def read_domains(
     libvirt refuses to describe the domain.
 
     :param uuids: the uuids of the domains to return; ``None`` for all domains.
-    :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
-        does not answer in time.
+    :raises LibvirtUnavailable: as :func:`ask`.
     """
     libvirt = load_libvirt()
 
@@ -72,11 +70,8 @@ def read_domains(
                     domains.append(RunningDomain(name=name, xml=xml, shares=shares))
             # Guests stop at any time: the other guests of the host are still of interest.
             except libvirt.libvirtError as error:
-                LOG.warning(
-                    "The domain %s is left out: libvirt does not describe it: %s",
-                    printable(domain.name()),
-                    error,
-                )
+                text = "The domain %s is left out: libvirt does not describe it: %s"
+                LOG.warning(text, printable(domain.name()), error)
         return domains
 
     return ask(uri, read, seconds=seconds)
@@ -85,8 +80,7 @@ def read_domains(
 def read_hostname(uri: str, *, seconds: float = ANSWER_SECONDS) -> str:
     """Return the name of the host behind ``uri``, which is also the name of its root provider.
 
-    :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
-        does not answer in time.
+    :raises LibvirtUnavailable: as :func:`ask`.
     """
     return ask(uri, lambda connection: str(connection.getHostname()), seconds=seconds)
 
@@ -152,8 +146,7 @@ def set_weights(
 
     :param weights: the weights by the uuid of the domain.
     :return: for each weight that could not be set, the reason by the uuid of the domain.
-    :raises LibvirtUnavailable: libvirt-python is missing, or libvirt refuses or
-        does not answer in time. Some of the weights may be set then.
+    :raises LibvirtUnavailable: as :func:`ask`. Some of the weights may be set then.
     """
     libvirt = load_libvirt()
 

@@ -23,8 +23,7 @@ def elements(guest: Guest) -> Iterable[_Element]:
 
     The I/O thread of the domain runs where the emulator threads run, as in Nova.
 
-    :raises InvalidInput: the flavor's shares are invalid, or the emulator threads have no CPUs:
-        see :func:`~cpu_tiers.libvirt.cputune.emulator_thread_cpus`.
+    :raises InvalidInput: the flavor's shares are invalid, or as :func:`emulator_thread_cpus`.
     """
     cputune = Element("cputune")
     shares = domain_shares(guest.flavor)
@@ -46,12 +45,10 @@ def elements(guest: Guest) -> Iterable[_Element]:
 
 def set_shares(domain: _Element, shares: int) -> None:
     """Set or replace the weight of a domain, in place."""
-    cputune = domain.find("cputune")
-    if cputune is None:
-        cputune = SubElement(domain, "cputune")
-    element = cputune.find("shares")
-    if element is None:
-        element = SubElement(cputune, "shares")
+    element = domain
+    for tag in ("cputune", "shares"):
+        child = element.find(tag)
+        element = SubElement(element, tag) if child is None else child
     element.text = str(shares)
 
 

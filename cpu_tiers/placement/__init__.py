@@ -1,1 +1,1 @@
-"""Placement over HTTP: the client, provider-tree sync and allocations."""
+"""What a sync or a reshape is going to write to Placement: records, plans and errors. Pure."""

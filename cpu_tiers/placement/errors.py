@@ -30,18 +30,13 @@ class WriteReport:
         unwritten: Sequence[object] = (),
     ) -> None:
         """Store the changes, for ``str()`` of the error."""
-        self.written = tuple(written)
-        self.unconfirmed = tuple(unconfirmed)
-        self.unwritten = tuple(unwritten)
-        self._reported = True
+        self.written, self.unconfirmed = tuple(written), tuple(unconfirmed)
+        self.unwritten, self._reported = tuple(unwritten), True
 
     def prepend_written(self, written: Sequence[object]) -> None:
         """Add changes of an earlier, successful series before the written changes."""
-        self.report(
-            written=[*written, *self.written],
-            unconfirmed=self.unconfirmed,
-            unwritten=self.unwritten,
-        )
+        self.written = (*written, *self.written)
+        self._reported = True
 
     def _with_changes(self, message: str) -> str:
         """Return the message, followed by a line for each change."""
@@ -71,6 +66,7 @@ class PlacementError(WriteReport, CpuTiersError):
     :param method, path: the failed request; ``None`` if the error has no request.
     :param status: the HTTP status of the response; ``None`` without a response.
     :param details: the ``detail`` of each of the ``errors`` in Placement's response.
+    :param parts: the further attributes of the class.
     :ivar resent: the request was repeated. If Placement carried out an earlier attempt whose
         answer was lost, the error may be about the repetition only.
     """
@@ -85,13 +81,12 @@ class PlacementError(WriteReport, CpuTiersError):
         path: str | None = None,
         status: int | None = None,
         details: Sequence[str] = (),
+        **parts: object,
     ) -> None:
-        """Keep the parts of the request, in addition to the complete message."""
         super().__init__(message)
-        self.method = method
-        self.path = path
-        self.status = status
+        self.method, self.path, self.status = method, path, status
         self.details = tuple(details)
+        vars(self).update(parts)
 
     def __str__(self) -> str:
         """Return the message, and a line for each change of a series of writes."""
@@ -133,10 +128,10 @@ class PlacementVersionTooOld(PlacementError):
     :param maximum: the newest microversion of the server, such as ``1.30``.
     """
 
+    maximum: str
+
     def __init__(self, message: str, *, maximum: str) -> None:
-        """Keep the newest microversion of the server."""
-        super().__init__(message, method="GET", path="/", status=200)
-        self.maximum = maximum
+        super().__init__(message, method="GET", path="/", status=200, maximum=maximum)
 
 
 class PlacementRefused(PlacementError):
@@ -192,10 +187,7 @@ class UnknownNames(PlacementError):
     :param names: the unknown resource classes and traits.
     """
 
-    def __init__(self, message: str, *, names: Sequence[str]) -> None:
-        """Keep the names."""
-        super().__init__(message)
-        self.names = tuple(names)
+    names: Sequence[str]
 
 
 class ProviderMismatch(PlacementError):
@@ -204,10 +196,7 @@ class ProviderMismatch(PlacementError):
     :param provider: the name of the provider.
     """
 
-    def __init__(self, message: str, *, provider: str) -> None:
-        """Keep the provider's name."""
-        super().__init__(message)
-        self.provider = provider
+    provider: str
 
 
 class ProviderNotFound(ProviderMismatch):
@@ -220,10 +209,7 @@ class ReportingCannotBeDisabled(PlacementError):
     :param provider: the name of a provider that has the shares, or that is a NUMA node.
     """
 
-    def __init__(self, message: str, *, provider: str) -> None:
-        """Keep the provider's name."""
-        super().__init__(message)
-        self.provider = provider
+    provider: str
 
 
 class ConsumerMismatch(PlacementError):
@@ -232,7 +218,4 @@ class ConsumerMismatch(PlacementError):
     :param consumer: the uuid of the consumer.
     """
 
-    def __init__(self, message: str, *, consumer: str) -> None:
-        """Keep the consumer's uuid."""
-        super().__init__(message)
-        self.consumer = consumer
+    consumer: str

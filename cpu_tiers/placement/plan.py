@@ -14,7 +14,7 @@ the order of their execution. The rules:
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
@@ -59,18 +59,10 @@ def steps(state: State, tree: ProviderTree) -> tuple[Step, ...]:
     return (
         *(CreateName(kind="resource class", name=n) for n in sorted(state.absent_classes)),
         *(CreateName(kind="trait", name=n) for n in sorted(state.absent_traits)),
-        *_emptying_steps(state, tree),
+        # The inventories of providers that the host no longer has are removed.
+        *(_set_inventories(state, tree, name, {}) for name in sorted(_without_place(state, tree))),
         *(step for provider in ours for step in _provider_steps(state, tree, provider)),
     )
-
-
-def _emptying_steps(state: State, tree: ProviderTree) -> Iterator[Step]:
-    """Yield steps to remove the inventories of providers that the host no longer has."""
-    for name in sorted(_without_place(state, tree)):
-        before = state.providers[name].inventories.by_class
-        yield SetInventories(
-            provider=name, before=before, after=_merged(before, {}, tree.managed_classes)
-        )
 
 
 def _without_place(state: State, tree: ProviderTree) -> frozenset[str]:
@@ -87,12 +79,7 @@ def _provider_steps(state: State, tree: ProviderTree, wanted: ResourceProvider) 
     present = state.providers.get(wanted.name)
     if present is None:
         yield CreateProvider(provider=wanted.name, parent=wanted.parent, uuid=wanted.uuid)
-    before = present.inventories.by_class if present else {}
-    inventories = SetInventories(
-        provider=wanted.name,
-        before=before,
-        after=_merged(before, wanted.inventories, tree.managed_classes),
-    )
+    inventories = _set_inventories(state, tree, wanted.name, wanted.inventories)
     has = present.traits.names if present else frozenset()
     foreign = frozenset(name for name in has if not name.startswith(tree.managed_traits))
     traits = SetTraits(provider=wanted.name, before=has, after=foreign | wanted.traits)
@@ -104,12 +91,13 @@ def _provider_steps(state: State, tree: ProviderTree, wanted: ResourceProvider) 
         yield inventories
 
 
-def _merged(
-    present: Mapping[str, Inventory], wanted: Mapping[str, Inventory], managed: Iterable[str]
-) -> dict[str, Inventory]:
-    ours = frozenset(managed) | frozenset(wanted)
-    foreign = {name: inventory for name, inventory in present.items() if name not in ours}
-    return foreign | dict(wanted)
+def _set_inventories(
+    state: State, tree: ProviderTree, name: str, wanted: Mapping[str, Inventory]
+) -> SetInventories:
+    before = _present(state, name)
+    ours = {*tree.managed_classes, *wanted}
+    foreign = {name: inventory for name, inventory in before.items() if name not in ours}
+    return SetInventories(provider=name, before=before, after=foreign | dict(wanted))
 
 
 def with_ratios(state: State, tree: ProviderTree) -> ProviderTree:
@@ -157,17 +145,19 @@ def _with_ratio(wanted: Inventory, present: Inventory | None) -> Inventory:
 def _refuse_other_parents(state: State, tree: ProviderTree) -> None:
     for wanted in tree.providers:
         present = state.providers.get(wanted.name)
-        if present is not None and wanted.uuid not in (None, present.uuid):
+        if present is None:
+            continue
+        text = f"Placement has the provider {wanted.name}"
+        if wanted.uuid not in (None, present.uuid):
             raise ProviderMismatch(
-                f"Placement has the provider {wanted.name} with the uuid {present.uuid}, not"
-                f" {wanted.uuid}: names are unique, so rename or delete {present.uuid} first",
+                f"{text} with the uuid {present.uuid}, not {wanted.uuid}: names are unique, so"
+                f" rename or delete {present.uuid} first",
                 provider=wanted.name,
             )
-        if present is not None and present.parent != wanted.parent:
+        if present.parent != wanted.parent:
             raise ProviderMismatch(
-                f"Placement has the provider {wanted.name} {_under(present.parent)}, not"
-                f" {_under(wanted.parent)}: names are unique, so rename or delete the provider"
-                f" {present.uuid} first",
+                f"{text} {_under(present.parent)}, not {_under(wanted.parent)}: names are unique,"
+                f" so rename or delete the provider {present.uuid} first",
                 provider=wanted.name,
             )
 
@@ -199,12 +189,12 @@ def _under(parent: str | None) -> str:
 def _refuse_vanishing_shares(state: State, tree: ProviderTree) -> None:
     if any(VCPU_SHARES in provider.inventories for provider in tree.providers):
         return  # The shares may move to another provider of the tree, but are still reported.
+    advice = (
+        ". If a provider.yaml on the host defines the shares, let nova-compute report the host:"
+        " only nova-compute reads that file"
+    )
     for name, present in state.providers.items():
-        if VCPU_SHARES in present.inventories.by_class and VCPU_SHARES in tree.managed_classes:
-            advice = (
-                ". If a provider.yaml on the host defines the shares, let nova-compute report the"
-                " host: only nova-compute reads that file"
-            )
+        if VCPU_SHARES in present.inventories.by_class.keys() & tree.managed_classes:
             raise vanishing_shares(name, present.uuid, advice)
 
 

@@ -41,12 +41,12 @@ def plan_document(host: str, relocations: Iterable[Relocation]) -> dict[str, Any
         :func:`~cpu_tiers.tools.placement.numa_reshape.plan_reshape`.
     """
     consumers: dict[str, Any] = {
-        relocation.consumer: {
-            "name": relocation.name,
-            "held": relocation.amounts,
-            "resources": relocation.resources.to_json(),
+        each.consumer: {
+            "name": each.name,
+            "held": each.amounts,
+            "resources": each.resources.to_json(),
         }
-        for relocation in relocations
+        for each in relocations
     }
     return {"host": host, "consumers": consumers, "digest": digest_of(host, consumers)}
 

@@ -1,7 +1,4 @@
-"""The records of Placement's API as values: inventories, traits and consumers.
-
-Pure: :mod:`cpu_tiers.tools.placement.response` reads the records from responses.
-"""
+"""The records of Placement's API as values: inventories, traits and consumers. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -73,8 +70,7 @@ class Consumer:
     def to_json(self, *, with_type: bool) -> dict[str, object]:
         """Return the body of a request to set the allocations.
 
-        :param with_type: include the consumer type. Microversion 1.38 requires it, and
-            older microversions refuse it.
+        :param with_type: for microversion 1.38, which requires the type; older ones refuse it.
         """
         body: dict[str, object] = {
             "allocations": {

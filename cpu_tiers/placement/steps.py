@@ -67,20 +67,17 @@ def bare_tree(name: str) -> ProviderTree:
 
 def tree_of(state: State, root: str) -> ProviderTree:
     """Return the providers that were read as a tree, the root first."""
-    names = [root, *sorted(state.providers.keys() - {root})]
-    return ProviderTree(
-        providers=tuple(
-            ResourceProvider(
-                name=name,
-                parent=present.parent,
-                inventories=present.inventories.by_class,
-                traits=present.traits.names,
-            )
-            for name in names
-            for present in [state.providers[name]]
-        ),
-        managed_classes=OF_NODES,
+    ordered = sorted(state.providers.items(), key=lambda item: (item[0] != root, item[0]))
+    providers = (
+        ResourceProvider(
+            name=name,
+            parent=present.parent,
+            inventories=present.inventories.by_class,
+            traits=present.traits.names,
+        )
+        for name, present in ordered
     )
+    return ProviderTree(providers=tuple(providers), managed_classes=OF_NODES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +114,7 @@ class CreateProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetInventories:
-    """Replace the inventories of a provider.
-
-    :param after: the new inventories of the managed classes, and the present
-        inventories of all other classes, because Placement replaces all of them.
-    """
+    """Replace all inventories of a provider, also those of classes that are not managed."""
 
     provider: str
     before: Mapping[str, Inventory]
@@ -136,9 +129,9 @@ class SetInventories:
     def changes(self) -> tuple[Change, ...]:
         """Return a change for each added or removed class, and for each changed amount."""
         return tuple(
-            Change(provider=self.provider, what=what, before=before, after=after)
+            Change(provider=self.provider, what=what, before=was, after=becomes)
             for name in sorted({*self.before, *self.after})
-            for what, before, after in _differences(
+            for what, was, becomes in _differences(
                 name, self.before.get(name), self.after.get(name)
             )
         )
@@ -146,11 +139,7 @@ class SetInventories:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetTraits:
-    """Replace the traits of a provider.
-
-    :param after: the new managed traits and the present other traits, because
-        Placement replaces all of them.
-    """
+    """Replace all traits of a provider, also those that are not managed."""
 
     provider: str
     before: frozenset[str]

@@ -167,9 +167,7 @@ def _refuse_doubles(
 
 
 def _add(drafts: dict[str, GroupDraft], group: RequestGroup, resources: Mapping[str, int]) -> None:
-    if group.suffix not in drafts:
-        drafts[group.suffix] = GroupDraft()
-    draft = drafts[group.suffix]
+    draft = drafts.setdefault(group.suffix, GroupDraft())
     draft.resources.update(resources)
     draft.required |= group.required
     draft.forbidden |= group.forbidden
@@ -194,11 +192,8 @@ def _check(flavor: Flavor, query: CandidateQuery) -> None:
         faults.read(check_group, flavor.name, group, in_subtrees)
     suffixed = [group.suffix for group in query.groups if group.suffix]
     for suffix in sorted(in_subtrees.difference(suffixed)):
-        faults.add(
-            f"flavor {flavor.name}, same_subtree",
-            f"no group {suffix!r}",
-            "name a group of the query",
-        )
+        where = f"flavor {flavor.name}, same_subtree"
+        faults.add(where, f"no group {suffix!r}", "name a group of the query")
     if len(suffixed) > 1 and query.group_policy is None:
         _add_missing_policy(flavor, suffixed, faults)
     faults.raise_if_any()

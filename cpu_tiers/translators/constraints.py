@@ -6,6 +6,7 @@ node of the guest, the group policy ``isolate`` or a same-subtree parameter. Pur
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from cpu_tiers.model.request import CandidateQuery, RequestGroup
 
@@ -63,16 +64,16 @@ def _amounts(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
 def _traits(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
     groups = query.groups
     for name in sorted(query.root_required.union(*(group.required for group in groups))):
-        yield name, _without_trait(required=name)
+        yield name, _without_element("required", name)
     for name in sorted(query.root_forbidden.union(*(group.forbidden for group in groups))):
-        yield f"!{name}", _without_trait(forbidden=name)
+        yield f"!{name}", _without_element("forbidden", name)
     for traits in _sets(group.any_of for group in groups):
-        yield any_of_name(traits), _without_any_of(frozenset(traits))
+        yield any_of_name(traits), _without_element("any_of", frozenset(traits))
 
 
 def _aggregates(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
-    for aggregates in _sets(group.member_of for group in query.groups):
-        yield f"member_of={any_of_name(aggregates)}", _without_aggregates(frozenset(aggregates))
+    for names in _sets(group.member_of for group in query.groups):
+        yield f"member_of={any_of_name(names)}", _without_element("member_of", frozenset(names))
 
 
 def _groupings(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
@@ -107,24 +108,14 @@ def _without_class(name: str) -> Relaxation:
     )
 
 
-def _without_trait(*, required: str = "", forbidden: str = "") -> Relaxation:
-    of_groups = _changing_groups(
-        lambda group: group._replace(
-            required=group.required - {required}, forbidden=group.forbidden - {forbidden}
-        )
-    )
-    return lambda query: of_groups(query)._replace(
-        root_required=query.root_required - {required},
-        root_forbidden=query.root_forbidden - {forbidden},
-    )
+def _without_element(field: str, element: object) -> Relaxation:
+    """Take an element out of a field of all groups, and of the root provider's if it has one."""
 
+    def of(value: RequestGroup | CandidateQuery, name: str) -> dict[str, Any]:
+        return {name: getattr(value, name) - {element}} if hasattr(value, name) else {}
 
-def _without_any_of(traits: frozenset[str]) -> Relaxation:
-    return _changing_groups(lambda group: group._replace(any_of=group.any_of - {traits}))
-
-
-def _without_aggregates(aggregates: frozenset[str]) -> Relaxation:
-    return _changing_groups(lambda group: group._replace(member_of=group.member_of - {aggregates}))
+    of_groups = _changing_groups(lambda group: group._replace(**of(group, field)))
+    return lambda query: of_groups(query._replace(**of(query, f"root_{field}")))
 
 
 def _without_groups(suffixes: Iterable[str]) -> Relaxation:

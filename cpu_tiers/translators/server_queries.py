@@ -101,8 +101,7 @@ def server_queries(
     :raises ExtensionError: two translators claim the same class.
     """
     required = _required(server, options)
-    own, numa_fallback = translate(server, translators), fallback(server, translators)
-    queries = (own,) if numa_fallback is None else (own, numa_fallback)
+    queries = translate(server, translators), fallback(server, translators)
     filtered = tuple(
         _in_aggregates(
             query._replace(
@@ -112,6 +111,7 @@ def server_queries(
             member_of,
         )
         for query in queries
+        if query is not None
     )
     is_pinned = server.guest.policy == "dedicated" and server.own_groups.amount(PCPU) is None
     if server.nodes or not is_pinned or options.disable_fallback_pcpu_query:
@@ -120,10 +120,8 @@ def server_queries(
 
 
 def _required(server: ServerRequest, options: SchedulerOptions) -> frozenset[str]:
-    flavor, image = server.flavor, server.image
-    required = novas_traits(
-        flavor, image, image_metadata_prefilter=options.image_metadata_prefilter
-    )
+    flavor, image, prefilter = server.flavor, server.image, options.image_metadata_prefilter
+    required = novas_traits(flavor, image, image_metadata_prefilter=prefilter)
     if options.require_host_traits and server.query_vcpu_shares:
         required |= traits_for_weight(flavor)
     if options.require_host_traits and options.extend_cpu_policies:

@@ -28,7 +28,6 @@ GUEST_NAME = re.compile(r"qemu-.*\.libvirt-qemu|machine-qemu.*\.scope")
 _BELOW_A_GUEST = re.compile(rf"(/libvirt)?(/({INNER_NAME.pattern}))?$")
 _WEIGHT_FILE = {1: "cpu.shares", 2: "cpu.weight"}
 
-
 _OCTAL = re.compile(r"\\(0[0-7]{2}|1[0-7]{2})")
 """The kernel writes blanks, tabs, line feeds and backslashes of a mount point so (fstab(5))."""
 

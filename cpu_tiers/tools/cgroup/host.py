@@ -28,15 +28,22 @@ def read_host(domains: Collection[Domain], files: Files | None = None) -> HostCg
         with files.noted(f"/proc/{pid}"):
             guests[uuid] = _guest(files, hierarchy, pid)
     paths = {guest.path for guest in guests.values()} - {"/"}
-    above = _above(files, hierarchy, paths)
+    parents = _parents(paths)
+    # The siblings of the cgroups above guests count, too; the guests themselves are left out.
+    above = _weights(files, hierarchy, _children(files, hierarchy, _parents(parents - {"/"})))
     inner = (f"{guest.path}/{name}" for guest in guests.values() for name in guest.inner_weights)
-    own = [*_parents(paths), *paths, *inner]
-    quotas, idle = _limits(files, hierarchy, own)
+    quotas, idle = _limits(files, hierarchy, [*parents, *paths, *inner])
+    # A cgroup that has the name of a guest is left out, since a guest may start at any time.
+    beside = [
+        path
+        for path in _children(files, hierarchy, {path.rpartition("/")[0] for path in paths})
+        if path not in paths | parents and not GUEST_NAME.fullmatch(path.rpartition("/")[2])
+    ]
     return HostCgroups(
         version=hierarchy.version,
         guests=guests,
         above=above,
-        beside=_beside(files, hierarchy, paths),
+        beside=_weights(files, hierarchy, beside, populated=True),
         quotas=quotas,
         idle=frozenset(idle),
         sched_ext=_sched_ext(files),
@@ -47,8 +54,7 @@ def read_host(domains: Collection[Domain], files: Files | None = None) -> HostCg
 def _guest(files: Files, hierarchy: Hierarchy, pid: str) -> GuestCgroup:
     path = hierarchy.guest_of(files.read(f"/proc/{pid}/cgroup")) or "/"
     found = list(threads(files, pid))
-    # Without a cgroup of its own the guest has no weight: the cgroup that contains its process
-    # also contains processes that are no guests.
+    # Otherwise, the cgroup with its process also contains processes that are no guests.
     has_own = path != "/"
     return GuestCgroup(
         path=path,
@@ -91,33 +97,18 @@ def _children(files: Files, hierarchy: Hierarchy, parents: Iterable[str]) -> Ite
                 yield f"{parent.rstrip('/')}/{name}"
 
 
-def _above(files: Files, hierarchy: Hierarchy, guests: Collection[str]) -> dict[str, int]:
-    """Return the weights of the cgroups above guests, and of the siblings of these cgroups.
+def _weights(
+    files: Files, hierarchy: Hierarchy, paths: Iterable[str], *, populated: bool = False
+) -> dict[str, int]:
+    """Return the weights of cgroups, without those that have no weight.
 
-    The hundreds of cgroups of the guests themselves are left out.
+    :param populated: only of cgroups that contain a process.
     """
     weights = {}
-    for path in _children(files, hierarchy, _parents(_parents(guests) - {"/"})):
+    for path in paths:
         with files.noted(hierarchy.folder(path)):
             weight = hierarchy.weight(files, path)
-            if weight is not None:
-                weights[path] = weight
-    return weights
-
-
-def _beside(files: Files, hierarchy: Hierarchy, guests: Collection[str]) -> dict[str, int]:
-    """Return the weights of cgroups with processes in the same cgroup as guests.
-
-    A cgroup that has the name of a guest is left out, since a guest may start at any time.
-    """
-    weights = {}
-    slices, known = {path.rpartition("/")[0] for path in guests}, {*guests, *_parents(guests)}
-    for path in _children(files, hierarchy, slices):
-        if path in known or GUEST_NAME.fullmatch(path.rpartition("/")[2]):
-            continue
-        with files.noted(hierarchy.folder(path)):
-            weight = hierarchy.weight(files, path)
-            if weight is not None and hierarchy.is_populated(files, path):
+            if weight is not None and (not populated or hierarchy.is_populated(files, path)):
                 weights[path] = weight
     return weights
 

@@ -10,6 +10,7 @@ import pwd
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -21,7 +22,6 @@ from cpu_tiers.tools.cgroup.hierarchy import Hierarchy
 
 _STATE, _POLICY = 3 - 3, 41 - 3
 """The indexes of fields 3 and 41 of ``stat`` after the name in parentheses, field 2."""
-
 
 YOUNG_SECONDS = 60.0
 """How long a process is examined: libvirt starts a process some time before it becomes QEMU."""
@@ -131,13 +131,10 @@ def threads(files: Files, pid: str) -> Iterator[Thread]:
     :raises OSError: the user may not read a file, or the process has ended.
     """
     for number in files.folders(f"/proc/{pid}/task"):
-        try:
-            stat = files.read(f"/proc/{pid}/task/{number}/stat")
-        except VANISHED:
-            continue
-        name, fields = split_stat(stat)
-        state, policy = fields[_STATE], int(fields[_POLICY])
-        yield Thread(number=number, name=name, state=state, policy=policy)
+        with suppress(*VANISHED):
+            name, fields = split_stat(files.read(f"/proc/{pid}/task/{number}/stat"))
+            state, policy = fields[_STATE], int(fields[_POLICY])
+            yield Thread(number=number, name=name, state=state, policy=policy)
 
 
 def split_stat(stat: str) -> tuple[str, list[str]]:
@@ -211,15 +208,12 @@ def strays(
     """
     found = {}
     for thread in threads:
-        try:
-            membership = files.read(f"/proc/{pid}/task/{thread.number}/cgroup")
-        except VANISHED:
-            continue
-        actual = hierarchy.path_of(membership)
-        match = _VCPU_NAME.match(thread.name)
-        ends = f"/vcpu{match[1]}" if match else ""
-        if not (actual.startswith(f"{path}/") and actual.endswith(ends)):
-            found[thread.name] = actual
+        with suppress(*VANISHED):
+            actual = hierarchy.path_of(files.read(f"/proc/{pid}/task/{thread.number}/cgroup"))
+            match = _VCPU_NAME.match(thread.name)
+            ends = f"/vcpu{match[1]}" if match else ""
+            if not (actual.startswith(f"{path}/") and actual.endswith(ends)):
+                found[thread.name] = actual
     return found
 
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 from cpu_tiers.errors import CpuTiersError, printable
 from cpu_tiers.guest.tier import Tier
@@ -31,9 +30,6 @@ from cpu_tiers.tools.frame.terminal import ProgressLine
 from cpu_tiers.tools.host.audit_evidence import gather
 from cpu_tiers.tools.host.checks import Evidence, Finding, Kind, audit, deliveries
 from cpu_tiers.tools.host.host import add_picture_arguments, draw
-
-if TYPE_CHECKING:
-    pass
 
 LOG = logging.getLogger(__name__)
 

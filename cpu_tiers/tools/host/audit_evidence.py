@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from oslo_config import cfg
 
@@ -30,13 +31,12 @@ from cpu_tiers.tools.placement.session import connect
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class GatheredEvidence:
+class GatheredEvidence(NamedTuple):
     """The evidence, and a finding for each source that could not be read."""
 
     hostname: str
     evidence: Evidence
-    unread: list[Finding] = field(default_factory=list)
+    unread: list[Finding]
 
 
 def gather(
@@ -62,9 +62,8 @@ def gather(
     allocated = _allocated(conf, name, unread, embedded=embedded)
     measured = _measure(interval, cgroups, unread)
     default = DEFAULT_WEIGHT[cgroups.version if cgroups else 2]
-    occupancy = promised_occupancy(host, conf, domains, default)
     evidence = Evidence(
-        host=occupancy,
+        host=promised_occupancy(host, conf, domains, default),
         dedicated_cpus=pinned_cpus(host, options),
         cgroups=cgroups,
         allocated=allocated,
@@ -73,7 +72,7 @@ def gather(
         seconds=measured.seconds if measured else 0.0,
         untiered_weight=untiered_weight(conf),
     )
-    return GatheredEvidence(hostname=name, evidence=evidence, unread=unread)
+    return GatheredEvidence(name, evidence, unread)
 
 
 def promised_occupancy(
@@ -143,7 +142,7 @@ def _stopped(domains: Iterable[Domain], cgroups: HostCgroups) -> Iterator[Findin
                 f"its QEMU process {cgroup.pid} is stopped, so its CPU time is not measured, and"
                 " libvirt waits for it; kill -CONT continues it"
             )
-            yield _unread_guest(domain, reason)
+            yield Finding.of_guest(Kind.UNREAD, domain, reason)
 
 
 def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
@@ -151,21 +150,16 @@ def _explain(uri: str, missing: list[Domain], unread: list[Finding]) -> None:
 
     A guest that has ended since the list of libvirt is only logged.
     """
+    reason = (
+        "no visible QEMU process has the uuid, the program and the user of the guest; run the"
+        " audit as root on the compute host"
+    )
     running = {domain.name for domain in read_domains(uri)}
     for domain in missing:
-        if domain.name not in running:
+        if domain.name in running:
+            unread.append(Finding.of_guest(Kind.UNREAD, domain, reason))
+        else:
             LOG.warning("Guest %s ended during the audit.", printable(domain.name))
-            continue
-        reason = (
-            "no visible QEMU process has the uuid, the program and the user of the guest; run the"
-            " audit as root on the compute host"
-        )
-        unread.append(_unread_guest(domain, reason))
-
-
-def _unread_guest(domain: Domain, reason: str) -> Finding:
-    where = f"guest {domain.name}"
-    return Finding(kind=Kind.UNREAD, where=where, found=reason, uuid=domain.uuid)
 
 
 def _allocated(

@@ -33,10 +33,8 @@ from cpu_tiers.nova.seams import install
 
 CONF = nova.conf.CONF
 
-
 _REFUSALS = (DBError, SQLAlchemyError, MessagingException, InvalidTransportURL)
 """The errors of databases and of the message bus."""
-
 
 _DATABASE_SECONDS = 20.0
 """A command waits so long for a database to accept a connection."""
@@ -88,7 +86,13 @@ class Conductor:
         :raises NovaUnavailable: there is no message bus.
         """
         base.NovaObject.indirection_api = rpcapi.ConductorAPI()
-        _answers_in_time(BaseAPI(topic=rpcapi.RPC_TOPIC))
+        conductor = BaseAPI(topic=rpcapi.RPC_TOPIC)
+        _answers(
+            lambda: conductor.ping(context.get_admin_context(), "cpu-tiers"),
+            2 * CONF.rpc_response_timeout,
+            "no message bus; check transport_url in nova.conf, or set [api_database] connection"
+            " where there is a database",
+        )
 
     def of_host(self, _host: str) -> RequestContext:
         """Return the context of this cell."""
@@ -105,21 +109,16 @@ Cloud = Cells | Conductor
 """The cells v2 of Nova that a command can read."""
 
 
-def _answers_in_time(conductor: BaseAPI) -> None:
-    """Check that nova-conductor answers.
+def _answers(ask: Callable[[], object], seconds: float, reason: str) -> None:
+    """Check that a database or nova-conductor answers.
 
-    :raises NovaUnavailable: it does not answer in time.
+    :param reason: why it may not answer, and the remedy.
+    :raises NovaUnavailable: it does not answer in time, as if a firewall drops the packets.
     """
     try:
-        in_time(
-            lambda: conductor.ping(context.get_admin_context(), "cpu-tiers"),
-            2 * CONF.rpc_response_timeout,
-        )
+        in_time(ask, seconds)
     except TimeoutError as error:
-        raise NovaUnavailable(
-            "Nova cannot be asked: no message bus; check transport_url in nova.conf, or set"
-            " [api_database] connection where there is a database"
-        ) from error
+        raise NovaUnavailable(f"Nova cannot be asked: {reason}") from error
 
 
 @contextmanager
@@ -143,16 +142,14 @@ def _accepts_connections(connect_to_database: Callable[[], object]) -> None:
     """Check the connection to a database.
 
     :param connect_to_database: a function of Nova that returns the engine of the database.
-    :raises NovaUnavailable: it does not answer in time, as if a firewall drops the packets.
+    :raises NovaUnavailable: it does not answer in time.
     """
-    try:
-        in_time(connect_to_database, _DATABASE_SECONDS)
-    except TimeoutError as error:
-        raise NovaUnavailable(
-            f"Nova cannot be asked: a database does not answer in {_DATABASE_SECONDS:.0f} seconds;"
-            " check [api_database] connection in nova.conf, and the databases of `nova-manage"
-            " cell_v2 list_cells`"
-        ) from error
+    _answers(
+        connect_to_database,
+        _DATABASE_SECONDS,
+        f"a database does not answer in {_DATABASE_SECONDS:.0f} seconds; check [api_database]"
+        " connection in nova.conf, and the databases of `nova-manage cell_v2 list_cells`",
+    )
 
 
 @contextmanager
@@ -179,6 +176,11 @@ def reason_of(error: Exception) -> str:
         return "Could not parse SQLAlchemy URL"  # some releases add the URL
     if not isinstance(error, (*_REFUSALS, TimeoutError)):
         return type(error).__name__
+    return first_line(error)
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of the message of an error, or else its type."""
     return printable((str(error) or type(error).__name__).splitlines()[0])
 
 
@@ -209,10 +211,8 @@ def compute_nodes_of_host(cloud: Cloud, host: str) -> tuple[ComputeNode, ...]:
     :raises InvalidInput: Nova does not know the host.
     """
     try:
-        cell_context = cloud.of_host(host)
-        return _compute_nodes(
-            cell_context, objects.ComputeNodeList.get_all_by_host(cell_context, host)
-        )
+        cell = cloud.of_host(host)
+        return _compute_nodes(cell, objects.ComputeNodeList.get_all_by_host(cell, host))
     except (exception.NotFound, exception.HostMappingNotFound) as error:
         raise InvalidInput.of(
             f"host {host}",
@@ -235,29 +235,22 @@ def compute_nodes_of_server(cloud: Cloud, uuid: str) -> tuple[ComputeNode, ...]:
         ) from error
     if server.host is None:
         return ()
-    compute_nodes = compute_nodes_of_host(cloud, server.host)
-    return tuple(
-        compute_node for compute_node in compute_nodes if compute_node.name == server.node
-    )
+    nodes = compute_nodes_of_host(cloud, server.host)
+    return tuple(node for node in nodes if node.name == server.node)
 
 
 def all_compute_nodes(cloud: Cloud) -> Iterator[ComputeNode]:
     """Yield every compute node of the cloud."""
-    for cell_context in cloud.all():
-        yield from _compute_nodes(cell_context, objects.ComputeNodeList.get_all(cell_context))
+    for cell in cloud.all():
+        yield from _compute_nodes(cell, objects.ComputeNodeList.get_all(cell))
 
 
 def _compute_nodes(
-    cell_context: RequestContext, compute_nodes: objects.ComputeNodeList
+    cell: RequestContext, nodes: objects.ComputeNodeList
 ) -> tuple[ComputeNode, ...]:
     return tuple(
-        ComputeNode(
-            context=cell_context,
-            host=compute_node.host,
-            name=compute_node.hypervisor_hostname,
-            uuid=compute_node.uuid,
-        )
-        for compute_node in compute_nodes
+        ComputeNode(context=cell, host=node.host, name=node.hypervisor_hostname, uuid=node.uuid)
+        for node in nodes
     )
 
 

@@ -52,14 +52,12 @@ def plan_reshape(
             f"Placement has no inventory of it (provider {compute_node.uuid})",
             "start its nova-compute, which reports one",
         )
-    vcpus = {
-        ProviderName(provider.name): provider.inventories[VCPU]
+    shares = {
+        ProviderName(provider.name): {
+            VCPU_SHARES: shares_inventory(provider.inventories[VCPU], multiplier, overhead_percent)
+        }
         for provider in host.tree.providers
         if VCPU in provider.inventories
-    }
-    shares = {
-        provider: {VCPU_SHARES: shares_inventory(vcpu, multiplier, overhead_percent)}
-        for provider, vcpu in vcpus.items()
     }
     shortfalls = find_share_shortfalls(compute_node, host.holdings.amounts) if shares else ()
     additions = plan_share_additions(shares, host.holdings, shortfalls)
@@ -150,11 +148,11 @@ def _without_allocations(
         and not client.consumer(server.uuid).allocations
     }
     residents = find_residents(compute_node, servers.keys(), host.holdings.keys())
-    shortfalls = []
-    for uuid, resident in residents.items():
-        if resident.owner:
-            shortfalls.append(_whole_shortfall(servers[uuid], resident.owner, host))
-    return residents, shortfalls
+    return residents, [
+        _whole_shortfall(servers[uuid], resident.owner, host)
+        for uuid, resident in residents.items()
+        if resident.owner
+    ]
 
 
 def _whole_shortfall(server: objects.Instance, owner: Owner, host: PlacementHost) -> Shortfall:

@@ -48,8 +48,7 @@ def plan_offline(compute_node: ComputeNode, tree: ProviderTree) -> MovePlan:
 
 
 def _plan(compute_node: ComputeNode, before: ReshapeInput) -> MovePlan:
-    consumers = dict.fromkeys((*before.of_root, *before.on_nodes))
-    residents = find_residents(compute_node, consumers)
+    residents = find_residents(compute_node, dict.fromkeys((*before.of_root, *before.on_nodes)))
     return move_plan.plan_moves(before.tree, before.of_root, before.on_nodes, residents)
 
 

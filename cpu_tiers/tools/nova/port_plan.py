@@ -7,7 +7,7 @@ Ports are read and written through Nova's own client of Neutron.
 from __future__ import annotations  # Nova fills `objects` when a service starts
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +25,11 @@ from cpu_tiers.accounting.port_bindings import (
     PortShortfall,
     PortVerdict,
 )
-from cpu_tiers.errors import CpuTiersError, printable
+from cpu_tiers.errors import CpuTiersError
 from cpu_tiers.model.port import Port
 from cpu_tiers.model.providers import ProviderTrees
 from cpu_tiers.nova.consumers import ComputeNode, to_owner
+from cpu_tiers.tools.nova.cloud import first_line
 from cpu_tiers.tools.placement import port_healing
 from cpu_tiers.tools.placement.client import PlacementClient
 from cpu_tiers.tools.placement.port_healing import PortGone, PortNotRecorded, ServerPorts
@@ -88,8 +89,9 @@ class Ports:
         try:
             self._client.update_port(binding.port.id, body)
         except _FAULTS as error:
-            kind = PortGone if _is_not_found(error) else PortNotRecorded
-            raise kind(_first_line(error)) from error
+            is_gone = getattr(error, "status_code", None) == 404
+            kind = PortGone if is_gone else PortNotRecorded
+            raise kind(first_line(error)) from error
 
 
 def _to_port(body: Mapping[str, Any]) -> Port:
@@ -112,17 +114,9 @@ def _translated_errors() -> Iterator[None]:
         yield
     except _FAULTS as error:
         raise NeutronUnavailable(
-            f"Neutron cannot be asked: {_first_line(error)}; check [neutron] in nova.conf, or"
+            f"Neutron cannot be asked: {first_line(error)}; check [neutron] in nova.conf, or"
             " leave ports out with --skip-ports"
         ) from error
-
-
-def _is_not_found(error: Exception) -> bool:
-    return getattr(error, "status_code", None) == 404
-
-
-def _first_line(error: Exception) -> str:
-    return printable((str(error) or type(error).__name__).splitlines()[0])
 
 
 class HostPorts:
@@ -192,18 +186,13 @@ class HostPorts:
 
     def _again(self, uuid: str) -> ServerPorts | None:
         """Return a server and its ports as they are now; ``None`` if it has left the host."""
-        compute_node = self._node
-        try:
-            server = objects.Instance.get_by_uuid(
-                compute_node.context, uuid, expected_attrs=_ATTRIBUTES
-            )
-        except exception.InstanceNotFound:
-            return None
-        if (server.host, server.node) != (compute_node.host, compute_node.name) or not _is_at_rest(
-            server
-        ):
-            return None
-        return _server_ports(server, self._neutron.of_server(uuid))
+        node = self._node
+        with suppress(exception.InstanceNotFound):
+            server = objects.Instance.get_by_uuid(node.context, uuid, expected_attrs=_ATTRIBUTES)
+            is_here = (server.host, server.node) == (node.host, node.name)
+            if is_here and _is_at_rest(server):
+                return _server_ports(server, self._neutron.of_server(uuid))
+        return None
 
 
 _Do = Callable[[ProviderTrees, ServerPorts], tuple[PortShortfall, ...]]
@@ -220,11 +209,8 @@ def _is_at_rest(server: objects.Instance) -> bool:
 
 
 def _server_ports(server: objects.Instance, ports: tuple[Port, ...]) -> ServerPorts:
-    return ServerPorts(
-        owner=to_owner(server, server.flavor),
-        ports=ports,
-        interfaces=_interfaces(server, ports),
-    )
+    owner = to_owner(server, server.flavor)
+    return ServerPorts(owner=owner, ports=ports, interfaces=_interfaces(server, ports))
 
 
 def _interfaces(server: objects.Instance, ports: Iterable[Port]) -> dict[str, str]:

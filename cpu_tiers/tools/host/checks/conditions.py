@@ -104,18 +104,14 @@ def _policy(
     domain: Domain, thread: str, policy: int, users: dict[int, set[str]]
 ) -> Iterator[Finding]:
     """Yield a finding if the scheduling policy of this thread ignores weights."""
-    if policy in _BY_WEIGHT:
-        return
-    name = REAL_TIME.get(policy) or _OTHERS.get(policy) or f"policy {policy}"
-    if policy in REAL_TIME:
-        # Real-time vCPUs are what hw:cpu_realtime gives; on CPUs of their own they harm nobody.
-        if not _meets_other_guests(domain, thread, users):
-            return
-        text = f"thread {thread!r} is {name}, on CPUs that other guests use"
-        kind = Kind.REAL_TIME
-    else:
-        kind, text = Kind.SCHEDULER, f"thread {thread!r} is {name}"
-    yield Finding.of_guest(kind, domain, text)
+    name = (REAL_TIME | _OTHERS).get(policy, f"policy {policy}")
+    text = f"thread {thread!r} is {name}"
+    if policy not in (*_BY_WEIGHT, *REAL_TIME):
+        yield Finding.of_guest(Kind.SCHEDULER, domain, text)
+    # Real-time vCPUs are what hw:cpu_realtime gives; on CPUs of their own they harm nobody.
+    elif policy in REAL_TIME and _meets_other_guests(domain, thread, users):
+        text = f"{text}, on CPUs that other guests use"
+        yield Finding.of_guest(Kind.REAL_TIME, domain, text)
 
 
 def _meets_other_guests(domain: Domain, thread: str, users: dict[int, set[str]]) -> bool:
@@ -126,12 +122,9 @@ def _meets_other_guests(domain: Domain, thread: str, users: dict[int, set[str]])
     """
     number = thread.removeprefix("CPU ").partition("/")[0]
     sets = domain.vcpu_sets
-    if thread.startswith("CPU ") and number.isdigit() and int(number) < len(sets):
-        cpus = sets[int(number)]
-    else:
-        cpus = domain.emulator_set
-    allowed_cpus = users if cpus is None else cpus
-    return any(users.get(cpu, set()) - {domain.name} for cpu in allowed_cpus)
+    is_vcpu = thread.startswith("CPU ") and number.isdigit() and int(number) < len(sets)
+    cpus = sets[int(number)] if is_vcpu else domain.emulator_set
+    return any(users.get(cpu, set()) - {domain.name} for cpu in (users if cpus is None else cpus))
 
 
 def check_placing(evidence: Evidence) -> Iterator[Finding]:
@@ -167,10 +160,8 @@ def _changed(evidence: Evidence, domain: Domain, cgroup: GuestCgroup) -> Iterato
     for vcpu, cpus in zip(cgroup.vcpus, domain.vcpu_sets, strict=True):
         due = CpuSet(evidence.host.present(cpus))
         if vcpu.cpus != due:
-            yield (
-                f"the kernel lets vCPU {vcpu.number} run on CPU {vcpu.cpus}, its XML says"
-                f" CPU {due}"
-            )
+            now = f"the kernel lets vCPU {vcpu.number} run on CPU {vcpu.cpus}"
+            yield f"{now}, its XML says CPU {due}"
 
 
 def check_overlaps(evidence: Evidence) -> Iterator[Finding]:
@@ -191,8 +182,8 @@ def check_overlaps(evidence: Evidence) -> Iterator[Finding]:
             f"CPU sets overlap: guest {low[0]} has a fair share of {float(worst.fair):.2f} CPUs"
             f" and a floor of {float(worst.floor):.2f}"
         )
-        found = f"{text}; other guests like it: {more}" if more else text
-        yield Finding(kind=Kind.OVERLAP, where="host", found=found)
+        text += f"; other guests like it: {more}" if more else ""
+        yield Finding(kind=Kind.OVERLAP, where="host", found=text)
 
 
 def _guests_that_share_a_part(host: Occupancy) -> list[str]:

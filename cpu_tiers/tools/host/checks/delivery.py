@@ -23,7 +23,6 @@ LEAST_SECONDS = 0.1
 _ASLEEP = 0.5
 """A dedicated vCPU that wanted to run for less than this part of the interval was asleep."""
 
-
 _OVERHEAD_CPUS = 0.1
 """Threads of QEMU that are no vCPUs and used less CPU time are no finding."""
 
