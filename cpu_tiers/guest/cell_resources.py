@@ -162,7 +162,6 @@ def _place_last_vcpu(taken: list[tuple[Core, int]], other_cores: Iterable[Core])
 def _cpu_choice(
     cores: Iterable[Core], taken: list[tuple[Core, int]], need: CpuNeed, *, apart: bool
 ) -> Choice:
-    """Return the taken CPUs as a choice, with a CPU for the emulator threads if needed."""
     vcpus = tuple(cpu for core, count in taken for cpu in core.free[:count])
     whole = {core for core, _ in taken if core.is_whole}
     if not need.emulator:
@@ -197,7 +196,6 @@ def choose_pages(guest: GuestTopology, cell: GuestCell, host: ComputeCell) -> in
 
 
 def _allowed_sizes(requested: PageSize, host: ComputeCell) -> list[int]:
-    """Return the page sizes of the host in kB that the guest allows, the largest first."""
     sizes = sorted((pages.size_kb for pages in host.pages), reverse=True)
     if requested == "small":
         return sizes[-1:]

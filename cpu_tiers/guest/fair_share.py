@@ -168,7 +168,6 @@ class _Pool:
 
 
 def _restricted(cpus: CpuGroups, sets: frozenset[int]) -> CpuGroups:
-    """Group the CPUs again, by these sets only."""
     restricted = Counter[tuple[int, ...]]()
     for like, n in cpus.items():
         restricted[tuple(number for number in like if number in sets)] += n

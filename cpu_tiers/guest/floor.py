@@ -163,7 +163,6 @@ def _rivals(
     cpus: frozenset[int],
     level: _Level,
 ) -> Counter[Fraction]:
-    """Return the threads of the cgroups with access to the CPUs."""
     alike = Counter(
         (member.weight, shares[name], _number(member, cpus)) for name, member in members.items()
     )

@@ -63,8 +63,6 @@ class DoesNotFit(CpuTiersError):
 
 
 class _Fit(NamedTuple):
-    """How a guest cell fits on a host cell."""
-
     choice: Choice
     page_size_kb: int | None
 
@@ -162,7 +160,6 @@ def _fit(
     cores: Sequence[Core],
     limits: Limits | None,
 ) -> _Fit | str:
-    """Return the fit of a guest cell on a host cell, or the reason why there is none."""
     if len(cell.cpuset) > len(at.shared):
         return f"it needs {len(cell.cpuset)} shared CPUs, {len(at.shared)} are there"
     pages = choose_pages(guest, cell, at)

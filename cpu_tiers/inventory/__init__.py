@@ -11,16 +11,8 @@ from cpu_tiers.errors import ExtensionError, FaultList
 from cpu_tiers.inventory import cpus, disk, memory, numa, shares
 from cpu_tiers.inventory.contract import AllocationRatio, Host, InventoryOptions, Reporter
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
-from cpu_tiers.model.names import (
-    DISK_GB,
-    MEMORY_MB,
-    NUMA_SERVER,
-    PCPU,
-    VCPU,
-    VCPU_SHARES,
-    names_of_trait,
-)
-from cpu_tiers.model.numa import NO_NUMA_TRAIT, OF_TREE
+from cpu_tiers.model.names import DISK_GB, NUMA_SERVER, names_of_trait
+from cpu_tiers.model.numa import NO_NUMA_TRAIT, OF_NODES, OF_TREE
 
 __all__ = ["BUILT_IN", "AllocationRatio", "Host", "InventoryOptions", "Reporter", "build_tree"]
 
@@ -32,8 +24,6 @@ BUILT_IN: Mapping[str, Reporter] = {
     "shares": shares.report,
 }
 """The reporters of cpu-tiers itself, by the names of their entry points."""
-
-_MANAGED = frozenset({VCPU, PCPU, MEMORY_MB, VCPU_SHARES, NUMA_SERVER})
 
 
 def build_tree(
@@ -56,7 +46,7 @@ def build_tree(
                 _refuse_doubles(name, provider, reported_by)
                 _merge(providers, provider)
     faults.raise_if_any()
-    managed = _MANAGED | {resource_class for _, resource_class in reported_by}
+    managed = OF_NODES | {NUMA_SERVER} | {resource_class for _, resource_class in reported_by}
     # Unless the size of the disk is known, the DISK_GB that Placement has is left alone.
     if host.disk_gb is not None:
         managed |= {DISK_GB}

@@ -15,18 +15,9 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from cpu_tiers.errors import FaultList, InvalidInput
+from cpu_tiers.model import names
 from cpu_tiers.model.inventory import Inventory, ProviderTree, ResourceProvider
-from cpu_tiers.model.names import (
-    MAX_AMOUNT,
-    NET_BW_EGR,
-    NET_BW_IGR,
-    NET_PACKETS,
-    NET_PACKETS_EGR,
-    NET_PACKETS_IGR,
-    custom_trait,
-    interface_of,
-    is_trait,
-)
+from cpu_tiers.model.names import MAX_AMOUNT, custom_trait, interface_of, is_trait
 from cpu_tiers.model.network_agent import OVN_AGENT, NetworkAgent
 
 GUARANTEED_BW, BEST_EFFORT_BW = "CUSTOM_GUARANTEED_BW", "CUSTOM_BEST_EFFORT_BW"
@@ -37,8 +28,12 @@ TUNNELLED_DEVICE = "rp_tunnelled"
 
 _TUNNEL = "CUSTOM_NETWORK_TUNNEL_PROVIDER"
 _MANAGED_TRAITS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_", _TUNNEL)
-_BANDWIDTH = {"egress": NET_BW_EGR, "ingress": NET_BW_IGR}
-_PACKETS = {"any": NET_PACKETS, "egress": NET_PACKETS_EGR, "ingress": NET_PACKETS_IGR}
+_BANDWIDTH = {"egress": names.NET_BW_EGR, "ingress": names.NET_BW_IGR}
+_PACKETS = {
+    "any": names.NET_PACKETS,
+    "egress": names.NET_PACKETS_EGR,
+    "ingress": names.NET_PACKETS_IGR,
+}
 
 
 class _Driver(NamedTuple):
@@ -113,11 +108,11 @@ def _check_traits(
     traits: Mapping[str, Collection[str]], providers: Iterable[str], faults: FaultList
 ) -> None:
     known = set(map(interface_of, providers))
-    for device, names in traits.items():
+    for device, of_device in traits.items():
         where = f"device {device}"
         if device not in known:
             faults.add(where, "no agent reports it", "name a device with bandwidth")
-        for name in sorted(names):
+        for name in sorted(of_device):
             if not is_trait(name):
                 faults.add(where, f"trait {name!r}", "give a trait of os-traits, or CUSTOM_…")
 

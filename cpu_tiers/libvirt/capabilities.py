@@ -99,7 +99,6 @@ def _socket(elements: Iterable[_Element], place: str, faults: FaultList) -> int 
 
 
 def _check(topology: HostTopology, where: str, faults: FaultList) -> None:
-    """Check the cells of a host against each other."""
     # A number that could not be read is 0 here, and would cause a second, misleading fault.
     if faults.faults:
         return

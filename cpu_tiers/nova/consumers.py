@@ -185,7 +185,6 @@ def moves_of(compute_node: ComputeNode) -> list[Any]:
 
 
 def _leaving(context: RequestContext, uuid: ConsumerId) -> ConsumerRecord | None:
-    """Return the record of a migration that holds its source."""
     try:
         move = objects.Migration.get_by_uuid(context, uuid)
     except exception.MigrationNotFound:

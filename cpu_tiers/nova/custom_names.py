@@ -63,7 +63,6 @@ def _is_ours(trait: str) -> bool:
 
 
 def _ensure_names(original: Function, self: Any, context: Any, resources: Any) -> Any:
-    """Create the names of a query before the query is sent."""
     if names := query_of(resources).names:
         known = _CREATED.setdefault(self, set())
         if unknown := sorted(names - known):

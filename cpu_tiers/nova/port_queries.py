@@ -70,7 +70,6 @@ def _get(
     version: str | None = None,
     global_request_id: str | None = None,
 ) -> Any:
-    """Send the query."""
     path, _, query = url.partition("?")
     parameters = in_form(parse_qsl(query, keep_blank_values=True), groups, same_subtree)
     if any(group.any_of for group in groups):

@@ -238,7 +238,6 @@ def _find(seam: Seam) -> tuple[Any, str, Any]:
 
 
 def _innermost(attribute: Any) -> Any:
-    """Return the function without any wrapper around it."""
     function = inspect.unwrap(_function(attribute))
     if getattr(function, "__qualname__", "").startswith("expected_exceptions."):
         # oslo.messaging's decorator does not say which function it wraps.

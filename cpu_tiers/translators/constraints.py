@@ -85,7 +85,6 @@ def _groupings(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
 
 
 def _groups(query: CandidateQuery) -> Iterable[tuple[str, Relaxation]]:
-    """Yield the ports and the NUMA nodes of the guest."""
     nodes: dict[int, set[str]] = {}
     for group in query.groups:
         if group.requester_id is not None:

@@ -25,17 +25,11 @@ from cpu_tiers.conf import libvirt
 from cpu_tiers.model.names import MULTIPLIER_TRAIT, POLICY_TRAITS, VCPU_SHARES, names_of_trait
 from cpu_tiers.model.numa import NO_NUMA_TRAIT, OF_TREE
 from cpu_tiers.nova import options
-from cpu_tiers.nova.compute import host_report, shares_inventory
+from cpu_tiers.nova.compute import host_report, report_decision, shares_inventory
 from cpu_tiers.nova.compute.features import COMPUTE, NUMA_REPORTING
 from cpu_tiers.nova.compute.guest_weight import with_plain_shares
 from cpu_tiers.nova.compute.host_report import Allocations, HostReport
-from cpu_tiers.nova.compute.report_decision import (
-    ReportDecision,
-    StartingConsumers,
-    decide,
-    read_consumers,
-    refusing_unknown_servers,
-)
+from cpu_tiers.nova.compute.report_decision import ReportDecision, StartingConsumers
 from cpu_tiers.nova.compute.start_refusal import refusals_end_process
 from cpu_tiers.nova.options import CONF
 from cpu_tiers.placement.steps import State
@@ -97,11 +91,11 @@ class LibvirtDriver(driver.LibvirtDriver):
 
     def _update(self, host: HostReport) -> None:
         """Edit the tree and the allocations of a host, in which VCPU_SHARES has our name."""
-        decision = decide(host)
-        consumers = read_consumers(host, decision)
+        decision = report_decision.decide(host)
+        consumers = report_decision.read_consumers(host, decision)
         if consumers is None:
             host = host.as_if_running()
-            decision, consumers = decide(host), StartingConsumers()
+            decision, consumers = report_decision.decide(host), StartingConsumers()
         if decision.nodes:
             # Also where nova.conf does not ask for nodes, and the host must go on to report them.
             COMPUTE.turn_on([NUMA_REPORTING])
@@ -218,7 +212,7 @@ def _reshape(
     :raises MoveRefused: the servers would not fit, or Nova's database does not answer.
     """
     before = copy.deepcopy(allocations)
-    with refusing_unknown_servers(host):
+    with report_decision.refusing_unknown_servers(host):
         if decision.shares:
             missing = shares_inventory.find_missing_shares(host, allocations)
             additions = shares_inventory.plan_shares(host, missing, allocations)

@@ -8,11 +8,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from cpu_tiers.accounting.holdings import ProviderName
-from cpu_tiers.accounting.missing_shares import (
-    Addition,
-    Shortfall,
-    plan_share_additions,
-)
+from cpu_tiers.accounting.missing_shares import Addition, Shortfall, plan_share_additions
 from cpu_tiers.errors import InvalidInput
 from cpu_tiers.inventory.shares import shares_inventory
 from cpu_tiers.model.names import VCPU, VCPU_SHARES

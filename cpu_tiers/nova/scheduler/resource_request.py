@@ -21,14 +21,9 @@ from cpu_tiers.model.request import CandidateQuery, RequestGroup
 from cpu_tiers.nova import custom_names, steps
 from cpu_tiers.nova.convert import add_group, name_of, to_group
 from cpu_tiers.nova.notes import note
-from cpu_tiers.nova.scheduler.refusal import (
-    existing_server,
-    refusing,
-    server_of,
-    valid_translators,
-)
+from cpu_tiers.nova.scheduler import refusal
 from cpu_tiers.nova.seams import Function
-from cpu_tiers.translators import BUILT_IN, ServerRequest, Translator, claims, shares
+from cpu_tiers.translators import BUILT_IN, Translator, claims, shares
 from cpu_tiers.translators.compose import check_group
 from cpu_tiers.translators.contract import functions_that_request
 
@@ -45,18 +40,13 @@ def claims_of(
     :raises ExtensionError: two translators claim the same resource class.
     """
     try:
-        server = server_of(request_spec)
-        return claims(server, _wanted(server, translators))
+        server = refusal.server_of(request_spec)
+        if not server.query_vcpu_shares:
+            translators = without_shares(translators)
+        return claims(server, translators)
     except InvalidInput as error:
-        server = existing_server(request_spec, error)
-        wanted = _wanted(server, translators)
-        return claims(server, valid_translators(server, wanted))
-
-
-def _wanted(
-    server: ServerRequest, translators: Mapping[str, Translator]
-) -> Mapping[str, Translator]:
-    return translators if server.query_vcpu_shares else without_shares(translators)
+        server = refusal.existing_server(request_spec, error)
+        return claims(server, refusal.valid_translators(server, translators))
 
 
 @functools.cache
@@ -66,20 +56,12 @@ def scheduler_translators() -> Mapping[str, Translator]:
     :raises ExtensionError: a translator does not load.
     """
     installed: dict[str, Translator] = {**BUILT_IN, **extensions.load(extensions.TRANSLATORS)}
-    return {
-        name: translator
-        for name, translator in installed.items()
-        if not functions_that_request(translator)
-    }
+    return {name: each for name, each in installed.items() if not functions_that_request(each)}
 
 
 def without_shares(translators: Mapping[str, Translator]) -> dict[str, Translator]:
     """Return all translators except the translator of VCPU_SHARES."""
-    return {
-        name: translator
-        for name, translator in translators.items()
-        if translator is not shares.translate
-    }
+    return {name: each for name, each in translators.items() if each is not shares.translate}
 
 
 def _ask_for_claims(
@@ -93,10 +75,10 @@ def _ask_for_claims(
     A group with the suffix of a group in the request is merged into that group.
     """
     flavor = name_of(request_spec.flavor)
-    with refusing(f"a translator for flavor {flavor}"):
+    with refusal.refusing(f"a translator for flavor {flavor}"):
         claimed = claims_of(request_spec, scheduler_translators())
     request = original(cls, request_spec, enable_pinning_translate)
-    with refusing(f"a translator for flavor {flavor}"):
+    with refusal.refusing(f"a translator for flavor {flavor}"):
         for group in claimed.groups:
             _add(request, group, flavor)
         # A new list, since Nova's list belongs to the request spec, which is saved.

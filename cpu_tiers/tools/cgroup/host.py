@@ -116,7 +116,6 @@ def _weights(
 def _limits(
     files: Files, hierarchy: Hierarchy, paths: Iterable[str]
 ) -> tuple[dict[str, tuple[int, int]], set[str]]:
-    """Return the quotas of the given cgroups, and the cgroups with ``cpu.idle``."""
     quotas, idle = {}, set()
     for path in paths:
         with files.noted(hierarchy.folder(path)):

@@ -86,7 +86,6 @@ def _arguments(command: Sequence[str]) -> Sequence[str] | None:
 
 
 def _service_user(files: Files, pid: str) -> int | None:
-    """Return the user id of a process of the service, or ``None`` for another process."""
     if not PurePosixPath(files.target(f"/proc/{pid}/exe")).name.startswith("python"):
         return None
     # Real, effective, saved and file system user: they differ in a setuid program.

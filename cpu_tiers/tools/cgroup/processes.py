@@ -78,7 +78,6 @@ def uuid_argument(command: str) -> str:
 
 
 def _is_qemu(files: Files, pid: str, domain: Domain) -> bool:
-    """Tell whether the user and the program of a process are the user and the program of QEMU."""
     # The owner of the folder /proc/PID is not the user of a process that may not be dumped.
     user = status_field(files.read(f"/proc/{pid}/status"), "Uid").partition("\t")[0]
     if int(user) != _owner(domain):

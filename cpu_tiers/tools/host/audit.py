@@ -148,7 +148,6 @@ def _fix(uri: str, evidence: Evidence, findings: Iterable[Finding]) -> set[str]:
 
 
 def _refusal(evidence: Evidence, domain: Domain) -> str | None:
-    """Return why the weight of a guest cannot be set, or ``None`` if it can be set."""
     cgroup = evidence.cgroup(domain)
     if cgroup is None or evidence.cgroups is None:
         return None

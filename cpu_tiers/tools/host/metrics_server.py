@@ -134,7 +134,6 @@ def _environ(request: str) -> dict[str, str]:
 
 
 def _answer_of(application: Callable[..., Any], environ: dict[str, str]) -> Iterable[bytes]:
-    """Yield the head and the body of an answer."""
     lines: list[str] = []
 
     def start(status: str, headers: Iterable[tuple[str, str]]) -> None:
@@ -169,7 +168,6 @@ def bound(address: Address, collector: "Collector") -> Iterator[MetricsServer]:
 
 
 def _listener(address: Address) -> socket.socket:
-    """Return a socket that listens, or raise :exc:`OSError`."""
     listener = socket.socket(socket.getaddrinfo(address.host, address.port)[0][0])
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -137,7 +137,6 @@ class WatchCollector:
     """Makes the metrics of the last reading. prometheus_client calls :meth:`collect`."""
 
     def __init__(self, reading: Callable[[], HostReading]) -> None:
-        """Keep the function that returns the last reading."""
         self._reading = reading
 
     def collect(self) -> Iterator["Metric"]:

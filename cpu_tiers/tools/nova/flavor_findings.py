@@ -139,7 +139,6 @@ def _pinned(servers: Servers) -> Counter[str]:
 
 
 def _finding(read: Read, servers: tuple[str, ...] = ()) -> Iterator[FlavorFinding]:
-    """Yield a finding if there are broken rules, else nothing."""
     if rules := broken_rules(read):
         yield FlavorFinding(rules=rules, servers=servers)
 

@@ -87,7 +87,6 @@ def _root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[Consume
 
 
 def _consumers(compute_node: ComputeNode) -> frozenset[ConsumerId]:
-    """Return the consumers of a host: servers, and migrations that hold a source."""
     context, host, name = compute_node.context, compute_node.host, compute_node.name
     consumers: set[ConsumerId] = {
         server.uuid

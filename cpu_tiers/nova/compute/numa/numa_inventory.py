@@ -14,13 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from cpu_tiers import extensions
-from cpu_tiers.accounting.holdings import (
-    Amounts,
-    ConsumerId,
-    Portion,
-    ProviderId,
-    ProviderName,
-)
+from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, ProviderId, ProviderName
 from cpu_tiers.accounting.relocation import Relocation, ServersDoNotFit, relocate
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError
@@ -176,7 +170,6 @@ class NodeReporter:
     """
 
     def __init__(self, capabilities: Callable[[], str]) -> None:
-        """Keep the function."""
         self._capabilities = capabilities
 
     @functools.cached_property

@@ -133,7 +133,6 @@ def _is_apart(mappings: Mapping[str, Sequence[str]], apart: Sequence[str]) -> bo
 
 
 def _roots_with_pcpu(summaries: Summaries) -> frozenset[str]:
-    """Return the root providers of the hosts that report PCPU."""
     return frozenset(
         summary["root_provider_uuid"]
         for summary in summaries.values()

@@ -18,12 +18,7 @@ from cpu_tiers.model.numa import NODE_TRAIT, page_trait
 from cpu_tiers.nova import steps
 from cpu_tiers.nova.convert import name_of
 from cpu_tiers.nova.options import CONF
-from cpu_tiers.nova.scheduler.numa.numa_groups import (
-    avoid_nodes,
-    copy_of,
-    request_nodes,
-    to_fallback,
-)
+from cpu_tiers.nova.scheduler.numa import numa_groups
 from cpu_tiers.nova.scheduler.refusal import existing_server, refusing, server_of
 from cpu_tiers.nova.seams import Function
 from cpu_tiers.translators import ServerRequest
@@ -49,8 +44,7 @@ def traits_of_query(request_spec: objects.RequestSpec) -> tuple[frozenset[str], 
 def _server(request_spec: objects.RequestSpec) -> ServerRequest:
     """Return the server, with NUMA nodes.
 
-    :raises InvalidInput: the server is going to be created or resized, and flavor and image
-        contradict each other.
+    :raises InvalidInput: an :func:`~cpu_tiers.nova.scheduler.refusal.is_admission` with faults.
     """
     server = server_of(request_spec)._replace(query_numa=True)
     try:
@@ -104,24 +98,23 @@ def _changed(
 
     :param request_of: makes another request of Nova for the server.
     :param pinning: dedicated CPUs are requested as PCPU.
-    :param devices: suffixes of the groups of ports that get a PCI device.
     :raises InvalidInput: as :func:`~cpu_tiers.nova.scheduler.numa.numa_groups.request_nodes`.
     """
     if not server.nodes:
-        return avoid_nodes(request)
+        return numa_groups.avoid_nodes(request)
     # Nova sets this to False for its second query, which has VCPU in place of PCPU.
     if not pinning:
-        return to_fallback(request)
-    fallbacks = [to_fallback(copy_of(request))]
+        return numa_groups.to_fallback(request)
+    fallbacks = [numa_groups.to_fallback(numa_groups.copy_of(request))]
     if request.cpu_pinning_requested and not CONF.workarounds.disable_fallback_pcpu_query:
         # SchedulerManager.select_destinations sends its second query if this attribute
         # is set. That query becomes one of the fallbacks, whose answers are joined.
         request.cpu_pinning_requested = False
         second = request_of(pinning=False)
         # A host without [compute] cpu_dedicated_set reports no PCPU on its NUMA nodes.
-        fallbacks.append(request_nodes(copy_of(second), server, without_pcpu=True))
-        fallbacks.append(to_fallback(second))
-    return request_nodes(request, server, fallbacks, devices=devices)
+        of_vcpu = numa_groups.request_nodes(numa_groups.copy_of(second), server, without_pcpu=True)
+        fallbacks += [of_vcpu, numa_groups.to_fallback(second)]
+    return numa_groups.request_nodes(request, server, fallbacks, devices=devices)
 
 
 def groups_of_devices(request_spec: objects.RequestSpec) -> frozenset[str]:

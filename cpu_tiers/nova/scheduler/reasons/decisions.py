@@ -106,8 +106,6 @@ def _note_filters(
 
 
 class _Filter:
-    """A filter of Nova that notes the removed hosts."""
-
     def __init__(self, original: Any, own: Round) -> None:
         self._original, self._round = original, own
 

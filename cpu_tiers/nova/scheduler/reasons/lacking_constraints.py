@@ -161,7 +161,6 @@ def _read_group(draft: GroupDraft, fields: dict[str, Any], prefix: str, value: s
 
 
 def _traits(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the required and the forbidden traits of a parameter."""
     names = text.split(",")
     forbidden = frozenset(name[1:] for name in names if name.startswith("!"))
     return frozenset(name for name in names if not name.startswith("!")), forbidden

@@ -149,7 +149,6 @@ def _where(process: BusyProcess) -> str:
 
 
 def _cpus(evidence: Evidence, domains: Iterable[Domain]) -> CpuSet:
-    """Return the host CPUs of all vCPUs of the guests."""
     sets = {cpus for domain in domains for cpus in domain.vcpu_sets}
     return CpuSet(cpu for cpus in sets for cpu in evidence.host.present(cpus))
 
@@ -167,7 +166,6 @@ def _steal(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _real_time(others: Iterable[BusyProcess], cpus: CpuSet) -> Iterator[Finding]:
-    """Yield the busy processes with real-time threads that may run on these CPUs."""
     for process in others:
         names = sorted(
             f"{thread!r} ({REAL_TIME[policy]})"
