@@ -177,8 +177,6 @@ def _part_awake(
     The threads want to run until they have had the overhead. While they sleep, the vCPUs get
     ``most``. Otherwise the vCPUs get ``least``, and QEMU gets ``own``. In the part *r* of the
     time, QEMU gets r x own, and this is overhead x (most - r x (most - least)).
-
-    :param vcpus: the paths of the vCPUs of the guest.
     """
     own = awake.get(f"{guest}/{EMULATOR}")
     if own is None:  # a service, which has no QEMU

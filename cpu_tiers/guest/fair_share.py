@@ -182,7 +182,6 @@ def find_short(wanted: Mapping[int, int], stores: Mapping[Store, int]) -> frozen
     sets form one store.
 
     :param wanted: the amount that each set wants, by its number.
-    :param stores: the amount in each store.
     """
     routing = _Routing(wanted, stores)
     while True:

@@ -145,7 +145,6 @@ def _heaviest(weight: Fraction, threads: int, cpus: int, share: Fraction) -> Cou
     weighs most if one thread is on each CPU, and all other threads are on one CPU.
 
     :param weight: of all these threads together.
-    :param cpus: the number of CPUs.
     """
     if not threads:
         return Counter()

@@ -60,7 +60,6 @@ class Outlook:
 class Occupancy:
     """A host and its running guests.
 
-    :param cpus: all CPUs of the host.
     :param shared_cpus: the CPUs over which shared vCPUs float.
     :param default_weight: the weight that the kernel gives a new cgroup.
     :param services: the cgroups that compete with ``machine.slice``.

@@ -24,8 +24,6 @@ _KB_WITHOUT_PAGES = {"ppc64": 64, "ppc64le": 64}
 class PagesMemory:
     """The memory of a NUMA cell in pages of a single size.
 
-    :param cell: the id of the cell.
-    :param is_base: whether the pages have the base size.
     :param total_mb: in MiB, rounded down.
     :param reserved_mb: the memory of ``reserved_huge_pages``, rounded up.
     """

@@ -29,7 +29,6 @@ class LibvirtUnavailable(CpuTiersError):
 class RunningDomain:
     """A running domain, as reported by libvirt.
 
-    :param xml: the domain XML.
     :param shares: the weight of the domain's cgroup; ``None`` if libvirt reports none.
     """
 

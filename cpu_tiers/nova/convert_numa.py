@@ -83,8 +83,6 @@ def to_guest_cpus(topology: objects.InstanceNUMATopology | None, vcpus: int) -> 
 
     For a server whose flavor or image cpu-tiers refuses. Nova gives each guest with dedicated
     vCPUs a topology, so all vCPUs of a guest without a topology are shared.
-
-    :param vcpus: the vCPUs of the flavor.
     """
     if topology is None:
         return GuestCpus(counts=CpuCounts(shared=vcpus, dedicated=0))

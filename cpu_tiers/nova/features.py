@@ -140,10 +140,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A service of Nova with its features.
-
-    :param name: such as ``nova-scheduler``.
-    """
+    """A service of Nova with its features."""
 
     name: str
     features: tuple[Feature, ...]

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def mark(request: ResourceRequest, suffixes: Iterable[str | None]) -> None:
-    """Note in a request which groups of ports Placement would not understand.
-
-    :param suffixes: of all groups of ports.
-    """
+    """Note in a request which groups of ports Placement would not understand."""
     groups = [_to_group(s, g) for s, g in request._rg_by_id.items() if s and s in set(suffixes)]
     if groups := [group for group in groups if group.any_of or not group.resources]:
         note(request, ports=frozenset(group.suffix for group in groups))

@@ -191,10 +191,7 @@ class UnknownNames(PlacementError):
 
 
 class ProviderMismatch(PlacementError):
-    """A provider exists in Placement with another uuid or under another parent.
-
-    :param provider: the name of the provider.
-    """
+    """A provider exists in Placement with another uuid or under another parent."""
 
     provider: str
 

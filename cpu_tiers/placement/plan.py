@@ -199,10 +199,7 @@ def _refuse_vanishing_shares(state: State, tree: ProviderTree) -> None:
 
 
 def vanishing_shares(name: str, uuid: str, advice: str = "") -> ReportingCannotBeDisabled:
-    """Return the error for a provider that would stop to report its shares (decision D2).
-
-    :param advice: text for the end of the message.
-    """
+    """Return the error for a provider that would stop to report its shares (decision D2)."""
     return ReportingCannotBeDisabled(
         f"{name} reports {VCPU_SHARES}, which must not vanish: servers may hold"
         " allocations of it, and servers that request shares would find no host."

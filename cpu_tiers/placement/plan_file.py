@@ -108,7 +108,6 @@ class SavedPlan:
 def read_plan(document: object, *, where: str) -> SavedPlan:
     """Return the plan in a document.
 
-    :param where: the name of the document in errors.
     :raises InvalidInput: with every consumer whose entry is malformed; or the document was
         changed after the plan was made.
     """

@@ -57,7 +57,6 @@ class Consumer:
 
     :param allocations: empty for a consumer that Placement does not know.
     :param generation: None for a consumer that Placement does not know.
-    :param consumer_type: such as ``INSTANCE`` or ``MIGRATION``.
     """
 
     uuid: str

@@ -159,7 +159,6 @@ def request_faults(
     ``server`` says so: without the query for NUMA nodes, nothing is wrong with an amount of memory
     beside the nodes, for example (decision D80).
 
-    :param translators: the translators that are called, by name.
     :raises ExtensionError: two translators claim the same class.
     """
     faults = FaultList()

@@ -84,9 +84,6 @@ def traits_of_root(traits: Iterable[str], resources: Iterable[str]) -> frozenset
 
     These are all traits if the group requests only disk and shares. If the group requests other
     resources, only traits of hosts are meant: other traits may describe a device.
-
-    :param traits: the traits of the group.
-    :param resources: the resource classes of the group.
     """
     only_hosts = set(resources) <= {DISK_GB, VCPU_SHARES, NUMA_SERVER}
     return frozenset(traits) if only_hosts else host_traits(traits)
@@ -231,7 +228,6 @@ def _place(flavor: str, group: RequestGroup) -> str:
 def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = ()) -> None:
     """Refuse a group that Placement would answer with 400.
 
-    :param flavor: the name of the flavor.
     :param in_subtrees: the suffixes of groups that need no resources.
     :raises InvalidInput: the group has no resources, an amount is out of range, or a
         trait is both required and forbidden.
@@ -251,7 +247,6 @@ def check_group(flavor: str, group: RequestGroup, in_subtrees: Container[str] = 
 def check_traits(where: str, both: Collection[str]) -> None:
     """Refuse traits that are both required and forbidden.
 
-    :param both: the traits that are required and forbidden.
     :raises ConflictingExtraSpecs: there are such traits.
     """
     if both:

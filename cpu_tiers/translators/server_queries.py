@@ -154,10 +154,7 @@ def _as_vcpu(query: CandidateQuery, server: ServerRequest) -> CandidateQuery:
 def novas_traits(
     flavor: Flavor, image: Image | None, *, image_metadata_prefilter: bool = False
 ) -> frozenset[str]:
-    """Return the traits that the root provider of a host must have.
-
-    :param image_metadata_prefilter: the option of ``[scheduler]``.
-    """
+    """Return the traits that the root provider of a host must have."""
     of_image = properties(image)
     required = {*_of_values(flavor.extra_specs, of_image), *_of_tpm(flavor, of_image)}
     if "COMPUTE_EPHEMERAL_ENCRYPTION" in required:

@@ -207,7 +207,6 @@ def _reshape(
     """Give servers their missing shares, and move servers to NUMA nodes.
 
     :param host: with the tree as the host is going to report it.
-    :param nodes: the names of its NUMA nodes and page sizes.
     :param allocations: in Nova's shape; edited in place.
     :raises MoveRefused: the servers would not fit, or Nova's database does not answer.
     """

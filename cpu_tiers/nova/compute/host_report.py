@@ -41,9 +41,7 @@ Allocations = dict[str, dict[str, Any]]
 class TrackerRun:
     """One run of the resource tracker, in which a host reports itself to Placement.
 
-    :param tracker: Nova's ``ResourceTracker``.
     :param context: Nova's request context, which reaches the database of the host's cell v2.
-    :param startup: nova-compute is starting.
     :param edited: the names of the compute nodes whose allocations cpu-tiers has changed in a
         reshape. A failure of the reshape is then a failure of cpu-tiers.
     """
@@ -67,7 +65,6 @@ def current() -> TrackerRun | None:
 class HostReport:
     """What Nova knows of a host while the host reports itself to Placement.
 
-    :param run: the run of the resource tracker that reports the host.
     :param name: the name of the compute node, which is the name of its root provider.
     :param tree: Nova's ``ProviderTree``: first the providers as Placement has them, then as
         Nova's driver and ours have edited them.
@@ -145,8 +142,6 @@ class HostReport:
 
         Nova's rule: ``$COMPUTE_NODE`` counts for a root provider whose name and uuid are both
         not configured ("Managing Resource Providers Using Config Files" in Nova's guide).
-
-        :param provider: Nova's data of a provider of the host.
         """
         configs = self.run.tracker.provider_configs  # as Nova read the files, by name or uuid
         own = [configs[key] for key in (provider.name, provider.uuid) if key in configs]

@@ -96,10 +96,7 @@ def _may_report_shares(host: HostReport) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingConsumers:
-    """The consumers of a host that a reshape may change.
-
-    :param allocations: of all consumers of the host, in Nova's shape.
-    """
+    """The consumers of a host that a reshape may change."""
 
     allocations: Allocations = field(default_factory=dict)
     missing_shares: tuple[Shortfall, ...] = ()

@@ -98,10 +98,7 @@ def shares_to_keep(host: HostReport) -> dict[str, Mapping[str, float]]:
 
 
 def find_missing_shares(host: HostReport, allocations: Allocations) -> tuple[Shortfall, ...]:
-    """Return the missing shares of the host's consumers.
-
-    :param allocations: of all consumers of the host, in Nova's shape.
-    """
+    """Return the missing shares of the host's consumers."""
     amounts = host.holdings(allocations).amounts
     return consumers.find_share_shortfalls(host.compute_node, amounts)
 

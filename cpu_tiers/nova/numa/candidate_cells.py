@@ -26,7 +26,6 @@ class NodeMappings(dict[str, Sequence[str]]):
     """The mappings of a candidate with NUMA nodes, and what Placement tells of their providers.
 
     :ivar places: the host cell and the page size of each guest cell, in order.
-    :ivar summaries: the provider summaries of the answer.
     :ivar interfaces: by the suffix of a port's group, the network interface of its device.
     """
 

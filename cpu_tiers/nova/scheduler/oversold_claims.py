@@ -76,12 +76,7 @@ def _give_back_oversold(
 
 
 class _Claim:
-    """A claim granted by Placement.
-
-    :param client: Nova's ``SchedulerReportClient``.
-    :param before: the amounts of the consumer before the claim.
-    :param wanted: the amounts in the request for allocations.
-    """
+    """A claim granted by Placement."""
 
     def __init__(
         self,

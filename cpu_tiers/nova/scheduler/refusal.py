@@ -66,7 +66,6 @@ def server_of(request_spec: objects.RequestSpec) -> ServerRequest:
 def existing_server(request_spec: objects.RequestSpec, error: InvalidInput) -> ServerRequest:
     """Return the server of a move, as a server whose flavor no rule refuses; log its faults.
 
-    :param error: the faults.
     :raises InvalidInput: the same error, if the request is not the move of a server that exists.
     """
     if is_admission(request_spec):

@@ -59,7 +59,6 @@ def read_further(
 ) -> dict[str, Any]:
     """Return Placement's answer to a query under the other name of VCPU_SHARES.
 
-    :param client: Nova's ``SchedulerReportClient``.
     :return: an empty answer, if the query requests no shares, or if Placement does not know the
         other name, because every host has ours.
     :raises ValueError: Placement answers with an error. Others of ``NO_ANSWER`` pass.

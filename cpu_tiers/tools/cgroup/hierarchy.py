@@ -189,7 +189,6 @@ class Stalls(NamedTuple):
 def read_stalls(files: Files, hierarchy: Hierarchy, path: str, inner: tuple[str, ...]) -> Stalls:
     """Return the stalls of a guest.
 
-    :param path: the path of the cgroup of the guest.
     :param inner: the paths of the cgroups of the guest that have a quota of their own.
     :raises OSError: the user may not read a file.
     :raises ValueError: a file does not contain a number.

@@ -37,7 +37,6 @@ class Measurement:
     """What ran in an interval.
 
     :param spent: the CPU time of each vCPU, by the uuid of the guest.
-    :param seconds: the measured length of the interval.
     :param faults: the files that could not be read.
     """
 

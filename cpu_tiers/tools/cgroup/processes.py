@@ -202,7 +202,6 @@ def strays(
     The thread of a vCPU has to be in the cgroup of the vCPU, every other thread in a cgroup of
     the guest.
 
-    :param path: the path of the cgroup of the guest.
     :raises OSError: the user may not read a file.
     """
     found = {}

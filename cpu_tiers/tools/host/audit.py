@@ -190,7 +190,6 @@ def write_metrics(
 ) -> None:
     """Write the measured values, and the number of open findings of each kind.
 
-    :param findings: the open findings.
     :raises InvalidInput: the file cannot be written.
     """
     from prometheus_client import CollectorRegistry, Gauge, generate_latest

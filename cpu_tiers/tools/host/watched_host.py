@@ -88,7 +88,6 @@ class Totals:
         """Return the totals with a further interval.
 
         :param spent: the CPU time of each vCPU in the interval.
-        :param seconds: the length of the interval.
         :param rates: the floor and the fair share of each vCPU in CPUs. The guest is owed nothing
             if there are not as many as vCPUs: the promises of the guest are not known.
         """

@@ -192,7 +192,6 @@ def configure(files: Sequence[str], folders: Sequence[str] = ()) -> None:
     and PCPU may be older than the time when the option was turned off.
 
     :param files: as :func:`cpu_tiers.conf.read.config_files`.
-    :param folders: folders with configuration files, beside ``files``.
     :raises SeamMismatch: this release of Nova has other functions than the seams
         expect.
     """

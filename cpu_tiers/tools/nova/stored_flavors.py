@@ -176,7 +176,6 @@ def past_servers(cell: RequestContext, faults: FaultList) -> Iterator[PastServer
 
     The flavor is the last flavor of the server.
 
-    :param cell: a request context that reaches the database of the cell.
     :param faults: collects the faults of embedded flavors; such servers are left out.
     """
     read = lru_cache(maxsize=10_000)(embedded_flavor)  # most texts are equal to others

@@ -165,8 +165,6 @@ class NodeReporter:
 
     libvirt leaves out offline CPUs. With ``[libvirt] cpu_power_management`` Nova powers down the
     dedicated CPUs without a server, but only after the first look at the host.
-
-    :param capabilities: returns libvirt's capabilities of the host.
     """
 
     def __init__(self, capabilities: Callable[[], str]) -> None:
@@ -218,7 +216,6 @@ def move_servers(host: HostReport, present: Collection[str], allocations: Alloca
     """Move allocations of the root to the NUMA nodes, in place as Nova wants it.
 
     :param host: with the tree as the host is going to report it.
-    :param present: the names of the nodes and page sizes that the host has.
     :raises MoveRefused: each server that finds no place is named.
     """
     moving = allocations_to_move(host, allocations)

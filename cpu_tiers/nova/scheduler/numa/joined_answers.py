@@ -177,7 +177,6 @@ def read_interfaces(
 
     Nothing is asked if all interfaces are known. The candidates do not change.
 
-    :param client: Nova's ``SchedulerReportClient``.
     :param groups: Nova's ``RequestGroup`` of each port, by the suffix.
     :raises ValueError: Placement refuses to list the devices.
     :raises keystoneauth1.exceptions.ClientException: Placement does not answer.

@@ -79,7 +79,6 @@ class Decision:
         """Return the decision as JSON.
 
         :param selections: for each server Nova's selections: the selected host, then alternates.
-        :param fault: why there is no selection.
         """
         return {
             "time": self._arrived.isoformat(timespec="milliseconds"),

@@ -34,7 +34,6 @@ _MOST = 5
 class Delivery:
     """The CPU time of one guest in the interval, as a number of CPUs.
 
-    :param seconds: the length of the interval.
     :param delivered: the time that the guest ran.
     :param wanted: the time that the guest ran or waited for a CPU.
     :param owed: the floor of the guest while it wanted to run.
@@ -75,11 +74,7 @@ def deliveries(evidence: Evidence) -> Mapping[str, Delivery]:
 
 
 def wanted_cpus(spent: Iterable[CpuTime], seconds: float) -> list[float]:
-    """Return the part of an interval in which each vCPU wanted to run: 0 to 1.
-
-    :param spent: the CPU time of each vCPU in the interval.
-    :param seconds: the length of the interval.
-    """
+    """Return the part of an interval in which each vCPU wanted to run: 0 to 1."""
     return [min(1.0, (time.ran + time.waited) / seconds) for time in spent]
 
 

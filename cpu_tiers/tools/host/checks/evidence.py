@@ -53,8 +53,6 @@ def due_weight(domain: Domain, untiered_weight: int | None = None) -> int | None
     The weight comes from the extra specs of the flavor if Nova has written them into the domain
     (release 32 and newer), otherwise from ``<shares>`` of the domain XML, unless these are the
     default of Nova 25 and older.
-
-    :param untiered_weight: the weight of a guest without a tier.
     """
     if domain.extra_specs is None:
         own = None if has_novas_old_default(domain) else domain.shares
