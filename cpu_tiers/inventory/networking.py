@@ -146,11 +146,7 @@ def _providers(
 
 
 def _driver(agent: NetworkAgent) -> _Driver:
-    """Return the driver of an agent.
-
-    :raises InvalidInput: the agent is of an unknown type, or its devices cannot be
-        reported; all faults at once.
-    """
+    """Return the driver of an agent, whose devices are checked."""
     where = f"{agent.agent_type} on {agent.host}"
     if agent.agent_type not in _DRIVERS:
         raise InvalidInput.of(where, "an agent of unknown type", f"known: {', '.join(_DRIVERS)}")

@@ -173,10 +173,7 @@ def _add(drafts: dict[str, GroupDraft], group: RequestGroup, resources: Mapping[
 
 
 def _check(flavor: Flavor, query: CandidateQuery) -> None:
-    """Refuse a query that Placement would answer with 400.
-
-    :raises InvalidInput: with every fault of the query.
-    """
+    """Refuse a query that Placement would answer with 400."""
     if not query.groups:
         raise InvalidInput.of(
             f"flavor {flavor.name}", "requests no resources", "keep at least one resource"

@@ -35,14 +35,12 @@ LOG = logging.getLogger(__name__)
 def _translators() -> Mapping[str, Translator]:
     """Return the translators of cpu-tiers, and all others that nova-scheduler calls, by name."""
     try:
-        installed = extensions.load(extensions.TRANSLATORS)
+        installed = extensions.load(extensions.TRANSLATORS).items()
     except ExtensionError as error:
         LOG.warning("nova-api checks flavors only with the translators of cpu-tiers: %s", error)
         return BUILT_IN
-    return {
-        **BUILT_IN,
-        **{name: each for name, each in installed.items() if not functions_that_request(each)},
-    }
+    called = {name: each for name, each in installed if not functions_that_request(each)}
+    return {**BUILT_IN, **called}
 
 
 def _request_faults(server: ServerRequest) -> tuple[Fault, ...]:
@@ -90,10 +88,6 @@ def _to_meta(image: Mapping[str, Any]) -> objects.ImageMeta | None:
 
 
 def _refuse(faults: tuple[Fault, ...]) -> None:
-    """Refuse a request for its faults.
-
-    :raises nova.exception.InvalidRequest: there are faults.
-    """
     if faults:
         raise exception.InvalidRequest(str(InvalidInput(faults)))
 

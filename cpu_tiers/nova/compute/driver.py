@@ -119,10 +119,7 @@ class LibvirtDriver(driver.LibvirtDriver):
         before: State,
         consumers: StartingConsumers,
     ) -> None:
-        """Ask Nova for the allocations of the host, if some of them must change.
-
-        :raises nova.exception.ReshapeNeeded: servers lack shares or move to NUMA nodes.
-        """
+        """Ask Nova for the allocations of the host, if some of them must change."""
         if not decision.shares and not decision.nodes:
             return
         # On a copy, because Nova calls the driver again with this tree.
@@ -140,11 +137,7 @@ class LibvirtDriver(driver.LibvirtDriver):
             raise exception.ReshapeNeeded()
 
     def _report(self, host: HostReport, decision: ReportDecision, before: State) -> frozenset[str]:
-        """Edit the tree after Nova; return the names of the NUMA nodes and page sizes.
-
-        :raises ReportRefused: options that the host cannot satisfy; or at a start, where
-            provider.yaml reports shares, too.
-        """
+        """Edit the tree after Nova; return the names of the NUMA nodes and page sizes."""
         _set_traits(host, decision)
         nodes = frozenset[str]()
         if decision.nodes:

@@ -31,10 +31,7 @@ def register() -> None:
 
 
 def _attribute(name: str) -> Any:
-    """Return the driver, the only attribute of the module (PEP 562).
-
-    :raises AttributeError: another attribute is wanted.
-    """
+    """Return the driver, the only attribute of the module (PEP 562)."""
     if name != "LibvirtDriver":
         raise AttributeError(f"{NAME} has no {name}")
     return importlib.import_module("cpu_tiers.nova.compute.driver").LibvirtDriver

@@ -47,10 +47,7 @@ def _names_constraints(conf: cfg.ConfigOpts) -> bool:
 
 
 def _has_translators(_conf: cfg.ConfigOpts) -> bool:
-    """Tell whether nova-scheduler has to call a translator beside the translator of shares.
-
-    :raises ExtensionError: a translator does not load.
-    """
+    """Tell whether nova-scheduler has to call a translator beside the translator of shares."""
     from cpu_tiers.nova.scheduler import resource_request
 
     translators = resource_request.scheduler_translators()

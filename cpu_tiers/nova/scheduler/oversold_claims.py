@@ -5,6 +5,7 @@ Decision D89; :mod:`cpu_tiers.model.oversold` says how a claim is given back.
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -115,17 +116,14 @@ class _Claim:
         return bool(excesses)
 
     def _excesses(self) -> Iterator[Excess]:
+        ask = functools.partial(read, self._client, self._context, version=_VERSION)
         for provider, amounts in self._added.items():
-            url = f"/resource_providers/{provider}"
-            used = self._read(f"{url}/usages")["usages"]
-            inventories = self._read(f"{url}/inventories")["inventories"]
+            used = ask(f"/resource_providers/{provider}/usages")["usages"]
+            inventories = ask(f"/resource_providers/{provider}/inventories")["inventories"]
             by_class = {name: _inventory(inventories[name]) for name in amounts}
             yield from Provider(
                 uuid=provider, name=provider, inventories=by_class, used=used
             ).excesses()
-
-    def _read(self, url: str) -> Mapping[str, Any]:
-        return read(self._client, self._context, url, version=_VERSION)
 
     def give_back(self) -> bool:
         """Write the allocations of before the claim; tell whether they are certainly written."""

@@ -116,10 +116,7 @@ class MetricsServer:
 
 
 def _environ(request: str) -> dict[str, str]:
-    """Return the parts of a request for prometheus_client, by their names in WSGI.
-
-    :raises ValueError: the request is no HTTP.
-    """
+    """Return the parts of a request for prometheus_client, by their names in WSGI."""
     line, *lines = request.rstrip().split("\r\n")
     method, target, _ = line.split(" ")
     url = urlsplit(target)

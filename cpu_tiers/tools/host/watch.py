@@ -81,10 +81,7 @@ class HostWatch(NovaConfCommand):
 
 
 def _watch(host: WatchedHost, interval: float) -> None:
-    """Read the guests once in each interval.
-
-    :raises KeyboardInterrupt: the command was interrupted.
-    """
+    """Read the guests once in each interval, until the command is interrupted."""
     start, readings = time.monotonic(), 1
     try:
         while True:

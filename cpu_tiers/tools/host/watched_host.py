@@ -187,10 +187,7 @@ class WatchedHost:
         files: Files | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin without guests.
-
-        :raises InvalidInput: this machine has no cgroups.
-        """
+        """Begin without guests; an InvalidInput if this machine has no cgroups."""
         self.reading = HostReading()
         self._host, self._conf, self._describe, self._clock = host, conf, describe, clock
         self._tiers, self._waits = tiers, dict[str, Waits]()

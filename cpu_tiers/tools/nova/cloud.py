@@ -125,8 +125,7 @@ def _answers(ask: Callable[[], object], seconds: float, reason: str) -> None:
 def connect(files: Sequence[str]) -> Iterator[Cloud]:
     """Yield the cloud of a nova.conf.
 
-    :param files: the configuration files. If it is empty, the files that Nova's
-        own commands read.
+    :param files: as :func:`configure`.
     :raises NovaUnavailable: at once, or later within the ``with`` block.
     """
     with asking():
@@ -138,14 +137,10 @@ def connect(files: Sequence[str]) -> Iterator[Cloud]:
         yield Cells()
 
 
-def _accepts_connections(connect_to_database: Callable[[], object]) -> None:
-    """Check the connection to a database.
-
-    :param connect_to_database: a function of Nova that returns the engine of the database.
-    :raises NovaUnavailable: it does not answer in time.
-    """
+def _accepts_connections(get_engine: Callable[[], object]) -> None:
+    """Check the connection to a database, by a function of Nova."""
     _answers(
-        connect_to_database,
+        get_engine,
         _DATABASE_SECONDS,
         f"a database does not answer in {_DATABASE_SECONDS:.0f} seconds; check [api_database]"
         " connection in nova.conf, and the databases of `nova-manage cell_v2 list_cells`",
@@ -191,7 +186,8 @@ def configure(files: Sequence[str], folders: Sequence[str] = ()) -> None:
     installed whether ``[compute] extend_cpu_policies`` is on or not: a server with amounts of VCPU
     and PCPU may be older than the time when the option was turned off.
 
-    :param files: as :func:`cpu_tiers.conf.read.config_files`.
+    :param files: the configuration files; if it is empty, those that Nova's own commands read.
+    :param folders: folders with further configuration files.
     :raises SeamMismatch: this release of Nova has other functions than the seams
         expect.
     """

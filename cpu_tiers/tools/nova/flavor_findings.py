@@ -43,9 +43,7 @@ Servers = dict[tuple[str, Properties], list[StoredServer]]
 def databases(files: Sequence[str], folders: Sequence[str] = ()) -> Iterator[None]:
     """Connect to Nova's databases.
 
-    :param files: the configuration files. If it is empty, the files that Nova's own commands
-        read.
-    :param folders: folders with configuration files.
+    :param files, folders: as :func:`~cpu_tiers.tools.nova.cloud.configure`.
     :raises NovaUnavailable: at once, or later within the ``with`` block.
     """
     with asking():
@@ -84,12 +82,8 @@ def inspect_cells(tell: Tell) -> Iterator[Inspection]:
         if not cell.is_cell0():
             servers: Servers = {}
             error = _read_cell(cell, servers, tell)
-            yield Inspection(
-                count=sum(map(len, servers.values())),
-                findings=tuple(_findings(servers)),
-                error=error,
-                pinned=_pinned(servers),
-            )
+            count, findings = sum(map(len, servers.values())), tuple(_findings(servers))
+            yield Inspection(count=count, findings=findings, error=error, pinned=_pinned(servers))
 
 
 def _read_cell(cell: objects.CellMapping, servers: Servers, tell: Tell) -> str | None:

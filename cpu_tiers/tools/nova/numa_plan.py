@@ -55,12 +55,8 @@ def _plan(compute_node: ComputeNode, before: ReshapeInput) -> MovePlan:
 def _root_amounts(compute_node: ComputeNode, tree: ProviderTree) -> dict[ConsumerId, Amounts]:
     """Return the amounts of a host's root that each consumer must hold.
 
-    Only the resource classes of NUMA nodes. Shares only if the host reports shares.
-
-    :param tree: the provider tree of the host. If it has no PCPU, dedicated CPUs
-        are VCPU.
-    :raises InvalidInput: with every consumer of which Nova's database does not
-        tell the flavor.
+    Only the resource classes of NUMA nodes. Shares only if the host reports shares. If the tree
+    of the host has no PCPU, dedicated CPUs are VCPU.
     """
     reported = {name for provider in tree.providers for name in provider.inventories}
     consumers = _consumers(compute_node)

@@ -54,15 +54,14 @@ def _join_answers(
     joined: list[Candidate] = []
     all_summaries: dict[str, Mapping[str, Any]] = {}
     server = numa_request.server
-    requests = (resources, *numa_request.fallbacks)
-    for request in requests:
+    for request in (resources, *numa_request.fallbacks):
         answer = _ask(original, self, context, request)
         if answer is None and request is not resources:
             # Nova alone would not need this answer, so it is asked for once more.
             answer = _ask(original, self, context, request)
+        if answer is None and not joined:
+            return None
         if answer is None:
-            if not joined:
-                return None
             break
         candidates, summaries, version = answer
         joined += candidates
@@ -103,7 +102,11 @@ def _usable(
     """
     if numa_request is None:
         return candidates, summaries
-    refused = _roots_with_pcpu(summaries) if numa_request.without_pcpu else frozenset()
+    refused = {
+        summary["root_provider_uuid"]
+        for summary in summaries.values()
+        if numa_request.without_pcpu and PCPU in summary["resources"]
+    }
     apart = [
         candidate
         for candidate in candidates
@@ -132,14 +135,6 @@ def _is_apart(mappings: Mapping[str, Sequence[str]], apart: Sequence[str]) -> bo
     return len(set(providers)) == len(providers)
 
 
-def _roots_with_pcpu(summaries: Summaries) -> frozenset[str]:
-    return frozenset(
-        summary["root_provider_uuid"]
-        for summary in summaries.values()
-        if PCPU in summary["resources"]
-    )
-
-
 def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:
     return {
         summaries[uuid]["root_provider_uuid"]
@@ -149,22 +144,15 @@ def _roots(candidates: Iterable[Candidate], summaries: Summaries) -> set[str]:
 
 
 def _explain(client: ReportClient, context: RequestContext, server: ServerRequest) -> None:
-    """Raise an error if no host that reports NUMA nodes has the pages that a server requests.
+    """Raise NoValidHost if no host with NUMA nodes has the pages that a server requests."""
 
-    :raises NoValidHost: with the page sizes of the hosts in the reason.
-    """
-    if server.guest.page_size is None:
-        return
-    if fault := REASONS.do(lambda: _absent_pages(client, context, server)):
-        raise exception.NoValidHost(reason=str(fault))
+    def fault() -> Fault | None:
+        url = "/traits?associated=true"  # only traits that a provider has
+        traits = read(client, context, url, version="1.6")["traits"]
+        return absent_pages(server.flavor, server.image, traits)
 
-
-def _absent_pages(
-    client: ReportClient, context: RequestContext, server: ServerRequest
-) -> Fault | None:
-    url = "/traits?associated=true"  # only traits that a provider has
-    traits = read(client, context, url, version="1.6")["traits"]
-    return absent_pages(server.flavor, server.image, traits)
+    if server.guest.page_size is not None and (reason := REASONS.do(fault)):
+        raise exception.NoValidHost(reason=str(reason))
 
 
 def read_interfaces(

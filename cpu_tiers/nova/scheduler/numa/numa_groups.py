@@ -158,10 +158,7 @@ def _node_groups(server: ServerRequest, *, without_pcpu: bool) -> CandidateQuery
 
 
 def _remove_claimed(request: ResourceRequest, server: ServerRequest) -> None:
-    """Remove CPUs, memory and shares, which the NUMA nodes claim, from the flavor's groups.
-
-    :raises InvalidInput: only traits are left in a group of the flavor.
-    """
+    """Remove CPUs, memory and shares, which the NUMA nodes claim, from the flavor's groups."""
     for suffix in (None, *(group.suffix for group in server.own_groups.groups)):
         group = request.get_request_group(suffix or None)
         for name in numa.OF_A_NODE:
@@ -182,8 +179,6 @@ def _settle_unsuffixed(request: ResourceRequest, server: ServerRequest) -> None:
 
     Nova's unsuffixed group assumes that the root provider serves CPUs and memory. Now
     only the anchor, disk, devices and the like are left in the group.
-
-    :raises ConflictingExtraSpecs: a trait is required and forbidden of the root.
     """
     group = request.get_request_group(None)
     of_root = functools.partial(traits_of_root, resources=group.resources)
