@@ -67,12 +67,11 @@ class ConsumerRecord:
 
         :raises InvalidInput: a size of the flavor is out of range.
         """
-        flavor = self.server.flavor
+        server, flavor = self.server, self.server.flavor
         if self.move is not None and self.move.migration_type == "resize":
-            server = self.server
             flavor = (server.old_flavor or flavor) if self.is_source else server.new_flavor
         part = f", source of migration {self.move.uuid}" if self.is_source else ""
-        return None if flavor is None else to_owner(self.server, flavor, part)
+        return None if flavor is None else to_owner(server, flavor, part)
 
 
 def find_share_shortfalls(

@@ -9,7 +9,6 @@ request that flavor, image, ports and nova.conf do not tell. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from cpu_tiers.extra_specs.cpu_masks import YES
@@ -31,30 +30,26 @@ UNKNOWN = (
 )
 """The parts of Nova's request that are left out of :func:`novas_traits`."""
 
-_PREFILTER_PREFIXES: Mapping[str, str] = MappingProxyType(
-    {
-        "hw_cdrom_bus": "COMPUTE_STORAGE_BUS",
-        "hw_disk_bus": "COMPUTE_STORAGE_BUS",
-        "hw_video_model": "COMPUTE_GRAPHICS_MODEL",
-        "hw_vif_model": "COMPUTE_NET_VIF_MODEL",
-        "hw_architecture": "HW_ARCH",
-        "hw_emulation_architecture": "COMPUTE_ARCH",
-        "hw_viommu_model": "COMPUTE_VIOMMU",
-    }
-)
+_PREFILTER_PREFIXES: Mapping[str, str] = {
+    "hw_cdrom_bus": "COMPUTE_STORAGE_BUS",
+    "hw_disk_bus": "COMPUTE_STORAGE_BUS",
+    "hw_video_model": "COMPUTE_GRAPHICS_MODEL",
+    "hw_vif_model": "COMPUTE_NET_VIF_MODEL",
+    "hw_architecture": "HW_ARCH",
+    "hw_emulation_architecture": "COMPUTE_ARCH",
+    "hw_viommu_model": "COMPUTE_VIOMMU",
+}
 """Image properties of ``[scheduler] image_metadata_prefilter``, with the prefix of the trait."""
 
-_TRAITS_OF_VALUES: Mapping[tuple[str, str], str] = MappingProxyType(
-    {
-        ("os:secure_boot", "required"): "COMPUTE_SECURITY_UEFI_SECURE_BOOT",
-        ("hw:maxphysaddr_mode", "passthrough"): "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
-        ("hw:maxphysaddr_mode", "emulate"): "COMPUTE_ADDRESS_SPACE_EMULATED",
-        ("hw:virtio_packed_ring", "true"): "COMPUTE_NET_VIRTIO_PACKED",
-        ("hw:ephemeral_encryption", "true"): "COMPUTE_EPHEMERAL_ENCRYPTION",
-        ("hw:pci_numa_affinity_policy", "socket"): "COMPUTE_SOCKET_PCI_NUMA_AFFINITY",
-        ("hw:sound_model", "virtio"): "COMPUTE_SOUND_MODEL_VIRTIO",
-    }
-)
+_TRAITS_OF_VALUES: Mapping[tuple[str, str], str] = {
+    ("os:secure_boot", "required"): "COMPUTE_SECURITY_UEFI_SECURE_BOOT",
+    ("hw:maxphysaddr_mode", "passthrough"): "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
+    ("hw:maxphysaddr_mode", "emulate"): "COMPUTE_ADDRESS_SPACE_EMULATED",
+    ("hw:virtio_packed_ring", "true"): "COMPUTE_NET_VIRTIO_PACKED",
+    ("hw:ephemeral_encryption", "true"): "COMPUTE_EPHEMERAL_ENCRYPTION",
+    ("hw:pci_numa_affinity_policy", "socket"): "COMPUTE_SOCKET_PCI_NUMA_AFFINITY",
+    ("hw:sound_model", "virtio"): "COMPUTE_SOUND_MODEL_VIRTIO",
+}
 """Extra specs, and image properties with ``_`` for ``:``, with the trait that a value needs."""
 
 
@@ -160,9 +155,8 @@ def novas_traits(
     if "COMPUTE_EPHEMERAL_ENCRYPTION" in required:
         encryption = _value("ephemeral_encryption_format", flavor, of_image)
         required.add(f"COMPUTE_EPHEMERAL_ENCRYPTION_{encryption.upper()}")
-    if of_image.get("hw_firmware_type") == "uefi" and _is_true(
-        of_image.get("hw_firmware_stateless", "")
-    ):
+    is_stateless = _is_true(of_image.get("hw_firmware_stateless", ""))
+    if of_image.get("hw_firmware_type") == "uefi" and is_stateless:
         required.add("COMPUTE_SECURITY_STATELESS_FIRMWARE")
     if flavor.extra_specs.get("accel:device_profile"):
         required.add("COMPUTE_ACCELERATORS")

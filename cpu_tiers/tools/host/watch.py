@@ -147,24 +147,18 @@ class WatchCollector:
 def _of_machine(reading: HostReading) -> Iterator["Metric"]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    yield GaugeMetricFamily(f"{PREFIX}_guests", "Guests under watch", len(reading.guests))
-    yield GaugeMetricFamily(
-        f"{PREFIX}_unknown_processes",
-        "Processes with the uuid of a domain that are not under watch",
-        reading.unknown,
-    )
-    yield GaugeMetricFamily(
-        f"{PREFIX}_reading_timestamp_seconds", "Time of the last reading", reading.taken_at
-    )
-    yield CounterMetricFamily(
-        f"{PREFIX}_unread_files", "Files that could not be read", reading.unread
-    )
-    if reading.pressure is not None:
-        yield CounterMetricFamily(
-            f"{PREFIX}_machine_pressure_seconds",
-            "Time in which at least one thread of the machine waited for a CPU (PSI)",
-            reading.pressure,
-        )
+    gauge, counter = GaugeMetricFamily, CounterMetricFamily
+    unknown = "Processes with the uuid of a domain that are not under watch"
+    pressure = "Time in which at least one thread of the machine waited for a CPU (PSI)"
+    for new_family, name, text, value in (
+        (gauge, "guests", "Guests under watch", len(reading.guests)),
+        (gauge, "unknown_processes", unknown, reading.unknown),
+        (gauge, "reading_timestamp_seconds", "Time of the last reading", reading.taken_at),
+        (counter, "unread_files", "Files that could not be read", reading.unread),
+        (counter, "machine_pressure_seconds", pressure, reading.pressure),
+    ):
+        if value is not None:
+            yield new_family(f"{PREFIX}_{name}", text, value)
 
 
 def _of_guests(guests: Iterable[WatchedGuest]) -> Iterator["Metric"]:

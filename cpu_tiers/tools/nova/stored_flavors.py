@@ -77,7 +77,7 @@ def server_pages(cell: RequestContext) -> Iterator[Sequence[StoredServer]]:
                 name=row.display_name or "",
                 node=row.node or "",
                 flavor=row.flavor or "",
-                properties=tuple(sorted(properties.get(row.uuid, ()))),
+                properties=tuple(sorted(properties.get(row.uuid, {}).items())),
             )
             for row in rows
         ]
@@ -109,19 +109,24 @@ def _pages(
         last = rows[-1].id
 
 
-def _properties(session: Session, servers: Rows) -> dict[str, list[tuple[str, str]]]:
+def _properties(session: Session, servers: Rows) -> dict[Any, dict[str, str]]:
     metadata = models.InstanceSystemMetadata
-    rows = session.execute(
-        sa.select(metadata.instance_uuid, metadata.key, metadata.value).where(
-            metadata.instance_uuid.in_([server.uuid for server in servers]),
-            metadata.deleted == 0,
-            metadata.key.startswith(f"{_IMAGE}hw_", autoescape=True),
-        )
+    query = sa.select(metadata.instance_uuid, metadata.key, metadata.value).where(
+        metadata.instance_uuid.in_([server.uuid for server in servers]),
+        metadata.deleted == 0,
+        metadata.key.startswith(f"{_IMAGE}hw_", autoescape=True),
     )
-    properties: dict[str, list[tuple[str, str]]] = {}
-    for uuid, key, value in rows:
-        properties.setdefault(uuid, []).append((key.removeprefix(_IMAGE), value or ""))
-    return properties
+    return _by_owner(session, query, _IMAGE)
+
+
+def _by_owner(
+    session: Session, query: sa.Select[Any], prefix: str = ""
+) -> dict[Any, dict[str, str]]:
+    """Return the values by owner and key, for a query for owners, keys and values."""
+    values: dict[Any, dict[str, str]] = {}
+    for owner, key, value in session.execute(query):
+        values.setdefault(owner, {})[key.removeprefix(prefix)] = value or ""
+    return values
 
 
 def flavor_pages() -> Iterator[Sequence[Mapping[str, Any]]]:
@@ -133,17 +138,10 @@ def flavor_pages() -> Iterator[Sequence[Mapping[str, Any]]]:
         yield [{**row._mapping, "extra_specs": extra_specs.get(row.id)} for row in rows]
 
 
-def _extra_specs(session: Session, flavors: Rows) -> dict[int, dict[str, str]]:
-    specs = api_models.FlavorExtraSpecs
-    rows = session.execute(
-        sa.select(specs.flavor_id, specs.key, specs.value).where(
-            specs.flavor_id.in_([flavor.id for flavor in flavors])
-        )
-    )
-    extra_specs: dict[int, dict[str, str]] = {}
-    for flavor, key, value in rows:
-        extra_specs.setdefault(flavor, {})[key] = value or ""
-    return extra_specs
+def _extra_specs(session: Session, flavors: Rows) -> dict[Any, dict[str, str]]:
+    specs, ids = api_models.FlavorExtraSpecs, [flavor.id for flavor in flavors]
+    query = sa.select(specs.flavor_id, specs.key, specs.value).where(specs.flavor_id.in_(ids))
+    return _by_owner(session, query)
 
 
 def embedded_flavor(text: str) -> Flavor:

@@ -18,7 +18,7 @@ from cpu_tiers.accounting.holdings import Amounts, ConsumerId, Portion, Provider
 from cpu_tiers.accounting.relocation import Relocation, ServersDoNotFit, relocate
 from cpu_tiers.conf.read import inventory_options
 from cpu_tiers.errors import CpuTiersError
-from cpu_tiers.inventory import Host, InventoryOptions, Reporter, build_tree
+from cpu_tiers.inventory import Host, Reporter, build_tree
 from cpu_tiers.libvirt.capabilities import parse_capabilities
 from cpu_tiers.model.host import HostTopology
 from cpu_tiers.model.inventory import ProviderTree, ResourceProvider
@@ -98,25 +98,14 @@ def show_pcpus(host: HostReport) -> None:
             host.tree.update_inventory(host.name, inventory)
 
 
-def put_nodes(
-    host: HostReport,
-    topology: HostTopology,
-    options: InventoryOptions,
-    reporters: Mapping[str, Reporter],
-    before: State,
-) -> frozenset[str]:
+def put_nodes(host: HostReport, ours: ProviderTree) -> frozenset[str]:
     """Move CPUs and memory from the root, where Nova has reported them, to NUMA nodes.
 
     Shares are not added here: ``put_shares`` adds shares to each provider with VCPU.
 
-    :param before: the host as Placement has it, for the allocation ratios that an operator set
-        through the API of Placement.
     :returns: the names of the nodes and page sizes that the host has.
-    :raises InvalidInput: options that the host cannot satisfy.
     """
-    options = replace(options, enable_numa_reporting_to_placement=True, report_vcpu_shares=False)
-    ours = build_tree(Host(name=host.name, topology=topology), options, reporters)
-    root, *parts = with_ratios(before, ours).providers
+    root, *parts = ours.providers
     classes_of_nova = {
         name: record
         for name, record in host.root.inventory.items()
@@ -183,11 +172,19 @@ class NodeReporter:
         """Move inventories of the root to NUMA nodes; return the names of the nodes.
 
         :param cpus: the CPUs that Nova would give to guests.
+        :param before: the host as Placement has it, for the allocation ratios that an operator
+            set through the API of Placement.
         :raises ReportRefused: options that the host cannot satisfy.
         """
         try:
-            topology, options = self._topology.with_only(cpus), inventory_options(CONF)
-            nodes = put_nodes(host, topology, options, self._reporters, before)
+            options = replace(
+                inventory_options(CONF),
+                enable_numa_reporting_to_placement=True,
+                report_vcpu_shares=False,
+            )
+            ours = Host(name=host.name, topology=self._topology.with_only(cpus))
+            tree = with_ratios(before, build_tree(ours, options, self._reporters))
+            nodes = put_nodes(host, tree)
         except CpuTiersError as error:
             raise ReportRefused(str(error)) from error
         drop_vanished(host, nodes)

@@ -105,16 +105,24 @@ def _note_filters(
     return original(self, [_Filter(each, own) for each in filters], hosts, spec_obj, index)
 
 
-class _Filter:
-    def __init__(self, original: Any, own: Round) -> None:
-        self._original, self._round = original, own
+class _Watched:
+    """A filter or a weigher of Nova; Nova's log names its class, not this one."""
 
-    @property  # type: ignore[misc]  # Nova's log names the class of the filter, not this one
+    def __init__(self, original: Any) -> None:
+        self._original = original
+
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self._original)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._original, name)
+
+
+class _Filter(_Watched):
+    def __init__(self, original: Any, own: Round) -> None:
+        super().__init__(original)
+        self._round = own
 
     def filter_all(self, filter_obj_list: Sequence[Any], spec_obj: objects.RequestSpec) -> Any:
         before = list(filter_obj_list)
@@ -145,22 +153,15 @@ def _note_weights(
     return weighed
 
 
-class _Weigher:
+class _Weigher(_Watched):
     """A weigher of Nova that keeps the raw weights of hosts."""
 
     def __init__(self, original: Any) -> None:
-        self._original = original
+        super().__init__(original)
         # Nova calls the method for each host: an attribute is found without __getattr__.
         self.weight_multiplier = original.weight_multiplier
         self.weighed: Sequence[Any] = ()
         self.raw: list[float] = []
-
-    @property  # type: ignore[misc]  # Nova's log names the class of the weigher, not this one
-    def __class__(self) -> Any:
-        return type(self._original)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._original, name)
 
     def weigh_objects(self, weighed_obj_list: Any, weight_properties: Any) -> Any:
         self.weighed = weighed_obj_list
